@@ -1,0 +1,68 @@
+# Every command a developer runs. `make run` needs Python 3.11 or newer, make, and nothing else.
+
+PYTHON ?= python3
+ARGS   ?=
+
+VENV := .venv
+BIN  := $(VENV)/bin
+PIP  := $(BIN)/python -m pip --quiet --disable-pip-version-check --no-input
+
+RUN_READY := $(VENV)/run.stamp
+DEV_READY := $(VENV)/dev.stamp
+PINS      := pyproject.toml constraints.txt
+
+.PHONY: run test lint check bench format pin
+.DELETE_ON_ERROR:
+
+run: $(RUN_READY)  ## start the service, the simulator and its phones; ARGS goes to `waypost dev`
+	@exec $(BIN)/waypost dev $(ARGS)
+
+test: $(DEV_READY)  ## the whole suite; ARGS goes to pytest
+	$(BIN)/pytest -n 2 --dist loadfile $(ARGS)
+
+lint: $(DEV_READY)  ## all that is checked without running the service
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/basedpyright
+	$(BIN)/lint-imports
+	$(BIN)/deptry .
+	$(BIN)/typos
+	$(BIN)/rumdl check .
+
+check: lint test  ## what has to pass before a change is merged
+
+bench: $(DEV_READY)  ## measure, and print ratios with the machine they were taken on
+	$(BIN)/python -m benchmarks.run $(ARGS)
+
+format: $(DEV_READY)  ## put code and pages into the one layout
+	$(BIN)/ruff check --select I --fix --quiet .
+	$(BIN)/ruff format .
+	$(BIN)/rumdl fmt .
+
+pin:  ## write constraints.txt anew: the newest versions that pyproject.toml allows
+	@folder=$$(mktemp -d) && trap 'rm -rf "$$folder"' EXIT && \
+	$(PYTHON) -m venv "$$folder" && \
+	pip="$$folder/bin/python -m pip --quiet --disable-pip-version-check --no-input" && \
+	$$pip install 'pip>=25.1' && \
+	$$pip install -e . --group dev && \
+	sed '/^[^#]/,$$d' constraints.txt > "$$folder/pins" && \
+	$$pip freeze --exclude-editable >> "$$folder/pins" && \
+	cp "$$folder/pins" constraints.txt
+
+# The newest stamp says what .venv holds. A changed pin or dependency makes both stamps old.
+
+$(RUN_READY): $(VENV)/pyvenv.cfg $(PINS)
+	@echo "Installing what running needs into $(VENV) ..."
+	@$(PIP) install -c constraints.txt -e .
+	@touch $@
+
+$(DEV_READY): $(VENV)/pyvenv.cfg $(PINS)
+	@echo "Installing what developing needs into $(VENV) ..."
+	@$(PIP) install 'pip>=25.1'
+	@$(PIP) install -c constraints.txt -e . --group dev
+	@touch $(RUN_READY) $@
+
+$(VENV)/pyvenv.cfg:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || \
+	{ echo "Waypost needs Python 3.11 or newer, and '$(PYTHON)' is not; name another with: make PYTHON=python3.13" >&2; exit 1; }
+	@$(PYTHON) -m venv --clear $(VENV)

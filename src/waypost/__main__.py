@@ -1,0 +1,5 @@
+"""`python -m waypost`."""
+
+from waypost.cli.main import main
+
+main()

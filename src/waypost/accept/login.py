@@ -1,0 +1,70 @@
+"""Partner login, and the app tokens that follow from it."""
+
+from waypost.accept.auth import app_of_partner_token
+from waypost.accept.requests import Answer, Request
+from waypost.accept.services import Services
+from waypost.base.seals import hash_of
+from waypost.domain.partner import PARTNER_TOKEN_LIFE_MS
+from waypost.domain.refusals import Reason, Refused
+from waypost.store.partners import add_partner_token, login_facts
+from waypost.wire.login import account_object, app_token_answer
+
+MOST_PASSWORD = 1024
+
+
+async def log_in(services: Services, request: Request) -> Answer:
+    """Give a partner token for an e-mail address and a password or client secret.
+
+    Refuses in this order: 429 too many from one address, 400 unreadable or missing fields,
+    429 too many for one e-mail address, 401 wrong.
+
+    Source: spec, "Partner login"; facts 1.2, also for JSON and the field `secret`.
+    """
+    services.limiter.spend("login_address", request.client_address)
+    form = request.form_or_json()
+    email = form.required("email", "the e-mail address of your account").strip().lower()
+    given = [text for text in (form.text("password"), form.text("secret")) if text]
+    if not given or max(map(len, given)) > MOST_PASSWORD:
+        raise Refused(
+            Reason.FIELD_MISSING,
+            "Required request parameter 'password' is not present: your password or client secret, "
+            f"at most {MOST_PASSWORD} characters.",
+        )
+    services.limiter.spend("login", email)
+    now_ms = services.clock.now_ms()
+    facts = await services.database.read(login_facts, email, now_ms)
+    is_secret = facts is not None and any(hash_of(text) in facts.secret_hashes for text in given)
+    stored = facts.password_hash if facts else None
+    if not is_secret and not await services.passwords.matches(stored, given[0]):
+        raise Refused(Reason.AUTHENTICATION_FAILED, "E-mail address or password is wrong.")
+    if facts is None:
+        raise Refused(Reason.AUTHENTICATION_FAILED, "E-mail address or password is wrong.")
+    token = services.ids.secret()
+    await services.database.write(
+        add_partner_token,
+        hash_of(token),
+        facts.partner.id,
+        now_ms,
+        now_ms + PARTNER_TOKEN_LIFE_MS,
+    )
+    return Answer(account_object(facts.partner, token))
+
+
+async def app_token(services: Services, request: Request) -> Answer:
+    """Give the app token of one of the partner's apps: the same at every call, until it is revoked.
+
+    Refuses in this order: 401 wrong partner token, 401 not the partner's app, 429.
+
+    Source: facts 1.4.
+    """
+    app = await app_of_partner_token(services, request)
+    request.spend(services.limiter, "app_token", app.id)
+    return Answer(
+        app_token_answer(
+            services.seals.app_token(app.id, app.token_serial),
+            app_id=app.id,
+            partner_id=app.partner_id,
+            created_on_ms=app.created_on_ms,
+            modified_on_ms=app.modified_on_ms,
+        )
+    )

@@ -1,0 +1,151 @@
+"""A request as an endpoint sees it, and its answer: thin, because these are the busiest lines there are."""
+
+from collections.abc import Awaitable, Callable, MutableMapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+from urllib.parse import parse_qsl
+
+import msgspec
+
+from waypost.accept.limits import Limiter
+from waypost.domain.refusals import Reason, Refused
+from waypost.wire.forms import Form, read_form, read_json_body
+
+Scope = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
+Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
+
+MOST_BYTES: Final = 1024 * 1024
+"""Of one form; the largest field has 1,024 characters, but buttons and examples come beside it."""
+
+_encode: Final = msgspec.json.Encoder().encode
+
+
+@dataclass(slots=True)
+class Request:
+    """One request.
+
+    Attributes:
+        path: the parts of the path that vary, by name.
+        spent: the rates it has spent, to be given back when it is refused.
+    """
+
+    scope: Scope
+    body: bytes
+    path: dict[str, str]
+    spent: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
+
+    def spend(self, limiter: Limiter, name: str, of: str) -> None:
+        """Spend one request of a rate; it is given back when the request is refused after all.
+
+        Raises:
+            Refused: none is left.
+        """
+        limiter.spend(name, of)
+        self.spent.append((name, of))
+
+    def give_back(self, limiter: Limiter) -> None:
+        """Refused requests do not spend. Source: design, section 5."""
+        for name, of in self.spent:
+            limiter.give_back(name, of)
+
+    def header(self, name: bytes) -> str | None:
+        """The first header with this lower-case name; not UTF-8 counts as absent."""
+        for key, value in self.scope["headers"]:
+            if key == name:
+                try:
+                    return value.decode("utf-8").strip()
+                except UnicodeDecodeError:
+                    return None
+        return None
+
+    def form(self) -> Form:
+        """The body as a form.
+
+        Raises:
+            Refused: it is declared to be something else, or cannot be read.
+        """
+        kind = (self.header(b"content-type") or "").partition(";")[0].strip().lower()
+        if kind not in ("", "application/x-www-form-urlencoded"):
+            raise Refused(Reason.UNREADABLE, "The body must be application/x-www-form-urlencoded.")
+        return read_form(self.body)
+
+    def form_or_json(self) -> Form:
+        """The body as a form, or as a JSON object of texts."""
+        kind = (self.header(b"content-type") or "").partition(";")[0].strip().lower()
+        if kind != "application/json":
+            return self.form()
+        return Form(
+            [
+                (name, value if isinstance(value, str) else _encode(value).decode())
+                for name, value in read_json_body(self.body).items()
+            ]
+        )
+
+    def text(self) -> str:
+        """The body as it came, for the trace."""
+        return self.body.decode("utf-8", "replace")
+
+    def query(self, name: str) -> str | None:
+        """A field of the query."""
+        try:
+            fields = parse_qsl(self.scope.get("query_string", b"").decode("ascii", "replace"))
+        except ValueError:
+            return None
+        return dict(fields).get(name)
+
+    @property
+    def client_address(self) -> str:
+        """Where the request comes from."""
+        client = self.scope.get("client")
+        return str(client[0]) if client else "unknown"
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What an endpoint answers: JSON, or bytes that are JSON already; None sends no body."""
+
+    body: Any
+    status: int = 200
+
+    def bytes(self) -> bytes:
+        """The body's bytes."""
+        if self.body is None:
+            return b""
+        return self.body if isinstance(self.body, bytes) else _encode(self.body)
+
+
+async def read_body(scope: Scope, receive: Receive) -> bytes:
+    """The whole body, counted as it arrives.
+
+    Raises:
+        Refused: longer than any form may be.
+        ConnectionError: the client went away.
+    """
+    message = await receive()
+    body: bytes = message.get("body", b"")
+    if message["type"] == "http.disconnect":
+        raise ConnectionError("the client went away")
+    if not message.get("more_body", False) and len(body) <= MOST_BYTES:
+        return body
+    parts, size = [body], len(body)
+    while message.get("more_body", False):
+        if size > MOST_BYTES:
+            break
+        message = await receive()
+        if message["type"] == "http.disconnect":
+            raise ConnectionError("the client went away")
+        part: bytes = message.get("body", b"")
+        size += len(part)
+        parts.append(part)
+    if size > MOST_BYTES:
+        raise Refused(Reason.BODY_TOO_LARGE, f"The body must be at most {MOST_BYTES} bytes.")
+    return b"".join(parts)
+
+
+async def send_answer(
+    send: Send, status: int, body: bytes, headers: list[tuple[bytes, bytes]]
+) -> None:
+    """Send one complete answer."""
+    await send({"type": "http.response.start", "status": status, "headers": headers})
+    await send({"type": "http.response.body", "body": body})

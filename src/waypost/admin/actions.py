@@ -1,0 +1,179 @@
+"""What an administrator can do: plain functions of a store, used by the door and by the command line."""
+
+from dataclasses import dataclass
+
+from waypost.base.clock import Clock
+from waypost.base.ids import Ids
+from waypost.base.seals import Seals, hash_of
+from waypost.domain.app import App, BusinessAccount, OperatorAccount
+from waypost.domain.partner import Partner
+from waypost.domain.phone_number import read_phone_number
+from waypost.domain.refusals import Reason, Refused
+from waypost.store import partners as stored
+from waypost.store.database import Database
+from waypost.store.directory import Directory
+
+
+@dataclass(frozen=True, slots=True)
+class Office:
+    """What an administrator works with."""
+
+    database: Database
+    directory: Directory
+    seals: Seals
+    ids: Ids
+    clock: Clock
+
+
+async def add_partner(office: Office, partner: Partner, password_hash: str) -> int:
+    """Keep a partner and give its id.
+
+    Raises:
+        Refused: the e-mail address is taken or is none.
+    """
+    if partner.email.count("@") != 1 or " " in partner.email:
+        raise Refused(Reason.FIELD_BROKEN, "email must be an e-mail address.")
+    partner_id = await office.database.write(
+        stored.add_partner, partner, password_hash, office.clock.now_ms()
+    )
+    if partner_id is None:
+        raise Refused(Reason.ALREADY_EXISTS, "email is taken by another partner.")
+    return partner_id
+
+
+async def add_client_secret(office: Office, partner_id: int, expires_on_ms: int | None) -> str:
+    """Make a client secret; it is shown this once.
+
+    Raises:
+        Refused: there is no such partner, or the expiry has passed.
+    """
+    await _partner(office, partner_id)
+    now_ms = office.clock.now_ms()
+    if expires_on_ms is not None and expires_on_ms <= now_ms:
+        raise Refused(Reason.FIELD_BROKEN, "expires_on_ms must lie in the future, or be null.")
+    secret = office.ids.secret()
+    await office.database.write(
+        stored.add_client_secret, partner_id, hash_of(secret), now_ms, expires_on_ms
+    )
+    return secret
+
+
+async def add_api_key(office: Office, partner_id: int, name: str) -> str:
+    """Make an API key; it is shown this once.
+
+    Raises:
+        Refused: there is no such partner.
+    """
+    await _partner(office, partner_id)
+    key = office.ids.secret()
+    now_ms = office.clock.now_ms()
+    await office.database.write(stored.add_api_key, hash_of(key), partner_id, name, now_ms)
+    return key
+
+
+async def revoke_api_key(office: Office, key: str) -> None:
+    """Revoke an API key at once.
+
+    Raises:
+        Refused: there is no such key.
+    """
+    gone = await office.database.write(stored.drop_api_key, hash_of(key))
+    office.directory.forget()
+    if not gone:
+        raise Refused(Reason.NOT_FOUND, "There is no such API key.")
+
+
+async def put_operator_account(office: Office, account: OperatorAccount) -> None:
+    """Keep an operator account, or change the one with this id."""
+    if not account.base_url.startswith(("http://", "https://")) or account.base_url.endswith("/"):
+        raise Refused(
+            Reason.FIELD_BROKEN,
+            "base_url must be an http or https address without a slash at its end.",
+        )
+    await office.database.write(stored.put_operator_account, account, office.directory.seal)
+    office.directory.forget()
+
+
+async def add_business_account(office: Office, account: BusinessAccount) -> None:
+    """Keep a business account.
+
+    Raises:
+        Refused: its id is taken, or its partner or operator account does not exist.
+    """
+    await _partner(office, account.partner_id)
+    known = await office.directory.operator_account(account.operator_account_id)
+    if known is None:
+        raise Refused(Reason.NOT_FOUND, "operator_account_id must name an operator account.")
+    if not await office.database.write(stored.add_business_account, account):
+        raise Refused(Reason.ALREADY_EXISTS, "id is taken by another business account.")
+
+
+async def add_app(
+    office: Office,
+    *,
+    partner_id: int,
+    name: str,
+    phone_number: str,
+    phone_number_id: str,
+    business_account_id: str,
+    per_second: int | None = None,
+    app_id: str | None = None,
+) -> tuple[App, str]:
+    """Keep an app and give it with its app token.
+
+    Raises:
+        Refused: a field is broken, its name or its source number is taken, or its business account
+            is not the partner's.
+    """
+    digits = read_phone_number(phone_number)
+    if digits is None:
+        raise Refused(Reason.FIELD_BROKEN, "phone_number must be 8 to 15 digits.")
+    if not 1 <= len(name) <= 150:
+        raise Refused(Reason.FIELD_BROKEN, "name must be 1 to 150 characters.")
+    if per_second is not None and not 1 <= per_second <= 1000:
+        raise Refused(Reason.FIELD_BROKEN, "per_second must be 1 to 1000, or null.")
+    account = await office.directory.business_account(business_account_id)
+    if account is None or account.partner_id != partner_id:
+        raise Refused(
+            Reason.NOT_FOUND, "business_account_id must name a business account of the partner."
+        )
+    now_ms = office.clock.now_ms()
+    app = App(
+        id=app_id or office.ids.new(),
+        partner_id=partner_id,
+        name=name,
+        phone_number=digits,
+        phone_number_id=phone_number_id,
+        business_account_id=business_account_id,
+        created_on_ms=now_ms,
+        modified_on_ms=now_ms,
+        per_second=per_second,
+    )
+    token = office.seals.app_token(app.id, app.token_serial)
+    if not await office.database.write(stored.add_app, app, hash_of(token)):
+        raise Refused(Reason.ALREADY_EXISTS, "name or phone_number is taken by another app.")
+    return app, token
+
+
+async def renew_app_token(office: Office, app_id: str) -> str:
+    """Revoke an app's token and give the next one.
+
+    Raises:
+        Refused: there is no such app.
+    """
+    app = await office.database.read(stored.app_by_id, app_id)
+    if app is None:
+        raise Refused(Reason.NOT_FOUND, "There is no such app.")
+    serial = app.token_serial + 1
+    token = office.seals.app_token(app_id, serial)
+    now_ms = office.clock.now_ms()
+    await office.database.write(stored.renew_app_token, app_id, serial, hash_of(token), now_ms)
+    office.directory.forget()
+    return token
+
+
+async def _partner(office: Office, partner_id: int) -> Partner:
+    partner = await office.database.read(stored.partner_by_id, partner_id)
+    if partner is None:
+        raise Refused(Reason.NOT_FOUND, "There is no such partner.")
+    return partner

@@ -1,0 +1,279 @@
+"""The administration door: `/admin/…`, JSON, a credential of its own, loopback unless set."""
+
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any, Final, Protocol, TypeVar
+
+import msgspec
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from waypost.admin import actions
+from waypost.admin.actions import Office
+from waypost.admin.guard import check_admin
+from waypost.domain.app import App, BusinessAccount, OperatorAccount
+from waypost.domain.partner import Partner
+from waypost.domain.refusals import Reason, Refused
+from waypost.store import partners as stored
+from waypost.store.journal import (
+    Lane,
+    depth_of,
+    drop_set_aside,
+    return_set_aside,
+    set_aside_entries,
+)
+from waypost.store.trace import message_counts, message_trace
+from waypost.wire.errors import error_answer
+from waypost.wire.forms import read_json
+
+Shape = TypeVar("Shape")
+_encode: Final = msgspec.json.Encoder().encode
+
+
+class Hashes(Protocol):
+    """Hashes a password."""
+
+    async def hash(self, password: str) -> str:
+        """Its argon2id hash."""
+        ...
+
+
+class _NewPartner(msgspec.Struct, forbid_unknown_fields=True):
+    email: str
+    password: str
+    name: str
+    contact_name: str = ""
+    phone_number: str = ""
+
+
+class _NewSecret(msgspec.Struct, forbid_unknown_fields=True):
+    expires_on_ms: int | None = None
+
+
+class _NewKey(msgspec.Struct, forbid_unknown_fields=True):
+    name: str = "key"
+
+
+class _Key(msgspec.Struct, forbid_unknown_fields=True):
+    api_key: str
+
+
+class _OperatorAccount(msgspec.Struct, forbid_unknown_fields=True):
+    base_url: str
+    version: str
+    token: str
+    app_id: str
+    app_secret: str
+    verify_token: str
+
+
+class _NewBusinessAccount(msgspec.Struct, forbid_unknown_fields=True):
+    id: str
+    partner_id: int
+    namespace: str
+    operator_account_id: str
+
+
+class _NewApp(msgspec.Struct, forbid_unknown_fields=True):
+    partner_id: int
+    name: str
+    phone_number: str
+    phone_number_id: str
+    business_account_id: str
+    per_second: int | None = None
+
+
+class AdminDoor:
+    """The calls of the door.
+
+    Args:
+        token: the admin token; None closes the door.
+        hosts: host names that count as this service's own beside loopback.
+    """
+
+    def __init__(
+        self, office: Office, passwords: Hashes, *, token: str | None, hosts: Sequence[str] = ()
+    ) -> None:
+        self._office = office
+        self._passwords = passwords
+        self._token = token
+        self._hosts = hosts
+
+    def routes(self) -> list[Route]:
+        """Every route of the door."""
+        # fmt: off
+        table: tuple[tuple[str, str, Callable[[Request], Awaitable[Any]]], ...] = (
+            ("GET",    "/admin/partners",                             self._partners),
+            ("POST",   "/admin/partners",                             self._add_partner),
+            ("POST",   "/admin/partners/{partner_id}/client-secrets", self._add_client_secret),
+            ("POST",   "/admin/partners/{partner_id}/api-keys",       self._add_api_key),
+            ("POST",   "/admin/api-keys/revoke",                      self._revoke_api_key),
+            ("PUT",    "/admin/operator-accounts/{account_id}",       self._put_operator_account),
+            ("POST",   "/admin/business-accounts",                    self._add_business_account),
+            ("GET",    "/admin/apps",                                 self._apps),
+            ("POST",   "/admin/apps",                                 self._add_app),
+            ("POST",   "/admin/apps/{app_id}/token/revoke",           self._renew_app_token),
+            ("GET",    "/admin/lanes",                                self._lanes),
+            ("GET",    "/admin/entries",                              self._entries),
+            ("POST",   "/admin/entries/{position}/release",           self._release_entry),
+            ("DELETE", "/admin/entries/{position}",                   self._drop_entry),
+            ("GET",    "/admin/messages",                             self._message_counts),
+            ("GET",    "/admin/messages/{message_id}",                self._message),
+        )
+        # fmt: on
+        return [Route(path, self._guarded(call), methods=[method]) for method, path, call in table]
+
+    def _guarded(
+        self, call: Callable[[Request], Awaitable[Any]]
+    ) -> Callable[[Request], Awaitable[Response]]:
+        async def answer(request: Request) -> Response:
+            try:
+                check_admin(request, self._token, self._hosts)
+                told, status, headers = await call(request), 200, {}
+            except Refused as refused:
+                status, told, headers = error_answer(refused)
+            return Response(_encode(told), status, headers, media_type="application/json")
+
+        return answer
+
+    async def _partners(self, _request: Request) -> Any:
+        return {"partners": await self._office.database.read(stored.all_partners)}
+
+    async def _add_partner(self, request: Request) -> Any:
+        given = await _read(request, _NewPartner)
+        if len(given.password) < 8:
+            raise Refused(Reason.FIELD_BROKEN, "password must have at least 8 characters.")
+        partner = Partner(
+            id=0,
+            name=given.name,
+            email=given.email,
+            contact_name=given.contact_name,
+            phone_number=given.phone_number,
+        )
+        password_hash = await self._passwords.hash(given.password)
+        return {"id": await actions.add_partner(self._office, partner, password_hash)}
+
+    async def _add_client_secret(self, request: Request) -> Any:
+        given = await _read(request, _NewSecret)
+        partner_id = _number(request, "partner_id")
+        secret = await actions.add_client_secret(self._office, partner_id, given.expires_on_ms)
+        return {"client_secret": secret}
+
+    async def _add_api_key(self, request: Request) -> Any:
+        given = await _read(request, _NewKey)
+        partner_id = _number(request, "partner_id")
+        return {"api_key": await actions.add_api_key(self._office, partner_id, given.name)}
+
+    async def _revoke_api_key(self, request: Request) -> Any:
+        await actions.revoke_api_key(self._office, (await _read(request, _Key)).api_key)
+        return {"revoked": True}
+
+    async def _put_operator_account(self, request: Request) -> Any:
+        given = await _read(request, _OperatorAccount)
+        account = OperatorAccount(
+            id=request.path_params["account_id"],
+            base_url=given.base_url,
+            version=given.version,
+            token=given.token,
+            app_id=given.app_id,
+            app_secret=given.app_secret,
+            verify_token=given.verify_token,
+        )
+        await actions.put_operator_account(self._office, account)
+        return {"id": account.id, "webhook_path": f"/operator/webhook/{account.id}"}
+
+    async def _add_business_account(self, request: Request) -> Any:
+        given = await _read(request, _NewBusinessAccount)
+        account = BusinessAccount(
+            given.id, given.partner_id, given.namespace, given.operator_account_id
+        )
+        await actions.add_business_account(self._office, account)
+        return {"id": account.id}
+
+    async def _apps(self, _request: Request) -> Any:
+        apps = await self._office.database.read(stored.all_apps)
+        return {"apps": [self._shown(app) for app in apps]}
+
+    async def _add_app(self, request: Request) -> Any:
+        given = await _read(request, _NewApp)
+        app, token = await actions.add_app(
+            self._office,
+            partner_id=given.partner_id,
+            name=given.name,
+            phone_number=given.phone_number,
+            phone_number_id=given.phone_number_id,
+            business_account_id=given.business_account_id,
+            per_second=given.per_second,
+        )
+        return self._shown(app) | {"app_token": token}
+
+    async def _renew_app_token(self, request: Request) -> Any:
+        token = await actions.renew_app_token(self._office, request.path_params["app_id"])
+        return {"app_token": token}
+
+    async def _lanes(self, _request: Request) -> Any:
+        read = self._office.database.read
+        depths = {lane: await read(depth_of, lane) for lane in Lane}
+        return {
+            lane.name.lower(): {state.name.lower(): count for state, count in depth.items()}
+            for lane, depth in depths.items()
+        }
+
+    async def _entries(self, _request: Request) -> Any:
+        rows = await self._office.database.read(set_aside_entries)
+        return {
+            "set_aside": [
+                {
+                    "position": row.position,
+                    "lane": Lane(row.lane).name.lower(),
+                    "ref": row.ref,
+                    "defects": row.defects,
+                    "note": row.note,
+                }
+                for row in rows
+            ]
+        }
+
+    async def _release_entry(self, request: Request) -> Any:
+        now_ms = self._office.clock.now_ms()
+        position = _number(request, "position")
+        if not await self._office.database.write(return_set_aside, position, now_ms):
+            raise Refused(Reason.NOT_FOUND, "There is no such entry set aside.")
+        return {"released": position}
+
+    async def _drop_entry(self, request: Request) -> Any:
+        position = _number(request, "position")
+        if not await self._office.database.write(drop_set_aside, position):
+            raise Refused(Reason.NOT_FOUND, "There is no such entry set aside.")
+        return {"dropped": position}
+
+    async def _message_counts(self, _request: Request) -> Any:
+        return {"messages": await self._office.database.read(message_counts)}
+
+    async def _message(self, request: Request) -> Any:
+        trace = await self._office.database.read(message_trace, request.path_params["message_id"])
+        if trace is None:
+            raise Refused(Reason.NOT_FOUND, "There is no such message.")
+        return trace
+
+    def _shown(self, app: App) -> dict[str, Any]:
+        shown: dict[str, Any] = msgspec.to_builtins(app)
+        return shown
+
+
+async def _read(request: Request, shape: type[Shape]) -> Shape:
+    body = await request.body()
+    text = body.decode("utf-8", "replace") or "{}"
+    return read_json(
+        text,
+        msgspec.json.Decoder(shape),
+        name="The body",
+        accepted="a JSON object of the call's fields",
+    )
+
+
+def _number(request: Request, name: str) -> int:
+    text = str(request.path_params[name])
+    if not (text.isascii() and text.isdecimal() and len(text) < 19):
+        raise Refused(Reason.NOT_FOUND, f"{name} must be a number.")
+    return int(text)

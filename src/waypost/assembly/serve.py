@@ -1,0 +1,76 @@
+"""`waypost serve`: the service alone, for real traffic. `waypost simulator`: the other party alone."""
+
+from collections.abc import Callable
+
+from waypost.assembly import demo
+from waypost.assembly.servers import HttpServer, bind, port_of, signalled
+from waypost.assembly.service import Waypost
+from waypost.base.clock import Clock
+from waypost.base.ids import Ids
+from waypost.base.seals import hash_of
+from waypost.config import Settings
+from waypost.simulator import Simulator, SimulatorSettings
+from waypost.store.kind import check_real
+
+Ready = Callable[[str], None]
+"""Called once with the address at which requests are answered."""
+
+
+class NotFit(Exception):
+    """A setting is missing, or one is known to everybody; the text says the remedy."""
+
+
+async def serve(settings: Settings, clock: Clock, ids: Ids, *, ready: Ready) -> None:
+    """Run the service until a signal, then stop in order: doors, stages, leases, store.
+
+    Raises:
+        NotFit: a setting is missing or known.
+        PortInUse: somebody else listens there.
+        StoreInUse: another process has the store open.
+        WrongStore: the store is not for real traffic.
+    """
+    if settings.secret_key is None:
+        raise NotFit(
+            "secret_key is not set: set WAYPOST_SECRET_KEY to 64 random hex digits "
+            "and keep it, because sealed secrets can be opened with no other"
+        )
+    if settings.secret_key == demo.INSTANCE_KEY or settings.admin_token == demo.ADMIN_TOKEN:
+        raise NotFit(
+            "secret_key or admin_token is the demonstration's, which everybody knows; set others"
+        )
+    bound = bind(settings.host, settings.port, option="--port")
+    waypost = Waypost(settings, clock, ids)
+    await waypost.open()
+    try:
+        known = {hash_of(demo.API_KEY), hash_of(demo.CLIENT_SECRET)}
+        await waypost.database.read(check_real, known)
+        server = HttpServer(waypost.application, bound)
+        await server.start()
+        waypost.start()
+        ready(f"http://{settings.host}:{port_of(bound)}")
+        await signalled()
+        await server.stop()
+        await waypost.drain()
+    finally:
+        await waypost.close()
+
+
+async def simulate(
+    settings: SimulatorSettings, host: str, port: int, clock: Clock, ids: Ids, *, ready: Ready
+) -> None:
+    """Run the simulator alone until a signal.
+
+    Raises:
+        PortInUse: somebody else listens there.
+    """
+    bound = bind(host, port, option="--port")
+    simulator = Simulator(settings, clock, ids)
+    await simulator.open()
+    try:
+        server = HttpServer(simulator.application, bound)
+        await server.start()
+        ready(f"http://{host}:{port_of(bound)}")
+        await signalled()
+        await server.stop()
+    finally:
+        await simulator.close()

@@ -1,0 +1,99 @@
+"""HTTP servers whose signals are ours, on sockets that are bound before anything else is opened."""
+
+import asyncio
+import contextlib
+import signal
+import socket
+from collections.abc import Generator
+from typing import Any, Final
+
+import uvicorn
+
+KEEP_ALIVE_S: Final = 75
+"""Longer than any pool of ours keeps an idle connection (design, section 4)."""
+
+
+class PortInUse(Exception):
+    """Somebody else listens there; the text says what to do."""
+
+
+def bind(host: str, port: int, *, option: str) -> socket.socket:
+    """A listening socket.
+
+    Args:
+        host: an address or name.
+        port: 0 takes a free one.
+        option: what sets the port, for the remedy.
+
+    Raises:
+        PortInUse: the port is taken, or the address is not this machine's.
+    """
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        return socket.create_server((host, port), family=family, backlog=2048)
+    except OSError as error:
+        raise PortInUse(
+            f"cannot listen on {host}:{port} ({error.strerror}); choose another port with {option}"
+        ) from error
+
+
+def port_of(bound: socket.socket) -> int:
+    """The port a socket listens on."""
+    return bound.getsockname()[1]
+
+
+class HttpServer:
+    """One ASGI application on one socket; it hears no signals of its own."""
+
+    def __init__(self, application: Any, bound: socket.socket) -> None:
+        self._socket = bound
+        self._server = _QuietServer(
+            uvicorn.Config(
+                application,
+                log_config=None,
+                access_log=False,
+                lifespan="off",
+                loop="none",
+                ws="none",
+                http="httptools",
+                interface="asgi3",
+                server_header=False,
+                timeout_keep_alive=KEEP_ALIVE_S,
+                timeout_graceful_shutdown=5,
+            )
+        )
+        self._serving: asyncio.Task[None] | None = None
+
+    async def start(self) -> None:
+        """Return once requests are answered."""
+        self._serving = asyncio.create_task(self._server.serve(sockets=[self._socket]))
+        while not self._server.started:
+            if self._serving.done():
+                self._serving.result()
+            await asyncio.sleep(0.001)
+
+    async def stop(self) -> None:
+        """Take no new connections, answer what has been asked, and end."""
+        self._server.should_exit = True
+        if self._serving is not None:
+            await self._serving
+
+
+class _QuietServer(uvicorn.Server):
+    @contextlib.contextmanager
+    def capture_signals(self) -> Generator[None]:
+        yield
+
+
+async def signalled() -> None:
+    """Return at the first SIGINT or SIGTERM. A second one ends the process at once."""
+    told = asyncio.Event()
+    loop = asyncio.get_running_loop()
+
+    def hear(number: int) -> None:
+        loop.remove_signal_handler(number)
+        told.set()
+
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, hear, number)
+    await told.wait()

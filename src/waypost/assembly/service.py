@@ -1,0 +1,167 @@
+"""The service: its parts, opened in street order and closed the other way round."""
+
+import asyncio
+import random
+from typing import Final
+
+from starlette.routing import Route
+
+from waypost.accept.app import Service
+from waypost.accept.limits import Limiter
+from waypost.accept.passwords import Passwords
+from waypost.accept.services import Services
+from waypost.admin.actions import Office
+from waypost.admin.app import AdminDoor
+from waypost.base.clock import Clock
+from waypost.base.ids import Ids
+from waypost.base.logs import log
+from waypost.base.seals import Seals
+from waypost.callbacks.worker import Callbacks
+from waypost.config import Settings
+from waypost.dispatch.messages import MessageOutcomes
+from waypost.dispatch.pacing import Pacer
+from waypost.dispatch.templates import TemplateOutcomes
+from waypost.dispatch.worker import Dispatch
+from waypost.events.ingest import Ingest
+from waypost.events.webhook import Webhook
+from waypost.journal.in_store import Journal
+from waypost.journal.stage import Stage
+from waypost.operations.probes import Probes
+from waypost.operators.cloud.adapter import CloudOperator
+from waypost.outbound.vetted import VettedClient
+from waypost.store.database import Database
+from waypost.store.directory import Directory
+from waypost.store.engines.sqlite import SqliteEngine
+from waypost.store.journal import Lane
+
+WEBHOOK_PATH: Final = "/operator/webhook"
+
+
+class Waypost:
+    """One process of the service.
+
+    Args:
+        settings: with a `secret_key`.
+        clock: what rules follow.
+        ids: for everything new.
+    """
+
+    def __init__(self, settings: Settings, clock: Clock, ids: Ids) -> None:
+        if settings.secret_key is None:
+            raise ValueError("secret_key is needed")
+        chance = random.Random()  # noqa: S311  spreads retries; no secret
+        seals = Seals(settings.secret_key)
+        self._settings = settings
+        self._log = log("assembly")
+        self.database = Database(SqliteEngine(settings.store_path))
+        self.directory = Directory(self.database, seals, clock)
+        self.passwords = Passwords()
+        self.office = Office(self.database, self.directory, seals, ids, clock)
+        self.journal = Journal(self.database, clock, holder=ids.new())
+        self._operator = CloudOperator(timeout_s=settings.operator_timeout_s)
+        self._outbound = VettedClient(allowed_networks=settings.allowed_networks)
+        self._probes = Probes(self.database)
+        services = Services(
+            clock=clock,
+            ids=ids,
+            seals=seals,
+            database=self.database,
+            directory=self.directory,
+            limiter=Limiter(clock, on=settings.rates),
+            passwords=self.passwords,
+            outbound=self._outbound,
+            strict=settings.strict,
+        )
+        admin = AdminDoor(
+            self.office,
+            self.passwords,
+            token=settings.admin_token,
+            hosts=settings.admin_hosts,
+        )
+        webhook = Webhook(
+            database=self.database,
+            directory=self.directory,
+            operator=self._operator,
+            clock=clock,
+            ids=ids,
+        )
+        pacer = Pacer(per_second=settings.per_second)
+        dispatch = Dispatch(
+            database=self.database,
+            journal=self.journal,
+            directory=self.directory,
+            operator=self._operator,
+            clock=clock,
+            chance=chance,
+            pacer=pacer,
+            messages=MessageOutcomes(clock, ids, uncertain_for_ms=settings.uncertain_for_s * 1000),
+            templates=TemplateOutcomes(clock, ids),
+            message_ttl_ms=settings.message_ttl_s * 1000,
+        )
+        ingest = Ingest(
+            database=self.database,
+            journal=self.journal,
+            operator=self._operator,
+            clock=clock,
+            ids=ids,
+        )
+        callbacks = Callbacks(
+            database=self.database,
+            journal=self.journal,
+            directory=self.directory,
+            client=self._outbound,
+            clock=clock,
+            chance=chance,
+            order_hold_ms=settings.order_hold_s * 1000,
+        )
+        self._stages = (
+            Stage(self.journal, Lane.SUBMISSIONS, dispatch.prepare, pace=pacer),
+            Stage(self.journal, Lane.DOUBTS, dispatch.prepare_doubts),
+            Stage(self.journal, Lane.ARRIVALS, ingest.prepare),
+            Stage(self.journal, Lane.CALLBACKS, callbacks.prepare),
+        )
+        self._running: list[asyncio.Task[None]] = []
+        self.application = Service(
+            services, [*admin.routes(), *_webhook_routes(webhook), *self._probes.routes()]
+        )
+
+    async def open(self) -> None:
+        """Open the store and the clients.
+
+        Raises:
+            StoreInUse: another process has the store open.
+            WrongStore: the store is of another revision.
+        """
+        await self.database.open()
+        await self.journal.open()
+        await self._operator.open()
+        await self._outbound.open()
+
+    def start(self) -> None:
+        """Begin to work the lanes."""
+        self._running = [asyncio.create_task(stage.run()) for stage in self._stages]
+
+    async def drain(self) -> None:
+        """Claim nothing more; let what is being worked end, or cut it off after `stop_within_s`."""
+        self._probes.stopping = True
+        within_s = self._settings.stop_within_s
+        await asyncio.gather(*(stage.stop(within_s=within_s) for stage in self._stages))
+        for task in self._running:
+            task.cancel()
+        await asyncio.gather(*self._running, return_exceptions=True)
+
+    async def close(self) -> None:
+        """Hand back the leases, close clients and store."""
+        await self.journal.close()
+        await self._outbound.close()
+        await self._operator.close()
+        await self.database.close()
+        self.passwords.close()
+
+
+def _webhook_routes(webhook: Webhook) -> list[Route]:
+    paths = (WEBHOOK_PATH, f"{WEBHOOK_PATH}/{{operator_account}}")
+    return [
+        *(Route(path, webhook.handshake, methods=["GET"]) for path in paths),
+        *(Route(path, webhook.receive, methods=["POST"]) for path in paths),
+    ]

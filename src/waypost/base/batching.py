@@ -1,0 +1,131 @@
+"""Group commit: everything that waits at one moment shares one transaction and one flush.
+
+There is no linger timer. One batch is in flight; what comes meanwhile is the next batch. Under
+light load a caller waits for its own commit only, under heavy load many share each flush.
+"""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from concurrent.futures import Executor
+from typing import Any
+
+Work = Callable[[Any, Sequence[Any]], Sequence[Any]]
+"""Called with a connection and all waiting items of its kind; gives one result for each item."""
+
+Transaction = Callable[[Callable[[Any], None]], None]
+"""Runs a function of a connection in one transaction: committed on return, rolled back on a raise."""
+
+
+class Stopped(Exception):
+    """Work was handed to a group commit that has been closed."""
+
+
+class GroupCommit:
+    """Joins waiting pieces of work into transactions that run one at a time on one thread.
+
+    Args:
+        transaction: runs on the executor's thread.
+        executor: must have exactly one thread; it is the only writer.
+        at_most: how many items one transaction takes, so that no caller waits for a giant.
+    """
+
+    def __init__(
+        self, transaction: Transaction, executor: Executor, *, at_most: int = 1024
+    ) -> None:
+        self._transaction = transaction
+        self._executor = executor
+        self._at_most = at_most
+        self._waiting: list[tuple[Work, Any, asyncio.Future[Any]]] = []
+        self._busy: asyncio.Future[None] | None = None
+        self._closed = False
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._scheduled = False
+
+    def join(self, work: Work, item: Any) -> asyncio.Future[Any]:
+        """Add one item; the future ends once its transaction is committed, or with its own error.
+
+        An unexpected error in a shared transaction is not everybody's: the transaction is rolled
+        back and each caller is tried again alone, so that only the one at fault sees the error.
+        """
+        if self._closed:
+            raise Stopped("the store is closing")
+        if self._loop is None:
+            self._loop = asyncio.get_running_loop()
+        future = self._loop.create_future()
+        self._waiting.append((work, item, future))
+        if self._busy is None and not self._scheduled:
+            self._scheduled = True
+            self._loop.call_soon(self._start)
+        return future
+
+    async def close(self) -> None:
+        """Refuse new work and return when all that was accepted is committed or has failed."""
+        self._closed = True
+        while self._busy is not None or self._scheduled:
+            if self._busy is not None:
+                await asyncio.wait([self._busy])
+            else:
+                await asyncio.sleep(0)
+
+    def _start(self) -> None:
+        self._scheduled = False
+        if not self._waiting or self._loop is None:
+            return
+        batch, self._waiting = self._waiting[: self._at_most], self._waiting[self._at_most :]
+        self._busy = self._loop.run_in_executor(self._executor, self._commit, batch)
+        self._busy.add_done_callback(self._finished)
+
+    def _finished(self, done: asyncio.Future[None]) -> None:
+        self._busy = None
+        if not done.cancelled():
+            done.exception()
+        self._start()
+
+    def _commit(self, batch: list[tuple[Work, Any, asyncio.Future[Any]]]) -> None:
+        answers: list[tuple[asyncio.Future[Any], Any, Exception | None]]
+        try:
+            answers = self._together(batch)
+        except Exception as error:  # noqa: BLE001  whose error it is shows when each runs alone
+            if len(batch) == 1:
+                answers = [(batch[0][2], None, error)]
+            else:
+                answers = [self._alone(piece) for piece in batch]
+        if self._loop is not None:
+            self._loop.call_soon_threadsafe(_tell, answers)
+
+    def _together(
+        self, batch: list[tuple[Work, Any, asyncio.Future[Any]]]
+    ) -> list[tuple[asyncio.Future[Any], Any, Exception | None]]:
+        kinds: dict[Work, list[tuple[Any, asyncio.Future[Any]]]] = {}
+        for work, item, future in batch:
+            kinds.setdefault(work, []).append((item, future))
+        answers: list[tuple[asyncio.Future[Any], Any, Exception | None]] = []
+
+        def all_of_it(connection: Any) -> None:
+            for work, pieces in kinds.items():
+                results = work(connection, [item for item, _ in pieces])
+                answers.extend(
+                    (future, result, None)
+                    for (_, future), result in zip(pieces, results, strict=True)
+                )
+
+        self._transaction(all_of_it)
+        return answers
+
+    def _alone(
+        self, piece: tuple[Work, Any, asyncio.Future[Any]]
+    ) -> tuple[asyncio.Future[Any], Any, Exception | None]:
+        try:
+            return self._together([piece])[0]
+        except Exception as error:  # noqa: BLE001  handed to the one who caused it
+            return piece[2], None, error
+
+
+def _tell(answers: list[tuple[asyncio.Future[Any], Any, Exception | None]]) -> None:
+    for future, result, error in answers:
+        if future.done():  # its caller went away; the work is committed all the same
+            continue
+        if error is None:
+            future.set_result(result)
+        else:
+            future.set_exception(error)

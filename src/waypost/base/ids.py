@@ -1,0 +1,102 @@
+"""New ids of each kind, and the randomness behind them."""
+
+import os
+import random
+import threading
+import uuid
+from typing import Protocol
+
+from waypost.base.clock import Clock
+
+
+class Ids(Protocol):
+    """Where ids and secrets come from."""
+
+    def new(self) -> str:
+        """A UUID of version 7 as text: 48 bits of our clock, the rest random."""
+        ...
+
+    def secret(self) -> str:
+        """256 random bits as 64 hex digits."""
+        ...
+
+    def digits(self, count: int) -> str:
+        """A decimal id of exactly `count` digits that does not begin with 0."""
+        ...
+
+
+class RandomIds:
+    """Ids for real use; the entropy is the operating system's, drawn in blocks.
+
+    One read of urandom for many ids costs a third of what `uuid4` does for each.
+    """
+
+    _BLOCK_BYTES = 4096
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._pool = b""
+        self._used = 0
+        self._lock = threading.Lock()  # the store's writer makes ids on a thread of its own
+
+    def new(self) -> str:
+        """A UUID of version 7 as text."""
+        return uuid7_text(self._clock.now_ms(), self._bytes(10))
+
+    def secret(self) -> str:
+        """256 random bits, straight from the operating system, as 64 hex digits."""
+        return os.urandom(32).hex()
+
+    def digits(self, count: int) -> str:
+        """A decimal id of `count` digits."""
+        return _digits(int.from_bytes(os.urandom(16)), count)
+
+    def _bytes(self, count: int) -> bytes:
+        with self._lock:
+            if self._used + count > len(self._pool):
+                self._pool, self._used = os.urandom(self._BLOCK_BYTES), 0
+            self._used += count
+            return self._pool[self._used - count : self._used]
+
+
+class SeededIds:
+    """Ids that repeat from run to run: for tests and for the seed of `waypost dev`. Never for real use."""
+
+    def __init__(self, clock: Clock, seed: str) -> None:
+        self._clock = clock
+        self._random = random.Random(seed)  # noqa: S311  repeatable on purpose
+
+    def new(self) -> str:
+        """A UUID of version 7 as text; its random part comes from the seed."""
+        return uuid7_text(self._clock.now_ms(), self._random.randbytes(10))
+
+    def secret(self) -> str:
+        """64 hex digits from the seed."""
+        return self._random.randbytes(32).hex()
+
+    def digits(self, count: int) -> str:
+        """A decimal id of `count` digits from the seed."""
+        return _digits(self._random.getrandbits(128), count)
+
+
+def uuid7_text(at_ms: int, chance: bytes) -> str:
+    """Lay out a UUID of version 7 from a time and 10 random bytes.
+
+    Source: RFC 9562, section 5.7.
+    """
+    text = f"{at_ms:012x}{chance.hex()}"
+    variant = "89ab"[chance[2] & 3]
+    return f"{text[:8]}-{text[8:12]}-7{text[13:16]}-{variant}{text[17:20]}-{text[20:32]}"
+
+
+def is_uuid(text: str) -> bool:
+    """Whether the text is a UUID of any version in its usual spelling."""
+    try:
+        return str(uuid.UUID(text)) == text.lower()
+    except ValueError:
+        return False
+
+
+def _digits(number: int, count: int) -> str:
+    low = 10 ** (count - 1)
+    return str(low + number % (9 * low))

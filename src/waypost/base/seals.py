@@ -1,0 +1,61 @@
+"""Secrets at rest: what is only compared is hashed, what we must use ourselves is sealed."""
+
+import hashlib
+import hmac
+import os
+
+from cryptography.exceptions import InvalidTag
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+
+
+class WrongInstanceKey(Exception):
+    """A sealed value was not made with this instance key, or has been changed."""
+
+
+def hash_of(secret: str) -> str:
+    """The stored form of a secret with 256 random bits: SHA-256 in hex.
+
+    No salt and no stretching: such a secret cannot be guessed. Never for passwords.
+    """
+    return hashlib.sha256(secret.encode()).hexdigest()
+
+
+def same(one: str, other: str) -> bool:
+    """Compare two secrets in constant time."""
+    return hmac.compare_digest(one.encode(), other.encode())
+
+
+class Seals:
+    """Seals and opens with the instance key (AES-256-GCM), and derives app tokens from it.
+
+    Args:
+        instance_key: the setting `secret_key`; any text, best 64 hex digits.
+    """
+
+    def __init__(self, instance_key: str) -> None:
+        self._key = hashlib.sha256(b"waypost instance key\0" + instance_key.encode()).digest()
+        self._box = AESGCM(self._key)
+
+    def seal(self, secret: str, *, of: str) -> bytes:
+        """Seal a secret; `of` says whose it is and must be the same at opening."""
+        nonce = os.urandom(12)
+        return nonce + self._box.encrypt(nonce, secret.encode(), of.encode())
+
+    def open(self, sealed: bytes, *, of: str) -> str:
+        """Give the secret back.
+
+        Raises:
+            WrongInstanceKey: sealed by another key, for another owner, or damaged.
+        """
+        try:
+            return self._box.decrypt(sealed[:12], sealed[12:], of.encode()).decode()
+        except InvalidTag as error:
+            raise WrongInstanceKey(of) from error
+
+    def app_token(self, app_id: str, serial: int) -> str:
+        """The app token: `sk_` and 32 hex digits, the same whenever it is asked for.
+
+        Source: facts 1.4; design, section 9.
+        """
+        message = f"app token\0{app_id}\0{serial}".encode()
+        return "sk_" + hmac.new(self._key, message, hashlib.sha256).hexdigest()[:32]

@@ -1,0 +1,143 @@
+"""The commands and their help."""
+
+import asyncio
+import sys
+from collections.abc import Coroutine
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from pydantic import ValidationError
+
+from waypost import __version__
+from waypost.assembly.serve import NotFit
+from waypost.assembly.servers import PortInUse
+from waypost.base.clock import SystemClock
+from waypost.base.ids import RandomIds
+from waypost.base.logs import set_up_logs
+from waypost.cli.dev import run_dev
+from waypost.config import Settings
+from waypost.store.contract import StoreInUse, WrongStore
+
+app = typer.Typer(
+    help="A messaging and template service that a business runs itself.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+
+Data = Annotated[Path | None, typer.Option(help="Folder of the store. [default: .waypost]")]
+Host = Annotated[str | None, typer.Option(help="Address to listen on. [default: 127.0.0.1]")]
+Port = Annotated[int | None, typer.Option(help="Port of the service. [default: 8080]")]
+
+
+@app.command()
+def dev(
+    data: Data = None,
+    host: Host = None,
+    port: Port = None,
+    simulator_port: Annotated[int, typer.Option(help="Port of the simulator.")] = 8081,
+    memory: Annotated[bool, typer.Option("--memory", help="Keep nothing at the end.")] = False,
+    env_file: Annotated[Path, typer.Option(help="Where to write what other programs need.")] = Path(
+        "waypost-dev.env"
+    ),
+) -> None:
+    """Start service and simulator in one process, with a demonstration partner and phones."""
+    settings = _settings(data, host, port)
+    set_up_logs(SystemClock(), as_json=settings.log_format == "json", level="warning")
+    _run(
+        run_dev(
+            settings,
+            simulator_port=simulator_port,
+            memory=memory,
+            env_file=env_file,
+            say=typer.echo,
+        )
+    )
+
+
+@app.command()
+def serve(data: Data = None, host: Host = None, port: Port = None) -> None:
+    """Start the service alone, for real traffic. Settings come from WAYPOST_ variables too."""
+    from waypost.assembly.serve import serve as serve_until_signalled
+
+    settings = _settings(data, host, port)
+    clock = SystemClock()
+    set_up_logs(clock, as_json=settings.log_format == "json", level=settings.log_level)
+    _run(
+        serve_until_signalled(
+            settings,
+            clock,
+            RandomIds(clock),
+            ready=lambda at: typer.echo(f"waypost serves at {at}"),
+        )
+    )
+
+
+@app.command()
+def simulator(
+    control_token: Annotated[
+        str, typer.Option(envvar="WAYPOST_CONTROL_TOKEN", help="Credential of the control door.")
+    ],
+    data: Data = None,
+    host: Host = None,
+    port: Annotated[int, typer.Option(help="Port; 0 takes a free one.")] = 8081,
+    limits: Annotated[bool, typer.Option(help="Whether the operator's limits apply.")] = True,
+) -> None:
+    """Start the simulator alone: the operator's interface, with phones behind it."""
+    from waypost.assembly.serve import simulate
+    from waypost.simulator import SimulatorSettings
+
+    settings = _settings(data, host, port)
+    clock = SystemClock()
+    set_up_logs(clock, as_json=settings.log_format == "json", level=settings.log_level)
+    _run(
+        simulate(
+            SimulatorSettings(
+                path=settings.data / "simulator.db", control_token=control_token, limits=limits
+            ),
+            settings.host,
+            port,
+            clock,
+            RandomIds(clock),
+            ready=lambda at: typer.echo(f"the simulator answers at {at}"),
+        )
+    )
+
+
+@app.command()
+def version() -> None:
+    """Print the version."""
+    typer.echo(__version__)
+
+
+def main() -> None:
+    """Run the command line."""
+    app()
+
+
+def _settings(data: Path | None, host: str | None, port: int | None) -> Settings:
+    given = {"data": data, "host": host, "port": port}
+    try:
+        return Settings(**{name: value for name, value in given.items() if value is not None})  # pyright: ignore[reportArgumentType]
+    except ValidationError as error:
+        wrong = error.errors()[0]
+        name = ".".join(map(str, wrong["loc"]))
+        typer.echo(f"waypost: the setting {name} is wrong: {wrong['msg']}", err=True)
+        raise typer.Exit(2) from error
+
+
+def _run(work: Coroutine[Any, Any, None]) -> None:
+    """Run to the end on the fast loop where there is one; say in one line what keeps it from starting."""
+    try:
+        import uvloop
+
+        factory = uvloop.new_event_loop
+    except ImportError:
+        factory = None
+    try:
+        with asyncio.Runner(loop_factory=factory) as runner:
+            runner.run(work)
+    except (PortInUse, StoreInUse, WrongStore, NotFit) as error:
+        typer.echo(f"waypost: {error}", err=True)
+        sys.exit(1)

@@ -1,0 +1,237 @@
+"""Claim, mark in hand, carry, settle."""
+
+import random
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import Connection
+
+from waypost.base.clock import Clock
+from waypost.base.ids import is_uuid
+from waypost.dispatch.messages import Doubt, MessageOutcome, MessageOutcomes
+from waypost.dispatch.pacing import Pacer
+from waypost.dispatch.retries import wait_ms
+from waypost.dispatch.templates import TemplateOutcome, TemplateOutcomes
+from waypost.domain.app import App, OperatorAccount
+from waypost.domain.message import MessageState, SessionText
+from waypost.domain.outcome import (
+    INVALID_ANSWER,
+    Outcome,
+    Rejected,
+    Sent,
+    Unavailable,
+    Uncertain,
+)
+from waypost.domain.template import Template, TemplateStatus
+from waypost.journal.entry import Entry
+from waypost.journal.in_store import Journal
+from waypost.journal.stage import Prepared
+from waypost.operators.contract import Operator
+from waypost.store.database import Database
+from waypost.store.directory import Directory
+from waypost.store.messages import messages_by_ids
+from waypost.store.rows import content_of, message_of
+from waypost.store.templates import templates_by_ids
+
+STOPPED_WHILE_SENDING = Uncertain("the service stopped while this message was being sent")
+
+
+@dataclass(frozen=True, slots=True)
+class _Batch:
+    """What the entries of one claim are about."""
+
+    messages: dict[str, Any]
+    templates: dict[str, Template]
+    replied_to: dict[str, str]  # our id of a message answered, and the operator's
+
+
+class Dispatch:
+    """The work of the submissions lane, and of the doubts it leaves.
+
+    Args:
+        message_ttl_ms: a submission that stays unavailable so long after acceptance fails.
+    """
+
+    def __init__(
+        self,
+        *,
+        database: Database,
+        journal: Journal,
+        directory: Directory,
+        operator: Operator,
+        clock: Clock,
+        chance: random.Random,
+        pacer: Pacer,
+        messages: MessageOutcomes,
+        templates: TemplateOutcomes,
+        message_ttl_ms: int,
+    ) -> None:
+        self._database = database
+        self._journal = journal
+        self._directory = directory
+        self._operator = operator
+        self._clock = clock
+        self._chance = chance
+        self._pacer = pacer
+        self._messages = messages
+        self._templates = templates
+        self._message_ttl_ms = message_ttl_ms
+
+    async def prepare(self, entries: Sequence[Entry]) -> Prepared:
+        """Mark what will be sent in hand, on disk, and give the work of each entry.
+
+        A claim is only a lease. An entry that comes back in hand may already be read by its
+        recipient and is not sent again; one that comes back merely claimed was never sent
+        (decision 0006).
+        """
+        ids = {entry.ref.partition(" ")[2] for entry in entries}
+        batch = await self._database.read(_look_up, ids)
+        to_send = [
+            entry
+            for entry in entries
+            if entry.ref.startswith("message ")
+            and not entry.was_in_hand
+            and _still_to_send(batch.messages.get(entry.ref.partition(" ")[2]))
+        ]
+        if to_send:
+            await self._journal.take_in_hand(to_send)
+        return [(entry, self._work_of(entry, batch)) for entry in entries]
+
+    async def prepare_doubts(self, entries: Sequence[Entry]) -> Prepared:
+        """Fail each message that is still uncertain."""
+        rows = await self._database.read(messages_by_ids, {entry.ref for entry in entries})
+
+        def work_of(entry: Entry) -> Callable[[], Awaitable[None]]:
+            async def work() -> None:
+                app = await self._app_of(rows[entry.ref])
+                doubt = Doubt(entry.position, entry.ref, app)
+                await self._journal.settle(entry, self._messages.end_doubts, doubt)
+
+            return work
+
+        return [(entry, work_of(entry)) for entry in entries]
+
+    def _work_of(self, entry: Entry, batch: _Batch) -> Callable[[], Awaitable[None]]:
+        kind, _, about = entry.ref.partition(" ")
+        if kind == "template":
+            return lambda: self._carry_template(entry, batch.templates[about])
+        return lambda: self._carry_message(entry, batch.messages[about], batch)
+
+    async def _carry_message(self, entry: Entry, row: Any, batch: _Batch) -> None:
+        app = await self._app_of(row)
+        outcome: Outcome | None
+        if entry.was_in_hand:
+            outcome = STOPPED_WHILE_SENDING
+        elif not entry.in_hand:
+            outcome = None  # a status came first: the operator has it
+        else:
+            outcome = await self._send(app, row, batch)
+        match outcome:
+            case Unavailable():
+                await self._try_later(
+                    entry, row.accepted_on_ms, outcome, _message_end(entry, row, app)
+                )
+            case Sent() | Rejected() | Uncertain() | None:
+                item = MessageOutcome(entry.position, row.id, app, outcome)
+                await self._journal.settle(entry, self._messages.record, item)
+        self._pacer.learn(app.phone_number, app.per_second)
+
+    async def _send(self, app: App, row: Any, batch: _Batch) -> Outcome:
+        message = message_of(row)
+        content = message.content
+        reply_to = content.reply_to if isinstance(content, SessionText) else None
+        return await self._operator.send(
+            await self._account_of(app),
+            app,
+            message,
+            template=batch.templates.get(row.template_id),
+            reply_to=batch.replied_to.get(reply_to, reply_to) if reply_to else None,
+        )
+
+    async def _carry_template(self, entry: Entry, template: Template) -> None:
+        app = await self._directory.app(template.app_id)
+        if app is None:
+            raise LookupError(f"template {template.id} has no app")
+        outcome: Outcome | None = None
+        if template.status is not TemplateStatus.DELETED:
+            outcome = await self._operator.submit_template(await self._account_of(app), template)
+        match outcome:
+            case Uncertain(text=text):
+                outcome = Unavailable(text)
+            case _:
+                pass
+        match outcome:
+            case Unavailable():
+                end = TemplateOutcome(entry.position, template.id, app, outcome)
+                await self._try_later(entry, template.modified_on_ms, outcome, end)
+            case Sent() | Rejected() | None:
+                item = TemplateOutcome(entry.position, template.id, app, outcome)
+                await self._journal.settle(entry, self._templates.record, item)
+
+    async def _try_later(
+        self,
+        entry: Entry,
+        since_ms: int,
+        outcome: Unavailable,
+        end: MessageOutcome | TemplateOutcome,
+    ) -> None:
+        """Release for another try, or end it when it has been unavailable for too long."""
+        now_ms = self._clock.now_ms()
+        due_ms = now_ms + wait_ms(outcome, entry.attempt + 1, self._chance)
+        if due_ms < since_ms + self._message_ttl_ms:
+            await self._journal.release(entry, due_ms=due_ms, note=outcome.text)
+        elif isinstance(end, TemplateOutcome):
+            await self._journal.settle(
+                entry,
+                self._templates.record,
+                TemplateOutcome(end.position, end.template_id, end.app, outcome),
+            )
+        else:
+            code = outcome.code if outcome.code > 999 else INVALID_ANSWER
+            rejected = Rejected(code, f"given up after the message's lifetime: {outcome.text}")
+            await self._journal.settle(
+                entry,
+                self._messages.record,
+                MessageOutcome(end.position, end.message_id, end.app, rejected),
+            )
+
+    async def _app_of(self, row: Any) -> App:
+        app = await self._directory.app(row.app_id)
+        if app is None:
+            raise LookupError(f"message {row.id} has no app")
+        return app
+
+    async def _account_of(self, app: App) -> OperatorAccount:
+        account = await self._directory.operator_account_of(app)
+        if account is None:
+            raise LookupError(f"app {app.id} has no operator account")
+        return account
+
+
+def _message_end(entry: Entry, row: Any, app: App) -> MessageOutcome:
+    return MessageOutcome(entry.position, row.id, app, None)
+
+
+def _still_to_send(row: Any) -> bool:
+    return row is not None and row.state == MessageState.ACCEPTED
+
+
+def _look_up(connection: Connection, ids: set[str]) -> _Batch:
+    messages = messages_by_ids(connection, ids)
+    contents = {row.id: content_of(row) for row in messages.values()}
+    answered = {
+        content.reply_to
+        for content in contents.values()
+        if isinstance(content, SessionText) and content.reply_to and is_uuid(content.reply_to)
+    }
+    templates = {row.template_id for row in messages.values() if row.template_id}
+    return _Batch(
+        messages,
+        templates_by_ids(connection, templates | (ids - messages.keys())),
+        {
+            row.id: row.operator_message_id
+            for row in messages_by_ids(connection, answered).values()
+            if row.operator_message_id
+        },
+    )

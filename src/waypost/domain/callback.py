@@ -1,0 +1,41 @@
+"""Callbacks: what we tell a partner, and each try."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Callback:
+    """One body for one subscription, rendered once; every try sends these bytes.
+
+    Attributes:
+        sequence: counts up per subscription and recipient, from 1.
+    """
+
+    id: str
+    subscription_id: str
+    url: str
+    headers: dict[str, str]
+    sequence: int
+    body: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """One try and what came of it.
+
+    Attributes:
+        status: the answer's HTTP status, None when there was none.
+        answer: the first 4 KiB of the answer.
+        error: why there was no answer.
+    """
+
+    at_ms: int
+    duration_ms: int
+    status: int | None
+    answer: bytes = b""
+    error: str | None = None
+
+    @property
+    def delivered(self) -> bool:
+        """Whether the receiver took it: any 2xx. Source: facts 4.6."""
+        return self.status is not None and 200 <= self.status < 300

@@ -1,0 +1,31 @@
+"""A partner: the business that logs in and owns apps."""
+
+from dataclasses import dataclass
+from typing import Final
+
+PARTNER_TOKEN_LIFE_MS: Final = 24 * 60 * 60 * 1000  # Source: spec, "Authentication", rule 1
+
+
+@dataclass(frozen=True, slots=True)
+class Partner:
+    """What a partner's account shows. The flags are shown as kept; none changes what we do.
+
+    Source: spec, "Partner account (login response)".
+    """
+
+    id: int
+    name: str
+    email: str
+    contact_name: str = ""
+    phone_number: str = ""
+    billing_type: str = "PREPAID"
+    terms_read: bool = True
+    admin: bool = True
+    activation_read: bool = True
+    enable_customer: bool = False
+    enable_wallet: bool = False
+    enable_inr_wallet: bool = False
+    enable_loader_wallet: bool = False
+    enable_app_onboarding: bool = False
+    is_tpp: bool = False
+    onboard_enabled: bool = False

@@ -1,0 +1,63 @@
+"""Subscriptions: where a partner wants callbacks, and which."""
+
+from dataclasses import dataclass, field
+from typing import Final
+
+MOST_PER_APP: Final = 5  # Source: facts 4.4
+
+# fmt: off
+MODE_BITS: Final = {  # Source: facts 4.3: bits 0 to 13 in this order
+    "SENT":          1 << 0,
+    "DELIVERED":     1 << 1,
+    "READ":          1 << 2,
+    "DELETED":       1 << 3,
+    "OTHERS":        1 << 4,
+    "FAILED":        1 << 5,
+    "MESSAGE":       1 << 6,
+    "TEMPLATE":      1 << 7,
+    "ACCOUNT":       1 << 8,
+    "BILLING":       1 << 9,
+    "ENQUEUED":      1 << 10,
+    "FLOWS_MESSAGE": 1 << 11,
+    "PAYMENTS":      1 << 12,
+    "ALL":           1 << 13,
+}
+MODE_ALIASES: Final = {  # Source: facts 4.4: what one big client sends
+    "DELETE":       "DELETED",
+    "FLOW_MESSAGE": "FLOWS_MESSAGE",
+}
+# fmt: on
+
+
+@dataclass(frozen=True, slots=True)
+class Subscription:
+    """One address and what goes there.
+
+    Attributes:
+        modes: of the table above, in its order.
+        headers: added to each callback's request; from `meta`.
+        meta: the JSON text as sent; it may hold secrets.
+    """
+
+    id: str
+    partner_id: int
+    app_id: str
+    tag: str
+    url: str
+    version: int
+    modes: tuple[str, ...]
+    created_on_ms: int
+    modified_on_ms: int
+    active: bool = True
+    show_on_ui: bool = False
+    meta: str | None = None
+    headers: dict[str, str] = field(default_factory=dict[str, str])
+
+    @property
+    def mode(self) -> int:
+        """The modes as a bit mask."""
+        return sum(MODE_BITS[mode] for mode in self.modes)
+
+    def wants(self, mode: str) -> bool:
+        """Whether callbacks of this mode go here."""
+        return self.active and (mode in self.modes or "ALL" in self.modes)

@@ -1,0 +1,58 @@
+"""The `{{1}}` variables of a template's texts: finding them, filling them, reading their examples."""
+
+import re
+from collections.abc import Sequence
+from typing import Final
+
+_VARIABLE: Final = re.compile(r"\{\{([^{}]*)\}\}")
+
+
+def variables(text: str | None) -> list[str]:
+    """The names of the variables in the order they stand, repeats included."""
+    return _VARIABLE.findall(text or "")
+
+
+def variable_count(text: str | None) -> int:
+    """How many parameters the text takes; a variable used twice takes one."""
+    return len(set(variables(text)))
+
+
+def filled(text: str, values: Sequence[str]) -> str:
+    """The text with `{{1}}` replaced by the first value and so on; one without a value stays."""
+
+    def value_of(match: re.Match[str]) -> str:
+        name = match[1].strip()
+        at = int(name) - 1 if name.isdecimal() else -1
+        return values[at] if 0 <= at < len(values) else match[0]
+
+    return _VARIABLE.sub(value_of, text)
+
+
+def example_values(text: str, example: str) -> list[str] | None:
+    """The values that turn the text into its example, or None when the two do not fit together.
+
+    The API takes the example as the filled text; the operator wants the list of values. Values
+    may stand in square brackets (`Hi [Anil]`), which are taken away.
+
+    Source: facts 3.1, `example`; facts of the operator, section 12, "content + example".
+    """
+    names = variables(text)
+    first, *pieces = _VARIABLE.split(text)[0::2]
+    if not example.startswith(first):
+        return None
+    values: dict[str, str] = {}
+    at = len(first)
+    for name, piece in zip(names, pieces, strict=True):
+        is_last = piece is pieces[-1]
+        # The nearest place serves: what stands between is at least one character. No regular
+        # expression, whose time would explode on a hostile example.
+        end = len(example) - len(piece) if is_last else example.find(piece, at + 1)
+        if end <= at or not example.startswith(piece, end):
+            return None
+        values.setdefault(name, _unbracketed(example[at:end]))
+        at = end + len(piece)
+    return list(values.values()) if at == len(example) else None
+
+
+def _unbracketed(value: str) -> str:
+    return value[1:-1] if len(value) > 2 and value[0] == "[" and value[-1] == "]" else value

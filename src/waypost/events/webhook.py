@@ -1,0 +1,81 @@
+"""The operator's webhook: verify, keep, answer. Nothing is understood here."""
+
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, Response
+
+from waypost.base.clock import Clock
+from waypost.base.ids import Ids
+from waypost.base.logs import log
+from waypost.domain.app import OperatorAccount
+from waypost.domain.arrival import Arrival
+from waypost.operators.contract import Operator
+from waypost.store.arrivals import record_arrivals
+from waypost.store.database import Database
+from waypost.store.directory import Directory
+
+MOST_BYTES = 8 * 1024 * 1024
+"""Of one body; the operator's own limit is said to be 3 MB (operator's facts 7.1)."""
+
+
+class Webhook:
+    """The door `/operator/webhook/{operator_account}`; the plain path serves the first account."""
+
+    def __init__(
+        self,
+        *,
+        database: Database,
+        directory: Directory,
+        operator: Operator,
+        clock: Clock,
+        ids: Ids,
+    ) -> None:
+        self._database = database
+        self._directory = directory
+        self._operator = operator
+        self._clock = clock
+        self._ids = ids
+        self._log = log("webhook")
+
+    async def handshake(self, request: Request) -> Response:
+        """Answer `GET` with the bare challenge, or refuse it with 403."""
+        account = await self._account(request)
+        challenge = account and self._operator.answer_handshake(account, request.query_params)
+        if not challenge:
+            self._log.warning("a webhook handshake was refused")
+            return PlainTextResponse("wrong verify token or operator account", 403)
+        return PlainTextResponse(challenge)
+
+    async def receive(self, request: Request) -> Response:
+        """Answer `POST` with 200 once the raw body and its items are on disk.
+
+        A wrong signature is answered 401 and keeps nothing; what is no JSON but rightly signed is
+        kept all the same.
+        """
+        account = await self._account(request)
+        body = await _bounded_body(request)
+        if body is None:
+            return PlainTextResponse(f"at most {MOST_BYTES} bytes", 413)
+        if account is None or not self._operator.is_signed(account, request.headers, body):
+            self._log.warning("a webhook with a wrong signature was refused", size_bytes=len(body))
+            return PlainTextResponse("wrong signature", 401)
+        items = tuple(self._operator.split(account, body))
+        arrival = Arrival(self._ids.new(), account.id, self._clock.now_ms(), body, items)
+        await self._database.join(record_arrivals, arrival)
+        return Response(status_code=200)
+
+    async def _account(self, request: Request) -> OperatorAccount | None:
+        account_id = request.path_params.get("operator_account")
+        if account_id is None:
+            account_id = await self._directory.first_operator_account_id()
+        return None if account_id is None else await self._directory.operator_account(account_id)
+
+
+async def _bounded_body(request: Request) -> bytes | None:
+    parts: list[bytes] = []
+    size = 0
+    async for part in request.stream():
+        size += len(part)
+        if size > MOST_BYTES:
+            return None
+        parts.append(part)
+    return b"".join(parts)

@@ -1,0 +1,113 @@
+"""The loop every stage runs: claim what there is room for, work it side by side, stop in order."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+
+from waypost.base.logs import log
+from waypost.journal.entry import Entry
+from waypost.journal.in_store import Journal
+from waypost.journal.lanes import PLANS
+from waypost.journal.waiting import Pace
+from waypost.store.journal import Lane
+
+Prepared = Sequence[tuple[Entry, Callable[[], Awaitable[None]]]]
+Prepare = Callable[[Sequence[Entry]], Awaitable[Prepared]]
+"""Gets a batch ready with few look-ups, and gives the work of each entry. Each piece of work ends its
+entry itself, by `settle` or `release`; entries left out have been ended already."""
+
+
+class Stage:
+    """Works one lane until told to stop.
+
+    A defect belongs to its entry: that one is released with a delay and the loop goes on.
+    """
+
+    def __init__(
+        self, journal: Journal, lane: Lane, prepare: Prepare, *, pace: Pace | None = None
+    ) -> None:
+        self._journal = journal
+        self._lane = lane
+        self._prepare = prepare
+        self._pace = pace
+        self._in_flight = PLANS[lane].in_flight
+        self._busy = 0
+        self._working: set[asyncio.Task[None]] = set()
+        self._stopping = False
+        self._log = log(lane.name.lower())
+
+    @property
+    def busy(self) -> int:
+        """How many entries are being worked."""
+        return self._busy
+
+    async def run(self) -> None:
+        """Work until `stop`; a store that cannot be reached makes it wait, not end."""
+        while not self._stopping:
+            try:
+                await self._claim_and_start()
+            except asyncio.CancelledError:
+                raise
+            except Exception:  # noqa: BLE001  logged; the loop must outlive a store that is away
+                self._log.exception("the store did not answer; trying again")
+                await asyncio.sleep(1)
+
+    async def stop(self, *, within_s: float) -> None:
+        """Claim nothing more, and return when what is being worked has ended, or is cut off."""
+        self._stopping = True
+        self._journal.rouse(self._lane)
+        if self._working:
+            _, late = await asyncio.wait(self._working, timeout=within_s)
+            for task in late:
+                task.cancel()
+            if late:
+                await asyncio.wait(late)
+
+    async def _claim_and_start(self) -> None:
+        room = self._in_flight - self._busy
+        entries: list[Entry] = []
+        if room > 0:
+            entries = await self._journal.claim(self._lane, at_most=room, pace=self._pace)
+        if not entries:
+            await self._journal.wait(self._lane)
+            return
+        self._busy += len(entries)
+        self._start(self._begin(entries))
+
+    async def _begin(self, entries: Sequence[Entry]) -> None:
+        try:
+            prepared = await self._prepare(entries)
+        except Exception as error:  # noqa: BLE001  a defect belongs to its entries
+            for entry in entries:
+                self._start(self._give_back(entry, error))
+            return
+        working = {id(entry) for entry, _ in prepared}
+        self._busy -= sum(id(entry) not in working for entry in entries)
+        for entry, work in prepared:
+            self._start(self._work(entry, work))
+
+    async def _work(self, entry: Entry, work: Callable[[], Awaitable[None]]) -> None:
+        try:
+            await work()
+        except Exception as error:  # noqa: BLE001  a defect belongs to its entry
+            await self._give_back(entry, error)
+        else:
+            self._done()
+
+    async def _give_back(self, entry: Entry, error: BaseException) -> None:
+        try:
+            await self._journal.release_defect(entry, error)
+        except Exception:  # noqa: BLE001  logged; the entry is still in the store
+            self._log.exception("an entry could not be given back", position=entry.position)
+            await asyncio.sleep(1)
+            self._journal.let_go(entry)
+        finally:
+            self._done()
+
+    def _done(self) -> None:
+        self._busy -= 1
+        self._journal.rouse(self._lane)
+
+    def _start(self, work: Awaitable[None]) -> None:
+        task = asyncio.ensure_future(work)
+        self._working.add(task)
+        task.add_done_callback(self._working.discard)

@@ -1,0 +1,172 @@
+"""The entries of one lane that this process holds: by group, by order key, by due time.
+
+All of this can be thrown away at any moment; the store has it.
+"""
+
+import heapq
+from collections import deque
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from waypost.journal.entry import Entry
+from waypost.journal.lanes import GROUP_WINDOW
+
+
+@dataclass(frozen=True, slots=True)
+class Hold:
+    """Not yet: the key, or its whole group, waits until then."""
+
+    until_ms: int
+    whole_group: bool
+
+
+class Pace(Protocol):
+    """Says whether an entry may be worked now, and spends its slot when it may."""
+
+    def __call__(self, entry: Entry, now_ms: int) -> Hold | None:
+        """None to go."""
+        ...
+
+
+@dataclass(slots=True)
+class Group:
+    """The held entries of one group.
+
+    Attributes:
+        read_to: the last position read from the store.
+        more: whether the store may hold entries beyond it.
+        ready: heads of keys that nobody works, by due time and position.
+    """
+
+    name: str
+    read_to: int = 0
+    more: bool = True
+    reading: bool = False
+    held: int = 0
+    in_flight: int = 0
+    not_before_ms: int = 0
+    keys: dict[str, deque[Entry]] = field(default_factory=dict[str, deque[Entry]])
+    ready: list[tuple[int, int, str]] = field(default_factory=list[tuple[int, int, str]])
+
+    def add(self, entry: Entry) -> None:
+        """Take in an entry read from the store."""
+        self.held += 1
+        queue = self.keys.get(entry.order_key)
+        if queue is None:
+            self.keys[entry.order_key] = deque([entry])
+            self._offer(entry)
+        else:
+            queue.append(entry)
+
+    def works_on(self, entry: Entry) -> bool:
+        """Whether this very entry is the head of its key."""
+        queue = self.keys.get(entry.order_key)
+        return bool(queue) and queue[0] is entry
+
+    def finished(self, entry: Entry, *, again: bool) -> None:
+        """End the work on a key's head: it goes, or waits for its new due time."""
+        self.in_flight -= 1
+        queue = self.keys[entry.order_key]
+        if not again:
+            queue.popleft()
+            self.held -= 1
+        if queue:
+            self._offer(queue[0])
+        else:
+            del self.keys[entry.order_key]
+
+    def leave_key(self, entry: Entry, new_key: str) -> None:
+        """A head leaves its key to its followers and waits under a key of its own."""
+        self.in_flight -= 1
+        queue = self.keys[entry.order_key]
+        queue.popleft()
+        if queue:
+            self._offer(queue[0])
+        else:
+            del self.keys[entry.order_key]
+        self.held -= 1
+        entry.order_key = new_key
+        self.add(entry)
+
+    def take(self, now_ms: int, pace: Pace | None) -> Entry | None:
+        """The next head that is due and may go, now being worked; None when there is none."""
+        while self.ready and self.ready[0][0] <= now_ms and self.not_before_ms <= now_ms:
+            _, _, key = heapq.heappop(self.ready)
+            entry = self.keys[key][0]
+            hold = pace(entry, now_ms) if pace else None
+            if hold is None:
+                self.in_flight += 1
+                return entry
+            if hold.whole_group:
+                self.not_before_ms = hold.until_ms
+            else:
+                entry.due_ms = hold.until_ms
+            self._offer(entry)
+        return None
+
+    @property
+    def next_due_ms(self) -> int | None:
+        """When the earliest ready head is due; None without one."""
+        return max(self.ready[0][0], self.not_before_ms) if self.ready else None
+
+    @property
+    def wants_more(self) -> bool:
+        """Whether to read further: there may be more, and half the room is free."""
+        return self.more and not self.reading and self.held < GROUP_WINDOW // 2
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether it can be forgotten."""
+        return not self.keys and not self.more and not self.reading
+
+    def _offer(self, entry: Entry) -> None:
+        heapq.heappush(self.ready, (entry.due_ms, entry.position, entry.order_key))
+
+
+class Waiting:
+    """The groups of one lane."""
+
+    def __init__(self) -> None:
+        self.groups: dict[str, Group] = {}
+
+    def wake(self, names: Iterable[str]) -> None:
+        """The store may hold new entries of these groups."""
+        for name in names:
+            self.groups.setdefault(name, Group(name)).more = True
+
+    def forget(self, names: Iterable[str]) -> None:
+        """Another process works these groups now."""
+        for name in list(names):
+            self.groups.pop(name, None)
+
+    def to_read(self) -> list[Group]:
+        """Groups of which more should be read."""
+        return [group for group in self.groups.values() if group.wants_more]
+
+    def take(self, *, at_most: int, share: int, now_ms: int, pace: Pace | None) -> list[Entry]:
+        """Due heads, one of each group in turn, no group beyond its share."""
+        taken: list[Entry] = []
+        open_groups = [group for group in self.groups.values() if group.ready]
+        while open_groups and len(taken) < at_most:
+            still_open: list[Group] = []
+            for group in open_groups:
+                if len(taken) >= at_most:
+                    break
+                entry = group.take(now_ms, pace) if group.in_flight < share else None
+                if entry is not None:
+                    taken.append(entry)
+                    still_open.append(group)
+            open_groups = still_open
+        for name in [name for name, group in self.groups.items() if group.is_empty]:
+            del self.groups[name]
+        return taken
+
+    def next_due_ms(self, share: int) -> int | None:
+        """When the next head is due, of the groups that have room."""
+        dues = [
+            group.next_due_ms
+            for group in self.groups.values()
+            if group.in_flight < share and group.ready
+        ]
+        return min((due for due in dues if due is not None), default=None)

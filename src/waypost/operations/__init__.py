@@ -1,0 +1,1 @@
+"""Probes: is the process alive, and can it do its work?"""

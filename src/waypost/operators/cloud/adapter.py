@@ -1,0 +1,227 @@
+"""The Cloud API over HTTP."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+import aiohttp
+import msgspec
+
+from waypost.domain.app import App, OperatorAccount
+from waypost.domain.arrival import ArrivalItem
+from waypost.domain.event import Event
+from waypost.domain.message import Message
+from waypost.domain.outcome import INVALID_ANSWER, Outcome, Rejected, Sent, Unavailable, Uncertain
+from waypost.domain.template import Template
+from waypost.operators.cloud import webhook
+from waypost.operators.cloud.codes import outcome_of
+from waypost.operators.cloud.messages import message_body
+from waypost.operators.cloud.templates import template_body
+
+IDLE_S: Final = 2
+"""How long an idle connection is kept: less than any server does, so that none is reused in the
+moment the other side closes it."""
+
+ALREADY_THERE: Final = 2388024  # Source: operator's facts 2.4
+
+_encode: Final = msgspec.json.Encoder().encode
+_decode: Final = msgspec.json.Decoder().decode
+
+
+class CloudOperator:
+    """One adapter for every operator account that speaks the Cloud API.
+
+    Args:
+        timeout_s: for a whole call; after it a message is uncertain.
+    """
+
+    def __init__(self, *, timeout_s: float = 30) -> None:
+        self._timeout = aiohttp.ClientTimeout(total=timeout_s, connect=5)
+        self._session: aiohttp.ClientSession | None = None
+
+    async def open(self) -> None:
+        """Make the connection pool."""
+        self._session = aiohttp.ClientSession(
+            connector=aiohttp.TCPConnector(limit=0, limit_per_host=256, keepalive_timeout=IDLE_S),
+            timeout=self._timeout,
+            trust_env=False,
+            cookie_jar=aiohttp.DummyCookieJar(),
+        )
+
+    async def close(self) -> None:
+        """Close the pool."""
+        if self._session is not None:
+            await self._session.close()
+
+    async def send(
+        self,
+        account: OperatorAccount,
+        app: App,
+        message: Message,
+        *,
+        template: Template | None,
+        reply_to: str | None,
+    ) -> Outcome:
+        """Hand one message to the operator and say what became of it.
+
+        Only a failure to connect proves that the operator has nothing; after that a broken answer
+        is uncertain, because the recipient may already be reading.
+
+        Source: operator's facts 4 and 5.
+        """
+        answer = await self._call(
+            account,
+            "POST",
+            f"{app.phone_number_id}/messages",
+            message_body(message, template, reply_to),
+        )
+        match answer:
+            case {"messages": [{"id": str(operator_id)}, *_]}:
+                return Sent(operator_id, recipient=_recipient(answer))
+            case dict():
+                return _refused(answer) or Uncertain("the operator's answer has no message id")
+            case _:
+                return answer
+
+    async def submit_template(self, account: OperatorAccount, template: Template) -> Outcome:
+        """Hand in a template for review.
+
+        A name is unique at the operator, so a template that is already there under our name is the
+        one we handed in before, and an answer that was lost is no doubt: it is tried again.
+        """
+        path = f"{template.business_account_id}/message_templates"
+        answer = await self._call(account, "POST", path, template_body(template))
+        match answer:
+            case {"id": str(operator_id)}:
+                return Sent(operator_id, status=_status(answer))
+            case {"error": {"error_subcode": int(subcode)}} if subcode == ALREADY_THERE:
+                return await self._find_template(account, template)
+            case dict():
+                return _refused(answer) or Unavailable("the operator's answer has no template id")
+            case Uncertain(text=text):
+                return Unavailable(text)
+            case _:
+                return answer
+
+    async def _find_template(self, account: OperatorAccount, template: Template) -> Outcome:
+        path = f"{template.business_account_id}/message_templates"
+        query = {"name": str(template.draft.element_name), "limit": "100"}
+        answer = await self._call(account, "GET", path, query=query)
+        if not isinstance(answer, dict):
+            return answer if not isinstance(answer, Uncertain) else Unavailable(answer.text)
+        for found in answer.get("data", []):
+            match found:
+                case {"id": str(operator_id), "name": name, "language": language} if (
+                    name == template.draft.element_name and language == template.draft.language_code
+                ):
+                    return Sent(operator_id, status=_status(found))
+                case _:
+                    continue
+        return _refused(answer) or Rejected(
+            100, "the operator says that the name is taken, and does not list the template"
+        )
+
+    async def _call(
+        self,
+        account: OperatorAccount,
+        method: str,
+        path: str,
+        body: dict[str, Any] | None = None,
+        query: dict[str, str] | None = None,
+    ) -> dict[str, Any] | Outcome:
+        if self._session is None:
+            raise RuntimeError("the adapter is not open")
+        headers = {"Authorization": f"Bearer {account.token}"}
+        if body is not None:
+            headers["Content-Type"] = "application/json"
+        try:
+            async with self._session.request(
+                method,
+                f"{account.base_url}/{account.version}/{path}",
+                data=None if body is None else _encode(body),
+                params=query,
+                headers=headers,
+                allow_redirects=False,
+            ) as response:
+                content = await response.read()
+                status, wish_s = response.status, _wish_s(response.headers)
+        except (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError) as error:
+            return Unavailable(f"the operator was not reached: {error}")
+        except (aiohttp.ClientError, TimeoutError, OSError) as error:
+            return Uncertain(f"the operator's answer was lost: {error!r}")
+        return _read_answer(status, content, wish_s)
+
+    def answer_handshake(self, account: OperatorAccount, query: Mapping[str, str]) -> str | None:
+        """The challenge of a correct webhook handshake."""
+        return webhook.answer_handshake(account, query)
+
+    def is_signed(self, account: OperatorAccount, headers: Mapping[str, str], body: bytes) -> bool:
+        """Whether the operator signed exactly these bytes."""
+        return webhook.is_signed(account, headers, body)
+
+    def split(self, account: OperatorAccount, body: bytes) -> Sequence[ArrivalItem]:
+        """The single items of a webhook body."""
+        return webhook.split(account, body)
+
+    def read(self, item: bytes) -> Event:
+        """What one item says."""
+        return webhook.read(item)
+
+
+def _read_answer(status: int, content: bytes, wish_s: float | None) -> dict[str, Any] | Outcome:
+    """An answer's object; what is no object is judged by its status."""
+    try:
+        answer: Any = _decode(content)
+    except (msgspec.DecodeError, RecursionError, UnicodeError):
+        answer = None
+    match answer:
+        case {"error": {"code": int(code), **rest}} if not _is_template_clash(answer):
+            return outcome_of(code, _told(rest), wish_s)
+        case dict() if status < 400 or "error" in answer:
+            return answer  # pyright: ignore[reportUnknownVariableType]
+        case _ if status == 429:
+            return Unavailable("the operator answered 429", 4, wish_s)
+        case _ if 400 <= status < 500:
+            return Rejected(INVALID_ANSWER, f"the operator answered {status} without a reason")
+        case _:
+            return Uncertain(f"the operator gave an unreadable answer with status {status}")
+
+
+def _is_template_clash(answer: Any) -> bool:
+    return answer["error"].get("error_subcode") == ALREADY_THERE
+
+
+def _refused(answer: dict[str, Any]) -> Outcome | None:
+    match answer:
+        case {"error": {"code": int(code), **rest}}:
+            return outcome_of(code, _told(rest), None)
+        case _:
+            return None
+
+
+def _told(error: Mapping[Any, Any]) -> str:
+    """What the partner is told: the most particular text there is. Source: operator's facts 5.1."""
+    data = error.get("error_data")
+    details = data.get("details") if isinstance(data, dict) else data  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType]
+    for text in (error.get("error_user_msg"), details, error.get("message")):  # pyright: ignore[reportUnknownVariableType]
+        if isinstance(text, str) and text:
+            return text
+    return "refused without a reason"
+
+
+def _recipient(answer: Mapping[str, Any]) -> str | None:
+    match answer:
+        case {"contacts": [{"wa_id": str(number)}, *_]}:
+            return number
+        case _:
+            return None
+
+
+def _status(answer: Mapping[str, Any]) -> str | None:
+    status = answer.get("status")
+    return status.upper() if isinstance(status, str) else None
+
+
+def _wish_s(headers: Mapping[str, str]) -> float | None:
+    """Seconds from `Retry-After`, where the operator gave a number."""
+    text = headers.get("Retry-After", "")
+    return float(text) if text.isdecimal() and len(text) < 6 else None

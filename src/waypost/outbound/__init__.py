@@ -1,0 +1,1 @@
+"""The one client for addresses that others chose."""

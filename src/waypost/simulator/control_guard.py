@@ -1,0 +1,100 @@
+"""Who may use the control door: this machine, a program that speaks JSON, the holder of the token."""
+
+import hmac
+import ipaddress
+from collections.abc import Mapping
+from typing import Final
+from urllib.parse import urlsplit
+
+_WITH_BODY: Final = frozenset({"POST", "PUT", "PATCH"})
+
+
+class ControlRefused(Exception):
+    """The control door will not do it; names the field, the rule and what would be accepted."""
+
+    def __init__(self, status: int, *, field: str, rule: str, accepted: str) -> None:
+        super().__init__(f"{field}: {rule}")
+        self.status = status
+        self.field = field
+        self.rule = rule
+        self.accepted = accepted
+
+    def answer(self) -> dict[str, str]:
+        """The body of the refusal."""
+        return {
+            "error": f"{self.field}: {self.rule}; accepted: {self.accepted}",
+            "field": self.field,
+            "rule": self.rule,
+            "accepted": self.accepted,
+        }
+
+
+def check_caller(
+    method: str,
+    headers: Mapping[str, str],
+    *,
+    allowed_hosts: tuple[str, ...],
+    control_token: str | None,
+) -> None:
+    """Refuse what a page in somebody's browser could send, and whoever lacks the token.
+
+    A page of another site can make a browser send requests here, and a name of its own can be made
+    to point here; neither survives the checks of Host, Origin and content type.
+
+    Args:
+        method: of the request.
+        headers: names in lower case.
+        allowed_hosts: names besides the loopback ones.
+        control_token: None means that none is needed.
+
+    Raises:
+        ControlRefused: 403, 401 or 415.
+    """
+    host = headers.get("host", "")
+    if not _is_allowed(_hostname(host), allowed_hosts):
+        raise ControlRefused(
+            403,
+            field="Host",
+            rule="names neither this machine nor an allowed host",
+            accepted=", ".join(("localhost", "127.0.0.1", "[::1]", *allowed_hosts)),
+        )
+    origin = headers.get("origin")
+    if origin is not None and urlsplit(origin).netloc.lower() != host.lower():
+        raise ControlRefused(
+            403, field="Origin", rule="is another site", accepted=f"no Origin, or http://{host}"
+        )
+    if control_token is not None and not _has_token(headers, control_token):
+        raise ControlRefused(
+            401,
+            field="Authorization",
+            rule="does not hold the control token",
+            accepted="Bearer and the control token",
+        )
+    kind = headers.get("content-type", "").partition(";")[0].strip().lower()
+    if method in _WITH_BODY and kind != "application/json":
+        raise ControlRefused(
+            415, field="Content-Type", rule="is not JSON", accepted="application/json"
+        )
+
+
+def _hostname(host: str) -> str:
+    try:
+        return urlsplit(f"//{host}").hostname or ""
+    except ValueError:
+        return ""
+
+
+def _is_allowed(name: str, allowed_hosts: tuple[str, ...]) -> bool:
+    if name == "localhost" or name in (host.lower() for host in allowed_hosts):
+        return True
+    try:
+        return ipaddress.ip_address(name).is_loopback
+    except ValueError:
+        return False
+
+
+def _has_token(headers: Mapping[str, str], control_token: str) -> bool:
+    scheme, _, token = headers.get("authorization", "").partition(" ")
+    return scheme.lower() == "bearer" and hmac.compare_digest(
+        token.strip().encode(), control_token.encode()
+    )

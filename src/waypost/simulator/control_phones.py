@@ -1,0 +1,212 @@
+"""The control door's calls about phones: look, name, write, tap, read."""
+
+from collections.abc import Callable
+from typing import Any, Final
+
+from starlette.requests import Request
+
+from waypost.simulator.accounts import Number
+from waypost.simulator.control_guard import ControlRefused
+from waypost.simulator.control_shapes import (
+    PhoneShape,
+    ReadShape,
+    TapShape,
+    WriteShape,
+    given,
+    read_shape,
+)
+from waypost.simulator.handsets import Item, NotThere, item_view
+from waypost.simulator.parts import Parts
+from waypost.simulator.phones import ONLY_WHEN_TOLD, Phone, phone_digits
+
+_INBOX: Final = 100
+
+
+async def list_phones(parts: Parts, request: Request) -> dict[str, Any]:
+    """Every phone, in the order of their digits; paged by `after` and `limit`."""
+    after = request.query_params.get("after", "")
+    limit = whole_number(request, "limit", default=1000, at_most=10_000)
+    phones = [parts.phones.all[digits] for digits in sorted(parts.phones.all) if digits > after]
+    shown = [phone_view(parts, phone) for phone in phones[:limit]]
+    return {"phones": shown, "next": shown[-1]["phone"] if len(phones) > limit else None}
+
+
+async def show_phone(parts: Parts, request: Request) -> dict[str, Any]:
+    """A phone and its inbox, newest last.
+
+    With `after` only what is beyond that position; with `wait_ms` the answer waits until there is
+    something to show.
+    """
+    phone = digits_of(request)
+    after = whole_number(request, "after", default=0, at_most=2**62)
+    limit = whole_number(request, "limit", default=_INBOX, at_most=1000)
+    wait_ms = whole_number(request, "wait_ms", default=0, at_most=60_000)
+    if wait_ms:
+        await parts.handsets.wait_for(phone, wait_ms=wait_ms, found=bool, after=after)
+    items = await parts.handsets.inbox(phone, after=after, at_most=limit)
+    now_ms = parts.clock.now_ms()
+    known = parts.phones.all.get(phone) or Phone(phone, "")
+    return {**phone_view(parts, known), "messages": [item_view(item, now_ms) for item in items]}
+
+
+async def change_phone(parts: Parts, request: Request) -> dict[str, Any]:
+    """Set a phone's name and habits."""
+    phone = digits_of(request)
+    changes = given(read_shape(PhoneShape, await request.body()))
+    if changes.get("read_after_ms", 0) is None:
+        changes["read_after_ms"] = ONLY_WHEN_TOLD
+    return phone_view(parts, await parts.phones.change(phone, changes))
+
+
+async def write_message(parts: Parts, request: Request) -> dict[str, Any]:
+    """A phone writes to a business number, perhaps in reply to a message; opens the window."""
+    phone = digits_of(request)
+    wish = read_shape(WriteShape, await request.body())
+    number = parts.accounts.numbers_by_digits.get(wish.to.lstrip("+"))
+    if number is None:
+        known = ", ".join(parts.accounts.numbers_by_digits) or "none yet"
+        raise ControlRefused(404, field="to", rule="is no business number", accepted=known)
+    if wish.context_id is not None and await parts.handsets.item(phone, wish.context_id) is None:
+        raise ControlRefused(
+            404, field="context_id", rule="is not on this phone", accepted="a wamid of its inbox"
+        )
+    wamid = await parts.handsets.write(phone, number, wish.text, context_id=wish.context_id)
+    return {"wamid": wamid}
+
+
+async def tap_button(parts: Parts, request: Request) -> dict[str, Any]:
+    """A phone taps a button; with `wait_ms` the message may still be on its way."""
+    phone = digits_of(request)
+    wish = read_shape(TapShape, await request.body())
+
+    def is_meant(item: Item) -> bool:
+        if wish.message_id is not None:
+            return item.wamid == wish.message_id
+        return bool(item.buttons) and not item.is_inbound
+
+    item = await _arrived(parts, phone, is_meant, wish.message_id, wish.wait_ms)
+    button = _button(item, wish)
+    number = parts.accounts.numbers[item.phone_number_id]
+    try:
+        wamid = await parts.handsets.tap(phone, number, item, button)
+    except NotThere as wrong:
+        raise ControlRefused(
+            409, field="index", rule=str(wrong), accepted="the index or text of a reply button"
+        ) from wrong
+    return {"wamid": wamid, "message_id": item.wamid, "button": button}
+
+
+async def read_messages(parts: Parts, request: Request) -> dict[str, Any]:
+    """A phone reads everything in the chat of one message, or in all its chats."""
+    phone = digits_of(request)
+    wish = read_shape(ReadShape, await request.body())
+    numbers: list[Number] = list(parts.accounts.numbers.values())
+    if wish.message_id is not None:
+        item = await _arrived(
+            parts, phone, lambda item: item.wamid == wish.message_id, wish.message_id, wish.wait_ms
+        )
+        numbers = [parts.accounts.numbers[item.phone_number_id]]
+    elif wish.wait_ms:
+        await parts.handsets.wait_for(phone, wait_ms=wish.wait_ms, found=_has_unread(parts))
+    return {"read": await parts.handsets.read(phone, numbers)}
+
+
+def phone_view(parts: Parts, phone: Phone) -> dict[str, Any]:
+    """A phone as the door shows it, with the habits that apply; null: only when told."""
+    deliver_after_ms, read_after_ms = parts.phones.habits_ms(phone)
+    return {
+        "phone": phone.phone,
+        "name": phone.name,
+        "deliver_after_ms": deliver_after_ms,
+        "read_after_ms": read_after_ms,
+    }
+
+
+def digits_of(request: Request) -> str:
+    """The phone that the path names.
+
+    Raises:
+        ControlRefused: it is not 8 to 15 digits.
+    """
+    digits = phone_digits(request.path_params["phone"])
+    if digits is None:
+        raise ControlRefused(
+            400, field="phone", rule="is not a phone number", accepted="8 to 15 digits"
+        )
+    return digits
+
+
+def whole_number(request: Request, name: str, *, default: int, at_most: int) -> int:
+    """A whole number of the query.
+
+    Raises:
+        ControlRefused: it is none, or out of range.
+    """
+    text = request.query_params.get(name)
+    if text is None:
+        return default
+    if not (text.isascii() and text.isdigit() and len(text) < 20) or int(text) > at_most:
+        raise ControlRefused(
+            400, field=name, rule="is not a whole number in range", accepted=f"0 to {at_most}"
+        )
+    return int(text)
+
+
+async def _arrived(
+    parts: Parts,
+    phone: str,
+    is_meant: Callable[[Item], bool],
+    wamid: str | None,
+    wait_ms: int,
+) -> Item:
+    """The newest message that is meant, as soon as it has arrived."""
+    if wamid is not None and not wait_ms:
+        items = [item] if (item := await parts.handsets.item(phone, wamid)) else []
+        items = [one for one in items if _has_arrived(one, parts.clock.now_ms())]
+    else:
+        items = await parts.handsets.wait_for(
+            phone, wait_ms=wait_ms, found=lambda items: any(map(is_meant, items))
+        )
+    meant = [item for item in items if is_meant(item)]
+    if not meant:
+        raise ControlRefused(
+            404,
+            field="message_id",
+            rule="no such message has arrived on this phone",
+            accepted="a wamid of its inbox, or none for the newest with buttons; "
+            "wait_ms for one that is on its way",
+        )
+    return meant[-1]
+
+
+def _has_arrived(item: Item, now_ms: int) -> bool:
+    delivered_ms = item.fate.delivered_ms
+    return item.is_inbound or (delivered_ms is not None and delivered_ms <= now_ms)
+
+
+def _has_unread(parts: Parts) -> Callable[[list[Item]], bool]:
+    def has_unread(items: list[Item]) -> bool:
+        now_ms = parts.clock.now_ms()
+        return any(
+            not item.is_inbound and (item.fate.read_ms is None or item.fate.read_ms > now_ms)
+            for item in items
+        )
+
+    return has_unread
+
+
+def _button(item: Item, wish: TapShape) -> dict[str, Any]:
+    for button in item.buttons:
+        if wish.index is not None and button["index"] != wish.index:
+            continue
+        if wish.text is not None and button["text"] != wish.text:
+            continue
+        if wish.index is not None or wish.text is not None:
+            return button
+    labels = ", ".join(f"{button['index']}: {button['text']}" for button in item.buttons)
+    raise ControlRefused(
+        404,
+        field="index" if wish.text is None else "text",
+        rule="the message has no such button",
+        accepted=labels or "nothing: the message has no buttons",
+    )

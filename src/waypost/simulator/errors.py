@@ -1,0 +1,137 @@
+"""The operator's errors: tables of codes, and the envelope they travel in."""
+
+import base64
+import uuid
+from typing import Any, Final
+
+from waypost.base.ids import Ids
+
+# fmt: off
+TITLES: Final[dict[int, tuple[int, str]]] = {  # Source: facts 5.2; where two statuses are reported, the older table's
+    # code   status  title
+    1:      (500, "An unknown error occurred"),
+    2:      (503, "Service temporarily unavailable"),
+    100:    (400, "Invalid parameter"),
+    130429: (429, "Rate limit hit"),
+    131008: (400, "Required parameter is missing"),
+    131009: (400, "Parameter value is not valid"),
+    131021: (400, "Recipient cannot be sender"),
+    131026: (400, "Message undeliverable"),
+    131047: (400, "Re-engagement message"),
+    131051: (400, "Unsupported message type"),
+    131056: (429, "(Business Account, Consumer Account) pair rate limit hit"),
+    132000: (400, "Number of parameters does not match the expected number of params"),
+    132001: (404, "Template name does not exist in the translation"),
+    132005: (400, "Translated text too long"),
+    132012: (400, "Parameter format does not match format in the created template"),
+    132015: (400, "Template is paused"),
+    132016: (400, "Template is disabled"),
+    132018: (400, "There was a problem with the template parameters"),
+}
+
+TEMPLATE_TITLES: Final[dict[int, str]] = {  # Source: facts 2.4; all are code 100
+    # subcode  error_user_title
+    2388019: "Message template limit reached",
+    2388023: "Message template language is being deleted",
+    2388024: "Content in This Language Already Exists",
+    2388039: "Template status can't be changed",
+    2388040: "Character Limit Exceeded",
+    2388047: "Message header format is incorrect",
+    2388072: "Message body format is incorrect",
+    2388073: "Message footer format is incorrect",
+    2388293: "Parameters Words Ratio Exceeds Limit",
+    2388299: "Leading or Trailing Params Not Allowed",
+}
+# fmt: on
+
+_HELP: Final = "https://developers.facebook.com/docs/whatsapp/cloud-api/support/error-codes/"
+
+
+class GraphRefused(Exception):
+    """The operator will not do what was asked; carries the answer."""
+
+    def __init__(self, status: int, error: dict[str, Any]) -> None:
+        super().__init__(error.get("message"))
+        self.status = status
+        self.error = error
+
+    def answer(self, ids: Ids) -> dict[str, Any]:
+        """The error envelope, with a trace id of its own."""
+        return {"error": {**self.error, "fbtrace_id": trace_id(ids)}}
+
+
+def trace_id(ids: Ids) -> str:
+    """A value for `fbtrace_id`: `A` and 22 letters, digits, hyphens or underscores."""
+    return "A" + base64.urlsafe_b64encode(uuid.UUID(ids.new()).bytes)[:22].decode()
+
+
+def not_authorised(message: str) -> GraphRefused:
+    """No credential, or one that nobody was given. Source: facts 5.2, code 190."""
+    return GraphRefused(401, {"message": message, "type": "OAuthException", "code": 190})
+
+
+def no_such_object(method: str, object_id: str) -> GraphRefused:
+    """An object that is not there or is another's; the two must look alike. Source: facts 1."""
+    return GraphRefused(
+        400,
+        {
+            "message": f"Unsupported {method.lower()} request. Object with ID '{object_id}' does not "
+            "exist, cannot be loaded due to missing permissions, or does not support this operation.",
+            "type": "GraphMethodException",
+            "code": 100,
+            "error_subcode": 33,
+        },
+    )
+
+
+def bad_parameter(message: str) -> GraphRefused:
+    """A parameter of the call itself is missing or wrong: code 100, said in one sentence."""
+    return GraphRefused(
+        400, {"message": f"(#100) {message}", "type": "OAuthException", "code": 100}
+    )
+
+
+def message_refused(code: int, details: str) -> GraphRefused:
+    """A message that is refused at once. Source: facts 5.1."""
+    status, title = TITLES[code]
+    return GraphRefused(
+        status,
+        {
+            "message": f"(#{code}) {title}",
+            "type": "OAuthException",
+            "code": code,
+            "error_data": {"messaging_product": "whatsapp", "details": details},
+        },
+    )
+
+
+def template_refused(subcode: int | None, message: str, title: str = "") -> GraphRefused:
+    """A template that is refused at once. Source: facts 2.4, the create error envelope.
+
+    Args:
+        subcode: a row of `TEMPLATE_TITLES`; None where the operator documents none.
+        message: what the person who made the template is told.
+        title: the heading, where there is no row to take it from.
+    """
+    error: dict[str, Any] = {"message": "Invalid parameter", "type": "OAuthException", "code": 100}
+    if subcode is not None:
+        error["error_subcode"] = subcode
+        title = TEMPLATE_TITLES[subcode]
+    error |= {
+        "is_transient": False,
+        "error_user_title": title or "Invalid template",
+        "error_user_msg": message,
+    }
+    return GraphRefused(400, error)
+
+
+def webhook_error(code: int, details: str) -> dict[str, Any]:
+    """An error as a failed status carries it. Source: facts 5.1: title and message are the same."""
+    title = TITLES[code][1]
+    return {
+        "code": code,
+        "title": title,
+        "message": title,
+        "error_data": {"details": details},
+        "href": _HELP,
+    }

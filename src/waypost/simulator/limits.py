@@ -1,0 +1,68 @@
+"""How fast a business may send: per number, and per pair of number and phone. Kept in memory."""
+
+from collections import deque
+from typing import Final
+
+from waypost.base.clock import Clock
+from waypost.simulator.errors import message_refused
+
+_PAIR_EVERY_MS: Final = 6_000  # Source: facts 8, "Pair rate"
+_PAIR_BURST: Final = 45  # Source: facts 8, "Pair rate"
+_PAIRS_KEPT: Final = 200_000
+
+
+class Limits:
+    """Counts what was sent; refused messages do not count."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._sent: dict[str, deque[int]] = {}
+        self._paid_until: dict[tuple[str, str], int] = {}
+
+    def spend(self, phone_number_id: str, phone: str, throughput: int) -> None:
+        """Count one message, or refuse it.
+
+        A burst to one phone borrows from the future: every message moves the time until which the
+        pair has had its share by six seconds, and that time may run ahead by a burst at most.
+
+        Args:
+            phone_number_id: who sends.
+            phone: to whom.
+            throughput: messages a second that the number may send.
+
+        Raises:
+            GraphRefused: 130429 for the number, 131056 for the pair.
+
+        Source: facts 8.
+        """
+        now_ms = self._clock.now_ms()
+        sent = self._sent.setdefault(phone_number_id, deque())
+        while sent and sent[0] <= now_ms - 1000:
+            sent.popleft()
+        if len(sent) >= throughput:
+            raise message_refused(
+                130429,
+                "Message failed to send because there were too many messages sent in a second.",
+            )
+        pair = (phone_number_id, phone)
+        paid_until = max(self._paid_until.get(pair, 0), now_ms)
+        if paid_until - now_ms > (_PAIR_BURST - 1) * _PAIR_EVERY_MS:
+            raise message_refused(
+                131056,
+                "Message failed to send because there were too many messages sent from this phone "
+                "number to the same phone number in a short period of time.",
+            )
+        sent.append(now_ms)
+        self._paid_until[pair] = paid_until + _PAIR_EVERY_MS
+        if len(self._paid_until) > _PAIRS_KEPT:
+            self._forget(now_ms)
+
+    def clear(self) -> None:
+        """Forget everything that was sent."""
+        self._sent.clear()
+        self._paid_until.clear()
+
+    def _forget(self, now_ms: int) -> None:
+        self._paid_until = {
+            pair: paid_until for pair, paid_until in self._paid_until.items() if paid_until > now_ms
+        }

@@ -1,0 +1,44 @@
+"""The settings as they are now: those given at the start, then what the control door changed."""
+
+from dataclasses import replace
+from typing import Any, Final
+
+import msgspec
+
+from waypost.simulator.settings import CHANGEABLE, SimulatorSettings, StatusesVersion
+from waypost.simulator.store import Store
+
+_KEEP: Final = "INSERT OR REPLACE INTO settings VALUES (?,?)"
+
+
+class LiveSettings:
+    """Holds the settings that apply at this moment; what was changed is in the file."""
+
+    def __init__(self, settings: SimulatorSettings, store: Store) -> None:
+        self._store = store
+        self.value = settings
+
+    async def open(self) -> None:
+        """Apply what was changed before the last stop."""
+        rows = await self._store.rows("SELECT name, value FROM settings")
+        self._apply({name: msgspec.json.decode(value) for name, value in rows})
+
+    async def change(self, changes: dict[str, Any]) -> None:
+        """Keep new values of settings in `CHANGEABLE`; their types have been checked."""
+        await self._store.run(
+            [
+                (_KEEP, (name, msgspec.json.encode(value).decode()))
+                for name, value in changes.items()
+            ]
+        )
+        self._apply(changes)
+
+    def changeable(self) -> dict[str, Any]:
+        """The changeable settings and their values."""
+        return {name: getattr(self.value, name) for name in CHANGEABLE}
+
+    def _apply(self, changes: dict[str, Any]) -> None:
+        known = {name: value for name, value in changes.items() if name in CHANGEABLE}
+        if "statuses_version" in known:
+            known["statuses_version"] = StatusesVersion(known["statuses_version"])
+        self.value = replace(self.value, **known)

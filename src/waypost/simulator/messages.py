@@ -1,0 +1,247 @@
+"""Taking messages from a business: checked, kept with their planned statuses, then answered."""
+
+import asyncio
+import itertools
+import sqlite3
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import msgspec
+
+from waypost.base.clock import Clock
+from waypost.base.ids import Ids
+from waypost.simulator.accounts import Accounts, Number
+from waypost.simulator.errors import bad_parameter, message_refused
+from waypost.simulator.limits import Limits
+from waypost.simulator.live_settings import LiveSettings
+from waypost.simulator.loose import a_text, an_object
+from waypost.simulator.message_kinds import KINDS, shown_message
+from waypost.simulator.outbox import ADD_UPDATE, Outbox
+from waypost.simulator.phones import ADD_PHONE, Phone, Phones, phone_digits
+from waypost.simulator.statuses import Fate, Sent, planned_updates
+from waypost.simulator.store import Row, Store
+from waypost.simulator.template_plans import TemplatePlans
+from waypost.simulator.template_sends import Shown, shown_template
+from waypost.simulator.templates import Template, Templates
+from waypost.simulator.wamids import sent_wamid
+
+ADD_MESSAGE: Final = "INSERT INTO messages VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"
+_CALLBACK_DATA_AT_MOST: Final = 512  # Source: facts 4.1
+_NOT_SENDABLE: Final = {"PAUSED": 132015, "DISABLED": 132016}  # Source: facts 5.2
+
+
+@dataclass(frozen=True)
+class Taken:
+    """One message to be written, with its statuses, and with its phone if that is new."""
+
+    message: Row
+    updates: list[Row]
+    new_phone: Phone | None
+
+
+class Messages:
+    """Takes messages, and knows who waits for one to come."""
+
+    def __init__(
+        self,
+        store: Store,
+        clock: Clock,
+        ids: Ids,
+        settings: LiveSettings,
+        accounts: Accounts,
+        templates: Templates,
+        phones: Phones,
+        outbox: Outbox,
+        limits: Limits,
+    ) -> None:
+        self._store = store
+        self._clock = clock
+        self._ids = ids
+        self._settings = settings
+        self._accounts = accounts
+        self._templates = templates
+        self._phones = phones
+        self._outbox = outbox
+        self._limits = limits
+        self._plans = TemplatePlans()
+        self._positions = itertools.count(1)
+        self._arrivals: dict[str, asyncio.Event] = {}
+
+    async def open(self) -> None:
+        """Go on after the last position in the file."""
+        [(last,)] = await self._store.rows("SELECT coalesce(max(position), 0) FROM messages")
+        self._positions = itertools.count(last + 1)
+
+    def next_position(self) -> int:
+        """A higher position than any before; may be called on the writer's thread."""
+        return next(self._positions)
+
+    async def take(self, number: Number, request: dict[str, Any], raw: bytes) -> dict[str, Any]:
+        """Check a message, keep it on disk together with its planned statuses, and answer.
+
+        Refuses in this order: the envelope, the content, the sender himself, the limits.
+
+        Args:
+            number: who sends.
+            request: the decoded body.
+            raw: the body as it came.
+
+        Raises:
+            GraphRefused: for what is wrong at once; a closed window only shows in a status.
+
+        Source: facts 4, 5.2.
+        """
+        phone = _recipient(request)
+        callback_data = _callback_data(request)
+        kind = request.get("type", "text")
+        template: Template | None = None
+        if kind == "template":
+            template, shown = self._template_message(number, request)
+        elif isinstance(kind, str) and kind in KINDS:
+            shown = shown_message(kind, request.get(kind))
+        else:
+            raise message_refused(131051, f"Message type {kind!r} is not supported")
+        if phone == number.phone_number:
+            raise message_refused(131021, "Recipient phone number is the sender's own")
+        if self._settings.value.limits:
+            self._limits.spend(number.phone_number_id, phone, number.throughput)
+        wamid = await self._keep(number, phone, kind, shown, template, callback_data, request, raw)
+        message = {"id": wamid}
+        if template is not None:
+            message["message_status"] = "accepted"  # Source: facts 4.3
+        return {
+            "messaging_product": "whatsapp",
+            "contacts": [{"input": request["to"], "wa_id": phone}],
+            "messages": [message],
+        }
+
+    async def mark_read(self, number: Number, message_id: object) -> None:
+        """The business has read a phone's message.
+
+        Raises:
+            GraphRefused: code 131009, no such message came to this number.
+        """
+        found = await self._store.rows(
+            "SELECT position FROM messages WHERE wamid=? AND phone_number_id=? AND is_inbound=1",
+            (message_id if isinstance(message_id, str) else "", number.phone_number_id),
+        )
+        if not found:
+            raise message_refused(131009, "message_id: no message with this id was received")
+        change = "UPDATE messages SET read_ms=? WHERE position=? AND read_ms IS NULL"
+        await self._store.run([(change, (self._clock.now_ms(), found[0][0]))])
+
+    def tell(self, phone: str) -> None:
+        """Something new is on its way to a phone, or has happened on it: wake who waits for it."""
+        if phone in self._arrivals:
+            self._arrivals.pop(phone).set()
+
+    def arrival(self, phone: str) -> asyncio.Event:
+        """Set when something happens on a phone after this call."""
+        return self._arrivals.setdefault(phone, asyncio.Event())
+
+    def _template_message(self, number: Number, request: dict[str, Any]) -> tuple[Template, Shown]:
+        content = an_object(request.get("template"))
+        if content is None:
+            raise bad_parameter("The parameter template is required.")
+        name = a_text(content.get("name"))
+        if not name:
+            raise bad_parameter("The parameter template['name'] is required.")
+        language = (an_object(content.get("language")) or {}).get("code")
+        if not isinstance(language, str):
+            raise bad_parameter("The parameter template['language']['code'] is required.")
+        template = self._templates.by_key.get((number.waba_id, name, language))
+        if template is not None and template.status in _NOT_SENDABLE:
+            raise message_refused(
+                _NOT_SENDABLE[template.status],
+                f"template name ({name}) is {template.status.lower()}",
+            )
+        if template is None or template.status != "APPROVED":
+            raise message_refused(132001, f"template name ({name}) does not exist in {language}")
+        return template, shown_template(self._plans.of(template), content.get("components"))
+
+    async def _keep(
+        self,
+        number: Number,
+        phone: str,
+        kind: str,
+        shown: Shown,
+        template: Template | None,
+        callback_data: str | None,
+        request: dict[str, Any],
+        raw: bytes,
+    ) -> str:
+        now_ms = self._clock.now_ms()
+        handset, is_new = self._phones.meet(phone)
+        is_in_window = self._phones.window_is_open(number.phone_number_id, phone, now_ms)
+        fate = self._fate(handset, now_ms, is_allowed=is_in_window or template is not None)
+        sent = Sent(
+            wamid=sent_wamid(self._ids, phone),
+            waba_id=number.waba_id,
+            phone_number_id=number.phone_number_id,
+            phone=phone,
+            at_ms=now_ms,
+            callback_data=callback_data,
+            category="service" if template is None else template.category.lower(),
+            is_in_window=is_in_window,
+        )
+        updates: list[Row] = []
+        if self._outbox.listens(number.waba_id):
+            version = self._settings.value.statuses_version
+            updates = planned_updates(sent, fate, self._outbox, version)
+        context = an_object(request.get("context"))
+        message: Row = (
+            self.next_position(), sent.wamid, phone, number.phone_number_id, 0, kind, now_ms,
+            msgspec.json.encode(shown).decode(), raw.decode(errors="replace"), callback_data,
+            a_text(context.get("message_id")) if context else None,
+            fate.delivered_ms, fate.read_ms, fate.failed_ms, fate.failed_code,
+        )  # fmt: skip
+        await self._store.write(_take, Taken(message, updates, handset if is_new else None))
+        self._outbox.wake_of(number.waba_id).set()
+        self.tell(phone)
+        return sent.wamid
+
+    def _fate(self, handset: Phone, now_ms: int, *, is_allowed: bool) -> Fate:
+        deliver_after_ms, read_after_ms = self._phones.habits_ms(handset)
+        delivered_ms = now_ms + deliver_after_ms
+        if handset.phone in self._accounts.numbers_by_digits:
+            return Fate(failed_ms=delivered_ms, failed_code=131026)
+        if not is_allowed:
+            return Fate(failed_ms=delivered_ms, failed_code=131047)
+        read_ms = None if read_after_ms is None else delivered_ms + read_after_ms
+        return Fate(delivered_ms=delivered_ms, read_ms=read_ms)
+
+
+def _recipient(request: dict[str, Any]) -> str:
+    if request.get("messaging_product") != "whatsapp":
+        raise bad_parameter("The parameter messaging_product is required.")
+    if request.get("recipient_type", "individual") != "individual":
+        raise bad_parameter("Param recipient_type must be one of {individual}.")
+    to = request.get("to")
+    if not to:
+        raise bad_parameter("The parameter to is required.")
+    phone = phone_digits(to)
+    if phone is None:
+        raise message_refused(131009, "to: a phone number has 8 to 15 digits")
+    return phone
+
+
+def _callback_data(request: dict[str, Any]) -> str | None:
+    given = request.get("biz_opaque_callback_data")
+    if given is None:
+        return None
+    if not isinstance(given, str) or len(given) > _CALLBACK_DATA_AT_MOST:
+        raise bad_parameter(
+            "Param biz_opaque_callback_data must be a string of at most "
+            f"{_CALLBACK_DATA_AT_MOST} characters."
+        )
+    return given
+
+
+def _take(connection: sqlite3.Connection, taken: Sequence[Taken]) -> Sequence[None]:
+    connection.executemany(ADD_MESSAGE, [one.message for one in taken])
+    connection.executemany(ADD_UPDATE, [row for one in taken for row in one.updates])
+    new_phones = [one.new_phone.row() for one in taken if one.new_phone is not None]
+    if new_phones:
+        connection.executemany(ADD_PHONE, new_phones)
+    return [None] * len(taken)

@@ -1,0 +1,177 @@
+"""Updates on their way to webhooks: rows with due times, and the envelope that carries them.
+
+A row of a status holds everything after its time stamp, which is its due time: so a row that is
+brought forward needs no new text. All of it is ASCII, because those are the bytes that are signed.
+"""
+
+import asyncio
+import itertools
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from waypost.simulator.accounts import Accounts, Number
+from waypost.simulator.store import Row, Store
+
+ADD_UPDATE: Final = "INSERT INTO outbox VALUES (?,?,?,?,?,?,?)"
+_DUE: Final = "SELECT * FROM outbox WHERE waba_id=? AND due_ms<=? ORDER BY due_ms, id LIMIT ?"
+_NEXT: Final = "SELECT min(due_ms) FROM outbox WHERE waba_id=?"
+_DROP: Final = "DELETE FROM outbox WHERE waba_id=? AND due_ms=? AND id=?"
+
+MESSAGE: Final = "message"
+TEMPLATE: Final = "template"
+"""The kinds of update; every other kind is the name of a status."""
+
+
+@dataclass(frozen=True)
+class Update:
+    """One update: a status, a message from a phone, or a change of a template.
+
+    Args:
+        kind: `sent`, `delivered`, `read`, `failed`; `message`; or `template`.
+        phone_number_id: the business number it is about; empty for a template.
+        subject: the message's or the template's id.
+        rest: JSON text; what belongs into the envelope (see `envelope`).
+    """
+
+    waba_id: str
+    due_ms: int
+    id: int
+    kind: str
+    phone_number_id: str
+    subject: str
+    rest: str
+
+
+class Outbox:
+    """Gives out update ids, wakes deliveries, and answers what is due."""
+
+    def __init__(self, store: Store, accounts: Accounts) -> None:
+        self._store = store
+        self._accounts = accounts
+        self._ids = itertools.count(1)
+        self._wakes: dict[str, asyncio.Event] = {}
+
+    async def open(self) -> None:
+        """Go on after the last id in the file."""
+        [(last,)] = await self._store.rows("SELECT coalesce(max(id), 0) FROM outbox")
+        self._ids = itertools.count(last + 1)
+
+    def next_id(self) -> int:
+        """A higher id than any before; may be called on the writer's thread."""
+        return next(self._ids)
+
+    def listens(self, waba_id: str) -> bool:
+        """Whether updates of the account go anywhere; if not, none is made."""
+        return self._accounts.destination(waba_id) is not None
+
+    def wake_of(self, waba_id: str) -> asyncio.Event:
+        """What the account's delivery waits for."""
+        wake = self._wakes.get(waba_id)
+        if wake is None:
+            wake = self._wakes[waba_id] = asyncio.Event()
+        return wake
+
+    def template_update(self, waba_id: str, at_ms: int, template_id: str, value: Any) -> Row:
+        """The row of a template's change, for `ADD_UPDATE`."""
+        rest = ascii_json(value)
+        return (waba_id, at_ms, self.next_id(), TEMPLATE, "", template_id, rest)
+
+    async def due(self, waba_id: str, *, now_ms: int, at_most: int) -> list[Update]:
+        """What is due, in the order of due time and id."""
+        rows = await self._store.rows(_DUE, (waba_id, now_ms, at_most))
+        return [Update(*row) for row in rows]
+
+    async def next_due_ms(self, waba_id: str) -> int | None:
+        """When the account's next update is due; None when there is none."""
+        [(due_ms,)] = await self._store.rows(_NEXT, (waba_id,))
+        return due_ms
+
+    async def drop(self, updates: Iterable[Update]) -> None:
+        """Take updates out: they were delivered, or nobody will hear them."""
+        rows = [(update.waba_id, update.due_ms, update.id) for update in updates]
+        if rows:
+            await self._store.write(_drop, rows)
+
+
+def status_rest(phone: str, callback_data: str | None, more: str = "") -> str:
+    """What a status says after its time stamp, closing brace included.
+
+    Args:
+        phone: the recipient's digits.
+        callback_data: the sender's own text, echoed.
+        more: further members, each beginning with a comma.
+
+    Source: facts 7.3.
+    """
+    echoed = (
+        f',"biz_opaque_callback_data":{ascii_json(callback_data)}'
+        if callback_data is not None
+        else ""
+    )
+    return f'"recipient_id":"{phone}"{echoed}{more}}}'
+
+
+def ascii_json(value: Any) -> str:
+    """Compact JSON with everything beyond ASCII escaped. Source: facts 7.1."""
+    return json.dumps(value, ensure_ascii=True, separators=(",", ":"))
+
+
+def envelope(waba_id: str, updates: Sequence[Update], numbers: dict[str, Number]) -> bytes:
+    """The body of one webhook POST, updates in the given order.
+
+    Neighbouring statuses of one number share a change; a message has its own, so that its
+    contact stands alone; a template's change has an entry of its own, because only there the
+    entry carries a time.
+
+    Source: facts 7.2.
+    """
+    entries: list[str] = []
+    for is_template, run in itertools.groupby(updates, lambda update: update.kind == TEMPLATE):
+        if is_template:
+            entries += [_template_entry(waba_id, update) for update in run]
+        else:
+            changes = ",".join(_message_changes(run, numbers))
+            entries.append(f'{{"id":"{waba_id}","changes":[{changes}]}}')
+    return f'{{"object":"whatsapp_business_account","entry":[{",".join(entries)}]}}'.encode("ascii")
+
+
+def _template_entry(waba_id: str, update: Update) -> str:
+    return (
+        f'{{"id":"{waba_id}","time":{update.due_ms // 1000},"changes":[{{"field":'
+        f'"message_template_status_update","value":{update.rest}}}]}}'
+    )
+
+
+def _message_changes(updates: Iterable[Update], numbers: dict[str, Number]) -> list[str]:
+    changes: list[str] = []
+    for key, run in itertools.groupby(updates, _change_key):
+        number = numbers.get(key[0])
+        digits = number.phone_number if number else ""
+        value = (
+            '{"messaging_product":"whatsapp","metadata":{"display_phone_number":'
+            f'"{digits}","phone_number_id":"{key[0]}"}},'
+        )
+        if key[1]:
+            value += ",".join(update.rest for update in run) + "}"
+        else:
+            value += f'"statuses":[{",".join(map(_status, run))}]}}'
+        changes.append(f'{{"field":"messages","value":{value}}}')
+    return changes
+
+
+def _change_key(update: Update) -> tuple[str, int]:
+    return update.phone_number_id, update.id if update.kind == MESSAGE else 0
+
+
+def _status(update: Update) -> str:
+    return (
+        f'{{"id":"{update.subject}","status":"{update.kind}",'
+        f'"timestamp":"{update.due_ms // 1000}",{update.rest}'
+    )
+
+
+def _drop(connection: Any, pieces: Sequence[list[Row]]) -> Sequence[None]:
+    connection.executemany(_DROP, [row for rows in pieces for row in rows])
+    return [None] * len(pieces)

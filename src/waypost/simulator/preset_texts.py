@@ -1,0 +1,54 @@
+"""AUTHENTICATION templates: the operator's own texts, and one-time code buttons as they are read back."""
+
+from typing import Any, Final
+
+from waypost.simulator.loose import an_integer, objects
+
+# Source: facts 2.2, "AUTHENTICATION preset text (English)"
+_BODY: Final = "*{{1}}* is your verification code."
+_SECURITY: Final = " For your security, do not share this code."
+_FOOTER: Final = "This code expires in {minutes} minutes."
+_OTP_URL: Final = "https://www.whatsapp.com/otp/code/?otp_type={otp_type}&code=otp{{{{1}}}}"
+
+
+def with_preset_texts(category: str, components: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Fill in the texts that the operator writes itself; other categories stay as they are.
+
+    Source: facts 2.1, "Read-back differences", and 2.2.
+    """
+    if category != "AUTHENTICATION":
+        return components
+    return [_preset(component) for component in components]
+
+
+def _preset(component: dict[str, Any]) -> dict[str, Any]:
+    match component["type"]:
+        case "BODY":
+            more = _SECURITY if component.get("add_security_recommendation") else ""
+            return {
+                **component,
+                "text": _BODY + more,
+                "example": {"body_text": [["123456"]]},
+            }
+        case "FOOTER" if an_integer(component.get("code_expiration_minutes")) is not None:
+            minutes = an_integer(component["code_expiration_minutes"])
+            return {**component, "text": _FOOTER.format(minutes=minutes)}
+        case "BUTTONS":
+            return {**component, "buttons": [_otp(one) for one in objects(component["buttons"])]}
+        case _:
+            return component
+
+
+def _otp(button: dict[str, Any]) -> dict[str, Any]:
+    if button.get("type") != "OTP":
+        return button
+    otp_type = str(button.get("otp_type", "COPY_CODE")).upper()
+    url = _OTP_URL.format(otp_type=otp_type)
+    return {
+        **button,
+        "type": "URL",
+        "otp_type": otp_type,
+        "text": button.get("text") or "Copy code",
+        "url": url,
+        "example": [url.replace("{{1}}", "123456")],
+    }

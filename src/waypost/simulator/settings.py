@@ -1,0 +1,93 @@
+"""What the simulator is told at its start: settings, and the accounts and numbers that assembly seeds."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+
+
+class StatusesVersion(StrEnum):
+    """Which shape status webhooks have.
+
+    Source: facts 7.3: `conversation` is in v23 and older, and gone from v24 on.
+    """
+
+    V23 = "v23"
+    V24 = "v24"
+
+
+@dataclass(frozen=True)
+class SimulatorSettings:
+    """Where the simulator keeps its file, and how it behaves until the control door says otherwise.
+
+    Args:
+        path: its own SQLite file; made when absent.
+        review_delay_ms: from a template's submission to its review; None waits for the control door.
+        deliver_after_ms: from `sent` to `delivered`, for phones that do not say otherwise.
+        read_after_ms: from `delivered` to `read`; None means only when a phone is told to read.
+        batch_at_most: updates in one webhook POST, 1 to 1000.
+        gather_ms: the shortest real time between two webhook POSTs to one account, so that
+            updates gather under load; the first one after a pause goes at once.
+        limits: whether pair rate, throughput and edit limits apply.
+        control_token: the credential of the control door; None leaves it open on loopback.
+        allowed_hosts: Host names the control door takes besides the loopback ones.
+        statuses_version: the shape of status webhooks.
+    """
+
+    path: Path
+    review_delay_ms: int | None = 2000
+    deliver_after_ms: int = 50
+    read_after_ms: int | None = None
+    batch_at_most: int = 250
+    gather_ms: int = 20
+    limits: bool = True
+    control_token: str | None = None
+    allowed_hosts: tuple[str, ...] = ()
+    statuses_version: StatusesVersion = StatusesVersion.V24
+
+
+CHANGEABLE = (
+    "review_delay_ms",
+    "deliver_after_ms",
+    "read_after_ms",
+    "batch_at_most",
+    "gather_ms",
+    "limits",
+    "statuses_version",
+)
+"""The settings that the control door may change; what it sets is kept in the file and wins."""
+
+
+@dataclass(frozen=True)
+class AccountSeed:
+    """A business account with its app, its credential and where its webhooks go.
+
+    Args:
+        waba_id: 16 digits.
+        namespace: an underscored UUID; an empty text makes one.
+        callback_uri: taken without a handshake; an empty text means nowhere.
+    """
+
+    waba_id: str
+    name: str
+    namespace: str
+    token: str
+    app_id: str
+    app_secret: str
+    verify_token: str
+    callback_uri: str
+
+
+@dataclass(frozen=True)
+class NumberSeed:
+    """A business phone number.
+
+    Args:
+        phone_number: digits only.
+        throughput: messages a second it may send.
+    """
+
+    phone_number_id: str
+    waba_id: str
+    phone_number: str
+    name: str
+    throughput: int = 80

@@ -1,0 +1,140 @@
+"""The simulator as one thing: opened, seeded, served, closed."""
+
+import asyncio
+from collections.abc import Sequence
+from typing import Any
+
+from waypost.base.clock import Clock
+from waypost.base.ids import Ids
+from waypost.simulator.accounts import Account, App, Number
+from waypost.simulator.app import Application
+from waypost.simulator.parts import make_parts
+from waypost.simulator.settings import AccountSeed, NumberSeed, SimulatorSettings
+from waypost.simulator.template_checks import check_draft
+from waypost.simulator.templates import Template
+
+
+class Simulator:
+    """A stand-in for the operator, with phones. Opened and closed; its state is in its own file.
+
+    `application` is the ASGI application of both its doors.
+    """
+
+    def __init__(self, settings: SimulatorSettings, clock: Clock, ids: Ids) -> None:
+        self._parts = make_parts(settings, clock, ids)
+        self.application = Application(self._parts)
+        self._reviews: asyncio.Task[None] | None = None
+
+    async def open(self) -> None:
+        """Open the file, take up what was left, and start the loops."""
+        parts = self._parts
+        await parts.store.open()
+        for part in (parts.settings, parts.accounts, parts.outbox, parts.templates):
+            await part.open()
+        await parts.phones.open()
+        await parts.messages.open()
+        await parts.webhooks.open()
+        self._reviews = asyncio.create_task(parts.reviews.run(), name="reviews")
+
+    async def close(self) -> None:
+        """Stop the loops, commit what was taken, close the file."""
+        if self._reviews is not None:
+            self._reviews.cancel()
+            await asyncio.gather(self._reviews, return_exceptions=True)
+        await self._parts.webhooks.close()
+        await self._parts.store.close()
+
+    async def seed(self, account: AccountSeed, numbers: Sequence[NumberSeed]) -> None:
+        """Make an account with its app and numbers, or bring them up to date.
+
+        The webhook address is taken without a handshake, because the other side may not be
+        listening yet.
+        """
+        parts = self._parts
+        app = App(account.app_id, account.app_secret, account.callback_uri, account.verify_token)
+        known = parts.accounts.by_id.get(account.waba_id)
+        namespace = account.namespace or (known.namespace if known else "")
+        await parts.accounts.keep_app(app)
+        await parts.accounts.keep_account(
+            Account(
+                waba_id=account.waba_id,
+                name=account.name,
+                namespace=namespace or parts.ids.new().replace("-", "_"),
+                token=account.token,
+                app_id=account.app_id,
+            )
+        )
+        for number in numbers:
+            await parts.accounts.keep_number(
+                Number(
+                    number.phone_number_id,
+                    number.waba_id,
+                    number.phone_number,
+                    number.name,
+                    number.throughput,
+                )
+            )
+        parts.webhooks.serve(account.waba_id)
+
+    async def seed_template(
+        self,
+        *,
+        waba_id: str,
+        template_id: str,
+        name: str,
+        language: str,
+        category: str,
+        components: Sequence[dict[str, Any]],
+        parameter_format: str = "POSITIONAL",
+    ) -> None:
+        """Make an approved template with a given id, or bring it up to date; no webhook tells of it.
+
+        Raises:
+            GraphRefused: the template breaks a check of the operator.
+        """
+        draft = check_draft(
+            {
+                "name": name,
+                "language": language,
+                "category": category,
+                "components": list(components),
+                "parameter_format": parameter_format,
+            }
+        )
+        known = self._parts.templates.by_id.get(template_id)
+        now_ms = self._parts.clock.now_ms()
+        await self._parts.templates.put(
+            Template(
+                template_id=template_id,
+                waba_id=waba_id,
+                name=name,
+                language=language,
+                category=draft.category,
+                components=draft.components,
+                parameter_format=draft.parameter_format,
+                status="APPROVED",
+                created_ms=known.created_ms if known else now_ms,
+                updated_ms=known.updated_ms if known else now_ms,
+            )
+        )
+
+    async def write_in(self, *, phone: str, to: str, text: str, name: str | None = None) -> str:
+        """A phone writes to a business number, which opens its window.
+
+        Args:
+            phone: the phone's digits.
+            to: the business number's digits.
+            text: what it writes.
+            name: its profile name; None leaves it as it is.
+
+        Returns:
+            The message's id.
+
+        Raises:
+            KeyError: `to` is no business number.
+        """
+        parts = self._parts
+        number = parts.accounts.numbers_by_digits[to]
+        if name is not None and parts.phones.meet(phone)[0].name != name:
+            await parts.phones.change(phone, {"name": name})
+        return await parts.handsets.write(phone, number, text)

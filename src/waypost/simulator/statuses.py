@@ -1,0 +1,118 @@
+"""What becomes of a message: which statuses it will have, when, and what each of them says."""
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Final
+
+from waypost.simulator.errors import webhook_error
+from waypost.simulator.outbox import Outbox, ascii_json, status_rest
+from waypost.simulator.settings import StatusesVersion
+from waypost.simulator.store import Row
+
+_DAY_S: Final = 24 * 3600
+
+# fmt: off
+FAILURES: Final = {  # Source: facts 5.2, the codes that come later in a status
+    131026: "Message Undeliverable.",
+    131047: "Message failed to send because more than 24 hours have passed since the customer last "
+            "replied to this number.",
+}
+# fmt: on
+
+
+@dataclass(frozen=True)
+class Fate:
+    """When a message arrives and is read, or that it fails. Times may lie ahead.
+
+    Args:
+        failed_code: a row of `FAILURES`; then `failed_ms` is set and the others are not.
+    """
+
+    delivered_ms: int | None = None
+    read_ms: int | None = None
+    failed_ms: int | None = None
+    failed_code: int | None = None
+
+
+@dataclass(frozen=True)
+class Sent:
+    """What its statuses need to know of a message."""
+
+    wamid: str
+    waba_id: str
+    phone_number_id: str
+    phone: str
+    at_ms: int
+    callback_data: str | None
+    category: str
+    is_in_window: bool
+
+
+def planned_updates(sent: Sent, fate: Fate, outbox: Outbox, version: StatusesVersion) -> list[Row]:
+    """The rows of every status that the message will have as things stand.
+
+    Source: facts 7.3: prices are on `sent` and on `delivered`, errors on `failed`.
+    """
+    paid = _pricing(sent.category, sent.is_in_window)
+    if version is StatusesVersion.V23:
+        paid += _conversation(sent)
+    priced = status_rest(sent.phone, sent.callback_data, paid)
+    if fate.failed_ms is not None:
+        code = fate.failed_code or 0
+        rest = status_rest(sent.phone, sent.callback_data, _errors(code))
+        return [_row(sent, fate.failed_ms, outbox, "failed", rest)]
+    rows = [_row(sent, sent.at_ms, outbox, "sent", priced)]
+    if fate.delivered_ms is not None:
+        rows.append(_row(sent, fate.delivered_ms, outbox, "delivered", priced))
+    if fate.read_ms is not None:
+        bare = status_rest(sent.phone, sent.callback_data)
+        rows.append(_row(sent, fate.read_ms, outbox, "read", bare))
+    return rows
+
+
+def state_at(fate: Fate, now_ms: int) -> str:
+    """Where a message is at a time: `sent`, `delivered`, `read` or `failed`."""
+    for name, at_ms in (
+        ("failed", fate.failed_ms), ("read", fate.read_ms), ("delivered", fate.delivered_ms),
+    ):  # fmt: skip
+        if at_ms is not None and at_ms <= now_ms:
+            return name
+    return "sent"
+
+
+def _row(sent: Sent, due_ms: int, outbox: Outbox, kind: str, rest: str) -> Row:
+    return (sent.waba_id, due_ms, outbox.next_id(), kind, sent.phone_number_id, sent.wamid, rest)
+
+
+@lru_cache(maxsize=64)
+def _pricing(category: str, is_in_window: bool) -> str:
+    is_free = category == "service" or (category == "utility" and is_in_window)
+    return (
+        ","
+        + ascii_json(
+            {
+                "pricing": {
+                    "billable": not is_free,
+                    "pricing_model": "PMP",
+                    "type": "free_customer_service" if is_free else "regular",
+                    "category": category,
+                }
+            }
+        )[1:-1]
+    )
+
+
+def _conversation(sent: Sent) -> str:
+    """One conversation for each pair and day. Source: facts 7.3, v23 and older."""
+    day = sent.at_ms // 1000 // _DAY_S
+    conversation = {
+        "id": f"{int(sent.phone_number_id):x}{int(sent.phone):x}{day:x}".rjust(32, "0"),
+        "expiration_timestamp": str((day + 1) * _DAY_S),
+        "origin": {"type": sent.category},
+    }
+    return f',"conversation":{ascii_json(conversation)}'
+
+
+@lru_cache(maxsize=16)
+def _errors(code: int) -> str:
+    return f',"errors":{ascii_json([webhook_error(code, FAILURES[code])])}'

@@ -1,0 +1,1 @@
+"""What is remembered: one implementation, on SQLAlchemy Core, for every engine."""

@@ -1,0 +1,78 @@
+"""Webhook bodies as received, and the single items in them."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from sqlalchemy import Connection, insert, select
+from sqlalchemy.dialects.sqlite import insert as insert_new
+
+from waypost.domain.arrival import Arrival
+from waypost.store.journal import Lane, NewEntry, append_entries
+from waypost.store.tables import arrival_items, arrivals, inbound_messages
+
+
+def record_arrivals(connection: Connection, received: Sequence[Arrival]) -> list[int]:
+    """Keep bodies once, and append an entry for each item that is new; give how many were."""
+    connection.execute(
+        insert(arrivals),
+        [
+            {
+                "id": arrival.id,
+                "operator_account_id": arrival.operator_account_id,
+                "received_on_ms": arrival.received_on_ms,
+                "body": arrival.body,
+            }
+            for arrival in received
+        ],
+    )
+    return [_record_items(connection, arrival) for arrival in received]
+
+
+def _record_items(connection: Connection, arrival: Arrival) -> int:
+    if not arrival.items:
+        return 0
+    by_key = {item.dedupe_key: item for item in reversed(arrival.items)}
+    new = connection.execute(
+        insert_new(arrival_items)
+        .on_conflict_do_nothing(index_elements=["operator_account_id", "dedupe_key"])
+        .returning(arrival_items.c.id, arrival_items.c.dedupe_key, sort_by_parameter_order=False),
+        [
+            {
+                "operator_account_id": arrival.operator_account_id,
+                "dedupe_key": item.dedupe_key,
+                "arrival_id": arrival.id,
+                "place": item.place,
+                "item": item.item,
+                "received_on_ms": arrival.received_on_ms,
+            }
+            for item in by_key.values()
+        ],
+    ).all()
+    ids = {row.dedupe_key: row.id for row in new}
+    append_entries(
+        connection,
+        [
+            NewEntry(
+                Lane.ARRIVALS,
+                item.group,
+                item.order_key,
+                f"{arrival.operator_account_id} {ids[item.dedupe_key]}",
+                arrival.received_on_ms,
+            )
+            for item in arrival.items
+            if item.dedupe_key in ids and by_key[item.dedupe_key] is item
+        ],
+    )
+    return len(ids)
+
+
+def items_by_ids(connection: Connection, ids: set[int]) -> dict[int, Any]:
+    """Rows of items by id."""
+    rows = connection.execute(select(arrival_items).where(arrival_items.c.id.in_(ids)))
+    return {row.id: row for row in rows}
+
+
+def record_inbound(connection: Connection, rows: Sequence[dict[str, Any]]) -> None:
+    """Keep which recipient wrote which message; the words stay in the arrival."""
+    if rows:
+        connection.execute(insert_new(inbound_messages).on_conflict_do_nothing(), list(rows))

@@ -1,0 +1,105 @@
+"""Who is who: credentials, apps and operator accounts, looked up often and changed seldom.
+
+Only hits are remembered, for at most five seconds; `forget` makes a change count at once.
+"""
+
+from collections.abc import Callable
+from typing import Any, Final, TypeVar
+
+from waypost.base.clock import Clock
+from waypost.base.seals import Seals
+from waypost.domain.app import App, BusinessAccount, OperatorAccount
+from waypost.store import partners as stored
+from waypost.store.database import Database
+from waypost.store.templates import template_by_id
+
+Found = TypeVar("Found")
+
+KEPT_MS: Final = 5_000  # Source: design, section 9
+MOST_KEPT: Final = 50_000
+
+
+class Directory:
+    """Cached look-ups of what rarely changes."""
+
+    def __init__(self, database: Database, seals: Seals, clock: Clock) -> None:
+        self._database = database
+        self._seals = seals
+        self._clock = clock
+        self._kept: dict[tuple[Any, ...], tuple[int, Any]] = {}
+
+    def forget(self) -> None:
+        """Forget every hit: a credential or an app has changed."""
+        self._kept.clear()
+
+    async def partner_of_api_key(self, key_hash: str) -> int | None:
+        """The partner with this API key."""
+        return await self._look("key", stored.partner_of_api_key, key_hash)
+
+    async def partner_of_app_token(self, token_hash: str) -> int | None:
+        """The partner whose app this token is for."""
+        return await self._look("app token", stored.partner_of_app_token, token_hash)
+
+    async def partner_of_token(self, token_hash: str) -> int | None:
+        """The partner with this partner token, unless it has run out."""
+        found = await self._look("token", stored.partner_of_token, token_hash)
+        return found[0] if found and found[1] > self._clock.now_ms() else None
+
+    async def app(self, app_id: str) -> App | None:
+        """One app; the caller compares its partner."""
+        return await self._look("app", stored.app_by_id, app_id)
+
+    async def app_by_source(self, partner_id: int, source: str) -> App | None:
+        """The partner's app with this source number."""
+        return await self._look("source", stored.app_by_source, partner_id, source)
+
+    async def business_account(self, account_id: str) -> BusinessAccount | None:
+        """One business account."""
+        return await self._look("business account", stored.business_account_by_id, account_id)
+
+    async def operator_account(self, account_id: str) -> OperatorAccount | None:
+        """One operator account, its secrets open."""
+        return await self._look(
+            "operator account", stored.operator_account_by_id, account_id, self.unseal
+        )
+
+    async def operator_account_of(self, app: App) -> OperatorAccount | None:
+        """The operator account behind an app."""
+        account = await self.business_account(app.business_account_id)
+        return await self.operator_account(account.operator_account_id) if account else None
+
+    async def first_operator_account_id(self) -> str | None:
+        """Whom the plain webhook path serves."""
+        return await self._look("first", stored.first_operator_account_id)
+
+    async def owns_template(self, app: App, template_id: str) -> bool:
+        """Whether the template exists and belongs to the app's business account."""
+        found = await self._look("template", template_by_id, template_id)
+        return (
+            found is not None
+            and found.partner_id == app.partner_id
+            and found.business_account_id == app.business_account_id
+        )
+
+    def seal(self, secret: str, of: str) -> bytes:
+        """Seal with the instance key."""
+        return self._seals.seal(secret, of=of)
+
+    def unseal(self, sealed: bytes, of: str) -> str:
+        """Open what the instance key sealed."""
+        return self._seals.open(sealed, of=of)
+
+    async def _look(self, kind: str, look: Callable[..., Found | None], *args: Any) -> Found | None:
+        key = (kind, *args)
+        now_ms = self._clock.real_ms()
+        kept = self._kept.get(key)
+        if kept is not None and now_ms - kept[0] < KEPT_MS:
+            return kept[1]
+        found = await self._database.read(look, *args)
+        if found is None:
+            self._kept.pop(key, None)
+        else:
+            if len(self._kept) >= MOST_KEPT:
+                self._kept.clear()
+            self._kept[key] = (now_ms, found)
+        return found

@@ -1,0 +1,143 @@
+"""SQLite: one file, one writer thread, readers on connections of their own."""
+
+import fcntl
+import os
+import queue
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Final
+
+from sqlalchemy import Connection, create_engine, event, insert, inspect, select
+from sqlalchemy.engine import Engine as Pool
+from sqlalchemy.pool import NullPool
+
+from waypost.store.contract import StoreInUse, WrongStore
+from waypost.store.tables import REVISION, metadata, store_facts
+
+# fmt: off
+PRAGMAS: Final = (  # Source: design 12.15; sqlite.org, "PRAGMA Statements"
+    #  name                value      why
+    ("journal_mode",       "WAL"),    # readers do not stop the writer
+    ("synchronous",        "FULL"),   # a commit is on disk when it returns, power loss included
+    ("busy_timeout",       "5000"),   # a checkpoint may hold a reader for a moment
+    ("cache_size",         "-65536"), # 64 MiB for the writer's hot pages
+    ("temp_store",         "MEMORY"),
+    ("wal_autocheckpoint", "4000"),   # pages; fewer, larger checkpoints than the default of 1000
+)
+# fmt: on
+
+
+class SqliteEngine:
+    """One SQLite file. A lock file beside it keeps a second process out.
+
+    Args:
+        path: the file; its folder is made when missing.
+        sole: whether to keep other processes out. Tests of leases open one file twice.
+    """
+
+    readers = 2
+
+    def __init__(self, path: Path, *, sole: bool = True) -> None:
+        self.sole = sole
+        self._path = path
+        self._lock: int | None = None
+        self._pool: Pool | None = None
+        self._writer: Connection | None = None
+        self._idle: queue.SimpleQueue[Connection] = queue.SimpleQueue()
+        self._open_readers: list[Connection] = []
+
+    def open(self) -> None:
+        """Lock the file, make or check its schema.
+
+        Raises:
+            StoreInUse: another process has it.
+            WrongStore: it has another revision.
+        """
+        self._path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        self._take_lock()
+        self._pool = create_engine(
+            f"sqlite:///{self._path}", poolclass=NullPool, connect_args={"check_same_thread": False}
+        )
+        event.listen(self._pool, "connect", _set_up)
+        event.listen(self._pool, "begin", _begin_immediate)
+        self._writer = self._pool.connect()
+        with self.write() as connection:
+            _make_or_check(connection)
+        for _ in range(self.readers):
+            reader = self._pool.connect().execution_options(reader=True)
+            self._open_readers.append(reader)
+            self._idle.put(reader)
+
+    @contextmanager
+    def write(self) -> Generator[Connection]:
+        """A transaction on the one writing connection."""
+        if self._writer is None:
+            raise RuntimeError("the store is not open")
+        with self._writer.begin():
+            yield self._writer
+
+    @contextmanager
+    def read(self) -> Generator[Connection]:
+        """A consistent view; the connection goes back for the next reader."""
+        connection = self._idle.get()
+        try:
+            with connection.begin():
+                yield connection
+        finally:
+            self._idle.put(connection)
+
+    def close(self) -> None:
+        """Close every connection; the last one to close folds the log into the file."""
+        for reader in self._open_readers:
+            reader.close()
+        if self._writer is not None:
+            self._writer.close()
+        if self._pool is not None:
+            self._pool.dispose()
+        if self._lock is not None:
+            os.close(self._lock)
+            self._lock = None
+
+    def _take_lock(self) -> None:
+        if not self.sole:
+            return
+        lock = os.open(f"{self._path}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            os.close(lock)
+            raise StoreInUse(
+                f"{self._path} is in use by another process; stop that one, or name another folder with --data"
+            ) from error
+        self._lock = lock
+
+
+def _set_up(connection: Any, _record: Any) -> None:
+    connection.isolation_level = (
+        None  # transactions begin where we say, not where the driver guesses
+    )
+    cursor = connection.cursor()
+    for name, value in PRAGMAS:
+        cursor.execute(f"PRAGMA {name} = {value}")
+    cursor.close()
+
+
+def _begin_immediate(connection: Connection) -> None:
+    is_reader = connection.get_execution_options().get("reader")
+    connection.exec_driver_sql("BEGIN" if is_reader else "BEGIN IMMEDIATE")
+
+
+def _make_or_check(connection: Connection) -> None:
+    if not inspect(connection).has_table(store_facts.name):
+        metadata.create_all(connection)
+        connection.execute(insert(store_facts), {"name": "revision", "value": str(REVISION)})
+        return
+    found = connection.execute(
+        select(store_facts.c.value).where(store_facts.c.name == "revision")
+    ).scalar_one_or_none()
+    if found != str(REVISION):
+        raise WrongStore(
+            f"this store has revision {found} and this version of waypost works on revision {REVISION}; "
+            "use the version that made it, or start with an empty folder"
+        )

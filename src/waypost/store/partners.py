@@ -1,0 +1,256 @@
+"""Partners, their credentials, apps and business accounts."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from sqlalchemy import Connection, delete, func, insert, select, update
+
+from waypost.domain.app import App, BusinessAccount, OperatorAccount
+from waypost.domain.partner import Partner
+from waypost.store.rows import (
+    app_columns,
+    app_of,
+    business_account_of,
+    operator_account_columns,
+    operator_account_of,
+    partner_columns,
+    partner_of,
+)
+from waypost.store.tables import (
+    api_keys,
+    apps,
+    business_accounts,
+    client_secrets,
+    operator_accounts,
+    partner_tokens,
+    partners,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class LoginFacts:
+    """What a login is checked against.
+
+    Attributes:
+        secret_hashes: of every client secret that has not expired.
+    """
+
+    partner: Partner
+    password_hash: str
+    secret_hashes: frozenset[str]
+
+
+def login_facts(connection: Connection, email: str, now_ms: int) -> LoginFacts | None:
+    """The partner with this e-mail address, or None."""
+    row = connection.execute(
+        select(partners).where(partners.c.email == email.lower())
+    ).one_or_none()
+    if row is None:
+        return None
+    secrets = connection.execute(
+        select(client_secrets.c.hash).where(
+            client_secrets.c.partner_id == row.id,
+            client_secrets.c.expires_on_ms.is_(None) | (client_secrets.c.expires_on_ms > now_ms),
+        )
+    ).scalars()
+    return LoginFacts(partner_of(row), row.password_hash, frozenset(secrets))
+
+
+def add_partner(
+    connection: Connection, partner: Partner, password_hash: str, now_ms: int
+) -> int | None:
+    """Keep a partner; its id, or None when the e-mail address is taken. An id of 0 asks for a new one."""
+    taken = select(partners.c.id).where(partners.c.email == partner.email.lower())
+    if connection.execute(taken).one_or_none() is not None:
+        return None
+    columns = partner_columns(partner) | {"password_hash": password_hash, "created_on_ms": now_ms}
+    if partner.id:
+        columns["id"] = partner.id
+    return connection.execute(insert(partners).returning(partners.c.id), columns).scalar_one()
+
+
+def partner_by_id(connection: Connection, partner_id: int) -> Partner | None:
+    """One partner, or None."""
+    row = connection.execute(select(partners).where(partners.c.id == partner_id)).one_or_none()
+    return None if row is None else partner_of(row)
+
+
+def all_partners(connection: Connection) -> list[Partner]:
+    """Every partner, oldest first."""
+    return [partner_of(row) for row in connection.execute(select(partners).order_by(partners.c.id))]
+
+
+def add_client_secret(
+    connection: Connection,
+    partner_id: int,
+    secret_hash: str,
+    now_ms: int,
+    expires_on_ms: int | None,
+) -> None:
+    """Keep a client secret's hash."""
+    connection.execute(
+        insert(client_secrets),
+        {
+            "hash": secret_hash,
+            "partner_id": partner_id,
+            "created_on_ms": now_ms,
+            "expires_on_ms": expires_on_ms,
+        },
+    )
+
+
+def add_partner_token(
+    connection: Connection, token_hash: str, partner_id: int, now_ms: int, expires_on_ms: int
+) -> None:
+    """Keep a partner token's hash, and forget those that have run out."""
+    connection.execute(delete(partner_tokens).where(partner_tokens.c.expires_on_ms <= now_ms))
+    connection.execute(
+        insert(partner_tokens),
+        {"hash": token_hash, "partner_id": partner_id, "expires_on_ms": expires_on_ms},
+    )
+
+
+def partner_of_token(connection: Connection, token_hash: str) -> tuple[int, int] | None:
+    """Partner id and expiry of a partner token, or None."""
+    row = connection.execute(
+        select(partner_tokens.c.partner_id, partner_tokens.c.expires_on_ms).where(
+            partner_tokens.c.hash == token_hash
+        )
+    ).one_or_none()
+    return None if row is None else (row.partner_id, row.expires_on_ms)
+
+
+def add_api_key(
+    connection: Connection, key_hash: str, partner_id: int, name: str, now_ms: int
+) -> None:
+    """Keep an API key's hash."""
+    connection.execute(
+        insert(api_keys),
+        {"hash": key_hash, "partner_id": partner_id, "name": name, "created_on_ms": now_ms},
+    )
+
+
+def drop_api_key(connection: Connection, key_hash: str) -> bool:
+    """Revoke an API key."""
+    return connection.execute(delete(api_keys).where(api_keys.c.hash == key_hash)).rowcount == 1
+
+
+def partner_of_api_key(connection: Connection, key_hash: str) -> int | None:
+    """The partner whose API key this is, or None."""
+    return connection.execute(
+        select(api_keys.c.partner_id).where(api_keys.c.hash == key_hash)
+    ).scalar_one_or_none()
+
+
+def partner_of_app_token(connection: Connection, token_hash: str) -> int | None:
+    """The partner that owns the app with this app token, or None."""
+    return connection.execute(
+        select(apps.c.partner_id).where(apps.c.token_hash == token_hash).limit(1)
+    ).scalar_one_or_none()
+
+
+def add_app(connection: Connection, app: App, token_hash: str) -> bool:
+    """Keep an app; False when its name or its source number is taken."""
+    taken = select(func.count()).where(
+        (apps.c.id == app.id)
+        | (apps.c.phone_number == app.phone_number)
+        | ((apps.c.partner_id == app.partner_id) & (apps.c.name == app.name))
+    )
+    if connection.execute(taken).scalar_one():
+        return False
+    connection.execute(insert(apps), app_columns(app, token_hash))
+    return True
+
+
+def renew_app_token(
+    connection: Connection, app_id: str, serial: int, token_hash: str, now_ms: int
+) -> None:
+    """Revoke an app's token by raising its serial."""
+    connection.execute(
+        update(apps)
+        .where(apps.c.id == app_id)
+        .values(token_serial=serial, token_hash=token_hash, modified_on_ms=now_ms)
+    )
+
+
+def app_by_id(connection: Connection, app_id: str) -> App | None:
+    """One app of whichever partner, or None; the caller compares `partner_id`."""
+    row = connection.execute(select(apps).where(apps.c.id == app_id)).one_or_none()
+    return None if row is None else app_of(row)
+
+
+def app_by_source(connection: Connection, partner_id: int, source: str) -> App | None:
+    """The partner's app with this source number, or None."""
+    row = connection.execute(
+        select(apps).where(apps.c.phone_number == source, apps.c.partner_id == partner_id)
+    ).one_or_none()
+    return None if row is None else app_of(row)
+
+
+def app_by_phone_number_id(
+    connection: Connection, operator_account_id: str, phone_number_id: str
+) -> App | None:
+    """The app whose number the operator means, within the account that the webhook came for."""
+    row = connection.execute(
+        select(apps)
+        .join(business_accounts, business_accounts.c.id == apps.c.business_account_id)
+        .where(
+            apps.c.phone_number_id == phone_number_id,
+            business_accounts.c.operator_account_id == operator_account_id,
+        )
+    ).first()
+    return None if row is None else app_of(row)
+
+
+def all_apps(connection: Connection) -> list[App]:
+    """Every app, oldest first."""
+    return [app_of(row) for row in connection.execute(select(apps).order_by(apps.c.created_on_ms))]
+
+
+def add_business_account(connection: Connection, account: BusinessAccount) -> bool:
+    """Keep a business account; False when its id is taken."""
+    if business_account_by_id(connection, account.id) is not None:
+        return False
+    connection.execute(
+        insert(business_accounts),
+        {
+            "id": account.id,
+            "partner_id": account.partner_id,
+            "namespace": account.namespace,
+            "operator_account_id": account.operator_account_id,
+        },
+    )
+    return True
+
+
+def business_account_by_id(connection: Connection, account_id: str) -> BusinessAccount | None:
+    """One business account, or None."""
+    row = connection.execute(
+        select(business_accounts).where(business_accounts.c.id == account_id)
+    ).one_or_none()
+    return None if row is None else business_account_of(row)
+
+
+def put_operator_account(
+    connection: Connection, account: OperatorAccount, seal: Callable[[str, str], bytes]
+) -> None:
+    """Keep an operator account, or change the one with this id."""
+    connection.execute(delete(operator_accounts).where(operator_accounts.c.id == account.id))
+    connection.execute(insert(operator_accounts), operator_account_columns(account, seal))
+
+
+def operator_account_by_id(
+    connection: Connection, account_id: str, unseal: Callable[[bytes, str], str]
+) -> OperatorAccount | None:
+    """One operator account with its secrets opened, or None."""
+    row = connection.execute(
+        select(operator_accounts).where(operator_accounts.c.id == account_id)
+    ).one_or_none()
+    return None if row is None else operator_account_of(row, unseal)
+
+
+def first_operator_account_id(connection: Connection) -> str | None:
+    """The id of the account that the plain webhook path serves."""
+    return connection.execute(
+        select(operator_accounts.c.id).order_by(operator_accounts.c.id).limit(1)
+    ).scalar_one_or_none()

@@ -1,0 +1,191 @@
+"""Domain values to columns and back."""
+
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+
+from waypost.domain.app import App, BusinessAccount, Hosting, OperatorAccount
+from waypost.domain.message import Content, Message, SessionText, TemplateSend
+from waypost.domain.partner import Partner
+from waypost.domain.template import Category, Draft, Template, TemplateStatus
+
+_encode = msgspec.json.Encoder().encode
+_decode_draft = msgspec.json.Decoder(Draft).decode
+_decode_text = msgspec.json.Decoder(SessionText).decode
+_decode_template_send = msgspec.json.Decoder(TemplateSend).decode
+_decode_profile = msgspec.json.Decoder(dict[str, Any]).decode
+
+
+def partner_columns(partner: Partner) -> dict[str, Any]:
+    """Columns of a partner but its id and password."""
+    profile = msgspec.to_builtins(partner)
+    del profile["id"], profile["email"]
+    return {"email": partner.email.lower(), "profile": _encode(profile).decode()}
+
+
+def partner_of(row: Any) -> Partner:
+    """A partner from its row."""
+    return Partner(id=row.id, email=row.email, **_decode_profile(row.profile))
+
+
+def app_of(row: Any) -> App:
+    """An app from its row."""
+    return App(
+        id=row.id,
+        partner_id=row.partner_id,
+        name=row.name,
+        phone_number=row.phone_number,
+        phone_number_id=row.phone_number_id,
+        business_account_id=row.business_account_id,
+        created_on_ms=row.created_on_ms,
+        modified_on_ms=row.modified_on_ms,
+        live=row.live,
+        hosting=Hosting(row.hosting),
+        token_serial=row.token_serial,
+        per_second=row.per_second,
+    )
+
+
+def app_columns(app: App, token_hash: str) -> dict[str, Any]:
+    """Columns of an app."""
+    return {
+        "id": app.id,
+        "partner_id": app.partner_id,
+        "name": app.name,
+        "phone_number": app.phone_number,
+        "phone_number_id": app.phone_number_id,
+        "business_account_id": app.business_account_id,
+        "live": app.live,
+        "hosting": app.hosting.value,
+        "token_serial": app.token_serial,
+        "token_hash": token_hash,
+        "per_second": app.per_second,
+        "created_on_ms": app.created_on_ms,
+        "modified_on_ms": app.modified_on_ms,
+    }
+
+
+def business_account_of(row: Any) -> BusinessAccount:
+    """A business account from its row."""
+    return BusinessAccount(
+        id=row.id,
+        partner_id=row.partner_id,
+        namespace=row.namespace,
+        operator_account_id=row.operator_account_id,
+    )
+
+
+def operator_account_of(row: Any, unseal: Callable[[bytes, str], str]) -> OperatorAccount:
+    """An operator account from its row, its secrets opened."""
+    return OperatorAccount(
+        id=row.id,
+        base_url=row.base_url,
+        version=row.version,
+        app_id=row.app_id,
+        token=unseal(row.sealed_token, row.id),
+        app_secret=unseal(row.sealed_app_secret, row.id),
+        verify_token=unseal(row.sealed_verify_token, row.id),
+    )
+
+
+def operator_account_columns(
+    account: OperatorAccount, seal: Callable[[str, str], bytes]
+) -> dict[str, Any]:
+    """Columns of an operator account, its secrets sealed."""
+    return {
+        "id": account.id,
+        "base_url": account.base_url,
+        "version": account.version,
+        "app_id": account.app_id,
+        "sealed_token": seal(account.token, account.id),
+        "sealed_app_secret": seal(account.app_secret, account.id),
+        "sealed_verify_token": seal(account.verify_token, account.id),
+    }
+
+
+def template_columns(template: Template) -> dict[str, Any]:
+    """Columns of a template."""
+    return {
+        "id": template.id,
+        "partner_id": template.partner_id,
+        "app_id": template.app_id,
+        "business_account_id": template.business_account_id,
+        "namespace": template.namespace,
+        "element_name": template.draft.element_name,
+        "language_code": template.draft.language_code,
+        "category": template.category.value,
+        "old_category": template.old_category,
+        "status": template.status.value,
+        "quality": template.quality,
+        "stage": template.stage,
+        "retry": template.retry,
+        "reason": template.reason,
+        "operator_template_id": template.operator_template_id,
+        "draft": _encode(template.draft),
+        "created_on_ms": template.created_on_ms,
+        "modified_on_ms": template.modified_on_ms,
+    }
+
+
+def template_of(row: Any) -> Template:
+    """A template from its row."""
+    return Template(
+        id=row.id,
+        partner_id=row.partner_id,
+        app_id=row.app_id,
+        business_account_id=row.business_account_id,
+        namespace=row.namespace,
+        draft=_decode_draft(row.draft),
+        status=TemplateStatus(row.status),
+        created_on_ms=row.created_on_ms,
+        modified_on_ms=row.modified_on_ms,
+        category=Category(row.category),
+        quality=row.quality,
+        stage=row.stage,
+        retry=row.retry,
+        old_category=row.old_category,
+        operator_template_id=row.operator_template_id,
+        reason=row.reason,
+    )
+
+
+def message_columns(message: Message) -> dict[str, Any]:
+    """Columns of a message as accepted."""
+    content = message.content
+    return {
+        "id": message.id,
+        "partner_id": message.partner_id,
+        "app_id": message.app_id,
+        "source": message.source,
+        "destination": message.destination,
+        "template_id": content.template_id if isinstance(content, TemplateSend) else None,
+        "content": _encode(content),
+        "request": message.request,
+        "sandbox": message.sandbox,
+        "state": "accepted",
+        "doubted": False,
+        "accepted_on_ms": message.accepted_on_ms,
+        "changed_on_ms": message.accepted_on_ms,
+    }
+
+
+def message_of(row: Any) -> Message:
+    """A message from its row, without the partner's request."""
+    return Message(
+        id=row.id,
+        partner_id=row.partner_id,
+        app_id=row.app_id,
+        source=row.source,
+        destination=row.destination,
+        content=content_of(row),
+        accepted_on_ms=row.accepted_on_ms,
+        sandbox=row.sandbox,
+    )
+
+
+def content_of(row: Any) -> Content:
+    """What a message says."""
+    if row.template_id is None:
+        return _decode_text(row.content)
+    return _decode_template_send(row.content)

@@ -1,0 +1,111 @@
+"""Where a partner wants callbacks, and which."""
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+from sqlalchemy import Connection, delete, func, insert, select
+
+from waypost.domain.subscription import Subscription
+from waypost.store.tables import subscriptions
+
+Unseal = Callable[[bytes, str], str]
+
+
+def add_subscription(
+    connection: Connection,
+    subscription: Subscription,
+    seal: Callable[[str, str], bytes],
+    most: int,
+) -> str | None:
+    """Keep a subscription and give its id.
+
+    Raises:
+        TagTaken: the app has one with this tag.
+        TooMany: the app has as many as it may.
+    """
+    of_app = subscriptions.c.app_id == subscription.app_id
+    if connection.execute(
+        select(subscriptions.c.id).where(of_app, subscriptions.c.tag == subscription.tag)
+    ).one_or_none():
+        raise TagTaken(subscription.tag)
+    if connection.execute(select(func.count()).where(of_app)).scalar_one() >= most:
+        raise TooMany(subscription.app_id)
+    sealed = None if subscription.meta is None else seal(subscription.meta, subscription.app_id)
+    new_id = connection.execute(
+        insert(subscriptions).returning(subscriptions.c.id),
+        {
+            "partner_id": subscription.partner_id,
+            "app_id": subscription.app_id,
+            "tag": subscription.tag,
+            "url": subscription.url,
+            "version": subscription.version,
+            "modes": ",".join(subscription.modes),
+            "active": subscription.active,
+            "show_on_ui": subscription.show_on_ui,
+            "sealed_meta": sealed,
+            "created_on_ms": subscription.created_on_ms,
+            "modified_on_ms": subscription.modified_on_ms,
+        },
+    ).scalar_one()
+    return str(new_id)
+
+
+class TagTaken(Exception):
+    """The app already has a subscription with this tag."""
+
+
+class TooMany(Exception):
+    """The app already has as many subscriptions as it may."""
+
+
+def subscriptions_of(
+    connection: Connection, app_id: str, partner_id: int, unseal: Unseal
+) -> list[Subscription]:
+    """An app's subscriptions, oldest first."""
+    rows = connection.execute(
+        select(subscriptions)
+        .where(subscriptions.c.app_id == app_id, subscriptions.c.partner_id == partner_id)
+        .order_by(subscriptions.c.id)
+    )
+    return [subscription_of(row, unseal) for row in rows]
+
+
+def delete_subscriptions(
+    connection: Connection, app_id: str, partner_id: int, id: str | None = None
+) -> int:
+    """Delete one subscription of an app, or all of them; give how many there were."""
+    chosen = delete(subscriptions).where(
+        subscriptions.c.app_id == app_id, subscriptions.c.partner_id == partner_id
+    )
+    if id is not None:
+        chosen = chosen.where(subscriptions.c.id == int(id))
+    return connection.execute(chosen).rowcount
+
+
+def subscriptions_by_ids(
+    connection: Connection, ids: set[int], unseal: Unseal
+) -> dict[int, Subscription]:
+    """Subscriptions by id; those that were deleted are left out."""
+    rows = connection.execute(select(subscriptions).where(subscriptions.c.id.in_(ids)))
+    return {row.id: subscription_of(row, unseal) for row in rows}
+
+
+def subscription_of(row: Any, unseal: Unseal) -> Subscription:
+    """A subscription from its row, its headers opened."""
+    meta = None if row.sealed_meta is None else unseal(row.sealed_meta, row.app_id)
+    return Subscription(
+        id=str(row.id),
+        partner_id=row.partner_id,
+        app_id=row.app_id,
+        tag=row.tag,
+        url=row.url,
+        version=row.version,
+        modes=tuple(row.modes.split(",")),
+        created_on_ms=row.created_on_ms,
+        modified_on_ms=row.modified_on_ms,
+        active=row.active,
+        show_on_ui=row.show_on_ui,
+        meta=meta,
+        headers=json.loads(meta).get("headers", {}) if meta else {},
+    )

@@ -1,0 +1,158 @@
+"""The one place where forms and JSON texts are read. It refuses what cannot be read; it never guesses.
+
+UTF-8 is strict, JSON at most 32 deep, U+0000 and unpaired surrogates are refused, integers are within
+64 bits, and a form has at most 200 fields. Source: design, section 5, "Reading what is sent".
+"""
+
+import re
+from typing import Any, Final, TypeVar
+from urllib.parse import parse_qsl
+
+import msgspec
+
+from waypost.domain.refusals import Reason, Refused
+
+Shape = TypeVar("Shape")
+
+MOST_FIELDS: Final = 200
+MOST_DEEP: Final = 32
+_ESCAPED_NUL: Final = re.compile(r"(?<!\\)(?:\\\\)*\\u0000")
+
+
+class Form:
+    """The fields of a form; the last of several with one name counts, as with most readers."""
+
+    __slots__ = ("_fields", "_pairs")
+
+    def __init__(self, pairs: list[tuple[str, str]]) -> None:
+        self._pairs = pairs
+        self._fields = dict(pairs)
+
+    def text(self, name: str) -> str | None:
+        """The field, or None when it is missing."""
+        return self._fields.get(name)
+
+    def all(self, *names: str) -> list[str]:
+        """Every value given under one of the names, in order."""
+        return [value for name, value in self._pairs if name in names]
+
+    def required(self, name: str, accepted: str) -> str:
+        """The field.
+
+        Raises:
+            Refused: missing or empty.
+        """
+        value = self._fields.get(name)
+        if not value:
+            raise Refused(
+                Reason.FIELD_MISSING,
+                f"Required request parameter '{name}' is not present: {accepted}.",
+            )
+        return value
+
+    def flag(self, name: str, default: bool = False) -> bool:
+        """The field as a boolean.
+
+        Raises:
+            Refused: neither true nor false.
+        """
+        value = self._fields.get(name)
+        if value is None or value == "":
+            return default
+        flag = _FLAGS.get(value.strip().lower())
+        if flag is None:
+            raise Refused(Reason.FIELD_BROKEN, f"{name} must be true or false.")
+        return flag
+
+
+# fmt: off
+_FLAGS: Final = {"true": True, "false": False, "1": True, "0": False, "yes": True, "no": False}
+# fmt: on
+
+
+def read_form(body: bytes) -> Form:
+    """Read `application/x-www-form-urlencoded`.
+
+    Raises:
+        Refused: not UTF-8, too many fields, or U+0000 in one.
+    """
+    try:
+        text = body.decode("utf-8", "strict")
+        pairs = parse_qsl(text, keep_blank_values=True, errors="strict", max_num_fields=MOST_FIELDS)
+    except UnicodeDecodeError as error:
+        raise Refused(Reason.UNREADABLE, "The form must be UTF-8, percent-encoded.") from error
+    except ValueError as error:
+        raise Refused(
+            Reason.UNREADABLE, f"The form must have at most {MOST_FIELDS} fields."
+        ) from error
+    if "%00" in text or "\0" in text:
+        raise Refused(Reason.UNREADABLE, "The form must not contain the character U+0000.")
+    return Form(pairs)
+
+
+def read_json(
+    text: str, shape: "msgspec.json.Decoder[Shape]", *, name: str, accepted: str
+) -> Shape:
+    """Read a JSON text in a shape.
+
+    Args:
+        text: the JSON.
+        shape: a decoder of the type it must have.
+        name: of the field, for the refusal.
+        accepted: what would be accepted, for the refusal.
+
+    Raises:
+        Refused: not JSON, of another shape, too deep, or with a character that cannot be kept.
+    """
+    _check_text(text, name)
+    try:
+        return shape.decode(text)
+    except msgspec.ValidationError as error:
+        raise Refused(Reason.UNREADABLE, f"{name} must be {accepted}: {error}.") from error
+    except (msgspec.DecodeError, RecursionError, UnicodeError) as error:
+        raise Refused(Reason.UNREADABLE, f"{name} must be {accepted}, as JSON text.") from error
+
+
+def read_json_body(body: bytes) -> dict[str, Any]:
+    """Read a request's JSON body, which must be an object.
+
+    Raises:
+        Refused: as `read_json`.
+    """
+    try:
+        text = body.decode("utf-8", "strict")
+    except UnicodeDecodeError as error:
+        raise Refused(Reason.UNREADABLE, "The body must be UTF-8.") from error
+    return read_json(text, _object, name="The body", accepted="a JSON object")
+
+
+def _check_text(text: str, name: str) -> None:
+    if text.count("[") + text.count("{") > MOST_DEEP and depth(text) > MOST_DEEP:
+        raise Refused(Reason.UNREADABLE, f"{name} must be nested at most {MOST_DEEP} deep.")
+    if "\\u0000" in text and _ESCAPED_NUL.search(text):
+        raise Refused(Reason.UNREADABLE, f"{name} must not contain the character U+0000.")
+
+
+def depth(text: str) -> int:
+    """How deep a JSON text nests; brackets inside strings do not count."""
+    deepest = level = 0
+    inside = escaped = False
+    for char in text:
+        if inside:
+            if escaped:
+                escaped = False
+            elif char == "\\":
+                escaped = True
+            elif char == '"':
+                inside = False
+        elif char == '"':
+            inside = True
+        elif char in "[{":
+            level += 1
+            deepest = max(deepest, level)
+        elif char in "]}":
+            level -= 1
+    return deepest
+
+
+_object: Final = msgspec.json.Decoder(dict[str, Any])

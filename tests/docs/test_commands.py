@@ -1,0 +1,36 @@
+"""Every command that a page tells a developer to type is there."""
+
+import re
+from typing import Final
+
+import pytest
+
+from tests.docs.repository import ROOT, name_of, pages
+
+TARGETS: Final = set(
+    re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE)
+)
+SHOWN: Final = sorted(
+    {
+        (name_of(page), target)
+        for page in pages()
+        for target in re.findall(
+            r"^\s*make (?:[A-Z]+=\S+ )*([a-z]+)|`make (?:[A-Z]+=\S+ )*([a-z]+)\b[^`]*`",
+            page.read_text(encoding="utf-8"),
+            re.MULTILINE,
+        )
+        for target in target
+        if target
+    }
+)
+
+
+@pytest.mark.parametrize(("page", "target"), SHOWN)
+def test_make_target_that_a_page_shows_exists(page: str, target: str) -> None:
+    assert target in TARGETS, page
+
+
+def test_contributing_page_tells_of_every_target_that_is_not_part_of_another() -> None:
+    told = {target for page, target in SHOWN if page == "CONTRIBUTING.md"}
+
+    assert told == TARGETS - {"lint"}

@@ -1,0 +1,66 @@
+"""What a page points at is there."""
+
+import re
+from pathlib import Path
+from typing import Final
+from urllib.parse import unquote
+
+import pytest
+
+from tests.docs.repository import ROOT, anchors_of, links_of, name_of, pages
+
+ELSEWHERE: Final = re.compile(r"[a-z][a-z0-9+.-]*:", re.IGNORECASE)
+
+
+@pytest.mark.parametrize("page", pages(), ids=name_of)
+def test_internal_links_of_the_page_resolve(page: Path) -> None:
+    internal = [link for link in links_of(page) if not ELSEWHERE.match(link)]
+
+    dead = [link for link in internal if not resolves(page, link)]
+
+    assert dead == []
+
+
+def test_every_path_on_the_architecture_map_exists() -> None:
+    architecture = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
+    the_map = architecture.split("## The map", 1)[1].split("```text\n", 1)[1].split("```", 1)[0]
+    named = [line.split()[0] for line in the_map.splitlines() if line.strip()]
+
+    missing = [name for name in named if not is_there(name)]
+
+    assert len(named) > 20
+    assert missing == []
+
+
+def test_every_package_is_on_the_architecture_map() -> None:
+    architecture = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
+    packages = sorted(path.parent for path in (ROOT / "src" / "waypost").glob("*/__init__.py"))
+
+    unlisted = [name for path in packages if f"\n{(name := name_of(path))}/ " not in architecture]
+
+    assert unlisted == []
+
+
+@pytest.mark.parametrize("page", pages(), ids=name_of)
+def test_source_paths_named_in_the_page_exist(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    named = set(re.findall(r"`((?:src|tests|docs|benchmarks)/[\w./-]+)`", text))
+
+    missing = sorted(name for name in named if not is_there(name))
+
+    assert missing == []
+
+
+def resolves(page: Path, link: str) -> bool:
+    """Whether the file is there and, where the link has a fragment, the heading too."""
+    path, _, fragment = unquote(link).partition("#")
+    target = (page.parent / path).resolve() if path else page
+    if not target.exists() or not target.is_relative_to(ROOT):
+        return False
+    return not fragment or (target.suffix == ".md" and fragment in anchors_of(target))
+
+
+def is_there(name: str) -> bool:
+    """Whether a path from the root exists; one that ends in a slash has to be a folder."""
+    path = ROOT / name
+    return path.is_dir() if name.endswith("/") else path.exists()

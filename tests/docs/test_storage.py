@@ -1,0 +1,27 @@
+"""The figures on the page about storage are those of the tables."""
+
+import re
+from typing import Final
+
+from tests.docs.repository import ROOT
+from waypost.journal.in_store import POLL_MS
+from waypost.journal.lanes import GROUP_WINDOW, SHARDS
+from waypost.store.engines.sqlite import PRAGMAS
+
+STORAGE: Final = (ROOT / "docs" / "explanation" / "storage.md").read_text(encoding="utf-8")
+
+
+def test_pragmas_on_the_page_are_those_that_are_set() -> None:
+    shown = re.findall(r"^\| `(\w+)` \| (\w+) \|", STORAGE, re.MULTILINE)
+
+    assert shown
+    assert set(shown) <= set(PRAGMAS)
+
+
+def test_page_gives_the_figures_by_which_lanes_are_worked() -> None:
+    text = " ".join(STORAGE.split())
+
+    assert f"each lane has {SHARDS}," in text
+    assert f"at most {GROUP_WINDOW:,} of its entries" in text
+    assert POLL_MS == 5_000
+    assert "every five seconds" in text

@@ -1,0 +1,305 @@
+"""A simulator on a free port, a client of its two doors, and a receiver of its webhooks."""
+
+import asyncio
+import hashlib
+import hmac
+import json
+import socket
+from collections.abc import AsyncIterator, Callable, Iterator
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import pytest
+import uvicorn
+from aiohttp import web
+
+from waypost.base.clock import Clock, ManualClock, SystemClock
+from waypost.base.ids import SeededIds
+from waypost.simulator import AccountSeed, NumberSeed, Simulator, SimulatorSettings
+
+WABA = "1000000000000001"
+NUMBER_ID = "2000000000000002"
+BUSINESS = "15550001111"
+TOKEN = "token-of-one"
+SECRET = "secret-of-one"
+ANN = "15551234567"
+
+
+@dataclass
+class Post:
+    body: bytes
+    headers: dict[str, str]
+
+    @property
+    def value(self) -> dict[str, Any]:
+        return json.loads(self.body)
+
+
+@dataclass
+class Receiver:
+    """A business's webhook: keeps what comes, and answers as it is told."""
+
+    uri: str = ""
+    verify_token: str = "verify-me"
+    posts: list[Post] = field(default_factory=list[Post])
+    answers: list[int] = field(default_factory=list[int])
+    came: asyncio.Event = field(default_factory=asyncio.Event)
+
+    async def handle(self, request: web.Request) -> web.Response:
+        if request.method == "GET":
+            if request.query["hub.verify_token"] != self.verify_token:
+                return web.Response(status=403)
+            return web.Response(text=request.query["hub.challenge"])
+        status = self.answers.pop(0) if self.answers else 200
+        self.posts.append(Post(await request.read(), dict(request.headers)))
+        self.came.set()
+        return web.Response(status=status)
+
+    def changes(self, field_name: str = "messages") -> list[dict[str, Any]]:
+        return [
+            change["value"]
+            for post in self.posts
+            for entry in post.value["entry"]
+            for change in entry["changes"]
+            if change["field"] == field_name
+        ]
+
+    def statuses(self, wamid: str | None = None) -> list[dict[str, Any]]:
+        every = [status for value in self.changes() for status in value.get("statuses", [])]
+        return [status for status in every if wamid in (None, status["id"])]
+
+    def messages(self) -> list[dict[str, Any]]:
+        return [message for value in self.changes() for message in value.get("messages", [])]
+
+    def templates(self) -> list[dict[str, Any]]:
+        return self.changes("message_template_status_update")
+
+    async def until(self, is_there: Callable[[], Any]) -> Any:
+        async with asyncio.timeout(5):
+            while not (found := is_there()):
+                self.came.clear()
+                await self.came.wait()
+        return found
+
+    def is_signed(self, post: Post, secret: str = SECRET) -> bool:
+        expected = hmac.new(secret.encode(), post.body, hashlib.sha256).hexdigest()
+        return post.headers["X-Hub-Signature-256"] == f"sha256={expected}"
+
+
+@dataclass
+class Answer:
+    status: int
+    body: Any
+    headers: dict[str, str]
+
+    @property
+    def error(self) -> dict[str, Any]:
+        return self.body["error"]
+
+
+@dataclass
+class Bench:
+    """One simulator and everything around it."""
+
+    simulator: Simulator
+    settings: SimulatorSettings
+    clock: Clock
+    receiver: Receiver
+    http: aiohttp.ClientSession
+    base: str = ""
+    server: uvicorn.Server | None = None
+    serving: asyncio.Task[None] | None = None
+
+    async def start(self) -> None:
+        listener = socket.socket()
+        listener.bind(("127.0.0.1", 0))
+        self.base = f"http://127.0.0.1:{listener.getsockname()[1]}"
+        await self.simulator.open()
+        config = uvicorn.Config(
+            self.simulator.application, lifespan="off", log_config=None, access_log=False, ws="none"
+        )
+        self.server = uvicorn.Server(config)
+        self.serving = asyncio.create_task(self.server.serve([listener]))
+        while not self.server.started:  # noqa: ASYNC110  the server offers nothing to wait for
+            await asyncio.sleep(0.005)
+        await self.simulator.seed(
+            AccountSeed(
+                waba_id=WABA,
+                name="One",
+                namespace="58e6d318_b627_4112_b9c7_2961197553ea",
+                token=TOKEN,
+                app_id="3000000000000003",
+                app_secret=SECRET,
+                verify_token=self.receiver.verify_token,
+                callback_uri=self.receiver.uri,
+            ),
+            [NumberSeed(NUMBER_ID, WABA, BUSINESS, "Shop One")],
+        )
+
+    async def stop(self) -> None:
+        assert self.server is not None
+        assert self.serving is not None
+        self.server.should_exit = True
+        await self.serving
+        await self.simulator.close()
+
+    async def restart(self, **changes: Any) -> None:
+        await self.stop()
+        self.settings = replace(self.settings, **changes)
+        self.simulator = Simulator(self.settings, self.clock, SeededIds(self.clock, "again"))
+        await self.start()
+
+    async def ask(self, method: str, path: str, **more: Any) -> Answer:
+        async with self.http.request(method, self.base + path, **more) as answer:
+            body = await answer.json(content_type=None)
+            return Answer(answer.status, body, dict(answer.headers))
+
+    async def graph(self, method: str, path: str, token: str = TOKEN, **more: Any) -> Answer:
+        headers = {"Authorization": f"Bearer {token}", **more.pop("headers", {})}
+        return await self.ask(method, f"/v25.0/{path}", headers=headers, **more)
+
+    async def control(self, method: str, path: str, body: Any = None, **more: Any) -> Answer:
+        if method != "GET":
+            more["json"] = {} if body is None else body
+        return await self.ask(method, f"/control/{path}", **more)
+
+    async def send(self, message: dict[str, Any], number_id: str = NUMBER_ID) -> Answer:
+        envelope = {"messaging_product": "whatsapp", "to": f"+{ANN}"}
+        return await self.graph("POST", f"{number_id}/messages", json={**envelope, **message})
+
+    async def send_text(self, text: str = "Hello", **more: Any) -> str:
+        answer = await self.send({"type": "text", "text": {"body": text}, **more})
+        assert answer.status == 200, answer.body
+        return answer.body["messages"][0]["id"]
+
+    async def create(self, components: list[dict[str, Any]], **more: Any) -> Answer:
+        draft = {"name": "greeting", "language": "en_US", "category": "UTILITY", **more}
+        return await self.graph(
+            "POST", f"{WABA}/message_templates", json={**draft, "components": components}
+        )
+
+    async def seed_template(
+        self, components: list[dict[str, Any]], name: str = "seeded", **more: Any
+    ) -> None:
+        template = {
+            "waba_id": WABA,
+            "template_id": "1400000000000004",
+            "language": "en_US",
+            "category": "UTILITY",
+            **more,
+        }
+        await self.simulator.seed_template(name=name, components=components, **template)
+
+    async def send_template(
+        self, components: list[dict[str, Any]] | None = None, name: str = "seeded", **more: Any
+    ) -> Answer:
+        template: dict[str, Any] = {"name": name, "language": {"code": "en_US"}}
+        if components is not None:
+            template["components"] = components
+        return await self.send({"type": "template", "template": template, **more})
+
+    async def let_write(self, text: str = "Hi", phone: str = ANN) -> str:
+        return await self.simulator.write_in(phone=phone, to=BUSINESS, text=text)
+
+
+@pytest.fixture
+async def receiver() -> AsyncIterator[Receiver]:
+    receiver = Receiver()
+    application = web.Application()
+    application.router.add_route("*", "/hook", receiver.handle)
+    runner = web.AppRunner(application)
+    await runner.setup()
+    site = web.TCPSite(runner, "127.0.0.1", 0)
+    await site.start()
+    host, port = runner.addresses[0][:2]
+    receiver.uri = f"http://{host}:{port}/hook"
+    yield receiver
+    await runner.cleanup()
+
+
+def make_bench(
+    path: Path, clock: Clock, receiver: Receiver, http: aiohttp.ClientSession, **more: Any
+) -> Bench:
+    chosen: dict[str, Any] = {"deliver_after_ms": 0, "gather_ms": 0, "review_delay_ms": 0, **more}
+    settings = SimulatorSettings(path / "simulator.sqlite3", **chosen)
+    simulator = Simulator(settings, clock, SeededIds(clock, "tests"))
+    return Bench(simulator, settings, clock, receiver, http)
+
+
+@pytest.fixture
+async def http() -> AsyncIterator[aiohttp.ClientSession]:
+    async with aiohttp.ClientSession() as session:
+        yield session
+
+
+@pytest.fixture
+async def bench(
+    tmp_path: Path, receiver: Receiver, http: aiohttp.ClientSession
+) -> AsyncIterator[Bench]:
+    """Real time; everything happens at once."""
+    bench = make_bench(tmp_path, SystemClock(), receiver, http)
+    await bench.start()
+    yield bench
+    await bench.stop()
+
+
+@pytest.fixture
+def manual() -> ManualClock:
+    return ManualClock()
+
+
+@pytest.fixture
+async def slow(
+    tmp_path: Path, manual: ManualClock, receiver: Receiver, http: aiohttp.ClientSession
+) -> AsyncIterator[Bench]:
+    """Time stands still until the test moves it; delivery takes a second, a review a minute."""
+    bench = make_bench(
+        tmp_path, manual, receiver, http, deliver_after_ms=1000, review_delay_ms=60_000
+    )
+    await bench.start()
+    yield bench
+    await bench.stop()
+
+
+@pytest.fixture
+def junk_desk(tmp_path: Path) -> Iterator[Callable[[str, bytes], tuple[int, Any]]]:
+    """Posts to the Graph side from outside any event loop: the application itself, no socket."""
+    loop = asyncio.new_event_loop()
+    clock = ManualClock()
+    settings = SimulatorSettings(tmp_path / "simulator.sqlite3", limits=False)
+    simulator = Simulator(settings, clock, SeededIds(clock, "junk"))
+
+    async def start() -> None:
+        await simulator.open()
+        account = AccountSeed(WABA, "One", "", TOKEN, "3000000000000003", SECRET, "v", "")
+        await simulator.seed(account, [NumberSeed(NUMBER_ID, WABA, BUSINESS, "Shop One")])
+        await simulator.seed_template(
+            waba_id=WABA, template_id="1400000000000004", name="seeded", language="en_US",
+            category="UTILITY", components=[
+                {"type": "BODY", "text": "Hello {{1}}, how are you", "example": {"body_text": "A"}},
+                {"type": "BUTTONS", "buttons": [{"type": "QUICK_REPLY", "text": "Yes"}]},
+            ],
+        )  # fmt: skip
+
+    async def post(path: str, body: bytes) -> tuple[int, Any]:
+        sent: list[Any] = []
+        scope = {
+            "type": "http", "method": "POST", "path": f"/v25.0/{path}", "query_string": b"",
+            "headers": [(b"authorization", f"Bearer {TOKEN}".encode())],
+        }  # fmt: skip
+
+        async def receive() -> dict[str, Any]:
+            return {"type": "http.request", "body": body}
+
+        async def send(message: Any) -> None:
+            sent.append(message)
+
+        await simulator.application(scope, receive, send)
+        return sent[0]["status"], json.loads(sent[1]["body"])
+
+    loop.run_until_complete(start())
+    yield lambda path, body: loop.run_until_complete(post(path, body))
+    loop.run_until_complete(simulator.close())
+    loop.close()

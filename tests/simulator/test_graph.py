@@ -1,0 +1,279 @@
+"""The Graph side as a whole: who may ask, what is shown, and that nothing ever breaks it."""
+
+import io
+import json
+from typing import Any, cast
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from tests.simulator.conftest import BUSINESS, NUMBER_ID, TOKEN, WABA, Bench
+from waypost.simulator import AccountSeed, NumberSeed
+
+
+async def test_missing_or_unknown_token_is_401(bench: Bench) -> None:
+    without = await bench.ask("GET", f"/v25.0/{WABA}")
+    unknown = await bench.graph("GET", WABA, token="other")
+    in_query = await bench.ask("GET", f"/v23.0/{WABA}?access_token={TOKEN}")
+
+    for refused in (without, unknown):
+        assert (refused.status, refused.error["code"]) == (401, 190)
+        assert refused.error["type"] == "OAuthException"
+        assert refused.error["fbtrace_id"]
+    assert in_query.status == 200
+    assert in_query.headers["facebook-api-version"] == "v23.0"
+
+
+@pytest.mark.parametrize(
+    ("method", "word"), [("GET", "get"), ("POST", "post"), ("DELETE", "delete")]
+)
+async def test_unknown_object_has_the_documented_error(
+    bench: Bench, method: str, word: str
+) -> None:
+    answer = await bench.graph(method, "999")
+
+    assert answer.status == 400
+    del answer.error["fbtrace_id"]
+    assert answer.error == {
+        "message": f"Unsupported {word} request. Object with ID '999' does not exist, cannot be "
+        "loaded due to missing permissions, or does not support this operation.",
+        "type": "GraphMethodException",
+        "code": 100,
+        "error_subcode": 33,
+    }
+
+
+async def test_object_of_another_account_does_not_exist(bench: Bench) -> None:
+    other = AccountSeed("1000000000000011", "Two", "", "token-2", "3000000000000033", "s", "v", "")
+    numbers = [NumberSeed("2000000000000022", other.waba_id, "15550002222", "Shop Two")]
+    await bench.simulator.seed(other, numbers)
+    message = {"messaging_product": "whatsapp", "to": "15551234567", "text": {"body": "x"}}
+
+    shown = await bench.graph("GET", "2000000000000022")
+    sent = await bench.graph("POST", "2000000000000022/messages", json=message)
+
+    assert shown.error["error_subcode"] == sent.error["error_subcode"] == 33
+
+
+async def test_account_shows_its_fields(bench: Bench) -> None:
+    default = await bench.graph("GET", WABA)
+    wished = await bench.graph("GET", f"{WABA}?fields=currency,owner_business_info{{name}}")
+    chosen = await bench.graph("GET", f"{WABA}?fields=currency")
+
+    assert default.body == {
+        "id": WABA,
+        "name": "One",
+        "timezone_id": "1",
+        "message_template_namespace": "58e6d318_b627_4112_b9c7_2961197553ea",
+    }
+    assert "owner_business_info" in wished.error["message"]
+    assert chosen.body == {"id": WABA, "currency": "USD"}
+
+
+async def test_number_shows_its_fields(bench: Bench) -> None:
+    shown = await bench.graph("GET", NUMBER_ID)
+    chosen = await bench.graph("GET", f"{NUMBER_ID}?fields=throughput,status")
+    listed = await bench.graph("GET", f"{WABA}/phone_numbers")
+
+    assert shown.body == {
+        "id": NUMBER_ID,
+        "display_phone_number": "+1 555-000-1111",
+        "verified_name": "Shop One",
+        "quality_rating": "GREEN",
+    }
+    assert chosen.body == {
+        "id": NUMBER_ID,
+        "throughput": {"level": "STANDARD"},
+        "status": "CONNECTED",
+    }
+    assert listed.body["data"] == [shown.body]
+    assert listed.body["paging"]["cursors"]
+
+
+@pytest.mark.parametrize(
+    "query", ["limit=0", "limit=x", "limit=-1", "after=%C3%BC", "after=%25%25", "fields=nothing"]
+)
+async def test_bad_query_is_code_100(bench: Bench, query: str) -> None:
+    answer = await bench.graph("GET", f"{WABA}/phone_numbers?{query}")
+
+    assert answer.status in (200, 400)
+    if answer.status == 400:
+        assert answer.error["code"] == 100
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"{",
+        b"[]",
+        b"null",
+        b"\xff\xfe",
+        b'{"to":"\\ud800"}',
+        b"[" * 100_000,
+        b'{"a":1e999}',
+        b'{"a":' + b"9" * 5000 + b"}",
+        b"to=15551234567",
+        b"",
+    ],
+    ids=lambda body: body[:12].decode("latin-1"),
+)
+async def test_unreadable_body_is_code_100(bench: Bench, body: bytes) -> None:
+    headers = {"Content-Type": "application/json"}
+
+    answer = await bench.graph("POST", f"{NUMBER_ID}/messages", data=body, headers=headers)
+
+    assert (answer.status, answer.error["code"]) == (400, 100)
+
+
+async def test_large_body_is_refused(bench: Bench) -> None:
+    body = io.BytesIO(b"x" * (5 * 1024 * 1024))
+
+    answer = await bench.graph("POST", f"{NUMBER_ID}/messages", data=body)
+
+    assert (answer.status, answer.error["code"]) == (400, 100)
+
+
+async def test_form_is_as_good_as_json(bench: Bench) -> None:
+    await bench.let_write()
+    form = {"messaging_product": "whatsapp", "to": "15551234567", "text": '{"body":"x"}'}
+
+    answer = await bench.graph("POST", f"{NUMBER_ID}/messages", data=form)
+
+    assert answer.status == 200
+
+
+async def test_path_without_a_meaning_is_refused(bench: Bench) -> None:
+    deep = await bench.graph("GET", f"{WABA}/a/b/c")
+    edge = await bench.graph("GET", f"{WABA}/nothing")
+    root = await bench.ask("GET", "/")
+
+    assert deep.error["code"] == 2500
+    assert edge.error["error_subcode"] == 33
+    assert root.status == 400
+
+
+_MEMBERS = st.sampled_from(
+    [
+        "to",
+        "type",
+        "text",
+        "body",
+        "template",
+        "name",
+        "language",
+        "code",
+        "components",
+        "parameters",
+        "payload",
+        "index",
+        "sub_type",
+        "messaging_product",
+        "header",
+        "button",
+        "buttons",
+        "format",
+        "example",
+        "body_text",
+        "header_text",
+        "header_handle",
+        "url",
+        "phone_number",
+        "category",
+        "parameter_format",
+        "context",
+        "message_id",
+        "status",
+        "interactive",
+        "action",
+        "sections",
+        "image",
+        "link",
+        "id",
+        "location",
+        "latitude",
+        "contacts",
+        "cards",
+        "biz_opaque_callback_data",
+        "hsm_id",
+    ]
+)
+_VALUES = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(max_size=20),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(_MEMBERS, inner, max_size=5),
+    max_leaves=15,
+)
+_TYPES = st.sampled_from(
+    [
+        "text",
+        "template",
+        "image",
+        "location",
+        "contacts",
+        "reaction",
+        "interactive",
+        "sticker",
+        "body",
+        "header",
+        "button",
+        "BODY",
+        "HEADER",
+        "BUTTONS",
+        "URL",
+        "QUICK_REPLY",
+        "COPY_CODE",
+        "PHONE_NUMBER",
+        "OTP",
+        "carousel",
+        "CAROUSEL",
+    ]
+)
+
+
+def _typed(value: Any, kinds: list[str]) -> Any:
+    """Put known words where a type is expected, so that the junk gets further in."""
+    if isinstance(value, list):
+        return [_typed(one, kinds) for one in cast("list[Any]", value)]
+    if isinstance(value, dict):
+        members = cast("dict[str, Any]", value)
+        typed = {name: _typed(one, kinds) for name, one in members.items()}
+        return {**typed, "type": kinds[len(typed) % len(kinds)]}
+    return value
+
+
+@pytest.mark.timeout(60)
+@settings(
+    max_examples=150,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
+@given(
+    value=st.dictionaries(_MEMBERS, _VALUES, max_size=6),
+    kinds=st.lists(_TYPES, min_size=1, max_size=4),
+)
+def test_whatever_is_sent_there_is_an_answer_in_shape(
+    junk_desk: Any, value: dict[str, Any], kinds: list[str]
+) -> None:
+    typed = _typed(value, kinds)
+    for body in (
+        {**typed, "messaging_product": "whatsapp", "to": "15551234567"},
+        {**typed, "name": "x", "language": "en", "category": "UTILITY"},
+        {**typed, "messaging_product": "whatsapp", "to": "15551234567", "type": "template",
+         "template": {"name": "seeded", "language": {"code": "en_US"}, "components": [typed]}},
+        typed,
+    ):  # fmt: skip
+        for path in (f"{NUMBER_ID}/messages", f"{WABA}/message_templates"):
+            status, answer = junk_desk(path, json.dumps(body).encode())
+            assert status in (200, 400, 404, 429), answer
+            assert status == 200 or answer["error"]["fbtrace_id"]
+
+
+async def test_business_number_is_known_by_its_digits(bench: Bench) -> None:
+    state = await bench.control("GET", "state")
+
+    [account] = state.body["accounts"]
+    assert account["numbers"][0]["phone_number"] == BUSINESS

@@ -1,0 +1,236 @@
+"""Taking messages, and what becomes of them."""
+
+import base64
+from typing import Any
+
+import pytest
+
+from tests.simulator.conftest import ANN, BUSINESS, NUMBER_ID, WABA, Bench
+from waypost.base.clock import ManualClock
+
+
+async def test_text_inside_the_window_is_sent_and_delivered(bench: Bench) -> None:
+    await bench.let_write()
+
+    wamid = await bench.send_text("Hello", biz_opaque_callback_data="mine-1")
+
+    await bench.receiver.until(lambda: len(bench.receiver.statuses(wamid)) == 2)
+    sent, delivered = bench.receiver.statuses(wamid)
+    assert [sent["status"], delivered["status"]] == ["sent", "delivered"]
+    assert sent["recipient_id"] == ANN
+    assert sent["biz_opaque_callback_data"] == delivered["biz_opaque_callback_data"] == "mine-1"
+    assert sent["pricing"] == {
+        "billable": False,
+        "pricing_model": "PMP",
+        "type": "free_customer_service",
+        "category": "service",
+    }
+    assert "conversation" not in sent
+    assert sent["timestamp"].isdigit()
+    metadata = bench.receiver.changes()[-1]["metadata"]
+    assert metadata == {"display_phone_number": BUSINESS, "phone_number_id": NUMBER_ID}
+
+
+async def test_answer_has_the_documented_shape(bench: Bench) -> None:
+    await bench.let_write()
+
+    answer = await bench.send({"type": "text", "text": {"body": "Hello"}})
+
+    assert answer.status == 200
+    assert answer.body["messaging_product"] == "whatsapp"
+    assert answer.body["contacts"] == [{"input": f"+{ANN}", "wa_id": ANN}]
+    [message] = answer.body["messages"]
+    assert list(message) == ["id"]
+    raw = base64.b64decode(message["id"].removeprefix("wamid."))
+    assert raw.startswith(b"\x1c\x18\x0b" + ANN.encode() + b"\x15\x02\x00\x11\x18\x12")
+    assert answer.headers["facebook-api-version"] == "v25.0"
+
+
+async def test_free_form_outside_the_window_fails_in_a_status(bench: Bench) -> None:
+    wamid = await bench.send_text(biz_opaque_callback_data="late")
+
+    [status] = await bench.receiver.until(lambda: bench.receiver.statuses(wamid))
+    assert status["status"] == "failed"
+    assert status["biz_opaque_callback_data"] == "late"
+    [error] = status["errors"]
+    assert error["code"] == 131047
+    assert error["title"] == error["message"] == "Re-engagement message"
+    assert "24 hours" in error["error_data"]["details"]
+
+
+async def test_window_closes_after_24_hours(slow: Bench, manual: ManualClock) -> None:
+    await slow.let_write()
+    manual.advance(ms=24 * 3600 * 1000 - 1)
+    inside = await slow.send_text("inside")
+    manual.advance(ms=1)
+    outside = await slow.send_text("outside")
+    manual.advance(ms=1000)
+
+    await slow.receiver.until(lambda: slow.receiver.statuses(outside))
+    assert [one["status"] for one in slow.receiver.statuses(inside)] == ["sent", "delivered"]
+    assert [one["status"] for one in slow.receiver.statuses(outside)] == ["failed"]
+
+
+async def test_phone_that_reads_by_itself_sends_read(slow: Bench, manual: ManualClock) -> None:
+    await slow.control("PUT", f"phones/{ANN}", {"read_after_ms": 2000, "deliver_after_ms": 500})
+    await slow.let_write()
+    wamid = await slow.send_text()
+
+    manual.advance(ms=500)
+    await slow.receiver.until(lambda: len(slow.receiver.statuses(wamid)) == 2)
+    manual.advance(ms=2000)
+    await slow.receiver.until(lambda: len(slow.receiver.statuses(wamid)) == 3)
+
+    times = {one["status"]: int(one["timestamp"]) for one in slow.receiver.statuses(wamid)}
+    assert list(times) == ["sent", "delivered", "read"]
+    assert times["read"] - times["delivered"] == 2
+
+
+async def test_message_to_a_business_number_is_undeliverable(bench: Bench) -> None:
+    other = {"waba_id": WABA, "phone_number": "15550009999", "name": "Two"}
+    await bench.control("PUT", "numbers/2000000000000009", other)
+
+    wamid = await bench.send_text(to="15550009999")
+
+    [status] = await bench.receiver.until(lambda: bench.receiver.statuses(wamid))
+    assert status["errors"][0]["code"] == 131026
+
+
+async def test_old_statuses_carry_a_conversation(bench: Bench) -> None:
+    await bench.control("PUT", "settings", {"statuses_version": "v23"})
+    await bench.let_write()
+
+    wamid = await bench.send_text()
+
+    [sent, *_] = await bench.receiver.until(lambda: bench.receiver.statuses(wamid))
+    assert sent["conversation"]["origin"] == {"type": "service"}
+    assert sent["conversation"]["expiration_timestamp"].isdigit()
+
+
+# fmt: off
+BAD_MESSAGES: list[tuple[str, dict[str, Any], int, int]] = [
+    # what                    message                                              status code
+    ("no product",            {"messaging_product": None},                            400, 100),
+    ("no recipient",          {"to": ""},                                             400, 100),
+    ("short recipient",       {"to": "123"},                                          400, 131009),
+    ("recipient is a list",   {"to": [ANN]},                                          400, 131009),
+    ("group",                 {"recipient_type": "group"},                            400, 100),
+    ("no text",               {},                                                     400, 100),
+    ("text is no object",     {"text": "Hello"},                                      400, 100),
+    ("long text",             {"text": {"body": "x" * 4097}},                         400, 100),
+    ("unknown type",          {"type": "fax"},                                        400, 131051),
+    ("type is a number",      {"type": 7},                                            400, 131051),
+    ("to the sender",         {"to": BUSINESS, "text": {"body": "x"}},                400, 131021),
+    ("long callback data",    {"biz_opaque_callback_data": "x" * 513},                400, 100),
+    ("image without source",  {"type": "image", "image": {"caption": "x"}},           400, 100),
+    ("image with two",        {"type": "image", "image": {"id": "1", "link": "x"}},   400, 100),
+    ("location without",      {"type": "location", "location": {"latitude": "x"}},    400, 100),
+    ("no contacts",           {"type": "contacts", "contacts": []},                   400, 100),
+    ("reaction to nothing",   {"type": "reaction", "reaction": {"emoji": "x"}},       400, 100),
+    ("interactive",           {"type": "interactive", "interactive": {"type": "button"}}, 400, 100),
+    ("no template",           {"type": "template"},                                   400, 100),
+    ("no language",           {"type": "template", "template": {"name": "x"}},        400, 100),
+    ("unknown template",      {"type": "template", "template": {"name": "x", "language": {"code": "en"}}}, 404, 132001),
+    ("unknown status",        {"status": "typing"},                                   400, 100),
+    ("read of nothing",       {"status": "read", "message_id": "wamid.x"},            400, 131009),
+]
+# fmt: on
+
+
+@pytest.mark.parametrize(
+    ("message", "status", "code"),
+    [row[1:] for row in BAD_MESSAGES],
+    ids=[row[0] for row in BAD_MESSAGES],
+)
+async def test_bad_message_is_refused_at_once(
+    bench: Bench, message: dict[str, Any], status: int, code: int
+) -> None:
+    answer = await bench.send(message)
+
+    assert (answer.status, answer.error["code"]) == (status, code)
+    assert answer.error["fbtrace_id"].startswith("A")
+
+
+GOOD_MESSAGES: list[dict[str, Any]] = [
+    {"text": {"body": "no type"}},
+    {"type": "image", "image": {"link": "https://x.example/a.png", "caption": "Look"}},
+    {"type": "document", "document": {"id": "77", "filename": "a.pdf"}},
+    {"type": "location", "location": {"latitude": "37.4", "longitude": -122.1, "name": "Shop"}},
+    {"type": "contacts", "contacts": [{"name": {"formatted_name": "Bo"}}]},
+    {"type": "reaction", "reaction": {"message_id": "wamid.x", "emoji": "\U0001f44d"}},
+]
+
+
+@pytest.mark.parametrize("message", GOOD_MESSAGES, ids=lambda one: one.get("type", "text"))
+async def test_every_kind_arrives_in_the_inbox(bench: Bench, message: dict[str, Any]) -> None:
+    await bench.let_write()
+
+    answer = await bench.send(message)
+
+    assert answer.status == 200
+    inbox = await bench.control("GET", f"phones/{ANN}")
+    assert inbox.body["messages"][-1]["type"] == message.get("type", "text")
+    assert inbox.body["messages"][-1]["wamid"] == answer.body["messages"][0]["id"]
+
+
+async def test_business_marks_a_message_read(bench: Bench) -> None:
+    wamid = await bench.let_write()
+
+    answer = await bench.send({"status": "read", "message_id": wamid})
+
+    assert answer.body == {"success": True}
+
+
+async def test_recipient_may_have_no_plus_and_may_have_spaces(bench: Bench) -> None:
+    for spelling in (ANN, "+1 (555) 123-4567"):
+        answer = await bench.send({"to": spelling, "text": {"body": "x"}})
+        assert answer.body["contacts"] == [{"input": spelling, "wa_id": ANN}]
+
+
+async def test_pair_limit_takes_a_burst_and_then_one_in_six_seconds(
+    slow: Bench, manual: ManualClock
+) -> None:
+    for _ in range(45):
+        await slow.send_text()
+    refused = await slow.send({"text": {"body": "x"}})
+    elsewhere = await slow.send({"text": {"body": "x"}, "to": "15557654321"})
+    manual.advance(ms=6000)
+    later = await slow.send({"text": {"body": "x"}})
+
+    assert (refused.status, refused.error["code"]) == (429, 131056)
+    assert elsewhere.status == later.status == 200
+
+
+async def test_number_sends_no_more_than_its_throughput(slow: Bench, manual: ManualClock) -> None:
+    shape = {"waba_id": WABA, "phone_number": BUSINESS, "name": "Shop", "throughput": 2}
+    await slow.control("PUT", f"numbers/{NUMBER_ID}", shape)
+
+    codes = [
+        (await slow.send({"to": f"1555000222{n}", "text": {"body": "x"}})).status for n in range(3)
+    ]
+    manual.advance(ms=1000)
+    later = await slow.send({"to": "15550002225", "text": {"body": "x"}})
+
+    assert codes == [200, 200, 429]
+    assert later.status == 200
+
+
+async def test_limits_can_be_switched_off(slow: Bench) -> None:
+    await slow.control("PUT", "settings", {"limits": False})
+
+    for _ in range(50):
+        await slow.send_text()
+
+
+async def test_every_message_taken_is_listed_in_pages(bench: Bench) -> None:
+    wamids = [await bench.send_text(biz_opaque_callback_data=f"n-{n}") for n in range(5)]
+
+    first = await bench.control("GET", "deliveries?limit=3")
+    second = await bench.control("GET", f"deliveries?limit=3&after={first.body['next']}")
+    one = await bench.control("GET", "deliveries?callback_data=n-4")
+
+    listed = first.body["deliveries"] + second.body["deliveries"]
+    assert [row["wamid"] for row in listed] == wamids
+    assert second.body["next"] is None
+    assert [row["wamid"] for row in one.body["deliveries"]] == wamids[4:]
+    assert one.body["deliveries"][0]["state"] == "failed"
