@@ -179,6 +179,8 @@ async def test_business_marks_a_message_read(bench: Bench) -> None:
     answer = await bench.send({"status": "read", "message_id": wamid})
 
     assert answer.body == {"success": True}
+    inbox = await bench.control("GET", f"phones/{ANN}")
+    assert inbox.body["messages"][-1]["state"] == "read"
 
 
 async def test_recipient_may_have_no_plus_and_may_have_spaces(bench: Bench) -> None:

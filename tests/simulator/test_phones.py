@@ -223,7 +223,7 @@ async def test_every_phone_is_listed(bench: Bench) -> None:
         (f"{ANN}/messages", {"to": BUSINESS, "text": ""}, "text"),
         (f"{ANN}/messages", {"to": BUSINESS, "text": "x", "context_id": "y"}, "context_id"),
         (f"{ANN}/tap", {"index": -1}, "index"),
-        (f"{ANN}/tap", {"indx": 1}, "body"),
+        (f"{ANN}/tap", {"button": 1}, "body"),
         (f"{ANN}/read", {"wait_ms": "long"}, "wait_ms"),
     ],
 )

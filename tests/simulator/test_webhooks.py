@@ -153,6 +153,18 @@ async def test_nothing_that_was_answered_is_lost_by_a_restart(
     assert [one["state"] for one in inbox.body["messages"]][1:] == ["read", "delivered"]
 
 
+async def test_waiting_updates_can_be_sent_for_now(slow: Bench) -> None:
+    slow.receiver.answers = [500, 500]
+    await slow.let_write()
+    await _until(slow, lambda account: account["failed_attempts"] == 2)
+
+    answer = await slow.control("POST", f"accounts/{WABA}/retry")
+    unknown = await slow.control("POST", "accounts/9/retry")
+
+    await slow.receiver.until(lambda: len(slow.receiver.posts) == 3)
+    assert (answer.status, unknown.status) == (200, 404)
+
+
 async def test_slow_account_holds_up_only_itself(
     bench: Bench, tmp_path: Path, http: aiohttp.ClientSession
 ) -> None:

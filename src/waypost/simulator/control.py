@@ -1,7 +1,6 @@
 """The control door: how the console, scripts and tests see and move what no client of the operator may."""
 
 from collections.abc import Awaitable, Callable
-from dataclasses import replace
 from typing import Any, Final
 
 import msgspec
@@ -9,7 +8,13 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route, Router
 
-from waypost.simulator.accounts import Account, App, Number
+from waypost.simulator.control_accounts import (
+    account_view,
+    put_account,
+    put_number,
+    put_webhook,
+    retry_webhooks,
+)
 from waypost.simulator.control_guard import ControlRefused, check_caller
 from waypost.simulator.control_phones import (
     change_phone,
@@ -21,22 +26,15 @@ from waypost.simulator.control_phones import (
     write_message,
 )
 from waypost.simulator.control_shapes import (
-    AccountShape,
     NothingShape,
-    NumberShape,
-    RejectShape,
     SettingsShape,
-    WebhookShape,
     given,
     read_shape,
 )
-from waypost.simulator.nodes import template_node
+from waypost.simulator.control_templates import approve_template, list_templates, reject_template
 from waypost.simulator.parts import Parts
 from waypost.simulator.requests import Receive, Scope, Send
-from waypost.simulator.reviews import REJECTION_REASONS
 from waypost.simulator.statuses import Fate, state_at
-from waypost.simulator.templates import Decision, Template
-from waypost.simulator.webhooks import HandshakeFailed
 
 Call = Callable[[Parts, Request], Awaitable[dict[str, Any]]]
 _COUNTED: Final = ("messages", "outbox", "phones", "templates", "accounts", "numbers")
@@ -97,104 +95,10 @@ async def show_state(parts: Parts, _request: Request) -> dict[str, Any]:
         "settings": parts.settings.changeable(),
         "webhook_posts": parts.webhooks.posts,
         "accounts": [
-            _account_view(parts, account, waiting.get(account.waba_id, 0))
+            account_view(parts, account, waiting.get(account.waba_id, 0))
             for account in parts.accounts.by_id.values()
         ],
     }
-
-
-async def put_account(parts: Parts, request: Request) -> dict[str, Any]:
-    """Make a business account and its app, or change them; webhooks go on as before."""
-    waba_id = _id_of(request, "waba_id")
-    wish = read_shape(AccountShape, await request.body())
-    before = parts.accounts.by_id.get(waba_id)
-    app = parts.accounts.apps.get(wish.app_id) or App(wish.app_id, wish.app_secret)
-    await parts.accounts.keep_app(replace(app, app_secret=wish.app_secret))
-    namespace = wish.namespace or (before.namespace if before else "")
-    account = Account(
-        waba_id=waba_id,
-        name=wish.name,
-        namespace=namespace or parts.ids.new().replace("-", "_"),
-        token=wish.token,
-        app_id=wish.app_id,
-        subscribed=before.subscribed if before else True,
-        override_uri=before.override_uri if before else "",
-    )
-    await parts.accounts.keep_account(account)
-    parts.webhooks.serve(waba_id)
-    return _account_view(parts, account, 0)
-
-
-async def put_number(parts: Parts, request: Request) -> dict[str, Any]:
-    """Make a business number, or change it."""
-    phone_number_id = _id_of(request, "phone_number_id")
-    wish = read_shape(NumberShape, await request.body())
-    digits = wish.phone_number.lstrip("+")
-    if wish.waba_id not in parts.accounts.by_id:
-        known = ", ".join(parts.accounts.by_id) or "none yet"
-        raise ControlRefused(404, field="waba_id", rule="is no account", accepted=known)
-    holder = parts.accounts.numbers_by_digits.get(digits)
-    if holder is not None and holder.phone_number_id != phone_number_id:
-        raise ControlRefused(
-            409,
-            field="phone_number",
-            rule=f"belongs to {holder.phone_number_id}",
-            accepted="a number that is not in use",
-        )
-    number = Number(phone_number_id, wish.waba_id, digits, wish.name, wish.throughput)
-    await parts.accounts.keep_number(number)
-    return _number_view(number)
-
-
-async def put_webhook(parts: Parts, request: Request) -> dict[str, Any]:
-    """Send an app's webhooks to an address that has shaken hands; an empty one means nowhere."""
-    app = parts.accounts.apps.get(_id_of(request, "app_id"))
-    wish = read_shape(WebhookShape, await request.body())
-    if app is None:
-        known = ", ".join(parts.accounts.apps) or "none yet"
-        raise ControlRefused(404, field="app_id", rule="is no app", accepted=known)
-    if wish.callback_uri:
-        try:
-            await parts.webhooks.shake_hands(wish.callback_uri, wish.verify_token)
-        except HandshakeFailed as failed:
-            raise ControlRefused(
-                422,
-                field="callback_uri",
-                rule=str(failed),
-                accepted="an address that answers 200 and the bare hub.challenge when "
-                "hub.verify_token is right",
-            ) from failed
-    await parts.accounts.keep_app(
-        replace(app, callback_uri=wish.callback_uri, verify_token=wish.verify_token)
-    )
-    for account in parts.accounts.of_app(app.app_id):
-        await parts.webhooks.retry_now(account.waba_id)
-    return {"app_id": app.app_id, "callback_uri": wish.callback_uri}
-
-
-async def list_templates(parts: Parts, _request: Request) -> dict[str, Any]:
-    """Every template of every account, with its review."""
-    return {"templates": [_template_view(one) for one in parts.templates.by_id.values()]}
-
-
-async def approve_template(parts: Parts, request: Request) -> dict[str, Any]:
-    """Approve a template now."""
-    template = _template_of(parts, request)
-    read_shape(NothingShape, await request.body())
-    return _template_view(await parts.templates.decide(template, Decision("APPROVED")) or template)
-
-
-async def reject_template(parts: Parts, request: Request) -> dict[str, Any]:
-    """Reject a template now."""
-    template = _template_of(parts, request)
-    wish = read_shape(RejectShape, await request.body())
-    if wish.reason not in REJECTION_REASONS:
-        accepted = ", ".join(REJECTION_REASONS)
-        raise ControlRefused(400, field="reason", rule="is unknown", accepted=accepted)
-    explained = wish.reason == "INVALID_FORMAT"  # Source: facts 3.3
-    explanation = (wish.explanation, wish.recommendation) if explained else None
-    decision = Decision("REJECTED", wish.reason, explanation)
-    return _template_view(await parts.templates.decide(template, decision) or template)
 
 
 async def change_settings(parts: Parts, request: Request) -> dict[str, Any]:
@@ -245,6 +149,7 @@ CALLS: Final[tuple[tuple[str, str, Call], ...]] = (
     ("PUT",  "/control/settings",                       change_settings),
     ("POST", "/control/reset",                          reset),
     ("PUT",  "/control/accounts/{waba_id}",             put_account),
+    ("POST", "/control/accounts/{waba_id}/retry",       retry_webhooks),
     ("PUT",  "/control/numbers/{phone_number_id}",      put_number),
     ("PUT",  "/control/apps/{app_id}/webhook",          put_webhook),
     ("GET",  "/control/phones",                         list_phones),
@@ -263,59 +168,3 @@ CALLS: Final[tuple[tuple[str, str, Call], ...]] = (
 
 def _json(answer: dict[str, Any], status: int = 200) -> Response:
     return Response(msgspec.json.encode(answer), status, media_type="application/json")
-
-
-def _id_of(request: Request, name: str) -> str:
-    value: str = request.path_params[name]
-    if not (value.isascii() and value.isdigit() and len(value) <= 32):
-        raise ControlRefused(400, field=name, rule="is no id", accepted="1 to 32 digits")
-    return value
-
-
-def _template_of(parts: Parts, request: Request) -> Template:
-    template = parts.templates.by_id.get(request.path_params["template_id"])
-    if template is None:
-        raise ControlRefused(
-            404,
-            field="template_id",
-            rule="is no template",
-            accepted="an id from GET /control/templates",
-        )
-    return template
-
-
-def _account_view(parts: Parts, account: Account, waiting: int) -> dict[str, Any]:
-    destination = parts.accounts.destination(account.waba_id)
-    retry = parts.webhooks.retries.get(account.waba_id)
-    return {
-        "waba_id": account.waba_id,
-        "name": account.name,
-        "namespace": account.namespace,
-        "app_id": account.app_id,
-        "callback_uri": destination.uri if destination else None,
-        "updates_waiting": waiting,
-        "failed_attempts": retry.attempts if retry else 0,
-        "next_attempt_ms": retry.next_ms if retry else None,
-        "last_failure": retry.reason if retry else None,
-        "numbers": [_number_view(one) for one in parts.accounts.numbers_of(account.waba_id)],
-    }
-
-
-def _number_view(number: Number) -> dict[str, Any]:
-    return {
-        "phone_number_id": number.phone_number_id,
-        "waba_id": number.waba_id,
-        "phone_number": number.phone_number,
-        "name": number.name,
-        "throughput": number.throughput,
-    }
-
-
-def _template_view(template: Template) -> dict[str, Any]:
-    view = template_node(template, None)
-    return {
-        **view,
-        "waba_id": template.waba_id,
-        "rejected_reason": template.rejected_reason,
-        "review_due_ms": template.review_due_ms,
-    }

@@ -15,7 +15,8 @@ from waypost.simulator.control_shapes import (
     given,
     read_shape,
 )
-from waypost.simulator.handsets import Item, NotThere, item_view
+from waypost.simulator.handsets import NotThere
+from waypost.simulator.inboxes import Item, item_view
 from waypost.simulator.parts import Parts
 from waypost.simulator.phones import ONLY_WHEN_TOLD, Phone, phone_digits
 
@@ -42,8 +43,8 @@ async def show_phone(parts: Parts, request: Request) -> dict[str, Any]:
     limit = whole_number(request, "limit", default=_INBOX, at_most=1000)
     wait_ms = whole_number(request, "wait_ms", default=0, at_most=60_000)
     if wait_ms:
-        await parts.handsets.wait_for(phone, wait_ms=wait_ms, found=bool, after=after)
-    items = await parts.handsets.inbox(phone, after=after, at_most=limit)
+        await parts.inboxes.wait_for(phone, wait_ms=wait_ms, found=bool, after=after)
+    items = await parts.inboxes.inbox(phone, after=after, at_most=limit)
     now_ms = parts.clock.now_ms()
     known = parts.phones.all.get(phone) or Phone(phone, "")
     return {**phone_view(parts, known), "messages": [item_view(item, now_ms) for item in items]}
@@ -66,7 +67,7 @@ async def write_message(parts: Parts, request: Request) -> dict[str, Any]:
     if number is None:
         known = ", ".join(parts.accounts.numbers_by_digits) or "none yet"
         raise ControlRefused(404, field="to", rule="is no business number", accepted=known)
-    if wish.context_id is not None and await parts.handsets.item(phone, wish.context_id) is None:
+    if wish.context_id is not None and await parts.inboxes.item(phone, wish.context_id) is None:
         raise ControlRefused(
             404, field="context_id", rule="is not on this phone", accepted="a wamid of its inbox"
         )
@@ -107,7 +108,7 @@ async def read_messages(parts: Parts, request: Request) -> dict[str, Any]:
         )
         numbers = [parts.accounts.numbers[item.phone_number_id]]
     elif wish.wait_ms:
-        await parts.handsets.wait_for(phone, wait_ms=wish.wait_ms, found=_has_unread(parts))
+        await parts.inboxes.wait_for(phone, wait_ms=wish.wait_ms, found=_has_unread(parts))
     return {"read": await parts.handsets.read(phone, numbers)}
 
 
@@ -161,10 +162,10 @@ async def _arrived(
 ) -> Item:
     """The newest message that is meant, as soon as it has arrived."""
     if wamid is not None and not wait_ms:
-        items = [item] if (item := await parts.handsets.item(phone, wamid)) else []
+        items = [item] if (item := await parts.inboxes.item(phone, wamid)) else []
         items = [one for one in items if _has_arrived(one, parts.clock.now_ms())]
     else:
-        items = await parts.handsets.wait_for(
+        items = await parts.inboxes.wait_for(
             phone, wait_ms=wait_ms, found=lambda items: any(map(is_meant, items))
         )
     meant = [item for item in items if is_meant(item)]

@@ -23,8 +23,8 @@ from waypost.simulator.loose import a_text
 from waypost.simulator.nodes import account_node, number_node, template_node
 from waypost.simulator.parts import Parts
 from waypost.simulator.requests import Call, ClientGone, Receive, Scope, Send, read_call, send_json
+from waypost.simulator.template import Template
 from waypost.simulator.template_filters import is_wished
-from waypost.simulator.templates import Template
 from waypost.simulator.webhooks import HandshakeFailed
 
 _LOG = log("simulator")

@@ -21,9 +21,10 @@ from waypost.simulator.outbox import ADD_UPDATE, Outbox
 from waypost.simulator.phones import ADD_PHONE, Phone, Phones, phone_digits
 from waypost.simulator.statuses import Fate, Sent, planned_updates
 from waypost.simulator.store import Row, Store
+from waypost.simulator.template import Template
 from waypost.simulator.template_plans import TemplatePlans
 from waypost.simulator.template_sends import Shown, shown_template
-from waypost.simulator.templates import Template, Templates
+from waypost.simulator.templates import Templates
 from waypost.simulator.wamids import sent_wamid
 
 ADD_MESSAGE: Final = "INSERT INTO messages VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"

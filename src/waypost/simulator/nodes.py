@@ -8,7 +8,7 @@ from typing import Any, Final, TypeVar
 from waypost.simulator.accounts import Account, Number
 from waypost.simulator.errors import bad_parameter
 from waypost.simulator.loose import an_object, objects, texts
-from waypost.simulator.templates import Template
+from waypost.simulator.template import Template
 
 Node = TypeVar("Node")
 Fields = Mapping[str, Callable[[Node], Any]]

@@ -6,6 +6,7 @@ from waypost.base.clock import Clock
 from waypost.base.ids import Ids
 from waypost.simulator.accounts import Accounts
 from waypost.simulator.handsets import Handsets
+from waypost.simulator.inboxes import Inboxes
 from waypost.simulator.limits import Limits
 from waypost.simulator.live_settings import LiveSettings
 from waypost.simulator.messages import Messages
@@ -32,6 +33,7 @@ class Parts:
     phones: Phones
     limits: Limits
     messages: Messages
+    inboxes: Inboxes
     handsets: Handsets
     webhooks: Webhooks
     reviews: Reviews
@@ -58,6 +60,7 @@ def make_parts(settings: SimulatorSettings, clock: Clock, ids: Ids) -> Parts:
         phones=phones,
         limits=limits,
         messages=messages,
+        inboxes=Inboxes(store, clock, messages),
         handsets=Handsets(store, clock, ids, phones, messages, outbox),
         webhooks=Webhooks(store, clock, ids, live, accounts, outbox),
         reviews=Reviews(clock, templates),

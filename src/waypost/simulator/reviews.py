@@ -8,8 +8,9 @@ from typing import Final
 from waypost.base.clock import Clock
 from waypost.base.logs import log
 from waypost.simulator.loose import a_text
+from waypost.simulator.template import Decision, Template
 from waypost.simulator.template_texts import VARIABLE, variables
-from waypost.simulator.templates import Decision, Template, Templates
+from waypost.simulator.templates import Templates
 
 _LOG = log("simulator")
 _FAR_MS: Final = 3_600_000

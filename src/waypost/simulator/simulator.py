@@ -10,8 +10,8 @@ from waypost.simulator.accounts import Account, App, Number
 from waypost.simulator.app import Application
 from waypost.simulator.parts import make_parts
 from waypost.simulator.settings import AccountSeed, NumberSeed, SimulatorSettings
+from waypost.simulator.template import Template
 from waypost.simulator.template_checks import check_draft
-from waypost.simulator.templates import Template
 
 
 class Simulator:
@@ -54,6 +54,7 @@ class Simulator:
         app = App(account.app_id, account.app_secret, account.callback_uri, account.verify_token)
         known = parts.accounts.by_id.get(account.waba_id)
         namespace = account.namespace or (known.namespace if known else "")
+        moved = parts.accounts.apps.get(app.app_id, app).callback_uri != app.callback_uri
         await parts.accounts.keep_app(app)
         await parts.accounts.keep_account(
             Account(
@@ -74,6 +75,8 @@ class Simulator:
                     number.throughput,
                 )
             )
+        if moved:
+            await parts.webhooks.retry_now(account.waba_id)
         parts.webhooks.serve(account.waba_id)
 
     async def seed_template(

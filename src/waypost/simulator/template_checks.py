@@ -2,49 +2,20 @@
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Final
 
 from waypost.simulator.button_checks import check_buttons
-from waypost.simulator.errors import bad_parameter, template_refused
-from waypost.simulator.languages import LANGUAGES
-from waypost.simulator.loose import a_list, a_text, an_integer, an_object, objects, texts
-from waypost.simulator.preset_texts import with_preset_texts
+from waypost.simulator.drafts import Draft, read_draft
+from waypost.simulator.errors import template_refused
+from waypost.simulator.loose import a_list, an_integer, objects, texts
 from waypost.simulator.template_texts import variables, without_variables
 
-CATEGORIES: Final = ("UTILITY", "MARKETING", "AUTHENTICATION")
-COMPONENT_TYPES: Final = ("HEADER", "BODY", "FOOTER", "BUTTONS", "LIMITED_TIME_OFFER", "CAROUSEL")
 MEDIA_FORMATS: Final = ("IMAGE", "VIDEO", "DOCUMENT", "GIF")
 HEADER_FORMATS: Final = ("TEXT", *MEDIA_FORMATS, "LOCATION", "PRODUCT")
-_NAME: Final = re.compile(r"[a-z0-9_]{1,512}")
 _NAMED: Final = re.compile(r"[a-z_][a-z0-9_]*")
 _EMOJI: Final = re.compile("[\U0001f000-\U0001faff\u2600-\u27bf\u2b00-\u2bff]")
 _LEADING_OR_TRAILING: Final = re.compile(r"^\s*\{\{[^{}]*\}\}|\{\{[^{}]*\}\}\s*$")
-
-
-@dataclass(frozen=True)
-class Draft:
-    """A template as it was submitted, its enums in upper case.
-
-    Args:
-        parts: the components by type; each type occurs at most once.
-    """
-
-    name: str
-    language: str
-    category: str
-    components: list[dict[str, Any]]
-    parameter_format: str
-    message_send_ttl_seconds: int | None
-    parts: Mapping[str, dict[str, Any]] = field(default_factory=dict[str, dict[str, Any]])
-
-    def text_of(self, component: str) -> str:
-        """The text of a component; empty when there is none."""
-        return a_text(self.parts.get(component, {}).get("text")) or ""
-
-    def example_of(self, component: str) -> dict[str, Any]:
-        """The example of a component; empty when there is none."""
-        return an_object(self.parts.get(component, {}).get("example")) or {}
 
 
 @dataclass(frozen=True)
@@ -63,76 +34,13 @@ def check_draft(fields: Mapping[str, Any]) -> Draft:
 
     Source: facts 2.1 to 2.5.
     """
-    draft = _read(fields)
+    draft = read_draft(fields)
     for check in CHECKS:
         complaint = check.complaint(draft)
         if complaint:
             raise template_refused(check.subcode, complaint)
     check_buttons(draft.parts.get("BUTTONS"))
     return draft
-
-
-def _read(fields: Mapping[str, Any]) -> Draft:
-    name = fields.get("name")
-    language = fields.get("language")
-    if not isinstance(name, str) or not _NAME.fullmatch(name):
-        raise template_refused(
-            None,
-            "The name of a message template has 1 to 512 characters: lowercase letters, digits "
-            "and underscores.",
-            "Invalid template name",
-        )
-    if not isinstance(language, str) or language not in LANGUAGES:
-        raise bad_parameter(f"Param language must be a supported language code - got {language!r}.")
-    category = str(fields.get("category", "")).upper()
-    if category not in CATEGORIES:
-        raise bad_parameter(
-            f"Param category must be one of {{{', '.join(CATEGORIES)}}} - got {category!r}."
-        )
-    parameter_format = str(fields.get("parameter_format") or "POSITIONAL").upper()
-    if parameter_format not in ("POSITIONAL", "NAMED"):
-        raise bad_parameter("Param parameter_format must be one of {POSITIONAL, NAMED}.")
-    ttl = fields.get("message_send_ttl_seconds")
-    components = with_preset_texts(category, _components(fields.get("components")))
-    return Draft(
-        name=name,
-        language=language,
-        category=category,
-        components=components,
-        parameter_format=parameter_format,
-        message_send_ttl_seconds=an_integer(ttl),
-        parts={component["type"]: component for component in components},
-    )
-
-
-def _components(value: Any) -> list[dict[str, Any]]:
-    given = a_list(value)
-    if given is None or not given:
-        raise bad_parameter("Param components must be an array of components.")
-    read: list[dict[str, Any]] = []
-    for place, one in enumerate(given):
-        component = an_object(one)
-        kind = str((component or {}).get("type", "")).upper()
-        if component is None or kind not in COMPONENT_TYPES:
-            raise bad_parameter(
-                f"Param components[{place}]['type'] must be one of "
-                f"{{{', '.join(COMPONENT_TYPES)}}}."
-            )
-        if any(other["type"] == kind for other in read):
-            raise template_refused(None, f"There can be only one component of type {kind}.")
-        read.append(_in_upper_case({**component, "type": kind}))
-    return read
-
-
-def _in_upper_case(component: dict[str, Any]) -> dict[str, Any]:
-    if component["type"] == "HEADER":
-        component["format"] = str(component.get("format", "TEXT")).upper()
-    if component["type"] == "BUTTONS":
-        component["buttons"] = [
-            {**button, "type": str(button.get("type", "")).upper()}
-            for button in objects(component.get("buttons"))
-        ]
-    return component
 
 
 def _body_missing(draft: Draft) -> str | None:

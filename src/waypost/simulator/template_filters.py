@@ -5,7 +5,7 @@ from typing import Final
 
 from waypost.simulator.loose import a_text, texts
 from waypost.simulator.requests import decode_json
-from waypost.simulator.templates import Template
+from waypost.simulator.template import Template
 
 
 def _is_one_of(value: str, wished: str) -> bool:

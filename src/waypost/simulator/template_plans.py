@@ -4,8 +4,8 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from waypost.simulator.loose import a_text, objects
+from waypost.simulator.template import Template
 from waypost.simulator.template_texts import TextPlan, plan_text
-from waypost.simulator.templates import Template
 
 _EMPTY: Final = TextPlan(("",), ())
 

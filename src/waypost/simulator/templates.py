@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any, Final
 
 import msgspec
@@ -10,11 +9,13 @@ from msgspec.structs import replace
 
 from waypost.base.clock import Clock
 from waypost.base.ids import Ids
+from waypost.simulator.drafts import Draft
 from waypost.simulator.errors import bad_parameter, template_refused
 from waypost.simulator.live_settings import LiveSettings
 from waypost.simulator.outbox import ADD_UPDATE, Outbox
 from waypost.simulator.store import Row, Store
-from waypost.simulator.template_checks import Draft, check_draft
+from waypost.simulator.template import Decision, Template, status_update
+from waypost.simulator.template_checks import check_draft
 
 _DAY_MS: Final = 24 * 3600 * 1000
 _LOCKED_FOR_MS: Final = 30 * _DAY_MS  # Source: facts 2.6
@@ -28,40 +29,6 @@ _KEEP: Final = (
 )
 _DROP: Final = "DELETE FROM templates WHERE template_id=?"
 _LOCK: Final = "INSERT OR REPLACE INTO name_locks VALUES (?,?,?,?)"
-
-
-class Template(msgspec.Struct, frozen=True):
-    """One template in one language.
-
-    `components` are as they are read back: types in upper case, preset texts filled in.
-    `review_due_ms` is None when no review is planned.
-    """
-
-    template_id: str
-    waba_id: str
-    name: str
-    language: str
-    category: str
-    components: list[dict[str, Any]]
-    parameter_format: str = "POSITIONAL"
-    status: str = "PENDING"
-    created_ms: int = 0
-    updated_ms: int = 0
-    review_due_ms: int | None = None
-    rejected_reason: str = "NONE"
-    quality: str = "UNKNOWN"
-    previous_category: str | None = None
-    message_send_ttl_seconds: int | None = None
-    edited_ms: tuple[int, ...] = ()
-
-
-@dataclass(frozen=True)
-class Decision:
-    """What a review ended with; `explanation` only where the operator explains itself."""
-
-    status: str
-    reason: str = "NONE"
-    explanation: tuple[str, str] | None = None
 
 
 class Templates:
@@ -295,6 +262,9 @@ class Templates:
         self._outbox.wake_of(template.waba_id).set()
 
     def _learn(self, template: Template) -> None:
+        before = self.by_id.get(template.template_id)
+        if before is not None:
+            self.by_key.pop((before.waba_id, before.name, before.language), None)
         self.by_id[template.template_id] = template
         self.by_key[template.waba_id, template.name, template.language] = template
 
@@ -304,19 +274,3 @@ class Templates:
         value = status_update(template, decision)
         row = self._outbox.template_update(template.waba_id, now_ms, template.template_id, value)
         return [(ADD_UPDATE, row)]
-
-
-def status_update(template: Template, decision: Decision) -> dict[str, Any]:
-    """What a webhook says of a decision. Source: facts 3.3; the id is a number here, facts 0."""
-    value: dict[str, Any] = {
-        "event": decision.status,
-        "message_template_id": int(template.template_id),
-        "message_template_name": template.name,
-        "message_template_language": template.language,
-        "reason": None if decision.status == "DELETED" else decision.reason,
-        "message_template_category": template.category,
-    }
-    if decision.explanation is not None:
-        reason, recommendation = decision.explanation
-        value["rejection_info"] = {"reason": reason, "recommendation": recommendation}
-    return value

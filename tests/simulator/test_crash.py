@@ -1,0 +1,104 @@
+"""A simulator that is killed has everything that it answered with 200."""
+
+import asyncio
+import signal
+import sys
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import aiohttp
+import pytest
+
+from tests.simulator.conftest import (
+    BUSINESS,
+    NUMBER_ID,
+    SECRET,
+    TOKEN,
+    WABA,
+    Receiver,
+    make_bench,
+)
+from waypost.base.clock import SystemClock
+
+_PROGRAM = f"""
+import asyncio, pathlib, socket, sys
+import uvicorn
+from waypost.base.clock import SystemClock
+from waypost.base.ids import RandomIds
+from waypost.simulator import AccountSeed, NumberSeed, Simulator, SimulatorSettings
+
+async def main():
+    clock = SystemClock()
+    settings = SimulatorSettings(pathlib.Path(sys.argv[1]), limits=False, deliver_after_ms=300)
+    simulator = Simulator(settings, clock, RandomIds(clock))
+    await simulator.open()
+    nowhere = "http://127.0.0.1:9/hook"
+    account = AccountSeed("{WABA}", "One", "", "{TOKEN}", "3000000000000003", "{SECRET}", "v", nowhere)
+    await simulator.seed(account, [NumberSeed("{NUMBER_ID}", "{WABA}", "{BUSINESS}", "Shop")])
+    listener = socket.socket()
+    listener.bind(("127.0.0.1", 0))
+    listener.listen()
+    print(listener.getsockname()[1], flush=True)
+    config = uvicorn.Config(simulator.application, lifespan="off", log_config=None)
+    await uvicorn.Server(config).serve([listener])
+
+asyncio.run(main())
+"""
+
+
+@pytest.fixture
+async def victim(tmp_path: Path) -> AsyncIterator[tuple[asyncio.subprocess.Process, str]]:
+    process = await asyncio.create_subprocess_exec(
+        sys.executable,
+        "-c",
+        _PROGRAM,
+        str(tmp_path / "simulator.sqlite3"),
+        stdout=asyncio.subprocess.PIPE,
+    )
+    assert process.stdout is not None
+    port = (await process.stdout.readline()).decode().strip()
+    yield process, f"http://127.0.0.1:{port}"
+    if process.returncode is None:
+        process.kill()
+    await process.wait()
+
+
+async def test_killed_simulator_loses_nothing_that_it_answered(
+    victim: tuple[asyncio.subprocess.Process, str],
+    tmp_path: Path,
+    receiver: Receiver,
+    http: aiohttp.ClientSession,
+) -> None:
+    process, base = victim
+    answered: list[str] = []
+    enough = asyncio.Event()
+
+    async def keep_sending(worker: int) -> None:
+        headers = {"Authorization": f"Bearer {TOKEN}"}
+        for number in range(10_000):
+            message = {
+                "messaging_product": "whatsapp",
+                "to": f"1555{worker:03d}{number:04d}",
+                "text": {"body": "Hello"},
+                "biz_opaque_callback_data": f"{worker}-{number}",
+            }
+            url = f"{base}/v25.0/{NUMBER_ID}/messages"
+            async with http.post(url, json=message, headers=headers) as answer:
+                if answer.status == 200:
+                    answered.append((await answer.json())["messages"][0]["id"])
+            if len(answered) >= 200:
+                enough.set()
+
+    senders = [asyncio.create_task(keep_sending(worker)) for worker in range(200, 208)]
+    await enough.wait()
+    process.send_signal(signal.SIGKILL)
+    await asyncio.gather(*senders, return_exceptions=True)
+
+    bench = make_bench(tmp_path, SystemClock(), receiver, http)
+    await bench.start()
+    listed = await bench.control("GET", "deliveries?limit=20000")
+    kept = {row["wamid"] for row in listed.body["deliveries"]}
+    await receiver.until(lambda: {one["id"] for one in receiver.statuses()} >= set(answered))
+    await bench.stop()
+    assert kept >= set(answered)
+    assert {one["status"] for one in receiver.statuses()} == {"failed"}
