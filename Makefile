@@ -11,7 +11,7 @@ RUN_READY := $(VENV)/run.stamp
 DEV_READY := $(VENV)/dev.stamp
 PINS      := pyproject.toml constraints.txt
 
-.PHONY: run test lint check bench format pin
+.PHONY: run test lint check bench format reference pin
 .DELETE_ON_ERROR:
 
 run: $(RUN_READY)  ## start the service, the simulator and its phones; ARGS goes to `waypost dev`
@@ -38,6 +38,9 @@ format: $(DEV_READY)  ## put code and pages into the one layout
 	$(BIN)/ruff check --select I --fix --quiet .
 	$(BIN)/ruff format .
 	$(BIN)/rumdl fmt .
+
+reference: $(DEV_READY)  ## write docs/reference/ anew from the tables in the code
+	$(BIN)/python docs/make_reference.py
 
 pin:  ## write constraints.txt anew: the newest versions that pyproject.toml allows
 	@folder=$$(mktemp -d) && trap 'rm -rf "$$folder"' EXIT && \

@@ -13,52 +13,63 @@ class Settings(BaseSettings):
 
     model_config = SettingsConfigDict(env_prefix="WAYPOST_", extra="ignore", frozen=True)
 
-    data: Path = Field(Path(".waypost"), description="Folder of the store and of the instance key.")
-    host: str = Field("127.0.0.1", description="Address to listen on.")
-    port: int = Field(8080, ge=0, le=65535, description="Port of the service; 0 takes a free one.")
+    data: Path = Field(
+        default=Path(".waypost"), description="Folder of the store and of the instance key."
+    )
+    host: str = Field(default="127.0.0.1", description="Address to listen on.")
+    port: int = Field(
+        default=8080, ge=0, le=65535, description="Port of the service; 0 takes a free one."
+    )
     secret_key: str | None = Field(
-        None,
+        default=None,
         description="The instance key: seals secrets, derives app tokens. At least 32 characters.",
     )
     admin_token: str | None = Field(
-        None, description="Credential of the administration door; without it the door is closed."
+        default=None,
+        description="Credential of the administration door; without it the door is closed.",
     )
     admin_hosts: Annotated[tuple[str, ...], NoDecode] = Field(
-        (), description="Further host names under which the administration door may be reached."
+        default=(),
+        description="Further host names under which the administration door may be reached.",
     )
-    rates: bool = Field(True, description="Whether requests are limited as documented.")
+    rates: bool = Field(default=True, description="Whether requests are limited as documented.")
     strict: bool = Field(
-        False, description="Hold templates to the operator's rules at creation, not at its review."
+        default=False,
+        description="Hold templates to the operator's rules at creation, not at its review.",
     )
     per_second: int = Field(
-        80,
+        default=80,
         ge=1,
         le=1000,
         description="Throughput of a source that has none of its own, messages a second.",
     )
     message_ttl_s: int = Field(
-        86_400, ge=1, description="A submission that stays unavailable for so long fails."
+        default=86_400, ge=1, description="A submission that stays unavailable for so long fails."
     )
     uncertain_for_s: int = Field(
-        900, ge=0, description="How long an uncertain message waits for a status before it fails."
+        default=900,
+        ge=0,
+        description="How long an uncertain message waits for a status before it fails.",
     )
     order_hold_s: int = Field(
-        900,
+        default=900,
         ge=0,
         description="How long a refused callback holds up the next ones for the same recipient.",
     )
     allowed_networks: Annotated[tuple[str, ...], NoDecode] = Field(
-        (),
+        default=(),
         description="Networks that callbacks may reach although they are not public, with commas.",
     )
-    operator_timeout_s: float = Field(30, gt=0, description="For one call of the operator.")
+    operator_timeout_s: float = Field(default=30, gt=0, description="For one call of the operator.")
     stop_within_s: float = Field(
-        10, ge=0, description="How long a stop waits for what is being sent."
+        default=10, ge=0, description="How long a stop waits for what is being sent."
     )
     log_level: Literal["debug", "info", "warning", "error"] = Field(
-        "info", description="What is logged."
+        default="info", description="What is logged."
     )
-    log_format: Literal["text", "json"] = Field("text", description="How a record is written.")
+    log_format: Literal["text", "json"] = Field(
+        default="text", description="How a record is written."
+    )
 
     @field_validator("allowed_networks", "admin_hosts", mode="before")
     @classmethod

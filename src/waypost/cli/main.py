@@ -15,7 +15,11 @@ from waypost.assembly.servers import PortInUse
 from waypost.base.clock import SystemClock
 from waypost.base.ids import RandomIds
 from waypost.base.logs import set_up_logs
+from waypost.cli import admin
 from waypost.cli.dev import run_dev
+from waypost.cli.listen import MODES, MissingVariable, read_variables
+from waypost.cli.listen import listen as listen_until_signalled
+from waypost.client.door import DoorRefused, NotReached
 from waypost.config import Settings
 from waypost.store.contract import StoreInUse, WrongStore
 
@@ -26,6 +30,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 
+EnvFile = Annotated[Path, typer.Option(help="Where the variables of `waypost dev` are.")]
 Data = Annotated[Path | None, typer.Option(help="Folder of the store. [default: .waypost]")]
 Host = Annotated[str | None, typer.Option(help="Address to listen on. [default: 127.0.0.1]")]
 Port = Annotated[int | None, typer.Option(help="Port of the service. [default: 8080]")]
@@ -106,9 +111,34 @@ def simulator(
 
 
 @app.command()
+def listen(
+    env_file: EnvFile = Path("waypost-dev.env"),
+    modes: Annotated[str, typer.Option(help="Which callbacks to receive.")] = MODES,
+    port: Annotated[int, typer.Option(help="Port to receive on; 0 takes a free one.")] = 0,
+) -> None:
+    """Subscribe to the demonstration's callbacks and print each as one line of JSON."""
+    try:
+        variables = read_variables(env_file)
+    except MissingVariable as error:
+        typer.echo(f"waypost: {error}", err=True)
+        raise typer.Exit(1) from error
+    _run(listen_until_signalled(variables, modes=modes, port=port, say=typer.echo))
+
+
+app.command()(admin.message)
+app.command()(admin.doctor)
+
+
+@app.command()
 def version() -> None:
     """Print the version."""
     typer.echo(__version__)
+
+
+app.add_typer(admin.partner, name="partner")
+app.add_typer(admin.account, name="account")
+app.add_typer(admin.app, name="app")
+app.add_typer(admin.entry, name="entry")
 
 
 def main() -> None:
@@ -138,6 +168,14 @@ def _run(work: Coroutine[Any, Any, None]) -> None:
     try:
         with asyncio.Runner(loop_factory=factory) as runner:
             runner.run(work)
-    except (PortInUse, StoreInUse, WrongStore, NotFit) as error:
+    except (
+        PortInUse,
+        StoreInUse,
+        WrongStore,
+        NotFit,
+        MissingVariable,
+        DoorRefused,
+        NotReached,
+    ) as error:
         typer.echo(f"waypost: {error}", err=True)
         sys.exit(1)

@@ -1,0 +1,84 @@
+"""`waypost listen`: a receiver that subscribes, prints every callback, and unsubscribes at the end."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from waypost.assembly.servers import HttpServer, bind, port_of, signalled
+from waypost.client.door import Door, OverHttp
+
+MODES = "ENQUEUED,SENT,DELIVERED,READ,FAILED,MESSAGE,TEMPLATE"
+
+
+class MissingVariable(Exception):
+    """The file of variables lacks one; the text says where it comes from."""
+
+
+def read_variables(path: Path) -> dict[str, str]:
+    """The variables that `waypost dev` has written.
+
+    Raises:
+        MissingVariable: there is no such file.
+    """
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except FileNotFoundError as error:
+        raise MissingVariable(
+            f"{path} is not there: start `waypost dev` first, or name its file with --env-file"
+        ) from error
+    return dict(line.split("=", 1) for line in lines if "=" in line and not line.startswith("#"))
+
+
+async def listen(
+    variables: dict[str, str], *, modes: str, port: int, say: Callable[[str], None]
+) -> None:
+    """Receive callbacks of one app until a signal, one line each.
+
+    Raises:
+        DoorRefused: the subscription was refused.
+        NotReached: the service does not answer.
+        PortInUse: somebody else listens there.
+        MissingVariable: a variable is missing.
+    """
+    try:
+        base_url, app_id, token = (
+            variables[name] for name in ("PARTNER_URL", "APP_ID", "APP_TOKEN")
+        )
+    except KeyError as error:
+        raise MissingVariable(f"{error.args[0]} is missing in the file of variables") from error
+    bound = bind("127.0.0.1", port, option="--port")
+    server = HttpServer(_Receiver(say), bound)
+    await server.start()
+    door = Door(OverHttp(base_url), {"Authorization": token})
+    path = f"/partner/app/{app_id}/subscription"
+    url = f"http://127.0.0.1:{port_of(bound)}/callbacks"
+    fields = {"modes": modes, "tag": f"listen-{port_of(bound)}", "url": url, "version": "2"}
+    try:
+        made = await door.form("POST", path, fields)
+        say(f"listening at {url}; Ctrl+C stops")
+        await signalled()
+        await door.json("DELETE", f"{path}/{made['subscription']['id']}")
+    finally:
+        await server.stop()
+
+
+class _Receiver:
+    def __init__(self, say: Callable[[str], None]) -> None:
+        self._say = say
+
+    async def __call__(self, scope: dict[str, Any], receive: Any, send: Any) -> None:
+        body = b""
+        more = True
+        while more:
+            message = await receive()
+            body += message.get("body", b"")
+            more = message.get("more_body", False)
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        await send({"type": "http.response.body", "body": b""})
+        try:
+            told = json.loads(body)
+        except ValueError:
+            return
+        if told.get("type") != "user-event":  # the check of the address itself
+            self._say(json.dumps(told, ensure_ascii=False))

@@ -1,0 +1,164 @@
+"""One door, over HTTP or straight to the service in this process."""
+
+from collections.abc import Awaitable, Callable, Mapping, MutableMapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+from urllib.parse import urlencode, urlsplit
+
+import aiohttp
+import msgspec
+
+
+class DoorRefused(Exception):
+    """The door said no; the text is its own."""
+
+    def __init__(self, status: int, message: str) -> None:
+        super().__init__(f"{message} ({status})")
+        self.status = status
+        self.message = message
+
+
+class NotReached(Exception):
+    """Nobody answers at the address."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """What a door answered."""
+
+    status: int
+    body: bytes
+
+
+class Transport(Protocol):
+    """Carries one request to a door."""
+
+    async def __call__(
+        self, method: str, path: str, headers: Mapping[str, str], body: bytes | None
+    ) -> Reply:
+        """Send it and give the answer.
+
+        Raises:
+            NotReached: nobody answers.
+        """
+        ...
+
+
+class OverHttp:
+    """Carries requests to an address."""
+
+    def __init__(self, base_url: str, *, timeout_s: float = 15) -> None:
+        self._base_url = base_url.rstrip("/")
+        self._timeout = aiohttp.ClientTimeout(total=timeout_s)
+
+    async def __call__(
+        self, method: str, path: str, headers: Mapping[str, str], body: bytes | None
+    ) -> Reply:
+        """Send one request on a connection of its own: a command makes few."""
+        try:
+            async with (
+                aiohttp.ClientSession(timeout=self._timeout, trust_env=False) as session,
+                session.request(
+                    method, f"{self._base_url}{path}", headers=headers, data=body
+                ) as response,
+            ):
+                return Reply(response.status, await response.read())
+        except (aiohttp.ClientError, TimeoutError, OSError) as error:
+            raise NotReached(f"nobody answers at {self._base_url}") from error
+
+
+Application = Callable[
+    [
+        MutableMapping[str, Any],
+        Callable[[], Awaitable[MutableMapping[str, Any]]],
+        Callable[[MutableMapping[str, Any]], Awaitable[None]],
+    ],
+    Awaitable[None],
+]
+
+
+class InProcess:
+    """Carries requests straight to an ASGI application in this process, through the same door."""
+
+    def __init__(self, application: Application) -> None:
+        self._application = application
+
+    async def __call__(
+        self, method: str, path: str, headers: Mapping[str, str], body: bytes | None
+    ) -> Reply:
+        """Call the application as a server would."""
+        parts = urlsplit(path)
+        told = {"host": "localhost", **headers}
+        scope: MutableMapping[str, Any] = {
+            "type": "http",
+            "asgi": {"version": "3.0"},
+            "http_version": "1.1",
+            "method": method,
+            "path": parts.path,
+            "raw_path": parts.path.encode(),
+            "root_path": "",
+            "scheme": "http",
+            "query_string": parts.query.encode(),
+            "headers": [(name.lower().encode(), text.encode()) for name, text in told.items()],
+            "client": ("127.0.0.1", 0),
+            "server": ("localhost", 0),
+        }
+        answers: list[MutableMapping[str, Any]] = []
+
+        async def receive() -> MutableMapping[str, Any]:
+            return {"type": "http.request", "body": body or b"", "more_body": False}
+
+        async def send(message: MutableMapping[str, Any]) -> None:
+            answers.append(message)
+
+        await self._application(scope, receive, send)
+        content = b"".join(answer.get("body", b"") for answer in answers[1:])
+        return Reply(answers[0]["status"], content)
+
+
+class Door:
+    """Calls of one door, with its credential.
+
+    Args:
+        transport: how requests travel.
+        headers: of every request, the credential among them.
+    """
+
+    def __init__(self, transport: Transport, headers: Mapping[str, str]) -> None:
+        self._transport = transport
+        self._headers = dict(headers)
+
+    async def json(self, method: str, path: str, body: Any = None) -> Any:
+        """A call that takes and gives JSON.
+
+        Raises:
+            DoorRefused: any answer but 2xx.
+            NotReached: nobody answers.
+        """
+        headers = {**self._headers, "Content-Type": "application/json"}
+        content = None if body is None else msgspec.json.encode(body)
+        return _read(await self._transport(method, path, headers, content))
+
+    async def form(self, method: str, path: str, fields: Mapping[str, str]) -> Any:
+        """A call that takes a form and gives JSON.
+
+        Raises:
+            DoorRefused: any answer but 2xx.
+            NotReached: nobody answers.
+        """
+        headers = {**self._headers, "Content-Type": "application/x-www-form-urlencoded"}
+        return _read(await self._transport(method, path, headers, urlencode(fields).encode()))
+
+
+def _read(reply: Reply) -> Any:
+    try:
+        answer = msgspec.json.decode(reply.body) if reply.body else None
+    except msgspec.DecodeError:
+        answer = None
+    if 200 <= reply.status < 300:
+        return answer
+    match answer:
+        case {"message": str(message)}:
+            raise DoorRefused(reply.status, message)
+        case _:
+            raise DoorRefused(reply.status, "the door refused without a reason")
