@@ -1,6 +1,6 @@
 """`waypost dev`: service and simulator in one process, with a demonstration partner."""
 
-import asyncio
+import contextlib
 import os
 import shutil
 import tempfile
@@ -61,14 +61,15 @@ class Dev:
         self._options = options
         self._clock = clock
         self._ids = ids
-        self._temporary: Path | None = None
+        self._opened = contextlib.AsyncExitStack()
 
     async def open(self) -> Running:
         """Start everything and return once it answers."""
         settings = self._options.settings
         if self._options.memory:
-            self._temporary = Path(tempfile.mkdtemp(prefix="waypost-"))
-            settings = settings.model_copy(update={"data": self._temporary})
+            temporary = Path(tempfile.mkdtemp(prefix="waypost-"))
+            self._opened.callback(shutil.rmtree, temporary, ignore_errors=True)
+            settings = settings.model_copy(update={"data": temporary})
         sockets = (
             bind(settings.host, settings.port, option="--port"),
             bind(settings.host, self._options.simulator_port, option="--simulator-port"),
@@ -89,14 +90,19 @@ class Dev:
             path=settings.data / "simulator.db", read_after_ms=self._options.read_after_ms
         )
         self._simulator = Simulator(simulator, self._clock, self._ids)
+        # What is opened first is closed last: doors, stages, simulator, store (design 12.14).
+        self._opened.push_async_callback(self._waypost.close)
         await self._waypost.open()
+        self._opened.push_async_callback(self._simulator.close)
         await self._simulator.open()
         await self._seed(base_url, graph_url)
-        self._servers = (
-            HttpServer(self._simulator.application, sockets[1]),
-            HttpServer(self._waypost.application, sockets[0]),
-        )
-        for server in self._servers:
+        self._opened.push_async_callback(self._waypost.drain)
+        for application, bound in (
+            (self._simulator.application, sockets[1]),
+            (self._waypost.application, sockets[0]),
+        ):
+            server = HttpServer(application, bound)
+            self._opened.push_async_callback(server.stop)
             await server.start()
         self._waypost.start()
         await self._simulator.write_in(
@@ -109,14 +115,8 @@ class Dev:
         return Running(base_url, graph_url, settings.data, variables)
 
     async def close(self) -> None:
-        """Stop doors, drain stages, hand back leases, close stores."""
-        for server in reversed(self._servers):
-            await server.stop()
-        await self._waypost.drain()
-        await self._simulator.close()
-        await self._waypost.close()
-        if self._temporary is not None:
-            await asyncio.to_thread(shutil.rmtree, self._temporary, ignore_errors=True)
+        """Stop doors, drain stages, hand back leases, close stores: whatever had been opened."""
+        await self._opened.aclose()
 
     async def until_signalled(self) -> None:
         """Return at SIGINT or SIGTERM."""

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import os
 import signal
 import socket
 from collections.abc import Generator
@@ -32,8 +33,10 @@ def bind(host: str, port: int, *, option: str) -> socket.socket:
     try:
         return socket.create_server((host, port), family=family, backlog=2048)
     except OSError as error:
+        why = os.strerror(error.errno) if error.errno else str(error)
         raise PortInUse(
-            f"cannot listen on {host}:{port} ({error.strerror}); choose another port with {option}"
+            f"cannot listen on {host}:{port} ({why}); stop what listens there, or choose another port "
+            f"with {option}"
         ) from error
 
 
@@ -86,12 +89,19 @@ class _QuietServer(uvicorn.Server):
 
 
 async def signalled() -> None:
-    """Return at the first SIGINT or SIGTERM. A second one ends the process at once."""
+    """Return at the first SIGINT or SIGTERM.
+
+    A later one ends the process at once, which loses nothing: whatever was acknowledged is on disk.
+    One within the same second does not count: a terminal and a supervisor may send the same twice.
+    """
     told = asyncio.Event()
     loop = asyncio.get_running_loop()
+    first_s: list[float] = []
 
     def hear(number: int) -> None:
-        loop.remove_signal_handler(number)
+        if first_s and loop.time() - first_s[0] > 1:
+            os._exit(128 + number)
+        first_s.append(loop.time())
         told.set()
 
     for number in (signal.SIGINT, signal.SIGTERM):

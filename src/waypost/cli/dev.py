@@ -24,12 +24,14 @@ async def run_dev(
     clock = SystemClock()
     options = DevOptions(settings, simulator_port, memory=memory, env_file=env_file)
     dev = Dev(options, clock, RandomIds(clock))
-    running = await dev.open()
-    for line in greeting(running, env_file, memory=memory, host=settings.host):
-        say(line)
-    await dev.until_signalled()
-    say("stopping …")
-    await dev.close()
+    try:
+        running = await dev.open()
+        for line in greeting(running, env_file, memory=memory, host=settings.host):
+            say(line)
+        await dev.until_signalled()
+        say("stopping …")
+    finally:
+        await dev.close()
 
 
 def greeting(running: Running, env_file: Path, *, memory: bool, host: str) -> list[str]:

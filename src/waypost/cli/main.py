@@ -153,7 +153,8 @@ def _settings(data: Path | None, host: str | None, port: int | None) -> Settings
     except ValidationError as error:
         wrong = error.errors()[0]
         name = ".".join(map(str, wrong["loc"]))
-        typer.echo(f"waypost: the setting {name} is wrong: {wrong['msg']}", err=True)
+        why = wrong["msg"].removeprefix("Value error, ")
+        typer.echo(f"waypost: the setting {name} is wrong: {why}", err=True)
         raise typer.Exit(2) from error
 
 

@@ -55,18 +55,25 @@ class Stage:
         """Claim nothing more, and return when what is being worked has ended, or is cut off."""
         self._stopping = True
         self._journal.rouse(self._lane)
-        if self._working:
-            _, late = await asyncio.wait(self._working, timeout=within_s)
-            for task in late:
-                task.cancel()
-            if late:
-                await asyncio.wait(late)
+        try:
+            async with asyncio.timeout(within_s):
+                while self._working:  # a batch that is being prepared starts more
+                    await asyncio.wait(self._working)
+        except TimeoutError:
+            while self._working:
+                for task in self._working:
+                    task.cancel()
+                await asyncio.wait(self._working)
 
     async def _claim_and_start(self) -> None:
         room = self._in_flight - self._busy
         entries: list[Entry] = []
         if room > 0:
             entries = await self._journal.claim(self._lane, at_most=room, pace=self._pace)
+        if self._stopping:
+            for entry in entries:
+                self._journal.let_go(entry)
+            return
         if not entries:
             await self._journal.wait(self._lane)
             return

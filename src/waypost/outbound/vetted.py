@@ -22,7 +22,6 @@ EMBEDDING: Final = (  # IPv6 ranges that carry an IPv4 address, and which bits i
     (IPv6Network("::ffff:0:0/96"),    0),
     (IPv6Network("::/96"),            0),
     (IPv6Network("64:ff9b::/96"),     0),
-    (IPv6Network("64:ff9b:1::/48"),   0),
     (IPv6Network("2002::/16"),       80),
 )
 # fmt: on
@@ -56,7 +55,7 @@ def is_public(address: Address) -> bool:
             if address in network and int(address) > 1:
                 inner = IPv4Address((int(address) >> shift) & 0xFFFFFFFF)
                 return is_public(inner)
-        if address.sixtofour is not None or address.teredo is not None or address.is_site_local:
+        if address.teredo is not None or address.is_site_local:
             return False
     return address.is_global and not address.is_multicast and not address.is_reserved
 

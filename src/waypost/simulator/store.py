@@ -79,7 +79,8 @@ class Store:
         self._commit = GroupCommit(self._transaction, self._writing)
 
     async def open(self) -> None:
-        """Open the file, and make its tables when they are not there."""
+        """Open the file, and make it, its folder and its tables when they are not there."""
+        self._path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         loop = asyncio.get_running_loop()
         writer = await loop.run_in_executor(self._writing, self._connect)
         await loop.run_in_executor(self._writing, writer.executescript, _SCHEMA)
