@@ -118,7 +118,7 @@ class Waypost:
             Stage(self.journal, Lane.SUBMISSIONS, dispatch.prepare, pace=pacer),
             Stage(self.journal, Lane.DOUBTS, dispatch.prepare_doubts),
             Stage(self.journal, Lane.ARRIVALS, ingest.prepare),
-            Stage(self.journal, Lane.CALLBACKS, callbacks.prepare),
+            Stage(self.journal, Lane.CALLBACKS, callbacks.prepare, pace=callbacks.pace),
         )
         self._running: list[asyncio.Task[None]] = []
         self.application = Service(

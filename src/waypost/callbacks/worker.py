@@ -3,7 +3,7 @@
 import random
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from sqlalchemy import Connection
 
@@ -15,6 +15,7 @@ from waypost.domain.subscription import Subscription
 from waypost.journal.entry import Entry
 from waypost.journal.in_store import Journal
 from waypost.journal.stage import Prepared
+from waypost.journal.waiting import Hold
 from waypost.outbound.vetted import VettedClient
 from waypost.store.callbacks import Tried, callbacks_by_ids, record_attempts
 from waypost.store.database import Database
@@ -22,11 +23,24 @@ from waypost.store.directory import Directory
 from waypost.store.journal import settle_entries
 from waypost.store.subscriptions import Unseal, subscriptions_by_ids
 
+FAILING: Final = 3
+"""After so many failures in a row an address is only probed."""
+
+PROBE_EVERY_MS: Final = 250
+
 
 @dataclass(frozen=True, slots=True)
 class _Ended:
     position: int
     tried: Tried | None
+
+
+@dataclass(slots=True)
+class _Address:
+    """How one subscription's address has been lately; not kept in the store."""
+
+    failures: int = 0  # in a row
+    taken_ms: int = 0  # when it last took a callback
 
 
 class Callbacks:
@@ -55,7 +69,17 @@ class Callbacks:
         self._clock = clock
         self._chance = chance
         self._order_hold_ms = order_hold_ms
-        self._taken_ms: dict[str, int] = {}  # by group: when the address last took one
+        self._addresses: dict[str, _Address] = {}  # by group
+
+    def pace(self, entry: Entry, now_ms: int, in_flight: int) -> Hold | None:
+        """An address that keeps failing is tried by one callback at a time, until it takes one.
+
+        So a dead address holds one place of those in flight, and not its whole share.
+        """
+        address = self._addresses.get(entry.group)
+        if address is not None and address.failures >= FAILING and in_flight:
+            return Hold(now_ms + PROBE_EVERY_MS, whole_group=True)
+        return None
 
     async def prepare(self, entries: Sequence[Entry]) -> Prepared:
         """Fetch bodies and addresses of a batch in one read."""
@@ -82,11 +106,13 @@ class Callbacks:
             sequence=row.sequence,
             body=row.body,
         )
+        address = self._addresses.setdefault(entry.group, _Address())
         attempt = await deliver(self._client, self._clock, callback)
         if attempt.delivered:
-            self._taken_ms[entry.group] = self._clock.now_ms()
+            address.failures, address.taken_ms = 0, self._clock.now_ms()
             await self._end(entry, Tried(row.id, attempt, ended=True))
             return
+        address.failures += 1
         wait = wait_ms(entry.attempt + 1, self._chance)
         if wait is None:
             await self._end(entry, Tried(row.id, attempt, ended=False))
@@ -104,7 +130,7 @@ class Callbacks:
         now_ms = self._clock.now_ms()
         if entry.held_since_ms is None:
             entry.held_since_ms = now_ms
-        others_succeed = self._taken_ms.get(entry.group, 0) >= entry.held_since_ms
+        others_succeed = self._addresses[entry.group].taken_ms >= entry.held_since_ms
         return others_succeed and now_ms - entry.held_since_ms >= self._order_hold_ms
 
     async def _end(self, entry: Entry, tried: Tried) -> None:

@@ -49,8 +49,9 @@ class Pacer:
         else:
             self._per_second[source] = per_second
 
-    def __call__(self, entry: Entry, now_ms: int) -> Hold | None:
+    def __call__(self, entry: Entry, now_ms: int, in_flight: int) -> Hold | None:
         """None to go now, and its slot is spent. Templates are not paced."""
+        del in_flight  # the journal's share per source bounds it
         if not entry.ref.startswith("message "):
             return None
         pair = self._pairs.get(entry.order_key)

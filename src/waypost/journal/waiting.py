@@ -24,8 +24,14 @@ class Hold:
 class Pace(Protocol):
     """Says whether an entry may be worked now, and spends its slot when it may."""
 
-    def __call__(self, entry: Entry, now_ms: int) -> Hold | None:
-        """None to go."""
+    def __call__(self, entry: Entry, now_ms: int, in_flight: int) -> Hold | None:
+        """None to go.
+
+        Args:
+            entry: the head of its key, due.
+            now_ms: by the clock that rules follow.
+            in_flight: how many of its group are being worked.
+        """
         ...
 
 
@@ -94,7 +100,7 @@ class Group:
         while self.ready and self.ready[0][0] <= now_ms and self.not_before_ms <= now_ms:
             _, _, key = heapq.heappop(self.ready)
             entry = self.keys[key][0]
-            hold = pace(entry, now_ms) if pace else None
+            hold = pace(entry, now_ms, self.in_flight) if pace else None
             if hold is None:
                 self.in_flight += 1
                 return entry
