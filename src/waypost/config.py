@@ -43,6 +43,12 @@ class Settings(BaseSettings):
         le=1000,
         description="Throughput of a source that has none of its own, messages a second.",
     )
+    in_flight: int = Field(
+        default=64,
+        ge=1,
+        le=1024,
+        description="How many messages are being sent to the operator at once; a crash makes no more uncertain.",
+    )
     message_ttl_s: int = Field(
         default=86_400, ge=1, description="A submission that stays unavailable for so long fails."
     )

@@ -25,6 +25,7 @@ from waypost.dispatch.worker import Dispatch
 from waypost.events.ingest import Ingest
 from waypost.events.webhook import Webhook
 from waypost.journal.in_store import Journal
+from waypost.journal.lanes import plans_with
 from waypost.journal.stage import Stage
 from waypost.operations.probes import Probes
 from waypost.operators.cloud.adapter import CloudOperator
@@ -57,7 +58,9 @@ class Waypost:
         self.directory = Directory(self.database, seals, clock)
         self.passwords = Passwords()
         self.office = Office(self.database, self.directory, seals, ids, clock)
-        self.journal = Journal(self.database, clock, holder=ids.new())
+        self.journal = Journal(
+            self.database, clock, holder=ids.new(), plans=plans_with(settings.in_flight)
+        )
         self._operator = CloudOperator(timeout_s=settings.operator_timeout_s)
         self._outbound = VettedClient(allowed_networks=settings.allowed_networks)
         self._probes = Probes(self.database)

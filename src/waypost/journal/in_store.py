@@ -5,13 +5,20 @@ must not lose is written: the entry itself, the in-hand mark, a release, and set
 """
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, TypeVar
 
 from waypost.base.clock import Clock
 from waypost.base.logs import log
 from waypost.journal.entry import Entry
-from waypost.journal.lanes import DEFECT_DELAYS_S, GROUP_WINDOW, PLANS, SHARDS, shard_of
+from waypost.journal.lanes import (
+    DEFECT_DELAYS_S,
+    GROUP_WINDOW,
+    PLANS,
+    SHARDS,
+    LanePlan,
+    shard_of,
+)
 from waypost.journal.waiting import Pace, Waiting
 from waypost.store.database import Database
 from waypost.store.journal import (
@@ -41,15 +48,23 @@ class Journal:
         clock: `now_ms` decides what is due; leases follow `real_ms`.
         holder: names this process in leases.
         lease_ms: how long a lease lasts unless renewed; unused where the store has one process.
+        plans: how each lane is shared out.
     """
 
     def __init__(
-        self, database: Database, clock: Clock, *, holder: str, lease_ms: int = 15_000
+        self,
+        database: Database,
+        clock: Clock,
+        *,
+        holder: str,
+        lease_ms: int = 15_000,
+        plans: Mapping[Lane, LanePlan] = PLANS,
     ) -> None:
         self._database = database
         self._clock = clock
         self._holder = holder
         self._lease_ms = lease_ms
+        self.plans = plans
         self._waiting: dict[Lane, Waiting] = {lane: Waiting() for lane in Lane}
         self._woken: dict[Lane, asyncio.Event] = {lane: asyncio.Event() for lane in Lane}
         self._polled_ms: dict[Lane, int] = {}
@@ -81,13 +96,13 @@ class Journal:
         await self._keep_leases(lane)
         await self._read_on(lane)
         return self._waiting[lane].take(
-            at_most=at_most, share=PLANS[lane].share, now_ms=self._clock.now_ms(), pace=pace
+            at_most=at_most, share=self.plans[lane].share, now_ms=self._clock.now_ms(), pace=pace
         )
 
     async def wait(self, lane: Lane) -> None:
         """Return when there may be something to claim."""
         now_ms = self._clock.now_ms()
-        due_ms = self._waiting[lane].next_due_ms(PLANS[lane].share)
+        due_ms = self._waiting[lane].next_due_ms(self.plans[lane].share)
         until_ms = now_ms + POLL_MS if due_ms is None else min(due_ms, now_ms + POLL_MS)
         await self._clock.wait(self._woken[lane], until_ms=until_ms)
 
@@ -96,12 +111,20 @@ class Journal:
         self._woken[lane].set()
 
     async def take_in_hand(self, entries: Sequence[Entry]) -> None:
-        """Mark entries, on disk, as being sent right now."""
+        """Mark entries, on disk, as being sent right now.
+
+        When a mark cannot be written, that is raised once all have been tried. None counts as in
+        hand then, and none may be sent.
+        """
+        marks = await asyncio.gather(
+            *(self._database.join(take_in_hand, entry.position) for entry in entries),
+            return_exceptions=True,
+        )
+        for mark in marks:
+            if mark is not None:
+                raise mark
         for entry in entries:
             entry.in_hand = True
-        await asyncio.gather(
-            *(self._database.join(take_in_hand, entry.position) for entry in entries)
-        )
 
     async def settle(
         self, entry: Entry, work: Callable[[Any, Sequence[Item]], Sequence[Any]], item: Item

@@ -33,6 +33,14 @@ PLANS: Final = {  # Source: design, section 3 and promise 2 (`in_flight`, 64 a p
 DEFECT_DELAYS_S: Final = (1, 5, 30, 120)  # after the fifth defect an entry is set aside. Source: design, section 3
 # fmt: on
 
+
+def plans_with(in_flight: int) -> dict[Lane, LanePlan]:
+    """The table with another bound on submissions; one source's share grows with it."""
+    usual = PLANS[Lane.SUBMISSIONS]
+    share = max(1, in_flight * usual.share // usual.in_flight)
+    return {**PLANS, Lane.SUBMISSIONS: LanePlan(in_flight, share)}
+
+
 GROUP_WINDOW: Final = 20_000
 """How many entries of one group are held in memory; the rest wait in the store."""
 

@@ -6,7 +6,6 @@ from collections.abc import Awaitable, Callable, Sequence
 from waypost.base.logs import log
 from waypost.journal.entry import Entry
 from waypost.journal.in_store import Journal
-from waypost.journal.lanes import PLANS
 from waypost.journal.waiting import Pace
 from waypost.store.journal import Lane
 
@@ -29,7 +28,7 @@ class Stage:
         self._lane = lane
         self._prepare = prepare
         self._pace = pace
-        self._in_flight = PLANS[lane].in_flight
+        self._in_flight = journal.plans[lane].in_flight
         self._busy = 0
         self._working: set[asyncio.Task[None]] = set()
         self._stopping = False
