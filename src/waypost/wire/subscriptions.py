@@ -14,7 +14,7 @@ from waypost.wire.forms import Form, read_json
 
 _HEADER_NAME: Final = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,100}")
 _OURS: Final = {"host", "content-length", "transfer-encoding", "connection", "content-type"}
-VERSIONS: Final = (2,)
+VERSIONS: Final = ("2",)
 
 
 class _Meta(msgspec.Struct):
@@ -53,7 +53,7 @@ def read_subscription(form: Form) -> SubscriptionForm:
     url = form.required("url", "an http or https address")
     check_url(url)
     version = form.text("version") or "2"
-    if not version.isdecimal() or int(version) not in VERSIONS:
+    if version not in VERSIONS:
         raise Refused(
             Reason.FIELD_BROKEN, "version must be 2, the one version that this version delivers."
         )

@@ -1,0 +1,165 @@
+"""Whatever is sent, the answer has the documented shape: never a 500, and never half of anything kept."""
+
+import asyncio
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlencode
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from waypost.accept.routes import ROUTES, RouteRow
+from waypost.admin import actions
+from waypost.assembly import demo
+from waypost.assembly.service import Waypost
+from waypost.base.clock import SystemClock
+from waypost.base.ids import RandomIds
+from waypost.base.seals import hash_of
+from waypost.client.door import InProcess, Reply
+from waypost.config import Settings
+from waypost.store.journal import Lane, depth_of
+from waypost.store.kind import seed_template
+from waypost.store.partners import add_api_key
+from waypost.store.trace import message_counts
+
+ALWAYS = {401, 413, 429}
+
+
+class Doors:
+    """The service on a store of its own, called straight; it runs on a loop that lasts the module."""
+
+    def __init__(self, data: Path) -> None:
+        clock = SystemClock()
+        chosen = Settings(data=data, secret_key="x" * 40, rates=False)
+        self.loop = asyncio.new_event_loop()
+        self.service = Waypost(chosen, clock, RandomIds(clock))
+        self.token = ""
+        self.loop.run_until_complete(self._open(clock.now_ms()))
+
+    def call(self, method: str, path: str, headers: dict[str, str], body: bytes) -> Reply:
+        carry = InProcess(self.service.application)
+        return self.loop.run_until_complete(carry(method, path, headers, body))
+
+    def kept(self) -> tuple[dict[str, int], int]:
+        """How many messages, and how many submissions: one for each."""
+        read = self.service.database.read
+        counts = self.loop.run_until_complete(read(message_counts))
+        depth = self.loop.run_until_complete(read(depth_of, Lane.SUBMISSIONS))
+        return counts, sum(depth.values())
+
+    def close(self) -> None:
+        self.loop.run_until_complete(self.service.close())
+        self.loop.close()
+
+    async def _open(self, now_ms: int) -> None:
+        await self.service.open()
+        office, write = self.service.office, self.service.database.write
+        await actions.put_operator_account(office, demo.operator_account("http://127.0.0.1:9"))
+        await actions.add_partner(office, demo.PARTNER, "no password matches this")
+        await write(add_api_key, hash_of("key"), demo.PARTNER.id, "key", now_ms)
+        await actions.add_business_account(office, demo.ACCOUNT)
+        _, self.token = await actions.add_app(
+            office,
+            partner_id=demo.PARTNER.id,
+            name=demo.APP_NAME,
+            phone_number=demo.SOURCE,
+            phone_number_id=demo.PHONE_NUMBER_ID,
+            business_account_id=demo.WABA_ID,
+            app_id=demo.APP_ID,
+        )
+        await write(seed_template, demo.template(now_ms))
+
+
+@pytest.fixture(scope="module")
+def doors(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Doors]:
+    opened = Doors(tmp_path_factory.mktemp("doors"))
+    yield opened
+    opened.close()
+
+
+any_json = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
+    lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
+    max_leaves=12,
+)
+json_texts = any_json.map(json.dumps) | st.sampled_from(
+    [
+        '{"type":"text","text":"hi"}',
+        f'{{"id":"{demo.TEMPLATE_ID}","params":["a",1,2.5,null]}}',
+        '[{"index":0,"text":"a"}]',
+        '[{"index":-1,"text":"a"}]',
+        '[{"type":"URL","text":"a","url":"https://a.example/{{1}}"}]',
+        '{"headers":{"X-A":"b"}}',
+        '{"headers":{"X\\n":"b"}}',
+        '{"text":"\\u0000"}',
+        '{"text":"\\ud800"}',
+        "[" * 40 + "]" * 40,
+        "{",
+    ]
+)
+values = st.text() | json_texts | st.sampled_from(
+    ["true", "", demo.SOURCE, demo.DESTINATION, demo.APP_NAME, "whatsapp", "9" * 5000, "٣", "{{1}}", "a b\x00"]
+)  # fmt: skip
+
+
+def forms_of(row: RouteRow) -> st.SearchStrategy[bytes]:
+    names = st.sampled_from(row.form) if row.form else st.text()
+    pairs = st.lists(st.tuples(names | st.text(max_size=10), values), max_size=14)
+    return pairs.map(lambda fields: urlencode(fields, errors="replace").encode()) | st.binary()
+
+
+@st.composite
+def requests(draw: st.DrawFn) -> tuple[RouteRow, str, dict[str, str], bytes]:
+    row = draw(st.sampled_from(ROUTES))
+    app_id = draw(st.sampled_from([demo.APP_ID, "none", "%00", "%F0%9F"]))
+    path = row.path.replace("{app_id}", app_id).replace("{subscription_id}", "9" * 30)
+    kind = draw(
+        st.sampled_from(["application/x-www-form-urlencoded", "application/json", "text/plain", ""])
+    )
+    body = draw(forms_of(row))
+    if row.calls:  # nothing may be sent to an address that chance has made up
+        body += b"&doCheck=false"
+    return row, path, {"content-type": kind}, body
+
+
+@settings(
+    max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(request=requests())
+def test_any_request_is_answered_in_the_documented_shape(
+    doors: Doors, request: tuple[RouteRow, str, dict[str, str], bytes]
+) -> None:
+    row, path, headers, body = request
+    credentials = {"apikey": "key", "token": doors.token}
+
+    reply = doors.call(row.method, path, {**headers, **credentials}, body)
+
+    assert reply.status in ALWAYS | set(row.answers), (row.path, reply)
+    if reply.status != 204:
+        told: dict[str, Any] = json.loads(reply.body)
+        assert told["status"] in ("success", "submitted", "error")
+        assert (reply.status == 200) == (told["status"] != "error")
+        assert reply.status == 200 or (isinstance(told["message"], str) and told["message"])
+    counts, submissions = doors.kept()
+    assert sum(counts.values()) <= submissions  # templates have submissions too
+
+
+@settings(
+    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(headers=st.dictionaries(st.sampled_from(["apikey", "token", "authorization"]), st.text()))
+def test_any_credential_but_the_right_one_is_refused_alike(
+    doors: Doors, headers: dict[str, str]
+) -> None:
+    encoded = {name: text.encode("utf-8", "replace").decode() for name, text in headers.items()}
+
+    for row in ROUTES:
+        if row.credential == "none":
+            continue
+        path = row.path.replace("{app_id}", demo.APP_ID).replace("{subscription_id}", "1")
+        reply = doors.call(row.method, path, encoded, b"")
+        assert reply.status == 401
+        assert json.loads(reply.body) == {"status": "error", "message": "Authentication Failed"}
