@@ -1,0 +1,35 @@
+"""Doubts that end before the operator tells: `failed` with code 4002, and the one edge out of it."""
+
+import sys
+from typing import Final
+
+import pytest
+
+from tests.crash.kills import ride
+from tests.crash.load import Load
+from tests.crash.reckoning import reckon
+from tests.crash.town import Town
+
+PHONES: Final = [f"1555600{number:04}" for number in range(200)]
+MESSAGES: Final = 900
+MOMENTS: Final = (150, 400, 650)
+
+
+@pytest.fixture
+def service_settings() -> dict[str, str]:
+    """Doubts end sooner than the operator tries again after a few failures."""
+    return {"WAYPOST_UNCERTAIN_FOR_S": "1"}
+
+
+@pytest.mark.timeout(150)
+async def test_ended_doubt_is_told_as_failed_and_a_later_status_still_moves_it(town: Town) -> None:
+    load = Load(town, PHONES, (), at_least=MESSAGES)
+
+    ridden = await ride(town, load, MOMENTS)
+    await town.until(town.has_no_doubts, "every doubt has ended", within_s=30)
+    await town.settled(within_s=30)
+    reckoning = await reckon(town, load, ridden.in_hand, written_in=0)
+
+    sys.stdout.write("\n" + reckoning.table())
+    assert not reckoning.faults
+    assert reckoning.counts["uncertain at the end"] == 0

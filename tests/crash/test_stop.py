@@ -1,0 +1,45 @@
+"""SIGTERM under load: the service ends in time and in order, and goes on where it stopped."""
+
+import asyncio
+import sys
+import time
+from typing import Final
+
+import pytest
+
+from tests.crash.load import Load
+from tests.crash.reckoning import reckon
+from tests.crash.town import STOP_WITHIN_S, Town
+
+MESSAGES: Final = 1200
+MOMENTS: Final = (350, 800)
+PHONES: Final = [f"1555800{number:04}" for number in range(200)]
+A_LITTLE_S: Final = 7
+"""The doors may take 5 s to answer what has been asked; the rest is for closing the store."""
+
+
+@pytest.mark.timeout(150)
+async def test_stop_under_load_leaves_nothing_uncertain_and_loses_nothing(town: Town) -> None:
+    load = Load(town, PHONES, (), at_least=MESSAGES)
+    in_hand: list[frozenset[str]] = []
+    statuses: list[int] = []
+    took_s: list[float] = []
+
+    async with asyncio.TaskGroup() as tasks:
+        running = tasks.create_task(load.run())
+        for moment in MOMENTS:
+            await load.reached(moment, running)
+            await town.sends_something()
+            began_s = time.monotonic()
+            town.service.ask_to_stop()
+            statuses.append(await town.service.ended(within_s=STOP_WITHIN_S + A_LITTLE_S))
+            took_s.append(time.monotonic() - began_s)
+            in_hand.append((await town.restart()).in_hand)
+    await town.settled(within_s=60)
+    reckoning = await reckon(town, load, in_hand, written_in=0)
+
+    sys.stdout.write(f"\n{reckoning.table()}seconds to stop {took_s}\n")
+    assert statuses == [0, 0]
+    assert in_hand == [frozenset(), frozenset()]
+    assert not reckoning.faults
+    assert len(load.acknowledged) == MESSAGES
