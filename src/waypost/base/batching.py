@@ -15,6 +15,9 @@ Work = Callable[[Any, Sequence[Any]], Sequence[Any]]
 Transaction = Callable[[Callable[[Any], None]], None]
 """Runs a function of a connection in one transaction: committed on return, rolled back on a raise."""
 
+Piece = tuple[Work, Any, "asyncio.Future[Any]"]
+Answer = tuple["asyncio.Future[Any]", Any, Exception | None]
+
 
 class Stopped(Exception):
     """Work was handed to a group commit that has been closed."""
@@ -35,8 +38,9 @@ class GroupCommit:
         self._transaction = transaction
         self._executor = executor
         self._at_most = at_most
-        self._waiting: list[tuple[Work, Any, asyncio.Future[Any]]] = []
-        self._busy: asyncio.Future[None] | None = None
+        self._waiting: list[Piece] = []
+        self._busy = False
+        self._idle = asyncio.Event()  # set when nothing is in flight
         self._closed = False
         self._loop: asyncio.AbstractEventLoop | None = None
         self._scheduled = False
@@ -53,7 +57,7 @@ class GroupCommit:
             self._loop = asyncio.get_running_loop()
         future = self._loop.create_future()
         self._waiting.append((work, item, future))
-        if self._busy is None and not self._scheduled:
+        if not self._busy and not self._scheduled:
             self._scheduled = True
             self._loop.call_soon(self._start)
         return future
@@ -61,9 +65,9 @@ class GroupCommit:
     async def close(self) -> None:
         """Refuse new work and return when all that was accepted is committed or has failed."""
         self._closed = True
-        while self._busy is not None or self._scheduled:
-            if self._busy is not None:
-                await asyncio.wait([self._busy])
+        while self._busy or self._scheduled:
+            if self._busy:
+                await self._idle.wait()
             else:
                 await asyncio.sleep(0)
 
@@ -72,17 +76,20 @@ class GroupCommit:
         if not self._waiting or self._loop is None:
             return
         batch, self._waiting = self._waiting[: self._at_most], self._waiting[self._at_most :]
-        self._busy = self._loop.run_in_executor(self._executor, self._commit, batch)
-        self._busy.add_done_callback(self._finished)
+        self._busy = True
+        self._idle.clear()
+        self._executor.submit(self._commit, self._loop, batch)
 
-    def _finished(self, done: asyncio.Future[None]) -> None:
-        self._busy = None
-        if not done.cancelled():
-            done.exception()
+    def _finished(self, answers: list[Answer]) -> None:
+        _tell(answers)
+        self._busy = False
         self._start()
+        if not self._busy:
+            self._idle.set()
 
-    def _commit(self, batch: list[tuple[Work, Any, asyncio.Future[Any]]]) -> None:
-        answers: list[tuple[asyncio.Future[Any], Any, Exception | None]]
+    def _commit(self, loop: asyncio.AbstractEventLoop, batch: list[Piece]) -> None:
+        """On the writer's thread: one transaction, and one call back to the loop."""
+        answers: list[Answer]
         try:
             answers = self._together(batch)
         except Exception as error:  # noqa: BLE001  whose error it is shows when each runs alone
@@ -90,16 +97,13 @@ class GroupCommit:
                 answers = [(batch[0][2], None, error)]
             else:
                 answers = [self._alone(piece) for piece in batch]
-        if self._loop is not None:
-            self._loop.call_soon_threadsafe(_tell, answers)
+        loop.call_soon_threadsafe(self._finished, answers)
 
-    def _together(
-        self, batch: list[tuple[Work, Any, asyncio.Future[Any]]]
-    ) -> list[tuple[asyncio.Future[Any], Any, Exception | None]]:
+    def _together(self, batch: list[Piece]) -> list[Answer]:
         kinds: dict[Work, list[tuple[Any, asyncio.Future[Any]]]] = {}
         for work, item, future in batch:
             kinds.setdefault(work, []).append((item, future))
-        answers: list[tuple[asyncio.Future[Any], Any, Exception | None]] = []
+        answers: list[Answer] = []
 
         def all_of_it(connection: Any) -> None:
             for work, pieces in kinds.items():
@@ -112,16 +116,14 @@ class GroupCommit:
         self._transaction(all_of_it)
         return answers
 
-    def _alone(
-        self, piece: tuple[Work, Any, asyncio.Future[Any]]
-    ) -> tuple[asyncio.Future[Any], Any, Exception | None]:
+    def _alone(self, piece: Piece) -> Answer:
         try:
             return self._together([piece])[0]
         except Exception as error:  # noqa: BLE001  handed to the one who caused it
             return piece[2], None, error
 
 
-def _tell(answers: list[tuple[asyncio.Future[Any], Any, Exception | None]]) -> None:
+def _tell(answers: list[Answer]) -> None:
     for future, result, error in answers:
         if future.done():  # its caller went away; the work is committed all the same
             continue

@@ -15,7 +15,7 @@ from waypost.domain.outcome import INVALID_ANSWER, Rejected, Sent, Uncertain
 from waypost.journal.telling import Telling
 from waypost.store.journal import Lane, NewEntry, append_entries, settle_entries
 from waypost.store.messages import messages_by_ids
-from waypost.store.recipients import recipient_id
+from waypost.store.recipients import recipient_id, recipient_ids
 
 MAY_HAVE_ARRIVED: Final = (
     "The connection to the operator broke while this message was being sent, and no status has come "
@@ -63,6 +63,18 @@ class MessageOutcomes:
         at_ms = self._clock.now_ms()
         telling = Telling(connection, self._ids, at_ms)
         rows = messages_by_ids(connection, {one.message_id for one in outcomes})
+        recipients = recipient_ids(
+            connection,
+            {
+                (
+                    one.app.id,
+                    one.app.partner_id,
+                    one.outcome.recipient or rows[one.message_id].destination,
+                )
+                for one in outcomes
+                if isinstance(one.outcome, Sent) and one.message_id in rows
+            },
+        )
         doubts: list[NewEntry] = []
         for one in outcomes:
             row = rows.get(one.message_id)
@@ -76,9 +88,7 @@ class MessageOutcomes:
                             row,
                             one.app,
                             [MessageState.ENQUEUED],
-                            recipient_id=recipient_id(
-                                connection, one.app, recipient or row.destination
-                            ),
+                            recipient_id=recipients[one.app.id, recipient or row.destination],
                             operator_message_id=operator_id,
                         )
                 case Rejected(code=code, text=text):

@@ -1,6 +1,6 @@
 """Claim an arrival's items, move the states, append the callbacks they cause."""
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -16,7 +16,7 @@ from waypost.domain.message import TemplateSend
 from waypost.domain.postback import postback_text_of
 from waypost.journal.entry import Entry
 from waypost.journal.in_store import Journal
-from waypost.journal.stage import Prepared
+from waypost.journal.stage import Prepared, failing
 from waypost.journal.telling import Telling
 from waypost.operators.contract import Operator
 from waypost.store.arrivals import items_by_ids, record_inbound
@@ -56,21 +56,25 @@ class Ingest:
         self._log = log("events")
 
     async def prepare(self, entries: Sequence[Entry]) -> Prepared:
-        """Fetch the items of a batch in one read; each is then applied with all that wait beside it."""
+        """Apply a batch: one read, one write; nothing of it waits for anybody outside.
+
+        What is given back are the entries on which our own code failed.
+        """
         rows = await self._database.read(
             items_by_ids, {int(entry.ref.partition(" ")[2]) for entry in entries}
         )
-
-        def work_of(entry: Entry) -> Callable[[], Awaitable[None]]:
-            async def work() -> None:
-                account_id, _, item_id = entry.ref.partition(" ")
+        heard: list[tuple[Entry, _Heard]] = []
+        failed: list[tuple[Entry, BaseException]] = []
+        for entry in entries:
+            account_id, _, item_id = entry.ref.partition(" ")
+            try:
                 event = self._operator.read(rows[int(item_id)].item)
-                heard = _Heard(entry.position, int(item_id), account_id, event)
-                await self._journal.settle(entry, self._apply, heard)
-
-            return work
-
-        return [(entry, work_of(entry)) for entry in entries]
+            except Exception as error:  # noqa: BLE001  a defect belongs to its entry
+                failed.append((entry, error))
+            else:
+                heard.append((entry, _Heard(entry.position, int(item_id), account_id, event)))
+        failed += await self._journal.settle_all(heard, self._apply)
+        return [(entry, failing(error)) for entry, error in failed]
 
     def _apply(self, connection: Connection, heard: Sequence[_Heard]) -> list[None]:
         """Apply events: states, trace, callbacks and settled entries in one transaction."""

@@ -116,12 +116,9 @@ class Journal:
         When a mark cannot be written, that is raised once all have been tried. None counts as in
         hand then, and none may be sent.
         """
-        marks = await asyncio.gather(
-            *(self._database.join(take_in_hand, entry.position) for entry in entries),
-            return_exceptions=True,
-        )
-        for mark in marks:
-            if mark is not None:
+        positions = [entry.position for entry in entries]
+        for mark in await self._database.join_all(take_in_hand, positions):
+            if isinstance(mark, BaseException):
                 raise mark
         for entry in entries:
             entry.in_hand = True
@@ -132,6 +129,21 @@ class Journal:
         """Hand the item to a write that deletes the entry with the state it changes; then let the key go on."""
         await self._database.join(work, item)
         self._end(entry, again=False)
+
+    async def settle_all(
+        self,
+        pieces: Sequence[tuple[Entry, Item]],
+        work: Callable[[Any, Sequence[Item]], Sequence[Any]],
+    ) -> list[tuple[Entry, BaseException]]:
+        """Settle many at once; give those that failed, each with its own error, still to be ended."""
+        results = await self._database.join_all(work, [item for _, item in pieces])
+        failed: list[tuple[Entry, BaseException]] = []
+        for (entry, _), result in zip(pieces, results, strict=True):
+            if isinstance(result, BaseException):
+                failed.append((entry, result))
+            else:
+                self._end(entry, again=False)
+        return failed
 
     async def release(
         self, entry: Entry, *, due_ms: int, note: str, leave_key: bool = False

@@ -9,10 +9,20 @@ from waypost.journal.in_store import Journal
 from waypost.journal.waiting import Pace
 from waypost.store.journal import Lane
 
-Prepared = Sequence[tuple[Entry, Callable[[], Awaitable[None]]]]
+Work = Callable[[], Awaitable[None]]
+Prepared = Sequence[tuple[Entry, Work]]
 Prepare = Callable[[Sequence[Entry]], Awaitable[Prepared]]
 """Gets a batch ready with few look-ups, and gives the work of each entry. Each piece of work ends its
 entry itself, by `settle` or `release`; entries left out have been ended already."""
+
+
+def failing(error: BaseException) -> Work:
+    """The work of an entry on which its preparation failed already: the defect is that entry's alone."""
+
+    async def work() -> None:
+        raise error
+
+    return work
 
 
 class Stage:
@@ -30,6 +40,7 @@ class Stage:
         self._pace = pace
         self._in_flight = journal.plans[lane].in_flight
         self._busy = 0
+        self._freed = asyncio.Event()  # set when an entry has ended
         self._working: set[asyncio.Task[None]] = set()
         self._stopping = False
         self._log = log(lane.name.lower())
@@ -53,6 +64,7 @@ class Stage:
     async def stop(self, *, within_s: float) -> None:
         """Claim nothing more, and return when what is being worked has ended, or is cut off."""
         self._stopping = True
+        self._freed.set()
         self._journal.rouse(self._lane)
         try:
             async with asyncio.timeout(within_s):
@@ -66,9 +78,12 @@ class Stage:
 
     async def _claim_and_start(self) -> None:
         room = self._in_flight - self._busy
-        entries: list[Entry] = []
-        if room > 0:
-            entries = await self._journal.claim(self._lane, at_most=room, pace=self._pace)
+        if room <= 0:
+            # Whatever is due or appended now, nothing can be claimed before an entry ends.
+            self._freed.clear()
+            await self._freed.wait()
+            return
+        entries = await self._journal.claim(self._lane, at_most=room, pace=self._pace)
         if self._stopping:
             for entry in entries:
                 self._journal.let_go(entry)
@@ -91,7 +106,7 @@ class Stage:
         for entry, work in prepared:
             self._start(self._work(entry, work))
 
-    async def _work(self, entry: Entry, work: Callable[[], Awaitable[None]]) -> None:
+    async def _work(self, entry: Entry, work: Work) -> None:
         try:
             await work()
         except Exception as error:  # noqa: BLE001  a defect belongs to its entry
@@ -111,6 +126,7 @@ class Stage:
 
     def _done(self) -> None:
         self._busy -= 1
+        self._freed.set()
         self._journal.rouse(self._lane)
 
     def _start(self, work: Awaitable[None]) -> None:

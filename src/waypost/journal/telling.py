@@ -7,9 +7,9 @@ that wants it at this moment, and joins the callbacks lane in the same transacti
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection, bindparam, select
 
 from waypost.base.ids import Ids
 from waypost.domain.app import App
@@ -20,6 +20,10 @@ from waypost.store.journal import Lane, NewEntry, append_entries
 from waypost.store.messages import MessageChange, MessageNews, change_messages
 from waypost.store.tables import subscriptions
 from waypost.wire.callback_v2 import enqueued_body, failed_body, status_body
+
+_LISTENING: Final = select(subscriptions.c.id, subscriptions.c.app_id, subscriptions.c.modes).where(
+    subscriptions.c.app_id.in_(bindparam("apps", expanding=True)), subscriptions.c.active
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,10 +166,7 @@ class Telling:
             return []
         apps = {callback.app.id for callback in self._callbacks}
         listening: dict[str, list[tuple[int, set[str]]]] = {}
-        columns = (subscriptions.c.id, subscriptions.c.app_id, subscriptions.c.modes)
-        for row in self._connection.execute(
-            select(*columns).where(subscriptions.c.app_id.in_(apps), subscriptions.c.active)
-        ):
+        for row in self._connection.execute(_LISTENING, {"apps": list(apps)}):
             listening.setdefault(row.app_id, []).append((row.id, set(row.modes.split(","))))
         return [
             (subscription, callback)

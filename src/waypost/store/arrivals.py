@@ -1,9 +1,9 @@
 """Webhook bodies as received, and the single items in them."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 
-from sqlalchemy import Connection, insert, select
+from sqlalchemy import Connection, bindparam, insert, select
 from sqlalchemy.dialects.sqlite import insert as insert_new
 
 from waypost.domain.arrival import Arrival
@@ -33,9 +33,7 @@ def _record_items(connection: Connection, arrival: Arrival) -> int:
         return 0
     by_key = {item.dedupe_key: item for item in reversed(arrival.items)}
     new = connection.execute(
-        insert_new(arrival_items)
-        .on_conflict_do_nothing(index_elements=["operator_account_id", "dedupe_key"])
-        .returning(arrival_items.c.id, arrival_items.c.dedupe_key, sort_by_parameter_order=False),
+        _ADD_NEW_ITEMS,
         [
             {
                 "operator_account_id": arrival.operator_account_id,
@@ -68,7 +66,7 @@ def _record_items(connection: Connection, arrival: Arrival) -> int:
 
 def items_by_ids(connection: Connection, ids: set[int]) -> dict[int, Any]:
     """Rows of items by id."""
-    rows = connection.execute(select(arrival_items).where(arrival_items.c.id.in_(ids)))
+    rows = connection.execute(_BY_ID, {"ids": list(ids)})
     return {row.id: row for row in rows}
 
 
@@ -76,3 +74,13 @@ def record_inbound(connection: Connection, rows: Sequence[dict[str, Any]]) -> No
     """Keep which recipient wrote which message; the words stay in the arrival."""
     if rows:
         connection.execute(insert_new(inbound_messages).on_conflict_do_nothing(), list(rows))
+
+
+_ADD_NEW_ITEMS: Final = (
+    insert_new(arrival_items)
+    .on_conflict_do_nothing(index_elements=["operator_account_id", "dedupe_key"])
+    .returning(arrival_items.c.id, arrival_items.c.dedupe_key, sort_by_parameter_order=False)
+)
+_BY_ID: Final = select(arrival_items).where(
+    arrival_items.c.id.in_(bindparam("ids", expanding=True))
+)

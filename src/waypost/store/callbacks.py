@@ -8,6 +8,7 @@ from sqlalchemy import Connection, bindparam, insert, select, update
 from sqlalchemy.dialects.sqlite import insert as insert_or_update
 
 from waypost.domain.callback import Attempt
+from waypost.store.prepared import Prepared
 from waypost.store.tables import attempts, callbacks, sequences
 
 
@@ -37,15 +38,12 @@ def count_up(
 
 def add_callbacks(connection: Connection, rows: Sequence[dict[str, Any]]) -> None:
     """Keep rendered callbacks."""
-    if rows:
-        connection.execute(_ADD, list(rows))
+    _ADD.run(connection, rows)
 
 
 def callbacks_by_ids(connection: Connection, ids: set[str]) -> dict[str, Any]:
     """Rows by id."""
-    return {
-        row.id: row for row in connection.execute(select(callbacks).where(callbacks.c.id.in_(ids)))
-    }
+    return {row.id: row for row in connection.execute(_BY_ID, {"ids": list(ids)})}
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,8 +61,8 @@ class Tried:
 
 def record_attempts(connection: Connection, tries: Sequence[Tried]) -> None:
     """Keep attempts, and how callbacks ended."""
-    connection.execute(
-        _ATTEMPT,
+    _ATTEMPT.run(
+        connection,
         [
             {
                 "callback_id": one.callback_id,
@@ -86,18 +84,23 @@ def record_attempts(connection: Connection, tries: Sequence[Tried]) -> None:
         for one in tries
         if one.ended is not None
     ]
-    if ended:
-        connection.execute(_END, ended)
+    _END.run(connection, ended)
 
 
+_BY_ID: Final = select(callbacks).where(callbacks.c.id.in_(bindparam("ids", expanding=True)))
 _COUNT = insert_or_update(sequences)
 _COUNT_UP: Final = _COUNT.on_conflict_do_update(
     index_elements=["subscription_id", "about"],
     set_={"last": sequences.c.last + _COUNT.excluded.last},
 ).returning(sequences.c.subscription_id, sequences.c.about, sequences.c.last)
-_ADD: Final = insert(callbacks)
-_ATTEMPT: Final = insert(attempts)
-_END: Final = (
+_ADD: Final = Prepared(
+    insert(callbacks), "id", "partner_id", "app_id", "subscription_id", "about", "sequence", "message_id",
+    "news", "body", "created_on_ms",
+)  # fmt: skip
+_ATTEMPT: Final = Prepared(
+    insert(attempts), "callback_id", "at_ms", "duration_ms", "status", "answer", "error"
+)
+_END: Final = Prepared(
     update(callbacks)
     .where(callbacks.c.id == bindparam("at_id"))
     .values(ended_on_ms=bindparam("new_ended"), delivered=bindparam("new_delivered"))

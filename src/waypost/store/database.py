@@ -66,6 +66,13 @@ class Database:
         """Hand one item to a write; return its result once the transaction is on disk."""
         return await self._group.join(work, item)
 
+    async def join_all(
+        self, work: Callable[[Connection, Sequence[Item]], Sequence[Result]], items: Sequence[Item]
+    ) -> list[Result | BaseException]:
+        """Hand many items to a write at once; return each one's result, or its own error."""
+        joined = [self._group.join(work, item) for item in items]
+        return await asyncio.gather(*joined, return_exceptions=True)
+
     async def write(self, work: Callable[..., Result], *args: Any) -> Result:
         """Run one write that joins with nothing; for what happens seldom."""
         return await self._group.join(_each, (work, args))

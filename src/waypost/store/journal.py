@@ -17,6 +17,7 @@ from sqlalchemy import (
 from sqlalchemy.dialects.sqlite import insert as insert_or_update
 
 from waypost.store.database import APPENDED
+from waypost.store.prepared import Prepared
 from waypost.store.tables import journal, leases
 
 
@@ -52,8 +53,8 @@ def append_entries(connection: Connection, entries: Sequence[NewEntry]) -> None:
     """Append, within the transaction that writes the state they follow."""
     if not entries:
         return
-    connection.execute(
-        _APPEND,
+    _APPEND.run(
+        connection,
         [
             {
                 "lane": int(entry.lane),
@@ -70,13 +71,13 @@ def append_entries(connection: Connection, entries: Sequence[NewEntry]) -> None:
 
 def settle_entries(connection: Connection, positions: Sequence[int]) -> None:
     """Delete entries whose work is done, within the transaction that says what was done."""
-    if positions:
-        connection.execute(_SETTLE, [{"at": position} for position in positions])
+    _SETTLE.run(connection, [{"at": position} for position in positions])
 
 
 def take_in_hand(connection: Connection, positions: Sequence[int]) -> list[None]:
     """Mark entries as being sent right now; on disk before the first byte leaves."""
-    connection.execute(_IN_HAND, [{"at": position} for position in positions])
+    in_hand = int(EntryState.IN_HAND)
+    _IN_HAND.run(connection, [{"at": position, "new_state": in_hand} for position in positions])
     return [None] * len(positions)
 
 
@@ -99,8 +100,8 @@ class Release:
 
 def release_entries(connection: Connection, releases: Sequence[Release]) -> list[None]:
     """Give entries back: due later, no longer in hand, or set aside."""
-    connection.execute(
-        _RELEASE,
+    _RELEASE.run(
+        connection,
         [
             {
                 "at": release.position,
@@ -236,14 +237,14 @@ def forget_leases(connection: Connection) -> None:
     connection.execute(delete(leases))
 
 
-_APPEND: Final = insert(journal)
-_SETTLE: Final = delete(journal).where(journal.c.position == bindparam("at"))
-_IN_HAND: Final = (
+_APPEND: Final = Prepared(insert(journal), "lane", "grp", "order_key", "ref", "due_ms")
+_SETTLE: Final = Prepared(delete(journal).where(journal.c.position == bindparam("at")))
+_IN_HAND: Final = Prepared(
     update(journal)
     .where(journal.c.position == bindparam("at"))
-    .values(state=int(EntryState.IN_HAND))
+    .values(state=bindparam("new_state"))
 )
-_RELEASE: Final = (
+_RELEASE: Final = Prepared(
     update(journal)
     .where(journal.c.position == bindparam("at"))
     .values(

@@ -8,6 +8,7 @@ from sqlalchemy import Connection, bindparam, insert, select, update
 
 from waypost.domain.message import Message, MessageState
 from waypost.store.journal import Lane, NewEntry, append_entries
+from waypost.store.prepared import Prepared
 from waypost.store.rows import message_columns
 from waypost.store.tables import message_events, messages
 
@@ -17,7 +18,7 @@ def record_messages(connection: Connection, accepted: Sequence[Message]) -> list
 
     Called with everything that waits at this moment. Ids are fresh, so none can be there already.
     """
-    connection.execute(insert(messages), [message_columns(message) for message in accepted])
+    _RECORD.run(connection, [message_columns(message) for message in accepted])
     append_entries(connection, [submission(message) for message in accepted])
     return [None] * len(accepted)
 
@@ -37,16 +38,14 @@ def messages_by_ids(connection: Connection, ids: set[str]) -> dict[str, Any]:
     """Rows by our id; those that are not there are left out."""
     if not ids:
         return {}
-    return {
-        row.id: row for row in connection.execute(select(messages).where(messages.c.id.in_(ids)))
-    }
+    return {row.id: row for row in connection.execute(_BY_ID, {"ids": list(ids)})}
 
 
 def messages_by_operator_ids(connection: Connection, ids: set[str]) -> dict[str, Any]:
     """Rows by the operator's id; those that are not there are left out."""
     if not ids:
         return {}
-    found = connection.execute(select(messages).where(messages.c.operator_message_id.in_(ids)))
+    found = connection.execute(_BY_OPERATOR_ID, {"ids": list(ids)})
     return {row.operator_message_id: row for row in found}
 
 
@@ -79,41 +78,47 @@ def change_messages(
     connection: Connection, changes: Sequence[MessageChange], news: Sequence[MessageNews]
 ) -> None:
     """Write where messages stand now, and the trace of how they came there."""
-    if changes:
-        connection.execute(
-            _CHANGE,
-            [
-                {
-                    "at_id": change.id,
-                    "new_state": change.state.value,
-                    "new_changed": change.at_ms,
-                    "new_recipient": change.recipient_id,
-                    "new_operator_id": change.operator_message_id,
-                    "new_doubted": change.doubted,
-                    "new_code": change.code,
-                    "new_reason": change.reason,
-                }
-                for change in changes
-            ],
-        )
-    if news:
-        connection.execute(
-            _NEWS,
-            [
-                {
-                    "message_id": line.message_id,
-                    "news": line.news,
-                    "at_ms": line.at_ms,
-                    "moved": line.moved,
-                    "detail": line.detail,
-                }
-                for line in news
-            ],
-        )
+    _CHANGE.run(
+        connection,
+        [
+            {
+                "at_id": change.id,
+                "new_state": change.state.value,
+                "new_changed": change.at_ms,
+                "new_recipient": change.recipient_id,
+                "new_operator_id": change.operator_message_id,
+                "new_doubted": change.doubted,
+                "new_code": change.code,
+                "new_reason": change.reason,
+            }
+            for change in changes
+        ],
+    )
+    _NEWS.run(
+        connection,
+        [
+            {
+                "message_id": line.message_id,
+                "news": line.news,
+                "at_ms": line.at_ms,
+                "moved": line.moved,
+                "detail": line.detail,
+            }
+            for line in news
+        ],
+    )
 
 
-_NEWS: Final = insert(message_events)
-_CHANGE: Final = (
+_BY_ID: Final = select(messages).where(messages.c.id.in_(bindparam("ids", expanding=True)))
+_BY_OPERATOR_ID: Final = select(messages).where(
+    messages.c.operator_message_id.in_(bindparam("ids", expanding=True))
+)
+_RECORD: Final = Prepared(
+    insert(messages), "id", "partner_id", "app_id", "source", "destination", "template_id", "content",
+    "request", "sandbox", "state", "doubted", "accepted_on_ms", "changed_on_ms",
+)  # fmt: skip
+_NEWS: Final = Prepared(insert(message_events), "message_id", "news", "at_ms", "moved", "detail")
+_CHANGE: Final = Prepared(
     update(messages)
     .where(messages.c.id == bindparam("at_id"))
     .values(

@@ -2,8 +2,9 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Final
 
-from sqlalchemy import Connection, delete, func, insert, select, update
+from sqlalchemy import Connection, bindparam, delete, func, insert, select, update
 
 from waypost.domain.app import App, BusinessAccount, OperatorAccount
 from waypost.domain.partner import Partner
@@ -175,7 +176,7 @@ def renew_app_token(
 
 def app_by_id(connection: Connection, app_id: str) -> App | None:
     """One app of whichever partner, or None; the caller compares `partner_id`."""
-    row = connection.execute(select(apps).where(apps.c.id == app_id)).one_or_none()
+    row = connection.execute(_APP_BY_ID, {"app_id": app_id}).one_or_none()
     return None if row is None else app_of(row)
 
 
@@ -254,3 +255,6 @@ def first_operator_account_id(connection: Connection) -> str | None:
     return connection.execute(
         select(operator_accounts.c.id).order_by(operator_accounts.c.id).limit(1)
     ).scalar_one_or_none()
+
+
+_APP_BY_ID: Final = select(apps).where(apps.c.id == bindparam("app_id"))

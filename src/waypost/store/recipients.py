@@ -1,10 +1,13 @@
 """Whoever a number talks to, known by phone number, by business-scoped id, or by both."""
 
-from typing import Any
+from collections.abc import Collection, Set
+from itertools import groupby
+from typing import Any, Final
 
-from sqlalchemy import Connection, insert, select, update
+from sqlalchemy import Connection, bindparam, insert, select, update
 
 from waypost.domain.app import App
+from waypost.store.prepared import Prepared
 from waypost.store.tables import recipients
 
 
@@ -36,6 +39,37 @@ def recipient_id(
     return found.id
 
 
+def recipient_ids(
+    connection: Connection, wanted: Set[tuple[str, int, str]]
+) -> dict[tuple[str, str], int]:
+    """Recipients known by phone number, made where they are new.
+
+    Args:
+        connection: the writer's.
+        wanted: of each its app's id, its partner's id, and its phone number.
+
+    Returns:
+        Their ids by app id and phone number.
+    """
+    found: dict[tuple[str, str], int] = {}
+    for (app_id, partner_id), group in groupby(sorted(wanted), lambda one: one[:2]):
+        numbers = [number for _, _, number in group]
+        found |= _known(connection, app_id, numbers)
+        new = [number for number in numbers if (app_id, number) not in found]
+        if new:
+            row = {"partner_id": partner_id, "app_id": app_id, "name": ""}
+            _ADD.run(connection, [{**row, "phone_number": number} for number in new])
+            found |= _known(connection, app_id, new)
+    return found
+
+
+def _known(
+    connection: Connection, app_id: str, phone_numbers: Collection[str]
+) -> dict[tuple[str, str], int]:
+    rows = connection.execute(_KNOWN, {"app_id": app_id, "phone_numbers": phone_numbers})
+    return {(app_id, row.phone_number): row.id for row in rows}
+
+
 def has_written(connection: Connection, id: int, name: str, window_until_ms: int) -> None:
     """Note a recipient's name and that its window is open anew."""
     connection.execute(
@@ -57,3 +91,10 @@ def _by(connection: Connection, app: App, phone_number: str | None, user_id: str
             if row is not None:
                 return row
     return None
+
+
+_ADD: Final = Prepared(insert(recipients), "partner_id", "app_id", "phone_number", "name")
+_KNOWN: Final = select(recipients.c.id, recipients.c.phone_number).where(
+    recipients.c.app_id == bindparam("app_id"),
+    recipients.c.phone_number.in_(bindparam("phone_numbers", expanding=True)),
+)

@@ -2,9 +2,9 @@
 
 import json
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final
 
-from sqlalchemy import Connection, delete, func, insert, select
+from sqlalchemy import Connection, bindparam, delete, func, insert, select
 
 from waypost.domain.subscription import Subscription
 from waypost.store.tables import subscriptions
@@ -87,7 +87,7 @@ def subscriptions_by_ids(
     connection: Connection, ids: set[int], unseal: Unseal
 ) -> dict[int, Subscription]:
     """Subscriptions by id; those that were deleted are left out."""
-    rows = connection.execute(select(subscriptions).where(subscriptions.c.id.in_(ids)))
+    rows = connection.execute(_BY_ID, {"ids": list(ids)})
     return {row.id: subscription_of(row, unseal) for row in rows}
 
 
@@ -109,3 +109,8 @@ def subscription_of(row: Any, unseal: Unseal) -> Subscription:
         meta=meta,
         headers=json.loads(meta).get("headers", {}) if meta else {},
     )
+
+
+_BY_ID: Final = select(subscriptions).where(
+    subscriptions.c.id.in_(bindparam("ids", expanding=True))
+)

@@ -125,7 +125,8 @@ def _set_up(connection: Any, _record: Any) -> None:
 
 def _begin_immediate(connection: Connection) -> None:
     is_reader = connection.get_execution_options().get("reader")
-    connection.exec_driver_sql("BEGIN" if is_reader else "BEGIN IMMEDIATE")
+    driver: Any = connection.connection.driver_connection
+    driver.execute("BEGIN" if is_reader else "BEGIN IMMEDIATE")
 
 
 def _make_or_check(connection: Connection) -> None:
