@@ -1,11 +1,10 @@
 """The service's doors: routes to endpoints, refusals and defects to answers."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 import msgspec
 from starlette.exceptions import HTTPException
-from starlette.requests import Request as StarletteRequest
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route, Router
 
@@ -99,10 +98,11 @@ class Service:
             return
         if len(path) > 1 and path.endswith("/"):  # Source: facts 1.4: some clients add one
             scope["path"] = path.rstrip("/")
+        scope["app"] = self  # so that the router raises, and does not answer in words of its own
         try:
             await self._router(scope, receive, send)
         except HTTPException as error:
-            response = _plain_error(error.status_code)
+            response = _plain_error(error.status_code, error.headers)
             await response(scope, receive, send)
         except Exception:  # noqa: BLE001  a door answers whatever happens
             _log.exception("defect", path=path)
@@ -130,14 +130,9 @@ class _ByMethod:
         await response(scope, receive, send)
 
 
-def not_found(_request: StarletteRequest) -> Response:
-    """There is nothing at this path."""
-    return _plain_error(404)
-
-
-def _plain_error(status: int) -> Response:
+def _plain_error(status: int, headers: Mapping[str, str] | None = None) -> Response:
     text = {404: "There is nothing at this path.", 405: "This path takes another method."}.get(
         status, INTERNAL_TEXT
     )
     body = _encode({"status": "error", "message": text})
-    return Response(body, status, media_type="application/json")
+    return Response(body, status, headers, media_type="application/json")

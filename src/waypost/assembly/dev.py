@@ -10,7 +10,7 @@ from typing import Final
 
 from waypost.admin import actions
 from waypost.assembly import demo
-from waypost.assembly.servers import HttpServer, bind, port_of, signalled
+from waypost.assembly.servers import HttpServer, bind, port_of
 from waypost.assembly.service import WEBHOOK_PATH, Waypost
 from waypost.base.clock import Clock
 from waypost.base.ids import Ids
@@ -117,10 +117,6 @@ class Dev:
     async def close(self) -> None:
         """Stop doors, drain stages, hand back leases, close stores: whatever had been opened."""
         await self._opened.aclose()
-
-    async def until_signalled(self) -> None:
-        """Return at SIGINT or SIGTERM."""
-        await signalled()
 
     async def _seed(self, base_url: str, graph_url: str) -> None:
         """The demonstration's partner, app, keys, phones and template; the addresses anew at each start."""

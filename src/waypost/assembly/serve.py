@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from waypost.assembly import demo
-from waypost.assembly.servers import HttpServer, bind, port_of, signalled
+from waypost.assembly.servers import HttpServer, bind, hear_signals, port_of
 from waypost.assembly.service import Waypost
 from waypost.base.clock import Clock
 from waypost.base.ids import Ids
@@ -38,6 +38,7 @@ async def serve(settings: Settings, clock: Clock, ids: Ids, *, ready: Ready) -> 
         raise NotFit(
             "secret_key or admin_token is the demonstration's, which everybody knows; set others"
         )
+    told = hear_signals()
     bound = bind(settings.host, settings.port, option="--port")
     waypost = Waypost(settings, clock, ids)
     await waypost.open()
@@ -48,7 +49,7 @@ async def serve(settings: Settings, clock: Clock, ids: Ids, *, ready: Ready) -> 
         await server.start()
         waypost.start()
         ready(f"http://{settings.host}:{port_of(bound)}")
-        await signalled()
+        await told.wait()
         await server.stop()
         await waypost.drain()
     finally:
@@ -63,6 +64,7 @@ async def simulate(
     Raises:
         PortInUse: somebody else listens there.
     """
+    told = hear_signals()
     bound = bind(host, port, option="--port")
     simulator = Simulator(settings, clock, ids)
     await simulator.open()
@@ -70,7 +72,7 @@ async def simulate(
         server = HttpServer(simulator.application, bound)
         await server.start()
         ready(f"http://{host}:{port_of(bound)}")
-        await signalled()
+        await told.wait()
         await server.stop()
     finally:
         await simulator.close()

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from waypost.assembly.dev import Dev, DevOptions, Running
+from waypost.assembly.servers import hear_signals
 from waypost.base.clock import SystemClock
 from waypost.base.ids import RandomIds
 from waypost.config import Settings
@@ -21,6 +22,7 @@ async def run_dev(
         StoreInUse: another process has the store open.
         WrongStore: the store is not the demonstration's.
     """
+    told = hear_signals()
     clock = SystemClock()
     options = DevOptions(settings, simulator_port, memory=memory, env_file=env_file)
     dev = Dev(options, clock, RandomIds(clock))
@@ -28,7 +30,7 @@ async def run_dev(
         running = await dev.open()
         for line in greeting(running, env_file, memory=memory, host=settings.host):
             say(line)
-        await dev.until_signalled()
+        await told.wait()
         say("stopping …")
     finally:
         await dev.close()

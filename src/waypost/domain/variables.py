@@ -42,8 +42,8 @@ def example_values(text: str, example: str) -> list[str] | None:
         return None
     values: dict[str, str] = {}
     at = len(first)
-    for name, piece in zip(names, pieces, strict=True):
-        is_last = piece is pieces[-1]
+    for left, name, piece in zip(range(len(names), 0, -1), names, pieces, strict=True):
+        is_last = left == 1
         # The nearest place serves: what stands between is at least one character. No regular
         # expression, whose time would explode on a hostile example.
         end = len(example) - len(piece) if is_last else example.find(piece, at + 1)

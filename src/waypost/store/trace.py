@@ -29,7 +29,13 @@ def message_trace(connection: Connection, message_id: str) -> dict[str, Any] | N
     shown["news"] = [
         dict(line) for line in connection.execute(news.order_by(message_events.c.id)).mappings()
     ]
-    told = select(callbacks).where(callbacks.c.message_id == message_id).order_by(callbacks.c.id)
+    told = (
+        select(callbacks)
+        .where(callbacks.c.message_id == message_id)
+        .order_by(
+            callbacks.c.created_on_ms, callbacks.c.sequence
+        )  # ids of one millisecond have no order
+    )
     shown["callbacks"] = [
         _callback(connection, dict(line)) for line in connection.execute(told).mappings()
     ]

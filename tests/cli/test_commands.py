@@ -1,0 +1,262 @@
+"""The commands as processes: what they print, what they refuse, and how they end."""
+
+import asyncio
+import json
+import os
+import re
+import signal
+import socket
+import stat
+import subprocess
+import sys
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+from tests.support.builders import PARTNER
+from waypost import __version__
+from waypost.assembly import demo
+from waypost.assembly.serve import NotFit, serve
+from waypost.base.clock import SystemClock
+from waypost.base.ids import RandomIds
+from waypost.base.seals import Seals
+from waypost.config import Settings
+from waypost.store.database import Database
+from waypost.store.engines.sqlite import SqliteEngine
+from waypost.store.kind import mark_demo
+from waypost.store.partners import add_partner
+
+# fmt: off
+VARIABLES: Final = {  # Source: design, section 11
+    "PARTNER_URL", "API_URL", "GRAPH_URL", "CONTROL_URL", "EMAIL", "PASSWORD", "CLIENT_SECRET",
+    "APP_ID", "APP_TOKEN", "API_KEY", "SOURCE", "SRC_NAME", "WABA_ID", "PHONE_NUMBER_ID",
+    "GRAPH_TOKEN", "DESTINATION", "TEMPLATE_ID", "ADMIN_URL", "ADMIN_TOKEN",
+}
+# fmt: on
+KEY: Final = "5ec7" * 16
+
+pytestmark = pytest.mark.timeout(60)  # processes start slowly on a busy machine
+
+
+class Shell:
+    """Starts `waypost` in a folder of its own, with nothing of this machine's settings."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._started: list[subprocess.Popen[str]] = []
+
+    def start(self, *words: str, **settings: str) -> subprocess.Popen[str]:
+        plain = {
+            name: value for name, value in os.environ.items() if not name.startswith("WAYPOST_")
+        }
+        given = {f"WAYPOST_{name.upper()}": value for name, value in settings.items()}
+        process = subprocess.Popen(
+            [sys.executable, "-m", "waypost", *words],
+            cwd=self.folder,
+            env=plain | given | {"TMPDIR": str(self.folder)},
+            text=True,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        )
+        self._started.append(process)
+        return process
+
+    def run(self, *words: str, **settings: str) -> tuple[int, str, str]:
+        """Exit code, what was printed, and what was complained of."""
+        process = self.start(*words, **settings)
+        printed, complained = process.communicate(timeout=30)
+        return process.returncode, printed, complained
+
+    def dev(self, *words: str) -> tuple[subprocess.Popen[str], str]:
+        """A running `waypost dev` on free ports, and what it has printed."""
+        process = self.start("dev", "--port", "0", "--simulator-port", "0", *words)
+        return process, read_until(process, "README")
+
+    def end(self) -> None:
+        for process in self._started:
+            if process.poll() is None:
+                process.kill()
+            process.communicate()
+
+
+def read_until(process: subprocess.Popen[str], word: str) -> str:
+    """What a process prints, up to the line with the word."""
+    assert process.stdout is not None
+    lines: list[str] = []
+    for line in process.stdout:
+        lines.append(line)
+        if word in line:
+            return "".join(lines)
+    raise AssertionError(f"it ended: {lines} {process.communicate()[1]}")
+
+
+def stop(process: subprocess.Popen[str]) -> tuple[int, str]:
+    """Send SIGTERM; the exit code and what was complained of."""
+    process.send_signal(signal.SIGTERM)
+    _, complained = process.communicate(timeout=30)
+    return process.returncode, complained
+
+
+@pytest.fixture
+def shell(tmp_path: Path) -> Iterator[Shell]:
+    shell = Shell(tmp_path)
+    yield shell
+    shell.end()
+
+
+def variables_of(folder: Path) -> dict[str, str]:
+    lines = (folder / "waypost-dev.env").read_text().splitlines()
+    return dict(line.split("=", 1) for line in lines)
+
+
+def ask(method: str, url: str, body: bytes | None = None, **headers: str) -> Any:
+    names = {name.replace("_", "-"): value for name, value in headers.items()}
+    request = urllib.request.Request(url, body, names, method=method)
+    with urllib.request.urlopen(request, timeout=10) as answer:
+        return json.loads(answer.read())
+
+
+def test_dev_says_where_everything_is_and_stops_at_a_signal(shell: Shell) -> None:
+    process, printed = shell.dev()
+
+    known = variables_of(shell.folder)
+    code, complained = stop(process)
+
+    assert set(known) == VARIABLES
+    assert known["APP_ID"] == demo.APP_ID
+    assert known["APP_TOKEN"] == Seals(demo.INSTANCE_KEY).app_token(demo.APP_ID, 1)
+    for name in ("PARTNER_URL", "GRAPH_URL", "ADMIN_URL", "EMAIL", "PASSWORD", "APP_ID"):
+        assert known[name] in printed
+    mode = stat.S_IMODE((shell.folder / "waypost-dev.env").stat().st_mode)
+    assert mode == 0o600
+    assert (code, complained) == (0, "")
+
+
+def test_dev_holds_its_folder_alone_and_its_next_start_keeps_what_it_was_told(
+    shell: Shell,
+) -> None:
+    process, _ = shell.dev()
+    known = variables_of(shell.folder)
+    form = b"elementName=kept&category=UTILITY&templateType=TEXT&vertical=v&content=Hello&example=Hello"
+    path = f"/partner/app/{known['APP_ID']}/templates"
+    ask("POST", known["PARTNER_URL"] + path, form, Authorization=known["APP_TOKEN"])
+    beside = shell.run("dev", "--port", "0", "--simulator-port", "0")
+    code, _ = stop(process)
+
+    process, _ = shell.dev()
+
+    known = variables_of(shell.folder)
+    listed = ask("GET", known["PARTNER_URL"] + path, Authorization=known["APP_TOKEN"])
+    stop(process)
+    assert beside[0] == 1
+    assert re.fullmatch(r"waypost: .*waypost\.db is in use .*--data\n", beside[2])
+    assert code == 0
+    assert [one["elementName"] for one in listed["templates"]] == ["kept", "order_ready"]
+
+
+def test_dev_with_memory_leaves_nothing_behind(shell: Shell) -> None:
+    process, printed = shell.dev("--memory")
+
+    code, _ = stop(process)
+
+    assert code == 0
+    assert "temporary" in printed
+    assert [path.name for path in shell.folder.iterdir()] == ["waypost-dev.env"]
+
+
+@pytest.mark.parametrize("option", ["--port", "--simulator-port"])
+def test_port_that_is_taken_is_told_in_one_line_with_its_option(shell: Shell, option: str) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        ports = {"--port": "0", "--simulator-port": "0"} | {option: str(port)}
+
+        code, printed, complained = shell.run(
+            "dev", *(word for pair in ports.items() for word in pair)
+        )
+
+    assert (code, printed) == (1, "")
+    assert re.fullmatch(
+        rf"waypost: cannot listen on 127\.0\.0\.1:{port} .*another port with {option}\n", complained
+    )
+
+
+def test_serve_without_an_instance_key_says_what_to_set(shell: Shell) -> None:
+    code, _, complained = shell.run("serve", "--port", "0")
+
+    assert code == 1
+    assert complained.startswith("waypost: secret_key is not set: set WAYPOST_SECRET_KEY")
+    assert complained.count("\n") == 1
+
+
+def test_serve_answers_and_stops_at_a_signal_with_exit_code_0(shell: Shell) -> None:
+    process = shell.start("serve", "--port", "0", secret_key=KEY)
+    printed = read_until(process, "serves at")
+    url = printed.split()[-1]
+
+    ready = ask("GET", f"{url}/readyz")
+    code, complained = stop(process)
+
+    assert ready == {"status": "ready"}
+    assert (code, complained) == (0, "")
+
+
+async def test_dev_refuses_a_store_of_serve(shell: Shell) -> None:
+    database = Database(SqliteEngine(shell.folder / ".waypost" / "waypost.db"))
+    await database.open()
+    await database.write(add_partner, PARTNER, "no password", 0)
+    await database.close()
+
+    code, _, complained = await asyncio.to_thread(
+        shell.run, "dev", "--port", "0", "--simulator-port", "0"
+    )
+
+    assert code == 1
+    assert "belongs to `waypost serve`" in complained
+    assert complained.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [{"secret_key": demo.INSTANCE_KEY}, {"secret_key": KEY, "admin_token": demo.ADMIN_TOKEN}],
+    ids=["secret_key", "admin_token"],
+)
+async def test_serve_refuses_the_secrets_of_the_demonstration(
+    tmp_path: Path, settings: dict[str, str]
+) -> None:
+    with pytest.raises(NotFit, match="the demonstration's, which everybody knows"):
+        await serve_in(tmp_path, **settings)
+
+
+async def test_serve_refuses_a_store_that_dev_has_made(shell: Shell) -> None:
+    database = Database(SqliteEngine(shell.folder / ".waypost" / "waypost.db"))
+    await database.open()
+    await database.write(mark_demo)
+    await database.close()
+
+    code, _, complained = await asyncio.to_thread(shell.run, "serve", "--port", "0", secret_key=KEY)
+
+    assert code == 1
+    assert "was made by `waypost dev`" in complained
+    assert complained.count("\n") == 1
+
+
+def test_setting_that_is_wrong_is_named_in_one_line(shell: Shell) -> None:
+    code, _, complained = shell.run("serve", secret_key="short")
+
+    assert code == 2
+    assert complained.startswith("waypost: the setting secret_key is wrong: ")
+    assert complained.count("\n") == 1
+
+
+def test_version_is_printed(shell: Shell) -> None:
+    assert shell.run("version") == (0, f"{__version__}\n", "")
+
+
+async def serve_in(folder: Path, **settings: str) -> None:
+    """`waypost serve` in this process, for what keeps it from starting."""
+    clock = SystemClock()
+    chosen: dict[str, Any] = {"data": folder, "port": 0, **settings}
+    await serve(Settings(**chosen), clock, RandomIds(clock), ready=lambda _: None)

@@ -1,0 +1,51 @@
+"""The fixtures that journeys share."""
+
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AsyncExitStack
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import pytest
+
+from tests.support.between import Between
+from tests.support.callback_sink import CallbackSink
+from tests.support.street import Street
+
+MakeStreet = Callable[..., Awaitable[Street]]
+
+
+@pytest.fixture
+async def sink() -> AsyncIterator[CallbackSink]:
+    """A partner's receiver of callbacks."""
+    sink = CallbackSink()
+    await sink.open()
+    yield sink
+    await sink.close()
+
+
+@pytest.fixture
+async def make_street(tmp_path: Path, sink: CallbackSink) -> AsyncIterator[MakeStreet]:
+    """Opens a street with settings of the test's own; it is closed at the end."""
+    async with AsyncExitStack() as at_end:
+        http = await at_end.enter_async_context(aiohttp.ClientSession())
+
+        async def make(**more: Any) -> Street:
+            street = Street(tmp_path, sink, http, **more)
+            await street.open()
+            at_end.push_async_callback(street.close)
+            return street
+
+        yield make
+
+
+@pytest.fixture
+async def street(make_street: MakeStreet) -> Street:
+    """Both ends of the street, in real time, everything as soon as it can be."""
+    return await make_street()
+
+
+@pytest.fixture
+async def cut_street(make_street: MakeStreet) -> Street:
+    """The same with a line between service and operator that the test can cut."""
+    return await make_street(between=Between())

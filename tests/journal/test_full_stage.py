@@ -1,0 +1,53 @@
+"""A stage that works as many entries as it may waits for one to end, whatever else is due or appended."""
+
+import asyncio
+from collections.abc import Sequence
+
+from tests.journal.conftest import LANE, Bench
+from tests.support.patience import patiently
+from waypost.journal.entry import Entry
+from waypost.journal.lanes import PLANS
+from waypost.journal.stage import Prepared, Stage, Work
+
+MOST = PLANS[LANE].in_flight
+
+
+class Held:
+    """Holds every entry until it may go."""
+
+    def __init__(self, bench: Bench) -> None:
+        self._bench = bench
+        self.may_go = asyncio.Event()
+        self.begun = 0
+        self.ended = 0
+
+    async def prepare(self, entries: Sequence[Entry]) -> Prepared:
+        return [(entry, self._work_of(entry)) for entry in entries]
+
+    def _work_of(self, entry: Entry) -> Work:
+        async def work() -> None:
+            self.begun += 1
+            await self.may_go.wait()
+            await self._bench.settle(entry)
+            self.ended += 1
+
+        return work
+
+    async def how_many(self) -> tuple[int, int]:
+        return self.begun, self.ended
+
+
+async def test_full_stage_leaves_the_loop_to_others(bench: Bench) -> None:
+    held = Held(bench)
+    for group in ("one", "other"):  # two, because neither may take all the room there is
+        await bench.append(*(f"{group} {at}" for at in range(MOST)), group=group)
+    stage = Stage(bench.journal, LANE, held.prepare)
+    running = asyncio.create_task(stage.run())
+    await patiently(held.how_many, lambda found: found == (MOST, 0))
+
+    await bench.append("late", group="one")  # wakes the lane, in which there is no room
+
+    held.may_go.set()
+    await patiently(held.how_many, lambda found: found == (2 * MOST + 1, 2 * MOST + 1))
+    await stage.stop(within_s=1)
+    await running

@@ -1,0 +1,240 @@
+"""Entries that are given back: for later, with a defect, or by a process that is no more."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.journal.conftest import Bench, open_bench
+from waypost.base.clock import ManualClock
+from waypost.store.database import Database
+from waypost.store.journal import (
+    EntryState,
+    Lane,
+    depth_of,
+    drop_set_aside,
+    return_set_aside,
+    set_aside_entries,
+)
+
+ERROR = ValueError("a defect")
+
+
+async def test_released_entry_comes_back_when_it_is_due_with_its_tries_counted(
+    bench: Bench,
+) -> None:
+    await bench.append("a")
+    [entry] = await bench.claim()
+    await bench.journal.release(entry, due_ms=bench.clock.now_ms() + 500, note="not reached")
+    early = await bench.claim()
+
+    bench.clock.advance(ms=500)
+
+    [again] = await bench.claim()
+    assert early == []
+    assert (again.ref, again.attempt, again.was_in_hand) == ("a.0", 1, False)
+
+
+async def test_released_entry_holds_up_its_followers(bench: Bench) -> None:
+    await bench.append("a", "a", "b")
+    [entry, other] = await bench.claim()
+    await bench.settle(other)
+
+    await bench.journal.release(entry, due_ms=bench.clock.now_ms() + 500, note="not reached")
+
+    assert await bench.claim() == []
+
+
+async def test_entry_that_leaves_its_key_lets_the_followers_go(bench: Bench) -> None:
+    await bench.append("a", "a")
+    [entry] = await bench.claim()
+
+    await bench.journal.release(
+        entry, due_ms=bench.clock.now_ms() + 500, note="refused", leave_key=True
+    )
+
+    [follower] = await bench.claim()
+    assert follower.ref == "a.1"
+    bench.clock.advance(ms=500)
+    [late] = await bench.claim()
+    assert late.ref == "a.0"
+    assert late.attempt == 1
+
+
+async def test_release_outlives_the_process(tmp_path: Path, clock: ManualClock) -> None:
+    first = await open_bench(tmp_path / "waypost.db", clock, "first")
+    await first.append("a", "a")
+    [entry] = await first.claim()
+    await first.journal.release(entry, due_ms=clock.now_ms() + 500, note="not reached")
+    await first.database.close()
+
+    second = await open_bench(tmp_path / "waypost.db", clock, "second")
+
+    assert await second.claim() == []
+    clock.advance(ms=500)
+    [again] = await second.claim()
+    assert (again.ref, again.attempt) == ("a.0", 1)
+    await second.database.close()
+
+
+async def test_entry_that_was_in_hand_says_so_after_a_crash(
+    tmp_path: Path, clock: ManualClock
+) -> None:
+    first = await open_bench(tmp_path / "waypost.db", clock, "first")
+    await first.append("sent", "claimed")
+    entries = await first.claim()
+    await first.journal.take_in_hand(entries[:1])
+    await first.database.close()  # the journal is not closed: as in a crash, nothing is given back
+
+    second = await open_bench(tmp_path / "waypost.db", clock, "second")
+
+    found = {entry.ref: entry.was_in_hand for entry in await second.claim()}
+    assert found == {"sent.0": True, "claimed.1": False}
+    await second.database.close()
+
+
+async def test_entry_released_from_the_hand_is_no_longer_in_hand(
+    tmp_path: Path, clock: ManualClock
+) -> None:
+    first = await open_bench(tmp_path / "waypost.db", clock, "first")
+    await first.append("a")
+    entries = await first.claim()
+    await first.journal.take_in_hand(entries)
+    await first.journal.release(entries[0], due_ms=clock.now_ms(), note="not reached")
+    await first.database.close()
+
+    second = await open_bench(tmp_path / "waypost.db", clock, "second")
+
+    [again] = await second.claim()
+    assert not again.was_in_hand
+    await second.database.close()
+
+
+async def test_entry_that_is_let_go_comes_back_as_it_was(bench: Bench) -> None:
+    await bench.append("a")
+    [entry] = await bench.claim()
+
+    bench.journal.let_go(entry)
+
+    [again] = await bench.claim()
+    assert (again.ref, again.attempt, again.defects) == ("a.0", 0, 0)
+
+
+async def test_entry_with_a_defect_comes_back_later_and_later(bench: Bench) -> None:
+    await bench.append("a")
+
+    for delay_s in (1, 5, 30, 120):
+        [entry] = await bench.claim()
+        await bench.journal.release_defect(entry, ERROR)
+        bench.clock.advance(ms=delay_s * 1000 - 1)
+        assert await bench.claim() == []
+        bench.clock.advance(ms=1)
+
+    assert await bench.refs() == ["a.0"]
+
+
+async def test_entry_with_five_defects_is_set_aside_and_its_key_goes_on(bench: Bench) -> None:
+    await bench.append("a", "a")
+
+    await five_defects(bench)
+
+    assert await bench.refs() == ["a.1"]
+    assert await bench.database.read(depth_of, Lane.SUBMISSIONS) == {
+        EntryState.OPEN: 1,
+        EntryState.SET_ASIDE: 1,
+    }
+    [row] = await bench.database.read(set_aside_entries)
+    assert (row.ref, row.defects) == ("a.0", 5)
+    assert "a defect" in row.note
+
+
+async def test_entry_set_aside_stays_so_after_a_restart(tmp_path: Path, clock: ManualClock) -> None:
+    first = await open_bench(tmp_path / "waypost.db", clock, "first")
+    await first.append("a", "b")
+    await five_defects(first)
+    await first.database.close()
+
+    second = await open_bench(tmp_path / "waypost.db", clock, "second")
+
+    assert await second.refs() == ["b.1"]
+    await second.database.close()
+
+
+async def test_entry_set_aside_is_worked_again_when_a_person_returns_it(bench: Bench) -> None:
+    await bench.append("a", "a")
+    await five_defects(bench)
+    position = await set_aside(bench.database)
+
+    returned = await bench.database.write(return_set_aside, position, bench.clock.now_ms())
+
+    assert returned
+    assert await bench.work_all() == ["a.1", "a.0"]
+    assert not await bench.database.write(return_set_aside, position, bench.clock.now_ms())
+
+
+async def test_entry_set_aside_is_gone_when_a_person_drops_it(bench: Bench) -> None:
+    await bench.append("a")
+    await five_defects(bench)
+    position = await set_aside(bench.database)
+
+    assert await bench.database.write(drop_set_aside, position)
+
+    assert await bench.database.read(depth_of, Lane.SUBMISSIONS) == {}
+    assert not await bench.database.write(drop_set_aside, position)
+
+
+async def test_entry_in_hand_with_a_defect_is_as_uncertain_as_after_a_crash(bench: Bench) -> None:
+    await bench.append("a")
+    entries = await bench.claim()
+    await bench.journal.take_in_hand(entries)
+
+    await bench.journal.release_defect(entries[0], ERROR)
+
+    bench.clock.advance(ms=1000)
+    [again] = await bench.claim()
+    assert again.was_in_hand
+
+
+async def test_open_entry_is_neither_returned_nor_dropped(bench: Bench) -> None:
+    await bench.append("a")
+    [entry] = await bench.claim()
+
+    returned = await bench.database.write(return_set_aside, entry.position, 0)
+    dropped = await bench.database.write(drop_set_aside, entry.position)
+
+    assert (returned, dropped) == (False, False)
+
+
+@pytest.mark.parametrize("times", [1, 4])
+async def test_defects_are_counted_over_a_restart(
+    tmp_path: Path, clock: ManualClock, times: int
+) -> None:
+    first = await open_bench(tmp_path / "waypost.db", clock, "first")
+    await first.append("a")
+    for _ in range(times):
+        [entry] = await first.claim()
+        await first.journal.release_defect(entry, ERROR)
+        clock.advance(ms=120_000)
+    await first.database.close()
+
+    second = await open_bench(tmp_path / "waypost.db", clock, "second")
+
+    [again] = await second.claim()
+    assert again.defects == times
+    await second.database.close()
+
+
+async def five_defects(bench: Bench) -> None:
+    """Let the head of the key `a` fail until it is set aside; others are let go."""
+    for _ in range(5):
+        bench.clock.advance(ms=120_000)
+        for entry in await bench.claim():
+            if entry.ref == "a.0":
+                await bench.journal.release_defect(entry, ERROR)
+            else:
+                bench.journal.let_go(entry)
+
+
+async def set_aside(database: Database) -> int:
+    """The position of the one entry that is set aside."""
+    [row] = await database.read(set_aside_entries)
+    return row.position

@@ -1,0 +1,96 @@
+"""A tiny operator that answers as a test says, and the adapter that calls it."""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import pytest
+from aiohttp import web
+
+from tests.support.builders import APP, OPERATOR, message, template
+from waypost.domain.app import OperatorAccount
+from waypost.domain.outcome import Outcome
+from waypost.operators.cloud.adapter import CloudOperator
+
+Answering = Callable[[web.Request], Awaitable[web.StreamResponse]]
+
+
+@dataclass
+class TinyOperator:
+    """A real server; `answers` are given one after the other, the last one again and again."""
+
+    adapter: CloudOperator
+    account: OperatorAccount = OPERATOR
+    answers: list[Answering] = field(default_factory=list[Answering])
+    requests: list[tuple[str, str, Any, dict[str, str]]] = field(
+        default_factory=list[tuple[str, str, Any, dict[str, str]]]
+    )
+
+    async def handle(self, request: web.Request) -> web.StreamResponse:
+        body = await request.json() if request.can_read_body else None
+        self.requests.append((request.method, request.path_qs, body, dict(request.headers)))
+        answer = self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
+        return await answer(request)
+
+    async def send(self) -> Outcome:
+        return await self.adapter.send(self.account, APP, message(), template=None, reply_to=None)
+
+    async def submit(self) -> Outcome:
+        return await self.adapter.submit_template(self.account, template())
+
+
+def json_answer(body: Any, status: int = 200, **headers: str) -> Answering:
+    async def answer(_request: web.Request) -> web.StreamResponse:
+        return web.json_response(
+            body, status=status, headers={k.replace("_", "-"): v for k, v in headers.items()}
+        )
+
+    return answer
+
+
+def text_answer(text: str, status: int) -> Answering:
+    async def answer(_request: web.Request) -> web.StreamResponse:
+        return web.Response(text=text, status=status, content_type="text/html")
+
+    return answer
+
+
+async def hang_up(request: web.Request) -> web.StreamResponse:
+    """Take the request and break the connection."""
+    assert request.transport is not None
+    request.transport.abort()
+    return web.Response()
+
+
+async def half_an_answer(request: web.Request) -> web.StreamResponse:
+    """Begin to answer, and break the connection."""
+    response = web.StreamResponse(headers={"Content-Length": "1000"})
+    await response.prepare(request)
+    await response.write(b'{"messages":[{"id":')
+    assert request.transport is not None
+    request.transport.abort()
+    return response
+
+
+async def never(_request: web.Request) -> web.StreamResponse:
+    """Take the request and stay silent for longer than the adapter waits."""
+    await asyncio.sleep(1)
+    return web.Response()
+
+
+@pytest.fixture
+async def tiny() -> AsyncIterator[TinyOperator]:
+    adapter = CloudOperator(timeout_s=0.3)
+    await adapter.open()
+    tiny = TinyOperator(adapter)
+    application = web.Application()
+    application.router.add_route("*", "/{path:.*}", tiny.handle)
+    runner = web.AppRunner(application, shutdown_timeout=0.1)
+    await runner.setup()
+    await web.TCPSite(runner, "127.0.0.1", 0).start()
+    port = runner.addresses[0][1]
+    tiny.account = replace(OPERATOR, base_url=f"http://127.0.0.1:{port}")
+    yield tiny
+    await adapter.close()
+    await runner.cleanup()

@@ -1,0 +1,381 @@
+"""What the operator says: split into items, read in our words, whatever is missing or new."""
+
+import hashlib
+import hmac
+import json
+from typing import Any
+
+import pytest
+
+from tests.support.builders import ANN, APP, OPERATOR
+from waypost.domain.arrival import ArrivalItem
+from waypost.domain.event import Event, InboundEvent, ReviewEvent, StatusEvent, UnknownEvent
+from waypost.domain.message import MessageState
+from waypost.operators.cloud import webhook
+
+NUMBER = APP.phone_number_id
+SENT = {"id": "wamid.1", "status": "sent", "timestamp": "1760000000", "recipient_id": ANN}
+HELLO = {
+    "id": "wamid.2",
+    "from": ANN,
+    "timestamp": "1760000001",
+    "type": "text",
+    "text": {"body": "Hello"},
+}
+
+
+def body_of(*changes: dict[str, Any], account: str = "1000000000000001", **more: Any) -> bytes:
+    entry = {"id": account, "time": 1760000000, "changes": list(changes)}
+    content = {"object": "whatsapp_business_account", "entry": [entry], **more}
+    return json.dumps(content).encode()
+
+
+def change(field: str = "messages", **value: Any) -> dict[str, Any]:
+    metadata = {"display_phone_number": APP.phone_number, "phone_number_id": NUMBER}
+    given = {"messaging_product": "whatsapp", "metadata": metadata, **value}
+    return {"field": field, "value": given}
+
+
+def review(**more: Any) -> dict[str, Any]:
+    value = {
+        "event": "APPROVED",
+        "message_template_id": 77,
+        "message_template_name": "order_ready",
+        "message_template_language": "en-US",
+        "reason": "NONE",
+    }
+    return {"field": "message_template_status_update", "value": value | more}
+
+
+def split(body: bytes) -> list[ArrivalItem]:
+    return list(webhook.split(OPERATOR, body))
+
+
+def read(*changes: dict[str, Any]) -> list[Event]:
+    return [webhook.read(item.item) for item in split(body_of(*changes))]
+
+
+def read_status(**more: Any) -> Event:
+    [event] = read(change(statuses=[SENT | more]))
+    return event
+
+
+def read_message(**more: Any) -> Event:
+    [event] = read(change(messages=[HELLO | more]))
+    return event
+
+
+def test_each_status_and_message_of_a_batch_is_an_item_in_its_order() -> None:
+    items = split(
+        body_of(
+            change(statuses=[SENT, SENT | {"status": "delivered"}]),
+            change(messages=[HELLO]),
+            review(),
+        )
+    )
+
+    assert [item.place for item in items] == [
+        "0.0.statuses.0",
+        "0.0.statuses.1",
+        "0.1.messages.0",
+        "0.2",
+    ]
+    assert len({item.dedupe_key for item in items}) == 4
+
+
+def test_items_about_one_recipient_share_a_key_whatever_they_are() -> None:
+    items = split(body_of(change(statuses=[SENT]), change(messages=[HELLO])))
+
+    assert {item.order_key for item in items} == {f"{NUMBER} {ANN}"}
+    assert {item.group for item in items} == {NUMBER}
+
+
+def test_same_news_has_the_same_key_however_it_comes() -> None:
+    alone = split(body_of(change(statuses=[SENT])))
+    again = split(body_of(change(messages=[HELLO]), change(statuses=[SENT | {"timestamp": "9"}])))
+
+    assert alone[0].dedupe_key == again[1].dedupe_key
+
+
+def test_different_states_of_one_message_have_different_keys() -> None:
+    [one, other] = split(body_of(change(statuses=[SENT, SENT | {"status": "read"}])))
+
+    assert one.dedupe_key != other.dedupe_key
+
+
+def test_entries_of_several_accounts_are_all_split() -> None:
+    both = json.loads(body_of(change(statuses=[SENT])))
+    both["entry"].append(both["entry"][0] | {"id": "1000000000000002"})
+
+    assert len(split(json.dumps(both).encode())) == 2
+
+
+def test_status_is_read_with_our_id_from_the_callback_data() -> None:
+    event = read_status(
+        biz_opaque_callback_data="ours",
+        conversation={"id": "c-1"},
+        pricing={"category": "utility"},
+    )
+
+    assert event == StatusEvent(
+        state=MessageState.SENT,
+        operator_message_id="wamid.1",
+        message_id="ours",
+        recipient=ANN,
+        at_s=1760000000,
+        conversation={"id": "c-1"},
+        pricing={"category": "utility"},
+    )
+
+
+@pytest.mark.parametrize(
+    ("word", "state"),
+    [
+        ("sent", MessageState.SENT),
+        ("delivered", MessageState.DELIVERED),
+        ("read", MessageState.READ),
+        ("played", MessageState.READ),
+        ("failed", MessageState.FAILED),
+        ("DELIVERED", MessageState.DELIVERED),
+    ],
+)
+def test_word_of_a_status_is_read(word: str, state: MessageState) -> None:
+    event = read_status(status=word)
+
+    assert isinstance(event, StatusEvent)
+    assert event.state is state
+
+
+@pytest.mark.parametrize("word", ["", "warning", "deleted", None, 7])
+def test_unknown_word_of_a_status_is_kept_as_unknown(word: object) -> None:
+    event = read_status(status=word)
+
+    assert isinstance(event, UnknownEvent)
+
+
+FAILURES: list[tuple[object, int, str]] = [
+    (
+        [{"code": 131047, "title": "t", "message": "m", "error_data": {"details": "d"}}],
+        131047,
+        "d",
+    ),
+    ([{"code": 131047, "title": "t", "message": "m"}], 131047, "m"),
+    ([{"code": "131047", "title": "t"}], 131047, "t"),
+    ([{}], 131000, "failed"),
+    ([], 131000, "failed"),
+    ("odd", 131000, "failed"),
+    (None, 131000, "failed"),
+]
+
+
+@pytest.mark.parametrize(
+    ("errors", "code", "reason"),
+    FAILURES,
+    ids=["all", "no_details", "title", "empty", "none", "text", "null"],
+)
+def test_failure_is_read_with_whatever_it_tells(errors: object, code: int, reason: str) -> None:
+    event = read_status(status="failed", errors=errors)
+
+    assert isinstance(event, StatusEvent)
+    assert (event.code, event.reason) == (code, reason)
+
+
+@pytest.mark.parametrize("missing", ["id", "timestamp", "recipient_id"])
+def test_status_without_one_of_its_members_is_read_all_the_same(missing: str) -> None:
+    status = {name: value for name, value in SENT.items() if name != missing}
+
+    [event] = read(change(statuses=[status]))
+
+    assert isinstance(event, StatusEvent)
+    assert event.state is MessageState.SENT
+
+
+def test_status_of_a_recipient_without_a_number_is_read() -> None:
+    status = {name: value for name, value in SENT.items() if name != "recipient_id"}
+
+    [item] = split(body_of(change(statuses=[status | {"recipient_user_id": "US.7"}])))
+
+    assert item.order_key == f"{NUMBER} US.7"
+    event = webhook.read(item.item)
+    assert isinstance(event, StatusEvent)
+    assert event.recipient is None
+
+
+def test_text_is_read_with_its_sender() -> None:
+    contacts = [{"wa_id": ANN, "profile": {"name": "Ann"}, "user_id": "US.7"}]
+
+    [event] = read(change(messages=[HELLO], contacts=contacts))
+
+    assert event == InboundEvent(
+        kind="text",
+        operator_message_id="wamid.2",
+        phone_number_id=NUMBER,
+        sender=ANN,
+        sender_user_id="US.7",
+        sender_name="Ann",
+        at_s=1760000001,
+        text="Hello",
+    )
+
+
+def test_tap_is_read_with_its_payload_and_what_it_answers() -> None:
+    event = read_message(
+        type="button",
+        button={"text": "Yes", "payload": "ok-1"},
+        context={"id": "wamid.1", "from": APP.phone_number},
+    )
+
+    assert isinstance(event, InboundEvent)
+    assert (event.kind, event.text, event.payload, event.reply_to) == (
+        "quick_reply",
+        "Yes",
+        "ok-1",
+        "wamid.1",
+    )
+
+
+def test_message_of_somebody_without_a_number_is_read() -> None:
+    message = {name: value for name, value in HELLO.items() if name != "from"}
+    contacts = [{"user_id": "US.7", "profile": {"name": "Ann"}}]
+
+    [item] = split(
+        body_of(change(messages=[message | {"from_user_id": "US.7"}], contacts=contacts))
+    )
+
+    event = webhook.read(item.item)
+    assert isinstance(event, InboundEvent)
+    assert (event.sender, event.sender_user_id, event.sender_name) == (None, "US.7", "Ann")
+    assert item.order_key == f"{NUMBER} US.7"
+
+
+def test_each_message_of_a_batch_gets_the_name_of_its_own_sender() -> None:
+    contacts = [
+        {"wa_id": "15550000002", "profile": {"name": "Ben"}},
+        {"wa_id": ANN, "profile": {"name": "Ann"}},
+    ]
+    messages = [HELLO, HELLO | {"id": "wamid.3", "from": "15550000002"}]
+
+    events = read(change(messages=messages, contacts=contacts))
+
+    assert [e.sender_name for e in events if isinstance(e, InboundEvent)] == ["Ann", "Ben"]
+
+
+@pytest.mark.parametrize("kind", ["image", "reaction", "order", "unsupported", "brand_new"])
+def test_kind_of_message_is_kept_as_the_operator_named_it(kind: str) -> None:
+    event = read_message(type=kind)
+
+    assert isinstance(event, InboundEvent)
+    assert event.kind == kind
+
+
+def test_forwarded_message_says_so() -> None:
+    event = read_message(context={"forwarded": True, "frequently_forwarded": True})
+
+    assert isinstance(event, InboundEvent)
+    assert (event.forwarded, event.frequently_forwarded, event.reply_to) == (True, True, None)
+
+
+def test_review_is_read_in_our_words() -> None:
+    [event] = read(review())
+
+    assert event == ReviewEvent(
+        business_account_id="1000000000000001",
+        operator_template_id="77",
+        element_name="order_ready",
+        language_code="en_US",
+        status="APPROVED",
+    )
+
+
+def test_rejection_is_read_with_the_reviewers_own_words_where_there_are_some() -> None:
+    [plain, explained] = read(
+        review(event="REJECTED", reason="INVALID_FORMAT"),
+        review(
+            event="REJECTED",
+            reason="INVALID_FORMAT",
+            rejection_info={"reason": "Too vague.", "recommendation": "Say more."},
+        ),
+    )
+
+    assert isinstance(plain, ReviewEvent)
+    assert isinstance(explained, ReviewEvent)
+    assert (plain.reason, explained.reason) == ("INVALID_FORMAT", "Too vague.")
+
+
+def test_pause_is_read_with_its_description() -> None:
+    other = {"title": "FIRST_PAUSE", "description": "Paused for 3 hours."}
+
+    [event] = read(review(event="PAUSED", other_info=other))
+
+    assert isinstance(event, ReviewEvent)
+    assert (event.status, event.description) == ("PAUSED", "Paused for 3 hours.")
+
+
+def test_field_that_is_new_is_one_item_and_unknown() -> None:
+    [event] = read({"field": "brand_new", "value": {"anything": [1, 2]}})
+
+    assert event == UnknownEvent("brand_new")
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"",
+        b"null",
+        b"[]",
+        b"7",
+        b"not json",
+        b"\xff\xfe",
+        b'{"entry":7}',
+        b'{"entry":[7]}',
+        b'{"entry":[{"changes":[7]}]}',
+        b'{"entry":[{"changes":[{"value":{"statuses":[7]}}]}]}',
+        b'{"entry":[{"changes":[{"value":{"messages":[null]}}]}]}',
+        b'{"entry":[{"changes":[{"field":7,"value":"x"}]}]}',
+        b"[" * 100_000,
+        b'{"a":' * 100_000,
+    ],
+    ids=range(14),
+)
+def test_odd_body_is_kept_as_something_that_can_be_read(body: bytes) -> None:
+    items = split(body)
+
+    assert items
+    for item in items:
+        assert item.dedupe_key
+        webhook.read(item.item)
+
+
+def test_signature_is_right_for_exactly_these_bytes() -> None:
+    body = '{"text": "ä\\u00e4"}'.encode()
+    digest = hmac.new(OPERATOR.app_secret.encode(), body, hashlib.sha256).hexdigest()
+
+    def is_signed(given: str, of: bytes = body) -> bool:
+        return webhook.is_signed(OPERATOR, {"x-hub-signature-256": given}, of)
+
+    assert is_signed(f"sha256={digest}")
+    assert not is_signed(f"sha256={digest}", body + b"\n")
+    assert not is_signed(digest)
+    assert not is_signed(f"sha1={digest}")
+    assert not is_signed(f"sha256={digest.upper()}")
+    assert not is_signed("")
+    assert not is_signed("ü")
+    assert not webhook.is_signed(OPERATOR, {}, body)
+
+
+def test_handshake_is_answered_with_the_challenge_when_everything_is_right() -> None:
+    right = {
+        "hub.mode": "subscribe",
+        "hub.verify_token": OPERATOR.verify_token,
+        "hub.challenge": "115",
+    }
+
+    def answer(**more: str) -> str | None:
+        changed = right | {f"hub.{name}": value for name, value in more.items()}
+        return webhook.answer_handshake(OPERATOR, changed)
+
+    assert answer() == "115"
+    assert answer(mode="unsubscribe") is None
+    assert answer(verify_token="wrong") is None
+    assert answer(verify_token="ü") is None
+    assert webhook.answer_handshake(OPERATOR, {}) is None

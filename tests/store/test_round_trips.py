@@ -1,0 +1,332 @@
+"""What is kept comes back as it was; what is looked for and not there is None or left out."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from sqlalchemy import Connection, select
+
+from tests.support.builders import (
+    ACCOUNT,
+    ANN,
+    APP,
+    AT_MS,
+    INSTANCE_KEY,
+    OPERATOR,
+    PARTNER,
+    draft,
+    id_number,
+    message,
+    template,
+)
+from waypost.base.clock import ManualClock
+from waypost.base.seals import Seals, WrongInstanceKey
+from waypost.domain.arrival import Arrival, ArrivalItem
+from waypost.domain.buttons import Button, ButtonKind
+from waypost.domain.message import Content, MessageState, SessionText, TemplateSend
+from waypost.domain.subscription import Subscription
+from waypost.domain.template import TemplateStatus
+from waypost.store import partners as stored
+from waypost.store.arrivals import items_by_ids, record_arrivals
+from waypost.store.callbacks import count_up
+from waypost.store.database import Database
+from waypost.store.directory import Directory
+from waypost.store.journal import EntryState, Lane, depth_of
+from waypost.store.messages import (
+    MessageChange,
+    MessageNews,
+    change_messages,
+    messages_by_ids,
+    messages_by_operator_ids,
+    record_messages,
+)
+from waypost.store.recipients import recipient_id
+from waypost.store.rows import content_of, message_of
+from waypost.store.subscriptions import (
+    TagTaken,
+    TooMany,
+    add_subscription,
+    delete_subscriptions,
+    subscriptions_of,
+)
+from waypost.store.tables import operator_accounts, recipients, subscriptions
+from waypost.store.templates import (
+    change_template,
+    record_template,
+    template_by_id,
+    template_known_to_operator,
+    templates_of_app,
+)
+from waypost.store.trace import message_trace
+
+SEALS = Seals(INSTANCE_KEY)
+
+
+def seal(secret: str, of: str) -> bytes:
+    return SEALS.seal(secret, of=of)
+
+
+def unseal(sealed: bytes, of: str) -> str:
+    return SEALS.open(sealed, of=of)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        SessionText("Hello"),
+        SessionText('ä€😀 "\\ \n', preview_url=True, reply_to="wamid.x"),
+        TemplateSend(id_number(9)),
+        TemplateSend(id_number(9), ("Ann", ""), {0: "ok-1", 7: "ö" * 300}),
+    ],
+    ids=["text", "text_with_everything", "template", "template_with_everything"],
+)
+async def test_message_comes_back_as_it_was(database: Database, content: Content) -> None:
+    one = message(content=content, sandbox=True)
+
+    await database.join(record_messages, one)
+
+    rows = await database.read(messages_by_ids, {one.id, "another"})
+    assert list(rows) == [one.id]
+    assert message_of(rows[one.id]) == one
+    assert content_of(rows[one.id]) == content
+    assert rows[one.id].state == MessageState.ACCEPTED
+
+
+async def test_message_is_kept_with_the_entry_that_carries_it(database: Database) -> None:
+    await database.join(record_messages, message())
+
+    assert await database.read(depth_of, Lane.SUBMISSIONS) == {EntryState.OPEN: 1}
+
+
+async def test_changed_message_is_found_by_the_operators_id(database: Database) -> None:
+    one = message()
+    await database.join(record_messages, one)
+    change = MessageChange(one.id, MessageState.ENQUEUED, AT_MS + 5, 3, "wamid.1")
+    news = MessageNews(one.id, "enqueued", AT_MS + 5, moved=True)
+
+    await database.write(change_messages, [change], [news])
+
+    rows = await database.read(messages_by_operator_ids, {"wamid.1", "wamid.2"})
+    assert list(rows) == ["wamid.1"]
+    assert (rows["wamid.1"].state, rows["wamid.1"].changed_on_ms) == ("enqueued", AT_MS + 5)
+    trace = await database.read(message_trace, one.id)
+    assert trace is not None
+    assert [line["news"] for line in trace["news"]] == ["enqueued"]
+    assert "content" not in trace
+
+
+async def test_template_comes_back_as_it_was(database: Database) -> None:
+    buttons = (
+        Button(ButtonKind.QUICK_REPLY, "Yes"),
+        Button(ButtonKind.URL, "Look", url="https://acme.test/{{1}}", example=("7",)),
+        Button(ButtonKind.PHONE_NUMBER, "Call", phone_number="+1555"),
+    )
+    one = template(of=draft(header="Hello", footer="Bye", buttons=buttons, language_code="de"))
+
+    assert await database.write(record_template, one)
+
+    assert await database.read(template_by_id, one.id) == one
+    assert await database.read(template_by_id, "another") is None
+
+
+async def test_name_of_a_template_is_taken_once_in_each_language(database: Database) -> None:
+    await database.write(record_template, template(1))
+
+    again = await database.write(record_template, template(2))
+    in_german = await database.write(record_template, template(3, draft(language_code="de")))
+    elsewhere = await database.write(
+        record_template, template(4, business_account_id="1000000000000002")
+    )
+
+    assert (again, in_german, elsewhere) == (False, True, True)
+
+
+async def test_templates_of_an_app_come_newest_first(database: Database) -> None:
+    for number in (1, 3, 2):
+        await database.write(record_template, template(number, draft(element_name=f"t{number}")))
+
+    listed = await database.read(templates_of_app, APP.id, PARTNER.id)
+
+    assert [one.id for one in listed] == [id_number(3), id_number(2), id_number(1)]
+    assert await database.read(templates_of_app, APP.id, PARTNER.id + 1) == []
+
+
+async def test_template_is_known_to_the_operator_by_id_or_by_name(database: Database) -> None:
+    one = template()
+    await database.write(record_template, one)
+    by_name = (ACCOUNT.id, "77", "order_ready", "en_US")
+
+    found = await database.read(template_known_to_operator, *by_name)
+    assert found == one
+
+    def name_it(connection: Connection) -> None:
+        change_template(connection, one.id, operator_template_id="77", status="APPROVED")
+
+    await database.write(name_it)
+    by_id = await database.read(template_known_to_operator, ACCOUNT.id, "77", "renamed", "xx")
+    assert by_id == replace(one, operator_template_id="77", status=TemplateStatus.APPROVED)
+    unknown = (ACCOUNT.id, "78", "another", "en_US")
+    assert await database.read(template_known_to_operator, *unknown) is None
+
+
+def subscription(**more: Any) -> Subscription:
+    given: dict[str, Any] = {
+        "id": "",
+        "partner_id": PARTNER.id,
+        "app_id": APP.id,
+        "tag": "main",
+        "url": "https://acme.test/hook",
+        "version": 2,
+        "modes": ("SENT", "READ"),
+        "created_on_ms": AT_MS,
+        "modified_on_ms": AT_MS,
+    }
+    return Subscription(**(given | more))
+
+
+async def test_subscription_comes_back_with_its_headers_and_they_are_sealed(
+    database: Database,
+) -> None:
+    meta = '{"headers":{"X-Secret":"hush-hush"}}'
+    one = subscription(meta=meta, headers={"X-Secret": "hush-hush"})
+
+    new_id = await database.write(add_subscription, one, seal, 5)
+
+    listed = await database.read(subscriptions_of, APP.id, PARTNER.id, unseal)
+    assert listed == [replace(one, id=str(new_id))]
+
+    def sealed(connection: Connection) -> bytes:
+        return connection.execute(select(subscriptions.c.sealed_meta)).scalar_one()
+
+    assert b"hush" not in await database.read(sealed)
+
+
+async def test_tag_is_taken_once_and_the_number_of_subscriptions_is_bounded(
+    database: Database,
+) -> None:
+    await database.write(add_subscription, subscription(), seal, 2)
+
+    with pytest.raises(TagTaken):
+        await database.write(add_subscription, subscription(), seal, 2)
+    await database.write(add_subscription, subscription(tag="second"), seal, 2)
+    with pytest.raises(TooMany):
+        await database.write(add_subscription, subscription(tag="third"), seal, 2)
+
+
+async def test_deleting_takes_only_the_partners_own(database: Database) -> None:
+    await database.write(add_subscription, subscription(), seal, 5)
+    await database.write(add_subscription, subscription(tag="second"), seal, 5)
+
+    by_another = await database.write(delete_subscriptions, APP.id, PARTNER.id + 1)
+    one = await database.write(delete_subscriptions, APP.id, PARTNER.id, "1")
+    rest = await database.write(delete_subscriptions, APP.id, PARTNER.id)
+
+    assert (by_another, one, rest) == (0, 1, 1)
+
+
+async def test_partner_comes_back_as_it_was(database: Database) -> None:
+    await database.write(stored.add_partner, PARTNER, "hash", AT_MS)
+    await database.write(stored.add_client_secret, PARTNER.id, "fresh", AT_MS, AT_MS + 10)
+    await database.write(stored.add_client_secret, PARTNER.id, "stale", AT_MS, AT_MS)
+
+    facts = await database.read(stored.login_facts, PARTNER.email.upper(), AT_MS + 5)
+
+    assert facts == stored.LoginFacts(PARTNER, "hash", frozenset({"fresh"}))
+    assert await database.write(stored.add_partner, replace(PARTNER, id=8), "h", 0) is None
+
+
+async def test_operator_account_comes_back_and_its_secrets_are_sealed(database: Database) -> None:
+    await database.write(stored.put_operator_account, OPERATOR, seal)
+
+    found = await database.read(stored.operator_account_by_id, OPERATOR.id, unseal)
+
+    assert found == OPERATOR
+
+    def row(connection: Connection) -> str:
+        return str(connection.execute(select(operator_accounts)).one())
+
+    shown = await database.read(row)
+    for secret in (OPERATOR.token, OPERATOR.app_secret, OPERATOR.verify_token):
+        assert secret not in shown
+    other_key = Seals("another instance key of forty characters")
+    with pytest.raises(WrongInstanceKey):
+        await Directory(database, other_key, ManualClock()).operator_account(OPERATOR.id)
+
+
+async def test_source_names_exactly_one_app(database: Database) -> None:
+    added = await database.write(stored.add_app, APP, "hash")
+    taken = await database.write(
+        stored.add_app, replace(APP, id=id_number(2), partner_id=8), "hash2"
+    )
+
+    assert (added, taken) == (True, False)
+    assert await database.read(stored.app_by_source, PARTNER.id, APP.phone_number) == APP
+    assert await database.read(stored.app_by_source, 8, APP.phone_number) is None
+
+
+async def test_recipient_is_one_by_either_of_its_names(database: Database) -> None:
+    by_number = await database.write(recipient_id, APP, ANN)
+    by_both = await database.write(recipient_id, APP, ANN, "user-1")
+    by_user = await database.write(recipient_id, APP, None, "user-1")
+    another = await database.write(recipient_id, APP, None, "user-2")
+
+    def count(connection: Connection) -> int:
+        return len(connection.execute(select(recipients.c.id)).all())
+
+    assert by_number == by_both == by_user != another
+    assert await database.read(count) == 2
+
+
+async def test_item_of_an_arrival_is_kept_once(database: Database) -> None:
+    def item(key: str) -> ArrivalItem:
+        return ArrivalItem(key, "number", "number ann", "0.0", b"{}")
+
+    def arrival(number: int, *keys: str, account: str = "main") -> Arrival:
+        return Arrival(id_number(number), account, AT_MS, b"{}", tuple(map(item, keys)))
+
+    first = await database.join(record_arrivals, arrival(1, "a", "b", "a"))
+    second = await database.join(record_arrivals, arrival(2, "b", "c"))
+    elsewhere = await database.join(record_arrivals, arrival(3, "a", account="other"))
+
+    assert (first, second, elsewhere) == (2, 1, 1)
+    assert await database.read(depth_of, Lane.ARRIVALS) == {EntryState.OPEN: 4}
+    kept = await database.read(items_by_ids, {1, 2, 3, 4})
+    assert sorted(row.dedupe_key for row in kept.values()) == ["a", "a", "b", "c"]
+
+
+async def test_sequence_numbers_count_up_by_subscription_and_recipient(
+    database: Database,
+) -> None:
+    first = await database.write(count_up, {(1, "ann"): 2, (1, "ben"): 1})
+    second = await database.write(count_up, {(1, "ann"): 3, (2, "ann"): 1})
+
+    assert first == {(1, "ann"): 2, (1, "ben"): 1}
+    assert second == {(1, "ann"): 5, (2, "ann"): 1}
+
+
+async def test_directory_remembers_hits_for_five_seconds_and_misses_never(
+    database: Database,
+) -> None:
+    clock = ManualClock()
+    directory = Directory(database, SEALS, clock)
+    before = await directory.partner_of_api_key("key")
+    await database.write(stored.add_api_key, "key", PARTNER.id, "key", AT_MS)
+    found = await directory.partner_of_api_key("key")
+    await database.write(stored.drop_api_key, "key")
+    still = await directory.partner_of_api_key("key")
+
+    clock.advance(ms=5_000)
+
+    assert (before, found, still) == (None, PARTNER.id, PARTNER.id)
+    assert await directory.partner_of_api_key("key") is None
+
+
+async def test_directory_forgets_at_once_when_told(database: Database) -> None:
+    directory = Directory(database, SEALS, ManualClock())
+    await database.write(stored.add_api_key, "key", PARTNER.id, "key", AT_MS)
+    await directory.partner_of_api_key("key")
+    await database.write(stored.drop_api_key, "key")
+
+    directory.forget()
+
+    assert await directory.partner_of_api_key("key") is None

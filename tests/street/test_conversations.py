@@ -1,0 +1,103 @@
+"""Texts to and fro: in reply to each other, whatever is in them."""
+
+import pytest
+
+from tests.support.builders import ANN, BEN
+from tests.support.street import Street
+
+
+async def test_inbound_text_is_called_back_with_its_sender(street: Street) -> None:
+    await street.control("PUT", f"phones/{ANN}", {"name": "Ann Ames"})
+
+    callback = await street.reply(ANN, "Where is my order?")
+
+    assert callback["payload"] == {
+        "id": callback["payload"]["id"],
+        "source": ANN,
+        "type": "text",
+        "payload": {"text": "Where is my order?"},
+        "sender": {
+            "phone": ANN,
+            "name": "Ann Ames",
+            "country_code": "1",
+            "dial_code": "5551234567",
+        },
+    }
+
+
+async def test_text_in_reply_arrives_in_reply_to_the_message_it_names(street: Street) -> None:
+    await street.open_window()
+    asked = await street.send_text("Shall we come?")
+    await street.events_of(asked, until="delivered")
+
+    answer = await street.send_text("We do come.", context={"msgId": asked})
+
+    await street.events_of(answer, until="delivered")
+    *_, shown_question, shown_answer = await street.inbox()
+    assert shown_answer["context_id"] == shown_question["wamid"]
+
+
+async def test_text_in_reply_may_name_the_phones_own_message(street: Street) -> None:
+    asked = await street.reply(ANN, "Will you come?")
+
+    answer = await street.send_text("Yes.", context={"msgId": asked["payload"]["id"]})
+
+    await street.events_of(answer, until="delivered")
+    assert (await street.inbox())[-1]["context_id"] == asked["payload"]["id"]
+
+
+async def test_reply_to_our_message_is_called_back_with_both_ids_of_it(street: Street) -> None:
+    await street.open_window()
+    message_id = await street.send_text("Shall we come?")
+    await street.events_of(message_id, until="delivered")
+    operator_id = (await street.inbox())[-1]["wamid"]
+
+    callback = await street.reply(ANN, "Please do.", to=operator_id)
+
+    assert callback["payload"]["context"] == {
+        "id": operator_id,
+        "gsId": message_id,
+        "forwarded": False,
+        "frequently_forwarded": False,
+    }
+
+
+@pytest.mark.parametrize(
+    "text", ["ä€😀", 'quotes " and \\', "line\nbreak\ttab", "<b>&amp;</b> %00"]
+)
+async def test_text_arrives_as_it_was_sent_and_comes_back_so(street: Street, text: str) -> None:
+    callback = await street.reply(ANN, text)
+    message_id = await street.send_text(text)
+
+    await street.events_of(message_id, until="delivered")
+
+    assert callback["payload"]["payload"]["text"] == text
+    assert (await street.inbox())[-1]["text"] == text
+
+
+async def test_texts_to_one_phone_arrive_in_the_order_in_which_they_were_sent(
+    street: Street,
+) -> None:
+    await street.open_window(ANN)
+    await street.open_window(BEN)
+    sent: list[str] = []
+    for number in range(10):
+        sent.append(await street.send_text(f"{number}", to=BEN))
+        sent.append(await street.send_text(f"{number}", to=ANN))
+
+    for message_id in sent[-2:]:
+        await street.events_of(message_id, until="delivered")
+
+    for phone in (ANN, BEN):
+        texts = [shown["text"] for shown in await street.inbox(phone)]
+        assert texts == ["Hello?", *(f"{number}" for number in range(10))]
+
+
+async def test_number_with_punctuation_reaches_the_same_phone(street: Street) -> None:
+    await street.open_window("15550004567")
+
+    message_id = await street.send_text("Hello", to="+1 (555) 000-4567")
+
+    [enqueued, *_] = await street.events_of(message_id, until="delivered")
+    assert enqueued["destination"] == "15550004567"
+    assert (await street.inbox("15550004567"))[-1]["text"] == "Hello"

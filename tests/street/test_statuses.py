@@ -1,0 +1,135 @@
+"""A message that arrives is called back state by state, in order, with the ids of facts 6.2."""
+
+from typing import Any
+
+from tests.support.builders import ANN, APP, BEN, is_event
+from tests.support.callback_sink import Try
+from tests.support.street import Street
+from waypost.simulator import StatusesVersion
+
+
+async def test_read_message_has_been_called_back_in_each_of_its_states(street: Street) -> None:
+    await street.open_window()
+    message_id = await street.send_text()
+    await street.events_of(message_id, until="delivered")
+
+    await street.read()
+
+    events = await street.events_of(message_id, until="read")
+    assert [event["type"] for event in events] == ["enqueued", "sent", "delivered", "read"]
+
+
+async def test_each_state_is_called_back_with_its_documented_ids(street: Street) -> None:
+    await street.open_window()
+    message_id = await street.send_text()
+    await street.events_of(message_id, until="delivered")
+
+    await street.read()
+
+    enqueued, sent, delivered, read = await street.events_of(message_id, until="read")
+    operator_id = (await street.inbox())[-1]["wamid"]
+    assert enqueued == {
+        "id": message_id,
+        "type": "enqueued",
+        "destination": ANN,
+        "payload": {"whatsappMessageId": operator_id, "type": "session"},
+    }
+    for event, name in ((sent, "sent"), (delivered, "delivered"), (read, "read")):
+        assert event["id"] == operator_id
+        assert event["gsId"] == message_id
+        assert event["type"] == name
+        assert event["destination"] == ANN
+        assert list(event["payload"]) == ["ts"]
+        assert abs(event["payload"]["ts"] - street.clock.now_ms() // 1000) < 30
+
+
+async def test_enqueued_template_message_is_called_back_as_a_template(street: Street) -> None:
+    template_id = await street.approved_template()
+
+    message_id = await street.send(template_id)
+
+    [enqueued, *_] = await street.events_of(message_id, until="enqueued")
+    assert enqueued["payload"]["type"] == "template"
+
+
+async def test_what_a_message_costs_is_called_back_with_its_sent_event(street: Street) -> None:
+    template_id = await street.approved_template()
+    message_id = await street.send(template_id)
+
+    events = await street.events_of(message_id, until="sent")
+
+    assert events[1]["pricing"].keys() <= {"policy", "category", "type"}
+    assert events[1]["pricing"]["category"] == "utility"
+
+
+async def test_conversation_of_an_older_operator_is_called_back(make_street: Any) -> None:
+    street: Street = await make_street(simulator_changes={"statuses_version": StatusesVersion.V23})
+    await street.open_window()
+    message_id = await street.send_text()
+
+    events = await street.events_of(message_id, until="sent")
+
+    assert events[1]["conversation"].keys() == {"id", "expiresAt", "type"}
+
+
+async def test_callbacks_for_one_recipient_are_numbered_from_1_without_a_gap(
+    street: Street,
+) -> None:
+    await street.open_window(ANN)
+    await street.open_window(BEN)
+    for text in ("one", "two", "three"):
+        await street.send_text(text, to=ANN)
+        last = await street.send_text(text, to=BEN)
+
+    await street.sink.wait_for(is_event("message-event", type="delivered"), count=6)
+
+    def numbers_of(phone: str) -> list[int]:
+        return [one.sequence for one in street.sink.taken if _recipient(one) == phone]
+
+    await street.events_of(last, until="delivered")
+    assert numbers_of(ANN) == list(range(1, 11))  # one that opens the window, three of each state
+    assert numbers_of(BEN) == list(range(1, 11))
+
+
+async def test_states_are_called_back_to_those_who_subscribed_to_them(street: Street) -> None:
+    await street.ask(
+        "DELETE",
+        f"/partner/app/{APP.id}/subscription",
+        headers={"Authorization": street.app_token},
+    )
+    await street.subscribe(tag="some", modes="READ,ENQUEUED,MESSAGE")
+    await street.open_window()
+    message_id = await street.send_text()
+    await street.events_of(message_id, until="enqueued")
+
+    await street.read()
+
+    events = await street.events_of(message_id, until="read")
+    assert [event["type"] for event in events] == ["enqueued", "read"]
+
+
+async def test_every_subscription_gets_a_callback_of_its_own(street: Street) -> None:
+    await street.subscribe(tag="second", url=f"{street.sink.url}/second", modes="MESSAGE")
+
+    callback = await street.reply(ANN, "Hello?")
+
+    await street.sink.wait_until(lambda: len(street.sink.taken) == 2)
+    first, second = street.sink.taken
+    assert {first.path, second.path} == {"/callbacks", "/callbacks/second"}
+    assert first.value == second.value == callback
+    assert first.callback_id != second.callback_id
+    assert first.sequence == second.sequence == 1
+
+
+async def test_headers_of_a_subscription_travel_with_its_callbacks(street: Street) -> None:
+    await street.subscribe(tag="second", modes="MESSAGE", meta='{"headers":{"X-Shop":"s-1"}}')
+
+    await street.reply(ANN, "Hello?")
+
+    await street.sink.wait_until(lambda: len(street.sink.taken) == 2)
+    assert sorted(one.headers.get("X-Shop", "") for one in street.sink.taken) == ["", "s-1"]
+
+
+def _recipient(one: Try) -> str | None:
+    payload = one.value["payload"]
+    return payload.get("destination") or payload.get("source")

@@ -1,0 +1,26 @@
+"""Waiting for what nobody tells us of."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import TypeVar
+
+Found = TypeVar("Found")
+
+
+async def patiently(
+    ask: Callable[[], Awaitable[Found]],
+    is_so: Callable[[Found], object] = bool,
+    *,
+    within_s: float = 10,
+) -> Found:
+    """Ask again and again until the answer will do, and give it.
+
+    Raises:
+        TimeoutError: it did not in time.
+    """
+    async with asyncio.timeout(within_s):
+        while True:
+            found = await ask()
+            if is_so(found):
+                return found
+            await asyncio.sleep(0.005)

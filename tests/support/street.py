@@ -1,0 +1,399 @@
+"""Both ends of the street: the service, the simulator behind it, and a partner's receiver."""
+
+import asyncio
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Final
+
+import aiohttp
+from sqlalchemy import Connection, select
+
+from tests.support.between import Between
+from tests.support.builders import (
+    ACCOUNT,
+    ANN,
+    APP,
+    INSTANCE_KEY,
+    OPERATOR,
+    PARTNER,
+    is_event,
+)
+from tests.support.callback_sink import Callback, CallbackSink
+from tests.support.patience import patiently
+from waypost.admin import actions
+from waypost.assembly.servers import HttpServer, bind, port_of
+from waypost.assembly.service import WEBHOOK_PATH, Waypost
+from waypost.base.clock import Clock, ManualClock, SystemClock
+from waypost.base.ids import RandomIds, SeededIds
+from waypost.base.seals import hash_of
+from waypost.config import Settings
+from waypost.domain.subscription import MODE_BITS
+from waypost.simulator import AccountSeed, NumberSeed, Simulator, SimulatorSettings
+from waypost.store.journal import Lane
+from waypost.store.partners import add_api_key
+from waypost.store.tables import journal
+
+API_KEY: Final = "street-key"
+ADMIN_TOKEN: Final = "street-admin"
+EVERY_MODE: Final = ",".join(mode for mode in MODE_BITS if mode != "ALL")
+TWO_REPLIES: Final = (
+    {"type": "QUICK_REPLY", "text": "Yes"},
+    {"type": "QUICK_REPLY", "text": "No"},
+)
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a door answered."""
+
+    status: int
+    body: Any
+    headers: Mapping[str, str]
+    raw: bytes
+
+
+@dataclass
+class Street:
+    """A partner at one end and simulated phones at the other; everything between is real.
+
+    Attributes:
+        changes: settings that differ from the street's own quick ones.
+        simulator_changes: likewise for the simulator.
+        between: where a test wants to cut the line.
+    """
+
+    folder: Path
+    sink: CallbackSink
+    http: aiohttp.ClientSession
+    clock: Clock = field(default_factory=SystemClock)
+    changes: dict[str, Any] = field(default_factory=dict[str, Any])
+    simulator_changes: dict[str, Any] = field(default_factory=dict[str, Any])
+    between: Between | None = None
+    service_url: str = ""
+    operator_url: str = ""
+    app_token: str = ""
+
+    async def open(self) -> None:
+        """Start both sides, make the partner, and subscribe its receiver to everything."""
+        self._ports = {"service": 0, "operator": 0}
+        self._running: set[str] = set()
+        if self.between is not None:
+            await self.between.open()
+        await self.open_operator()
+        await self.open_service()
+        await self._make_partner()
+        await self.subscribe()
+
+    async def close(self) -> None:
+        """Stop both sides."""
+        await asyncio.gather(self.close_service(), self.close_operator())
+        if self.between is not None:
+            await self.between.close()
+
+    async def open_service(self) -> None:
+        """Start the service on its folder: also again, after `close_service`."""
+        chosen: dict[str, Any] = {
+            "data": self.folder,
+            "secret_key": INSTANCE_KEY,
+            "admin_token": ADMIN_TOKEN,
+            "rates": False,
+            "allowed_networks": ("127.0.0.0/8",),
+            "stop_within_s": 2,
+            **self.changes,
+        }
+        settings = Settings(**chosen)
+        bound = bind("127.0.0.1", self._ports["service"], option="--port")
+        self._ports["service"] = port_of(bound)
+        self.service_url = f"http://127.0.0.1:{port_of(bound)}"
+        self.waypost = Waypost(settings, self.clock, RandomIds(self.clock))
+        await self.waypost.open()
+        self._server = HttpServer(self.waypost.application, bound)
+        await self._server.start()
+        self._running.add("service")
+        await self._tell_the_way()
+        self.waypost.start()
+
+    async def close_service(self) -> None:
+        """Stop the service as a signal does; its folder stays."""
+        if "service" not in self._running:
+            return
+        self._running.discard("service")
+        await self._server.stop()
+        await self.waypost.drain()
+        await self.waypost.close()
+
+    async def open_operator(self) -> None:
+        """Start the simulator: also again, after `close_operator`."""
+        chosen: dict[str, Any] = {
+            "path": self.folder / "simulator.db",
+            "review_delay_ms": 0,
+            "deliver_after_ms": 0,
+            "gather_ms": 0,
+            **self.simulator_changes,
+        }
+        settings = SimulatorSettings(**chosen)
+        bound = bind("127.0.0.1", self._ports["operator"], option="--simulator-port")
+        self._ports["operator"] = port_of(bound)
+        self.operator_url = f"http://127.0.0.1:{port_of(bound)}"
+        self.simulator = Simulator(settings, self.clock, SeededIds(self.clock, "street"))
+        await self.simulator.open()
+        self._operator_server = HttpServer(self.simulator.application, bound)
+        await self._operator_server.start()
+        self._running.add("operator")
+        await self._tell_the_way()
+
+    async def close_operator(self) -> None:
+        """Stop the simulator: nothing listens any more."""
+        if "operator" not in self._running:
+            return
+        self._running.discard("operator")
+        await self._operator_server.stop()
+        await self.simulator.close()
+
+    # The partner's end.
+
+    async def ask(
+        self,
+        method: str,
+        path: str,
+        form: Mapping[str, str] | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> Answer:
+        """One request to the service."""
+        async with self.http.request(
+            method, self.service_url + path, data=form, headers=headers
+        ) as answer:
+            raw = await answer.read()
+            is_json = answer.content_type == "application/json" and raw
+            body = json.loads(raw) if is_json else None
+            return Answer(answer.status, body, answer.headers, raw)
+
+    async def subscribe(self, **more: str) -> dict[str, Any]:
+        """Have callbacks sent to the receiver: all of them, unless `modes` says otherwise."""
+        form = {"modes": EVERY_MODE, "tag": "all", "url": self.sink.url, "version": "2"}
+        answer = await self.ask(
+            "POST",
+            f"/partner/app/{APP.id}/subscription",
+            {**form, "doCheck": "false", **more},
+            {"Authorization": self.app_token},
+        )
+        assert answer.status == 200, answer
+        return answer.body["subscription"]
+
+    async def create_template(
+        self, *, buttons: Sequence[Mapping[str, Any]] = (), **fields: str
+    ) -> dict[str, Any]:
+        """Submit a template and give its record; its review is on its way."""
+        form = {
+            "elementName": "greeting",
+            "category": "UTILITY",
+            "templateType": "TEXT",
+            "vertical": "Greetings",
+            "content": "Hi {{1}}, shall we come today?",
+            "example": "Hi Ann, shall we come today?",
+        }
+        if buttons:
+            form["buttons"] = json.dumps(list(buttons))
+        answer = await self.ask(
+            "POST",
+            f"/partner/app/{APP.id}/templates",
+            form | fields,
+            {"Authorization": self.app_token},
+        )
+        assert answer.status == 200, answer
+        return answer.body["template"]
+
+    async def approved_template(
+        self, *, buttons: Sequence[Mapping[str, Any]] = TWO_REPLIES, **fields: str
+    ) -> str:
+        """Submit a template, wait until the partner hears that it is approved, and give its id."""
+        template = await self.create_template(buttons=buttons, **fields)
+        await self.wait_for_callback(
+            is_event("template-event", id=template["id"], status="approved")
+        )
+        return template["id"]
+
+    async def send(
+        self,
+        template_id: str,
+        *,
+        to: str = ANN,
+        params: Sequence[str] = ("Ann",),
+        postback_texts: Mapping[int, str] | None = None,
+    ) -> str:
+        """Send a template message, and give our id of it."""
+        form = {
+            "channel": "whatsapp",
+            "source": APP.phone_number,
+            "destination": to,
+            "src.name": APP.name,
+            "template": json.dumps({"id": template_id, "params": list(params)}),
+        }
+        if postback_texts is not None:
+            items = [{"index": index, "text": text} for index, text in postback_texts.items()]
+            form["postbackTexts"] = json.dumps(items)
+        return await self._submit("/wa/api/v1/template/msg", form)
+
+    async def send_text(self, text: str = "Hello", *, to: str = ANN, **message: Any) -> str:
+        """Send a session text, and give our id of it."""
+        form = {
+            "channel": "whatsapp",
+            "source": APP.phone_number,
+            "destination": to,
+            "src.name": APP.name,
+            "message": json.dumps({"type": "text", "text": text, **message}),
+        }
+        return await self._submit("/wa/api/v1/msg", form)
+
+    @property
+    def callbacks(self) -> list[Callback]:
+        """What the partner's receiver has taken, in order."""
+        return self.sink.callbacks
+
+    async def wait_for_callback(
+        self, predicate: Callable[[Callback], bool], *, within_s: float = 10
+    ) -> Callback:
+        """The first callback that is meant."""
+        return (await self.sink.wait_for(predicate, within_s=within_s))[0]
+
+    async def events_of(
+        self, message_id: str, *, until: str, within_s: float = 10
+    ) -> list[dict[str, Any]]:
+        """The payloads of a message's events, once the one that is meant has come."""
+        await self.sink.wait_until(
+            lambda: any(payload["type"] == until for payload in self._heard_of(message_id)),
+            within_s=within_s,
+        )
+        return self._heard_of(message_id)
+
+    # The phones' end.
+
+    async def control(self, method: str, path: str, body: Any = None) -> Any:
+        """One request to the simulator's control door."""
+        async with self.http.request(
+            method, f"{self.operator_url}/control/{path}", json=None if method == "GET" else body
+        ) as answer:
+            content = await answer.json()
+            assert answer.status == 200, content
+            return content
+
+    async def open_window(self, phone: str = ANN) -> None:
+        """The phone writes, so that session messages may be sent to it; returns when the partner has it."""
+        await self.reply(phone, "Hello?")
+
+    async def reply(self, phone: str, text: str, *, to: str | None = None) -> Callback:
+        """The phone writes, perhaps in reply to the operator's id of a message; gives the callback."""
+        body = {"to": APP.phone_number, "text": text, "context_id": to}
+        told = await self.control("POST", f"phones/{phone}/messages", body)
+        return await self.wait_for_callback(is_event("message", id=told["wamid"]))
+
+    async def tap(self, phone: str, index: int) -> Callback:
+        """The phone taps a button of the newest message that has any; gives the callback."""
+        told = await self.control("POST", f"phones/{phone}/tap", {"index": index, "wait_ms": 5000})
+        return await self.wait_for_callback(is_event("message", id=told["wamid"]))
+
+    async def read(self, phone: str = ANN) -> None:
+        """The phone reads what it has got, once there is something."""
+        await self.control("POST", f"phones/{phone}/read", {"wait_ms": 5000})
+
+    async def inbox(self, phone: str = ANN) -> list[dict[str, Any]]:
+        """What the phone shows, oldest first."""
+        return (await self.control("GET", f"phones/{phone}"))["messages"]
+
+    async def deliveries(self, message_id: str) -> list[dict[str, Any]]:
+        """What the operator has taken under our id: more than one would be a message sent twice."""
+        return (await self.control("GET", f"deliveries?callback_data={message_id}"))["deliveries"]
+
+    # Behind the doors.
+
+    async def trace(self, message_id: str) -> dict[str, Any]:
+        """A message's state, news and callbacks, as the administrator sees them."""
+        answer = await self.ask(
+            "GET",
+            f"/admin/messages/{message_id}",
+            headers={"Authorization": f"Bearer {ADMIN_TOKEN}"},
+        )
+        assert answer.status == 200, answer
+        return answer.body
+
+    async def lanes(self) -> dict[str, dict[str, int]]:
+        """How many entries each lane of the journal holds, by state."""
+        answer = await self.ask(
+            "GET", "/admin/lanes", headers={"Authorization": f"Bearer {ADMIN_TOKEN}"}
+        )
+        return answer.body
+
+    async def submission_attempts(self) -> int:
+        """How often the first submission that waits has been tried."""
+        return await self.waypost.database.read(_attempts)
+
+    async def wait_for_state(self, message_id: str, state: str) -> dict[str, Any]:
+        """The trace of a message once it stands there."""
+        return await patiently(lambda: self.trace(message_id), lambda one: one["state"] == state)
+
+    async def pass_time_until(self, is_so: Callable[[], bool], *, step_ms: int = 500) -> None:
+        """Move a manual clock until the claim holds."""
+        assert isinstance(self.clock, ManualClock)
+        async with asyncio.timeout(10):
+            while not is_so():
+                self.clock.advance(ms=step_ms)
+                await asyncio.sleep(0.01)
+
+    async def _submit(self, path: str, form: Mapping[str, str]) -> str:
+        answer = await self.ask("POST", path, form, {"apikey": API_KEY})
+        assert answer.status == 200, answer
+        assert answer.body["status"] == "submitted"
+        return answer.body["messageId"]
+
+    def _heard_of(self, message_id: str) -> list[dict[str, Any]]:
+        events = [one["payload"] for one in self.callbacks if one["type"] == "message-event"]
+        return [event for event in events if message_id in (event["id"], event.get("gsId"))]
+
+    async def _make_partner(self) -> None:
+        office = self.waypost.office
+        await actions.add_partner(office, PARTNER, "no password")
+        now_ms = self.clock.now_ms()
+        key = hash_of(API_KEY)
+        await office.database.write(add_api_key, key, PARTNER.id, "street", now_ms)
+        await actions.add_business_account(office, ACCOUNT)
+        _, self.app_token = await actions.add_app(
+            office,
+            partner_id=PARTNER.id,
+            name=APP.name,
+            phone_number=APP.phone_number,
+            phone_number_id=APP.phone_number_id,
+            business_account_id=ACCOUNT.id,
+            app_id=APP.id,
+        )
+
+    async def _tell_the_way(self) -> None:
+        """Tell each side where the other one is, or what stands between; once both are there."""
+        if self._running != {"service", "operator"}:
+            return
+        operator_url, service_url = self.operator_url, self.service_url
+        if self.between is not None:
+            self.between.operator_url, self.between.service_url = operator_url, service_url
+            operator_url = service_url = self.between.url
+        await actions.put_operator_account(
+            self.waypost.office, replace(OPERATOR, base_url=operator_url)
+        )
+        await self.simulator.seed(
+            AccountSeed(
+                waba_id=ACCOUNT.id,
+                name="Acme",
+                namespace=ACCOUNT.namespace,
+                token=OPERATOR.token,
+                app_id=OPERATOR.app_id,
+                app_secret=OPERATOR.app_secret,
+                verify_token=OPERATOR.verify_token,
+                callback_uri=f"{service_url}{WEBHOOK_PATH}/{OPERATOR.id}",
+            ),
+            [NumberSeed(APP.phone_number_id, ACCOUNT.id, APP.phone_number, "Acme Shop")],
+        )
+
+
+def _attempts(connection: Connection) -> int:
+    lane = select(journal.c.attempt).where(journal.c.lane == int(Lane.SUBMISSIONS))
+    return connection.execute(lane.order_by(journal.c.position).limit(1)).scalar_one()

@@ -1,0 +1,176 @@
+"""Wire cases: what stands in a case's file, how its placeholders are filled, and how answers are compared.
+
+A case is one request and the answer that the spec or the facts give to it:
+
+    source    where the statement stands
+    why       the statement, in a sentence
+    reason    of a refusal: its row in `wire/errors.py`, whose status and text must be the answer's
+    strict    the service holds templates to the operator's rules at once
+    [[before]]  requests that come first; `times` of them, each answered with `status` (200);
+                `keep` names places in the last answer that become placeholders
+    [request]   `method`, `path`, `headers`, and one of `form` (a list repeats its field), `body`
+                (text as it is) and `hex` (bytes as they are); `after_ms` moves the clock first
+    [response]  `status`; `body` is the whole JSON, `text` the whole body as text; `body_has` is a
+                part of the JSON: members that are not named do not matter, lists count whole;
+                `json_texts` are JSON texts inside the JSON, by place, whole;
+                `headers` must be there, `absent_headers` must not
+
+Placeholders are names in braces, such as `{app_id}`; `{chars:61}` is a text of so many letters. In a
+response a text that begins with `~` is a regular expression for the whole text; `<integer>`,
+`<boolean>` and `<text>` stand for any value of their kind.
+"""
+
+import json
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final, TypeVar, cast
+
+import msgspec
+
+Filled = TypeVar("Filled")
+
+FOLDER: Final = Path(__file__).parents[1] / "wire" / "cases"
+_PLACEHOLDER: Final = re.compile(r"(?<!\{)\{(chars:\d+|[a-z_]+)\}(?!\})")
+_KINDS: Final = {"<integer>": int, "<boolean>": bool, "<text>": str}
+
+
+class Step(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
+    """A request."""
+
+    method: str
+    path: str
+    headers: dict[str, str] = {}
+    form: dict[str, str | list[str]] | None = None
+    body: str | None = None
+    hex: str | None = None
+    after_ms: int = 0
+
+
+class Before(Step, forbid_unknown_fields=True, kw_only=True):
+    """A request that comes first."""
+
+    times: int = 1
+    status: int = 200
+    keep: dict[str, str] = {}
+
+
+class Response(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
+    """What is expected."""
+
+    status: int
+    body: dict[str, Any] | None = None
+    text: str | None = None
+    body_has: dict[str, Any] | None = None
+    json_texts: dict[str, dict[str, Any]] = {}
+    headers: dict[str, str] = {}
+    absent_headers: list[str] = []
+
+
+class Case(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
+    """One file."""
+
+    source: str
+    why: str
+    reason: str | None = None
+    strict: bool = False
+    before: list[Before] = []
+    request: Step
+    response: Response
+
+
+def read_cases() -> dict[str, Case]:
+    """Every case by its place."""
+    return {
+        path.relative_to(FOLDER).with_suffix("").as_posix(): msgspec.toml.decode(
+            path.read_bytes(), type=Case
+        )
+        for path in sorted(FOLDER.rglob("*.toml"))
+    }
+
+
+def filled(value: Filled, values: Mapping[str, str]) -> Filled:
+    """The value with every placeholder in every text filled."""
+
+    def fill(found: re.Match[str]) -> str:
+        name = found[1]
+        return "x" * int(name.partition(":")[2]) if name.startswith("chars:") else values[name]
+
+    def walk(one: Any) -> Any:
+        match one:
+            case str():
+                return _PLACEHOLDER.sub(fill, one)
+            case dict():
+                return {
+                    walk(name): walk(member) for name, member in cast(dict[Any, Any], one).items()
+                }
+            case list():
+                return [walk(item) for item in cast(list[Any], one)]
+            case _:
+                return one
+
+    return walk(value)
+
+
+def form_pairs(form: Mapping[str, str | list[str]]) -> list[tuple[str, str]]:
+    """A form's fields, each of a list's values as a field of its own."""
+    return [
+        (name, value)
+        for name, given in form.items()
+        for value in ([given] if isinstance(given, str) else given)
+    ]
+
+
+def differences(expected: Any, given: Any, *, whole: bool, at: str = "body") -> list[str]:
+    """Where an answer is not as expected; empty when it is."""
+    match expected:
+        case dict():
+            if not isinstance(given, dict):
+                return [f"{at}: {given!r} is no object"]
+            wanted = cast(dict[str, Any], expected)
+            found = cast(dict[str, Any], given)
+            told = [f"{at}.{name} is missing" for name in wanted.keys() - found.keys()]
+            if whole:
+                told += [
+                    f"{at}.{name} is there: {found[name]!r}"
+                    for name in found.keys() - wanted.keys()
+                ]
+            for name in wanted.keys() & found.keys():
+                told += differences(wanted[name], found[name], whole=whole, at=f"{at}.{name}")
+            return told
+        case list():
+            items = cast(list[Any], expected)
+            if not isinstance(given, list) or len(cast(list[Any], given)) != len(items):
+                return [f"{at}: {given!r} is not a list of {len(items)}"]
+            pairs = zip(items, cast(list[Any], given), strict=True)
+            return [
+                one
+                for nth, (want, have) in enumerate(pairs)
+                for one in differences(want, have, whole=whole, at=f"{at}[{nth}]")
+            ]
+        case _:
+            return [] if _is_as(expected, given) else [f"{at}: {given!r} is not {expected!r}"]
+
+
+def at_place(value: Any, place: str) -> Any:
+    """What stands at a place such as `template.id`."""
+    for name in place.split("."):
+        value = value[int(name) if name.isdecimal() else name]
+    return value
+
+
+def differing_texts(expected: Mapping[str, Any], body: Any) -> list[str]:
+    """Where JSON texts inside an answer are not as expected."""
+    return [
+        one
+        for place, want in expected.items()
+        for one in differences(want, json.loads(at_place(body, place)), whole=True, at=place)
+    ]
+
+
+def _is_as(expected: Any, given: Any) -> bool:
+    if isinstance(expected, str) and expected in _KINDS:
+        return type(given) is _KINDS[expected]
+    if isinstance(expected, str) and expected.startswith("~"):
+        return isinstance(given, str) and re.fullmatch(expected[1:], given) is not None
+    return type(given) is type(expected) and given == expected

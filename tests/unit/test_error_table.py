@@ -1,0 +1,37 @@
+"""The table of refusals: every reason has a row, and documented texts stand alone."""
+
+import pytest
+
+from waypost.domain.refusals import Reason, Refused
+from waypost.wire.errors import ERRORS, error_answer, header_text
+
+
+@pytest.mark.parametrize("reason", Reason)
+def test_every_reason_has_a_row_with_its_source(reason: Reason) -> None:
+    assert ERRORS[reason].source
+    assert 400 <= ERRORS[reason].status < 500
+
+
+@pytest.mark.parametrize("reason", Reason)
+def test_documented_text_is_the_whole_message_and_the_explanation_a_header(
+    reason: Reason,
+) -> None:
+    status, body, headers = error_answer(Refused(reason, "because"))
+
+    text = ERRORS[reason].text
+    assert status == ERRORS[reason].status
+    assert body == {"status": "error", "message": text or "because"}
+    assert headers.get("Waypost-Reason") == ("because" if text else None)
+
+
+def test_explanation_cannot_break_out_of_its_header() -> None:
+    text = header_text("a\r\nSet-Cookie: b\0ä" + "x" * 1000)
+
+    assert text.startswith("a??Set-Cookie: b??x")
+    assert len(text) == 400
+
+
+def test_refusal_says_when_to_try_again() -> None:
+    refused = Refused(Reason.TOO_MANY_REQUESTS, retry_after_s=7)
+
+    assert error_answer(refused)[2] == {"Retry-After": "7"}

@@ -1,0 +1,88 @@
+"""The tables of states: nothing goes backwards, and every state is in them."""
+
+import itertools
+
+import pytest
+
+from waypost.domain.lifecycle import (
+    DOUBTED_FAILURE_MOVES,
+    MESSAGE_MOVES,
+    OPERATOR_STATUSES,
+    TEMPLATE_MOVES,
+    message_steps,
+    template_step,
+)
+from waypost.domain.message import MessageState as M
+from waypost.domain.template import TemplateStatus as T
+
+ORDER = [M.ACCEPTED, M.UNCERTAIN, M.ENQUEUED, M.SENT, M.DELIVERED, M.READ]
+NEWS = [M.SENT, M.DELIVERED, M.READ, M.FAILED]
+
+
+def test_every_state_has_its_row() -> None:
+    assert set(MESSAGE_MOVES) == set(M)
+    assert set(TEMPLATE_MOVES) == set(T)
+
+
+@pytest.mark.parametrize("state", MESSAGE_MOVES)
+def test_no_message_goes_backwards(state: M) -> None:
+    for target in MESSAGE_MOVES[state] - {M.FAILED}:
+        assert ORDER.index(target) > ORDER.index(state)
+
+
+def test_delivered_message_does_not_fail() -> None:
+    may_fail = {state for state, moves in MESSAGE_MOVES.items() if M.FAILED in moves}
+
+    assert may_fail == {M.ACCEPTED, M.UNCERTAIN, M.ENQUEUED, M.SENT}
+
+
+@pytest.mark.parametrize("doubted", [True, False])
+@pytest.mark.parametrize(("state", "news"), list(itertools.product(M, NEWS)))
+def test_steps_go_forward_and_end_with_the_news(state: M, news: M, doubted: bool) -> None:
+    steps = message_steps(state, news, doubted=doubted)
+
+    if steps:
+        assert steps[-1] is news
+        forward = [ORDER.index(one) for one in (state, *steps) if one is not M.FAILED]
+        assert forward == sorted(set(forward))
+
+
+@pytest.mark.parametrize("state", [M.ACCEPTED, M.UNCERTAIN])
+@pytest.mark.parametrize("news", NEWS)
+def test_first_news_of_a_message_says_that_the_operator_has_it(state: M, news: M) -> None:
+    assert message_steps(state, news, doubted=False) == (M.ENQUEUED, news)
+
+
+def test_state_implied_by_a_later_one_is_not_invented() -> None:
+    assert message_steps(M.ENQUEUED, M.READ, doubted=False) == (M.READ,)
+
+
+def test_news_behind_the_state_moves_nothing() -> None:
+    assert message_steps(M.READ, M.DELIVERED, doubted=False) == ()
+    assert message_steps(M.SENT, M.SENT, doubted=False) == ()
+    assert message_steps(M.DELIVERED, M.FAILED, doubted=False) == ()
+
+
+def test_only_a_doubted_failure_is_moved_on() -> None:
+    for news in NEWS:
+        assert message_steps(M.FAILED, news, doubted=False) == ()
+        expected = (news,) if news in DOUBTED_FAILURE_MOVES else ()
+        assert message_steps(M.FAILED, news, doubted=True) == expected
+
+
+def test_deleted_template_stays_deleted() -> None:
+    assert not any(template_step(T.DELETED, status) for status in T)
+
+
+@pytest.mark.parametrize("status", [status for status in T if status is not T.DELETED])
+def test_every_other_template_may_be_deleted(status: T) -> None:
+    assert template_step(status, T.DELETED)
+
+
+@pytest.mark.parametrize("status", T)
+def test_no_status_of_a_template_leads_to_itself(status: T) -> None:
+    assert not template_step(status, status)
+
+
+def test_operators_words_for_a_status_are_in_capitals() -> None:
+    assert all(word == word.upper() for word in OPERATOR_STATUSES)

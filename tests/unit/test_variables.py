@@ -1,0 +1,85 @@
+"""Variables of templates: found, filled, and read back out of an example."""
+
+import time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from waypost.domain.variables import example_values, filled, variable_count, variables
+
+
+def test_variables_are_found_in_their_order_with_repeats() -> None:
+    text = "{{2}} {{1}} {{2}} {1} {{x}}"
+
+    assert variables(text) == ["2", "1", "2", "x"]
+    assert variable_count(text) == 3
+    assert variables(None) == []
+
+
+def test_variable_without_a_value_stays() -> None:
+    assert filled("{{1}} {{2}} {{0}} {{x}}", ["a"]) == "a {{2}} {{0}} {{x}}"
+
+
+@pytest.mark.parametrize(
+    ("text", "example", "values"),
+    [
+        ("Hello", "Hello", []),
+        ("Hi {{1}}", "Hi Ann", ["Ann"]),
+        ("Hi {{1}}!", "Hi [Ann]!", ["Ann"]),
+        ("Hi {{1}}!", "Hi []!", ["[]"]),
+        ("{{1}} and {{2}}", "salt and pepper", ["salt", "pepper"]),
+        ("{{1}}, dear {{1}}", "Ann, dear Ann", ["Ann"]),
+        ("{{1}}{{2}}", "ab", ["a", "b"]),
+        ("{{1}}.{{2}}.", "x.y.", ["x", "y"]),
+        ("{{1}}, {{2}}, ", "x, y, ", ["x", "y"]),
+        ("Hi {{1}}.", "Hi J. R. R..", ["J. R. R."]),
+        ("Hi {{1}}", "Hi ", None),
+        ("Hi {{1}}", "Ho Ann", None),
+        ("Hi {{1}}!", "Hi Ann", None),
+        ("Hello", "Hello!", None),
+        ("Hi {{1}}", "", None),
+    ],
+)
+def test_example_gives_its_values_or_does_not_fit(
+    text: str, example: str, values: list[str] | None
+) -> None:
+    assert example_values(text, example) == values
+
+
+@given(
+    pieces=st.lists(st.sampled_from([".", ", ", "a", " and ", "ab", "\n"]), min_size=2, max_size=6),
+    words=st.lists(st.text("XYZ0123", min_size=1), min_size=5, max_size=5),
+)
+def test_values_of_an_example_are_those_it_was_filled_with(
+    pieces: list[str], words: list[str]
+) -> None:
+    numbers = range(1, len(pieces))
+    text = pieces[0] + "".join(
+        f"{{{{{n}}}}}{piece}" for n, piece in zip(numbers, pieces[1:], strict=True)
+    )
+    values = words[: len(pieces) - 1]
+
+    example = filled(text, values)
+
+    assert example_values(text, example) == values
+
+
+@given(text=st.text("{}1 a"), example=st.text("{}1 a[]"))
+def test_values_that_an_example_gives_fill_the_text_to_that_example(
+    text: str, example: str
+) -> None:
+    values = example_values(text, example)
+
+    if values is not None and variables(text) == [str(n + 1) for n in range(len(values))]:
+        plain = example.replace("[", "").replace("]", "")
+        assert filled(text, values).replace("[", "").replace("]", "") == plain
+
+
+def test_hostile_example_takes_no_time() -> None:
+    text = "{{1}}a" * 100
+    began_s = time.perf_counter()
+
+    example_values(text, "a" * 1024)
+
+    assert time.perf_counter() - began_s < 0.5

@@ -1,0 +1,187 @@
+"""Addresses that partners chose: only public ones are reached, however they are written."""
+
+import socket
+from collections.abc import AsyncIterator
+from ipaddress import ip_address
+
+import pytest
+
+from tests.support.callback_sink import CallbackSink, always
+from waypost.outbound.vetted import NotAllowed, VettedClient, is_public
+
+PUBLIC = ["93.184.216.34", "8.8.8.8", "2606:4700:4700::1111", "::ffff:8.8.8.8", "64:ff9b::808:808"]
+PRIVATE = [
+    "0.0.0.0",
+    "10.0.0.1",
+    "100.64.0.1",
+    "127.0.0.1",
+    "127.255.255.254",
+    "169.254.169.254",
+    "172.16.0.1",
+    "192.0.0.1",
+    "192.0.2.1",
+    "192.168.1.1",
+    "198.18.0.1",
+    "203.0.113.1",
+    "224.0.0.1",
+    "240.0.0.1",
+    "255.255.255.255",
+    "::",
+    "::1",
+    "::127.0.0.1",
+    "::ffff:127.0.0.1",
+    "::ffff:10.0.0.1",
+    "::ffff:169.254.169.254",
+    "64:ff9b::7f00:1",
+    "64:ff9b::a00:1",
+    "64:ff9b:1::7f00:1",
+    "2002:7f00:1::",
+    "2002:a00:1::1",
+    "2002:a9fe:a9fe::",
+    "2001:0:7f00:1::",
+    "2001:db8::1",
+    "fc00::1",
+    "fd00:ec2::254",
+    "fe80::1",
+    "fec0::1",
+    "ff02::1",
+]
+
+
+@pytest.mark.parametrize("address", PUBLIC)
+def test_public_address_is_public(address: str) -> None:
+    assert is_public(ip_address(address))
+
+
+@pytest.mark.parametrize("address", PRIVATE)
+def test_address_that_is_not_public_unicast_is_refused(address: str) -> None:
+    client = VettedClient()
+
+    assert not is_public(ip_address(address))
+    with pytest.raises(NotAllowed):
+        client.vet(address)
+
+
+def test_address_with_a_zone_is_vetted_without_it() -> None:
+    with pytest.raises(NotAllowed):
+        VettedClient().vet("fe80::1%eth0")
+
+
+def test_allowed_network_opens_its_range_and_no_more() -> None:
+    client = VettedClient(allowed_networks=["10.1.0.0/16", "::1/128"])
+
+    client.vet("10.1.2.3")
+    client.vet("::ffff:10.1.2.3")
+    client.vet("::1")
+    for address in ("10.2.0.1", "127.0.0.1", "::ffff:10.2.0.1"):
+        with pytest.raises(NotAllowed):
+            client.vet(address)
+
+
+@pytest.fixture
+async def strict() -> AsyncIterator[VettedClient]:
+    """A client that may reach public addresses only."""
+    client = VettedClient(timeout_s=5)
+    await client.open()
+    yield client
+    await client.close()
+
+
+@pytest.fixture
+async def local() -> AsyncIterator[VettedClient]:
+    """A client that may reach this machine too."""
+    client = VettedClient(allowed_networks=["127.0.0.0/8"], timeout_s=5)
+    await client.open()
+    yield client
+    await client.close()
+
+
+@pytest.mark.parametrize(
+    "host",
+    [
+        "127.0.0.1",
+        "localhost",
+        "127.1",
+        "2130706433",
+        "0x7f000001",
+        "0177.0.0.1",
+        "0",
+        "0.0.0.0",
+        "[::1]",
+        "[::ffff:127.0.0.1]",
+        "[::ffff:7f00:1]",
+        "[::]",
+        "127.0.0.1.",
+    ],
+)
+async def test_no_spelling_of_this_machine_is_reached(
+    strict: VettedClient, sink: CallbackSink, host: str
+) -> None:
+    answer = await strict.post(f"http://{host}:{sink.port}/", b"{}", {})
+
+    assert answer.status is None
+    assert answer.error
+    assert sink.tries == []
+
+
+async def test_name_that_resolves_to_this_machine_is_not_reached(
+    strict: VettedClient, sink: CallbackSink, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = socket.getaddrinfo
+
+    def poisoned(host: str, *args: object, **more: object) -> object:
+        name = "127.0.0.1" if host == "innocent.test" else host
+        return real(name, *args, **more)  # pyright: ignore[reportArgumentType]
+
+    monkeypatch.setattr(socket, "getaddrinfo", poisoned)
+
+    answer = await strict.post(f"http://innocent.test:{sink.port}/", b"{}", {})
+
+    assert answer.status is None
+    assert "NotAllowed" in (answer.error or "")
+    assert sink.tries == []
+
+
+async def test_redirect_is_answered_and_not_followed(
+    local: VettedClient, sink: CallbackSink
+) -> None:
+    sink.answers = always(302)
+
+    answer = await local.post(sink.url, b"{}", {})
+
+    assert answer.status == 302
+    assert len(sink.tries) == 1
+
+
+async def test_proxy_of_the_environment_is_not_used(
+    local: VettedClient, sink: CallbackSink, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"):
+        monkeypatch.setenv(name, "http://127.0.0.1:9")
+
+    answer = await local.post(sink.url, b"{}", {})
+
+    assert answer.status == 200
+
+
+@pytest.mark.parametrize(
+    "url", ["http://", "ftp://acme.test/", "not a url", "http://[::1", "http://acme.test:99999/"]
+)
+async def test_what_is_no_address_has_an_error_and_no_answer(local: VettedClient, url: str) -> None:
+    answer = await local.post(url, b"{}", {})
+
+    assert answer.status is None
+    assert answer.error
+
+
+async def test_bytes_and_headers_arrive_as_they_were_given(
+    local: VettedClient, sink: CallbackSink
+) -> None:
+    body = b'{"a":"\xc3\xa4"}'
+
+    await local.post(sink.url, body, {"X-Name": "value", "Content-Type": "application/json"})
+
+    [one] = sink.tries
+    assert one.body == body
+    assert one.headers["X-Name"] == "value"
+    assert one.headers["Content-Type"] == "application/json"

@@ -1,0 +1,135 @@
+"""Two services for wire cases, one of them strict: no stages run, and time stands still."""
+
+import asyncio
+import io
+import json
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import aiohttp
+import pytest
+import pytest_asyncio
+
+from tests.support.builders import INSTANCE_KEY, OPERATOR
+from tests.support.callback_sink import CallbackSink, Try
+from tests.support.street import Answer
+from tests.support.tenants import PASSWORD, Tenants
+from tests.support.wire_cases import Step, filled, form_pairs
+from waypost.admin import actions
+from waypost.assembly.servers import HttpServer, bind, port_of
+from waypost.assembly.service import Waypost
+from waypost.base.clock import ManualClock
+from waypost.base.ids import RandomIds
+from waypost.base.seals import Seals
+from waypost.config import Settings
+
+ADMIN_TOKEN = "wire-admin"
+
+
+@dataclass
+class World:
+    """A service on which each case has partners of its own."""
+
+    url: str
+    clock: ManualClock
+    tenants: Tenants
+    http: aiohttp.ClientSession
+    sink: CallbackSink
+
+    async def values(self) -> dict[str, str]:
+        """The placeholders of one case."""
+        nobody = bind("127.0.0.1", 0, option="")
+        port = port_of(nobody)
+        nobody.close()
+        return {
+            **await self.tenants.make(),
+            "receiver": self.sink.url,
+            "nobody": f"http://127.0.0.1:{port}/",
+            "admin_token": ADMIN_TOKEN,
+            "verify_token": OPERATOR.verify_token,
+            "operator_account": OPERATOR.id,
+        }
+
+    async def ask(self, step: Step, values: dict[str, str]) -> Answer:
+        """Send a case's request."""
+        self.clock.advance(ms=step.after_ms)
+        body: io.BytesIO | aiohttp.FormData | None = None
+        if step.form is not None:
+            body = aiohttp.FormData(form_pairs(filled(step.form, values)))
+        elif step.hex is not None:
+            body = io.BytesIO(bytes.fromhex(step.hex))
+        elif step.body is not None:
+            body = io.BytesIO(filled(step.body, values).encode())
+        headers = filled(step.headers, values)
+        if isinstance(body, io.BytesIO):
+            headers = {"Content-Type": "application/x-www-form-urlencoded"} | headers
+        async with self.http.request(
+            step.method,
+            self.url + filled(step.path, values),
+            data=body,
+            headers=headers,
+            skip_auto_headers=["Content-Type"] if body is None else [],
+        ) as answer:
+            raw = await answer.read()
+            is_json = answer.content_type == "application/json" and raw
+            told = json.loads(raw) if is_json else None
+            return Answer(answer.status, told, answer.headers, raw)
+
+
+def _by_path(came: Try) -> int:
+    """A receiver that answers by its path: `…/500` with 500."""
+    last = came.path.rpartition("/")[2]
+    return int(last) if last.isdecimal() else 200
+
+
+@asynccontextmanager
+async def _open_world(folder: Path, *, strict: bool) -> AsyncGenerator[World]:
+    clock = ManualClock()
+    ids = RandomIds(clock)
+    settings = Settings(
+        data=folder,
+        secret_key=INSTANCE_KEY,
+        admin_token=ADMIN_TOKEN,
+        allowed_networks=("127.0.0.0/8",),
+        strict=strict,
+    )
+    waypost = Waypost(settings, clock, ids)
+    await waypost.open()
+    await actions.put_operator_account(waypost.office, OPERATOR)
+    bound = bind("127.0.0.1", 0, option="--port")
+    server = HttpServer(waypost.application, bound)
+    await server.start()
+    sink = CallbackSink()
+    sink.answers = _by_path
+    await sink.open()
+    tenants = Tenants(
+        waypost.database,
+        Seals(INSTANCE_KEY),
+        ids,
+        clock,
+        await waypost.passwords.hash(PASSWORD),
+    )
+    async with aiohttp.ClientSession() as http:
+        yield World(f"http://127.0.0.1:{port_of(bound)}", clock, tenants, http, sink)
+    await asyncio.gather(server.stop(), sink.close())
+    await waypost.close()
+
+
+@dataclass
+class Worlds:
+    """Both."""
+
+    lenient: World
+    strict: World
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def worlds(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Worlds]:
+    """Both services, for all cases of a file."""
+    async with AsyncExitStack() as at_end:
+        folder = tmp_path_factory.mktemp("wire")
+        lenient = await at_end.enter_async_context(_open_world(folder / "lenient", strict=False))
+        strict = await at_end.enter_async_context(_open_world(folder / "strict", strict=True))
+        yield Worlds(lenient, strict)

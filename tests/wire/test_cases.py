@@ -1,0 +1,114 @@
+"""What the doors answer, case by case; each file under `cases` cites the statement it holds."""
+
+import re
+from typing import TYPE_CHECKING, Final
+
+import pytest
+
+from tests.support.wire_cases import (
+    Case,
+    at_place,
+    differences,
+    differing_texts,
+    filled,
+    form_pairs,
+    read_cases,
+)
+from waypost.accept.routes import ROUTES, RouteRow
+from waypost.domain.refusals import Reason
+from waypost.domain.template_rules import RULES, Rule
+from waypost.wire.drafts import read_draft
+from waypost.wire.errors import ERRORS
+from waypost.wire.forms import Form
+
+if TYPE_CHECKING:
+    from tests.wire.conftest import Worlds
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+CASES: Final = read_cases()
+
+
+@pytest.mark.parametrize("name", CASES)
+async def test_door_answers_as_the_case_says(name: str, worlds: "Worlds") -> None:
+    case = CASES[name]
+    world = worlds.strict if case.strict else worlds.lenient
+    values = await world.values()
+    for step in case.before:
+        body: object = None
+        for _ in range(step.times):
+            answer = await world.ask(step, values)
+            assert answer.status == step.status, answer.raw
+            body = answer.body
+        values |= {name: str(at_place(body, place)) for name, place in step.keep.items()}
+
+    answer = await world.ask(case.request, values)
+
+    expected = case.response
+    assert answer.status == expected.status, answer.raw
+    told: list[str] = []
+    if expected.text is not None:
+        assert answer.raw.decode() == filled(expected.text, values)
+    if expected.body is not None:
+        told += differences(filled(expected.body, values), answer.body, whole=True)
+    if expected.body_has is not None:
+        told += differences(filled(expected.body_has, values), answer.body, whole=False)
+    told += differing_texts(filled(expected.json_texts, values), answer.body)
+    for header, value in filled(expected.headers, values).items():
+        told += differences(value, answer.headers.get(header, "(absent)"), whole=True, at=header)
+    told += [f"{header} is there" for header in expected.absent_headers if header in answer.headers]
+    assert not told, answer.raw
+    assert_is_its_row(case, answer.body)
+
+
+@pytest.mark.parametrize("reason", Reason)
+async def test_every_row_of_the_error_table_has_a_case(reason: Reason) -> None:
+    assert any(case.reason == reason.name for case in CASES.values())
+
+
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: f"{rule.field}-{RULES.index(rule)}")
+async def test_every_row_of_the_rule_table_has_a_case_that_breaks_it_first(rule: Rule) -> None:
+    """Of both kinds where it is the operator's: strict refuses it, and otherwise it is taken."""
+    breaking = [case for case in CASES.values() if first_broken(case) is rule]
+
+    assert any(case.reason == rule.reason.name for case in breaking)
+    if rule.operators:
+        assert {case.strict for case in breaking} == {True, False}
+
+
+@pytest.mark.parametrize("row", ROUTES, ids=lambda row: f"{row.method} {row.path}")
+async def test_every_route_has_a_case_of_each_answer_it_may_give(row: RouteRow) -> None:
+    given = {case.response.status for case in CASES.values() if is_route_of(row, case)}
+
+    assert given >= set(row.answers)
+    assert 401 in given
+
+
+def assert_is_its_row(case: Case, body: object) -> None:
+    """A case that names a reason is answered with that row's status and text."""
+    if case.reason is None:
+        return
+    row = ERRORS[Reason[case.reason]]
+    assert case.response.status == row.status
+    if row.text is not None:
+        assert body == {"status": "error", "message": row.text}
+
+
+def is_route_of(row: RouteRow, case: Case) -> bool:
+    """Whether a case's request goes to a route."""
+    pattern = re.sub(r"\\\{\w+\\\}", "[^/]+", re.escape(row.path))
+    path = case.request.path.partition("?")[0]
+    return case.request.method == row.method and re.fullmatch(pattern, path) is not None
+
+
+def first_broken(case: Case) -> Rule | None:
+    """Of a case that creates a template, the first row of the table that its draft breaks."""
+    if case.request.path != "/partner/app/{app_id}/templates" or not case.request.form:
+        return None
+    if case.response.status not in (200, 400) or case.reason == "UNREADABLE":
+        return None
+    try:
+        draft = read_draft(Form(form_pairs(filled(case.request.form, {}))))
+    except Exception:  # noqa: BLE001  it cannot be read at all, or needs placeholders
+        return None
+    return next((rule for rule in RULES if rule.must(draft) is not None), None)
