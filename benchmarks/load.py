@@ -1,0 +1,183 @@
+"""A load generator that is light enough not to be what is measured: prepared bytes, bare protocols."""
+
+import asyncio
+import gc
+import re
+import time
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlencode
+
+from benchmarks.bare import API_KEY, SOURCES, TEMPLATE_ID
+
+FIRST_PHONE = 15_560_000_000
+_LENGTH = re.compile(rb"\r\ncontent-length: *(\d+)", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """One request and its answer; times are seconds of the machine's monotonic clock."""
+
+    began_s: float
+    ended_s: float
+    answer: bytes
+
+    @property
+    def message_id(self) -> str:
+        """The id in a submitted message's answer."""
+        return self.answer[-38:-2].decode()
+
+
+def session_text(phone: int, source: str) -> bytes:
+    """One request of a session text."""
+    message = '{"type":"text","text":"Your order 4711 is ready. Shall we bring it today?"}'
+    return _request("/wa/api/v1/msg", phone, source, {"message": message})
+
+
+def template_message(phone: int, source: str) -> bytes:
+    """One request of a template message with postback texts."""
+    fields = {
+        "template": f'{{"id":"{TEMPLATE_ID}","params":["Ann","4711"]}}',
+        "postbackTexts": '[{"index":0,"text":"yes"},{"index":1,"text":"later"}]',
+    }
+    return _request("/wa/api/v1/template/msg", phone, source, fields)
+
+
+def prepared(make: Callable[[int, str], bytes], *, phones: int, sources: int) -> list[bytes]:
+    """One request for each phone, its source taken in turn."""
+    chosen = list(SOURCES)[:sources]
+    return [make(FIRST_PHONE + n, chosen[n % sources]) for n in range(phones)]
+
+
+def _request(path: str, phone: int, source: str, fields: dict[str, str]) -> bytes:
+    form = {
+        "channel": "whatsapp",
+        "source": source,
+        "destination": str(phone),
+        "src.name": SOURCES[source],
+        **fields,
+    }
+    body = urlencode(form).encode()
+    head = (
+        f"POST {path} HTTP/1.1\r\nHost: 127.0.0.1\r\napikey: {API_KEY}\r\n"
+        f"Content-Type: application/x-www-form-urlencoded\r\nContent-Length: {len(body)}\r\n\r\n"
+    )
+    return head.encode() + body
+
+
+async def as_fast_as_answered(
+    port: int, requests: Iterator[bytes], *, connections: int
+) -> list[Answered]:
+    """Each connection sends its next request as soon as the last one is answered."""
+    return await _Load(requests, None).run(port, connections)
+
+
+async def at_rate(
+    port: int, requests: Sequence[bytes], *, per_second: float, connections: int
+) -> list[Answered]:
+    """Requests leave at a set rate, whatever the answers do, as long as a connection is free."""
+    return await _Load(iter(requests), per_second).run(port, connections)
+
+
+class _Load:
+    """Hands requests to connections and collects their answers."""
+
+    def __init__(self, requests: Iterator[bytes], per_second: float | None) -> None:
+        self._requests = requests
+        self._per_second = per_second
+        self._idle: deque[_Connection] = deque()
+        self._open = 0
+        self._ended = asyncio.Event()
+        self.answers: list[Answered] = []
+        self.failure: str | None = None
+
+    async def run(self, port: int, connections: int) -> list[Answered]:
+        """Connect, send everything, return every answer."""
+        loop = asyncio.get_running_loop()
+        gc.collect()
+        gc.disable()  # a pause of ours would look like one of the server's
+        try:
+            self._open = connections
+            for _ in range(connections):
+                await loop.create_connection(lambda: _Connection(self), "127.0.0.1", port)
+            if self._per_second is not None:
+                await self._pace(self._per_second)
+            await self._ended.wait()
+        finally:
+            gc.enable()
+        if self.failure:
+            raise RuntimeError(self.failure)
+        return self.answers
+
+    def free(self, connection: "_Connection") -> None:
+        """A connection may take the next request."""
+        if self._per_second is not None:
+            self._idle.append(connection)
+            return
+        request = next(self._requests, None)
+        if request is None:
+            connection.transport.close()
+        else:
+            connection.send(request)
+
+    def gone(self) -> None:
+        """A connection has been closed."""
+        self._open -= 1
+        if not self._open:
+            self._ended.set()
+
+    async def _pace(self, per_second: float) -> None:
+        began_s = time.monotonic()
+        for nth, request in enumerate(self._requests):
+            while nth >= (time.monotonic() - began_s) * per_second or not self._idle:  # noqa: ASYNC110
+                await asyncio.sleep(0.002)
+            self._idle.popleft().send(request)
+        while len(self._idle) < self._open:  # noqa: ASYNC110  the last answers
+            await asyncio.sleep(0.005)
+        for connection in self._idle:
+            connection.transport.close()
+
+
+class _Connection(asyncio.Protocol):
+    def __init__(self, load: _Load) -> None:
+        self._load = load
+        self._rest = b""
+        self._began_s = 0.0
+        self._length = 0  # of the last answer: ours are all alike, so the next one is not searched
+        self.transport: Any = None
+
+    def connection_made(self, transport: Any) -> None:
+        self.transport = transport
+        self._load.free(self)
+
+    def send(self, request: bytes) -> None:
+        self._began_s = time.monotonic()
+        self.transport.write(request)
+
+    def data_received(self, data: bytes) -> None:
+        ended_s = time.monotonic()
+        if self._rest:
+            data = self._rest + data
+        if len(data) != self._length and not self._is_whole(data):
+            self._rest = data
+            return
+        self._rest = b""
+        if not data.startswith(b"HTTP/1.1 200"):
+            self._load.failure = data.decode("utf-8", "replace")
+        self._load.answers.append(Answered(self._began_s, ended_s, data))
+        self._load.free(self)
+
+    def _is_whole(self, data: bytes) -> bool:
+        head, separator, body = data.partition(b"\r\n\r\n")
+        found = _LENGTH.search(head)
+        if not separator or found is None or len(body) < int(found[1]):
+            return False
+        self._length = len(data)
+        return True
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        if exc is not None:
+            self._load.failure = repr(exc)
+        self._load.gone()

@@ -1,0 +1,111 @@
+"""The service as one process of a measurement: seeded, and with its stages only where they are asked for."""
+
+import argparse
+import asyncio
+import dataclasses
+import os
+from pathlib import Path
+
+import uvloop
+
+from benchmarks.bare import API_KEY, SOURCES, TEMPLATE_ID
+from waypost.admin import actions
+from waypost.assembly import demo
+from waypost.assembly.servers import HttpServer, bind, signalled
+from waypost.assembly.service import Waypost
+from waypost.base.clock import SystemClock
+from waypost.base.ids import RandomIds
+from waypost.base.logs import set_up_logs
+from waypost.base.seals import hash_of
+from waypost.config import Settings
+from waypost.domain.subscription import Subscription
+from waypost.domain.template import Template
+from waypost.store.kind import seed_template
+from waypost.store.partners import add_api_key
+from waypost.store.subscriptions import add_subscription
+
+NETWORK = ("127.0.0.0/8",)
+
+
+async def serve(options: argparse.Namespace) -> None:
+    clock = SystemClock()
+    set_up_logs(clock, as_json=False, level="warning")
+    settings = Settings(
+        data=options.data,
+        secret_key="benchmarks only, known to everybody",
+        rates=False,
+        per_second=1000,
+        allowed_networks=NETWORK,
+    )
+    bound = bind("127.0.0.1", options.port, option="--port")
+    waypost = Waypost(settings, clock, RandomIds(clock))
+    await waypost.open()
+    await seed(waypost, options)
+    server = HttpServer(waypost.application, bound)
+    await server.start()
+    if options.stages:
+        waypost.start()
+    await signalled()
+    await server.stop()
+    if options.stages:
+        await waypost.drain()
+    await waypost.close()
+
+
+async def seed(waypost: Waypost, options: argparse.Namespace) -> None:
+    """A partner with an app for each source, one template, and a subscription where there is a receiver."""
+    office, now_ms = waypost.office, SystemClock().now_ms()
+    await actions.put_operator_account(office, demo.operator_account(options.operator))
+    await actions.add_partner(office, demo.PARTNER, "no password")
+    await waypost.database.write(add_api_key, hash_of(API_KEY), demo.PARTNER.id, "bench", now_ms)
+    await actions.add_business_account(office, demo.ACCOUNT)
+    for nth, (source, name) in enumerate(SOURCES.items()):
+        app, _ = await actions.add_app(
+            office,
+            partner_id=demo.PARTNER.id,
+            name=name,
+            phone_number=source,
+            phone_number_id=phone_number_id(nth),
+            business_account_id=demo.WABA_ID,
+            per_second=1000,
+        )
+        if nth == 0:
+            await waypost.database.write(seed_template, _template(app.id, now_ms))
+        if options.receiver:
+            subscription = Subscription(
+                id="",
+                partner_id=demo.PARTNER.id,
+                app_id=app.id,
+                tag="bench",
+                url=options.receiver,
+                version=2,
+                modes=("ENQUEUED", "SENT", "DELIVERED", "READ", "FAILED"),
+                created_on_ms=now_ms,
+                modified_on_ms=now_ms,
+            )
+            seal = waypost.directory.seal
+            await waypost.database.write(add_subscription, subscription, seal, 5)
+
+
+def phone_number_id(nth: int) -> str:
+    """The operator's id of the nth source."""
+    return str(int(demo.PHONE_NUMBER_ID) + 100 + nth)
+
+
+def _template(app_id: str, now_ms: int) -> Template:
+    return dataclasses.replace(demo.template(now_ms), id=TEMPLATE_ID, app_id=app_id)
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--port", type=int, required=True)
+    parser.add_argument("--data", type=Path, required=True)
+    parser.add_argument("--core", type=int)
+    parser.add_argument("--stages", action="store_true")
+    parser.add_argument("--operator", default="http://127.0.0.1:9")
+    parser.add_argument("--receiver", default="")
+    chosen = parser.parse_args()
+    if chosen.core is not None:
+        os.sched_setaffinity(0, {chosen.core})
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        runner.run(serve(chosen))
