@@ -11,7 +11,7 @@ import uvloop
 from benchmarks.bare import API_KEY, SOURCES, TEMPLATE_ID
 from waypost.admin import actions
 from waypost.assembly import demo
-from waypost.assembly.servers import HttpServer, bind, signalled
+from waypost.assembly.servers import HttpServer, bind, settle_memory, signalled
 from waypost.assembly.service import Waypost
 from waypost.base.clock import SystemClock
 from waypost.base.ids import RandomIds
@@ -45,6 +45,7 @@ async def serve(options: argparse.Namespace) -> None:
     await server.start()
     if options.stages:
         waypost.start()
+    settle_memory()
     await signalled()
     await server.stop()
     if options.stages:

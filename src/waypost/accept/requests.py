@@ -34,6 +34,7 @@ class Request:
     body: bytes
     path: dict[str, str]
     spent: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
+    _headers: dict[bytes, bytes] | None = None
 
     def spend(self, limiter: Limiter, name: str, of: str) -> None:
         """Spend one request of a rate; it is given back when the request is refused after all.
@@ -50,14 +51,17 @@ class Request:
             limiter.give_back(name, of)
 
     def header(self, name: bytes) -> str | None:
-        """The first header with this lower-case name; not UTF-8 counts as absent."""
-        for key, value in self.scope["headers"]:
-            if key == name:
-                try:
-                    return value.decode("utf-8").strip()
-                except UnicodeDecodeError:
-                    return None
-        return None
+        """The header with this lower-case name, the last of several; not UTF-8 counts as absent."""
+        headers = self._headers
+        if headers is None:
+            headers = self._headers = dict(self.scope["headers"])
+        value = headers.get(name)
+        if value is None:
+            return None
+        try:
+            return value.decode("utf-8").strip()
+        except UnicodeDecodeError:
+            return None
 
     def form(self) -> Form:
         """The body as a form.

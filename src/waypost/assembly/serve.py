@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from waypost.assembly import demo
-from waypost.assembly.servers import HttpServer, bind, hear_signals, port_of
+from waypost.assembly.servers import HttpServer, bind, hear_signals, port_of, settle_memory
 from waypost.assembly.service import Waypost
 from waypost.base.clock import Clock
 from waypost.base.ids import Ids
@@ -48,6 +48,7 @@ async def serve(settings: Settings, clock: Clock, ids: Ids, *, ready: Ready) -> 
         server = HttpServer(waypost.application, bound)
         await server.start()
         waypost.start()
+        settle_memory()
         ready(f"http://{settings.host}:{port_of(bound)}")
         await told.wait()
         await server.stop()
@@ -71,6 +72,7 @@ async def simulate(
     try:
         server = HttpServer(simulator.application, bound)
         await server.start()
+        settle_memory()
         ready(f"http://{host}:{port_of(bound)}")
         await told.wait()
         await server.stop()

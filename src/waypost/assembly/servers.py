@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import gc
 import os
 import signal
 import socket
@@ -16,6 +17,17 @@ KEEP_ALIVE_S: Final = 75
 
 class PortInUse(Exception):
     """Somebody else listens there; the text says what to do."""
+
+
+def settle_memory() -> None:
+    """Once per process, when everything is set up: what lives now lives on, so look at it no more.
+
+    What is allocated for a request is nearly all freed by counting; the collector is for the rest
+    and need not run every 700 objects. It took an eighth of the street's processor time.
+    """
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(20_000, 10, 100)
 
 
 def bind(host: str, port: int, *, option: str) -> socket.socket:
@@ -65,6 +77,7 @@ class HttpServer:
                 http="httptools",
                 interface="asgi3",
                 server_header=False,
+                proxy_headers=False,  # who connects is who asks, until proxies can be named
                 timeout_keep_alive=KEEP_ALIVE_S,
                 timeout_graceful_shutdown=5,
             )

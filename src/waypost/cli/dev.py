@@ -4,7 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from waypost.assembly.dev import Dev, DevOptions, Running
-from waypost.assembly.servers import hear_signals
+from waypost.assembly.servers import hear_signals, settle_memory
 from waypost.base.clock import SystemClock
 from waypost.base.ids import RandomIds
 from waypost.config import Settings
@@ -28,6 +28,7 @@ async def run_dev(
     dev = Dev(options, clock, RandomIds(clock))
     try:
         running = await dev.open()
+        settle_memory()
         for line in greeting(running, env_file, memory=memory, host=settings.host):
             say(line)
         await told.wait()
