@@ -18,7 +18,7 @@ run: $(RUN_READY)  ## start the service, the simulator and its phones; ARGS goes
 	@exec $(BIN)/waypost dev $(ARGS)
 
 test: $(DEV_READY)  ## the whole suite; ARGS goes to pytest
-	$(BIN)/pytest -n 2 --dist loadfile $(ARGS)
+	$(BIN)/pytest -n 2 --dist loadfile --no-loadscope-reorder $(ARGS)
 
 lint: $(DEV_READY)  ## all that is checked without running the service
 	$(BIN)/ruff format --check .

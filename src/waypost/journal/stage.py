@@ -92,7 +92,9 @@ class Stage:
             await self._journal.wait(self._lane)
             return
         self._busy += len(entries)
-        self._start(self._begin(entries))
+        # One batch is prepared at a time; what becomes due meanwhile is the next batch, so that the
+        # look-ups and the mark of a batch are shared by more entries the more there is to do.
+        await asyncio.wait([self._start(self._begin(entries))])
 
     async def _begin(self, entries: Sequence[Entry]) -> None:
         try:
@@ -129,7 +131,8 @@ class Stage:
         self._freed.set()
         self._journal.rouse(self._lane)
 
-    def _start(self, work: Awaitable[None]) -> None:
+    def _start(self, work: Awaitable[None]) -> asyncio.Future[None]:
         task = asyncio.ensure_future(work)
         self._working.add(task)
         task.add_done_callback(self._working.discard)
+        return task
