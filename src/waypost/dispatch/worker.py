@@ -26,7 +26,7 @@ from waypost.domain.outcome import (
 from waypost.domain.template import Template, TemplateStatus
 from waypost.journal.entry import Entry
 from waypost.journal.in_store import Journal
-from waypost.journal.stage import Prepared
+from waypost.journal.stage import Prepared, failing
 from waypost.operators.contract import Operator
 from waypost.store.database import Database
 from waypost.store.directory import Directory
@@ -94,9 +94,31 @@ class Dispatch:
             and not entry.was_in_hand
             and _still_to_send(batch.messages.get(entry.ref.partition(" ")[2]))
         ]
-        if to_send:
-            await self._journal.take_in_hand(to_send)
-        return [(entry, self._work_of(entry, batch)) for entry in entries]
+        # What can go wrong on our side is found before the mark: after it, it would be a doubt.
+        unready = await self._unready(to_send, batch)
+        ready = [entry for entry in to_send if entry.position not in unready]
+        if ready:
+            await self._journal.take_in_hand(ready)
+        return [
+            (
+                entry,
+                failing(unready[entry.position])
+                if entry.position in unready
+                else self._work_of(entry, batch),
+            )
+            for entry in entries
+        ]
+
+    async def _unready(self, entries: Sequence[Entry], batch: _Batch) -> dict[int, Exception]:
+        """By position, why an entry cannot be sent: its app or its operator account is not there."""
+        unready: dict[int, Exception] = {}
+        for entry in entries:
+            try:
+                app = await self._app_of(batch.messages[entry.ref.partition(" ")[2]])
+                await self._account_of(app)
+            except Exception as error:  # noqa: BLE001  a defect belongs to its entry
+                unready[entry.position] = error
+        return unready
 
     async def prepare_doubts(self, entries: Sequence[Entry]) -> Prepared:
         """Fail each message that is still uncertain."""
@@ -129,9 +151,8 @@ class Dispatch:
             outcome = await self._send(app, row, batch)
         match outcome:
             case Unavailable():
-                await self._try_later(
-                    entry, row.accepted_on_ms, outcome, _message_end(entry, row, app)
-                )
+                end = MessageOutcome(entry.position, row.id, app, None)
+                await self._try_later(entry, row.accepted_on_ms, outcome, end)
             case Sent() | Rejected() | Uncertain() | None:
                 item = MessageOutcome(entry.position, row.id, app, outcome)
                 await self._journal.settle(entry, self._messages.record, item)
@@ -207,10 +228,6 @@ class Dispatch:
         if account is None:
             raise LookupError(f"app {app.id} has no operator account")
         return account
-
-
-def _message_end(entry: Entry, row: Any, app: App) -> MessageOutcome:
-    return MessageOutcome(entry.position, row.id, app, None)
 
 
 def _still_to_send(row: Any) -> bool:
