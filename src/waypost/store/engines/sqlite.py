@@ -57,7 +57,10 @@ class SqliteEngine:
         self._path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         self._take_lock()
         self._pool = create_engine(
-            f"sqlite:///{self._path}", poolclass=NullPool, connect_args={"check_same_thread": False}
+            f"sqlite:///{self._path}",
+            poolclass=NullPool,
+            connect_args={"check_same_thread": False},
+            hide_parameters=True,  # an error's text is logged, and parameters are what people write
         )
         event.listen(self._pool, "connect", _set_up)
         event.listen(self._pool, "begin", _begin_immediate)
