@@ -1,10 +1,12 @@
 """Entries that are given back: for later, with a defect, or by a process that is no more."""
 
 from pathlib import Path
+from sqlite3 import OperationalError
 
 import pytest
 
 from tests.journal.conftest import Bench, open_bench
+from tests.support.locks import be_impatient, locked
 from waypost.base.clock import ManualClock
 from waypost.store.database import Database
 from waypost.store.journal import (
@@ -221,6 +223,60 @@ async def test_defects_are_counted_over_a_restart(
     [again] = await second.claim()
     assert again.defects == times
     await second.database.close()
+
+
+async def test_doubt_from_before_a_restart_outlives_a_defect(
+    tmp_path: Path, clock: ManualClock
+) -> None:
+    path = tmp_path / "waypost.db"
+    first = await open_bench(path, clock, "first")
+    await first.append("a")
+    await first.journal.take_in_hand(await first.claim())
+    await first.database.close()
+    second = await open_bench(path, clock, "second")
+    [entry] = await second.claim()
+
+    await second.journal.release_defect(entry, ERROR)
+
+    await second.database.close()
+    clock.advance(ms=1000)
+    third = await open_bench(path, clock, "third")
+    [again] = await third.claim()
+    assert again.was_in_hand
+    await third.database.close()
+
+
+async def test_entry_set_aside_in_hand_comes_back_in_hand(bench: Bench) -> None:
+    await bench.append("a")
+    await bench.journal.take_in_hand(await bench.claim())
+    [entry] = bench.journal._waiting[Lane.SUBMISSIONS].groups["g"].keys["a"]  # pyright: ignore[reportPrivateUsage]
+    bench.journal.let_go(entry)
+    await five_defects(bench)
+
+    await bench.database.write(
+        return_set_aside, await set_aside(bench.database), bench.clock.now_ms()
+    )
+
+    [again] = await bench.claim()
+    assert again.was_in_hand
+
+
+async def test_store_that_is_away_is_no_defect_of_the_entry(
+    tmp_path: Path, clock: ManualClock
+) -> None:
+    bench = await open_bench(tmp_path / "waypost.db", clock, "only")
+    await bench.append("a")
+    [entry] = await bench.claim()
+    await bench.journal.take_in_hand([entry])
+    await be_impatient(bench.database)
+    with locked(tmp_path / "waypost.db"), pytest.raises(OperationalError, match="locked"):
+        await bench.journal.release_defect(entry, ERROR)
+
+    bench.journal.let_go(entry)
+
+    [again] = await bench.claim()
+    assert (again.defects, again.was_in_hand) == (0, True)
+    await bench.database.close()
 
 
 async def five_defects(bench: Bench) -> None:

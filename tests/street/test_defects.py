@@ -1,12 +1,18 @@
 """What is wrong on our side is nobody's doubt: the message waits, and goes when it is mended."""
 
+import asyncio
+from dataclasses import replace
+
 from sqlalchemy import Connection, delete, select
 
-from tests.support.builders import OPERATOR
+from tests.support.between import Between
+from tests.support.builders import ANN, OPERATOR
+from tests.support.locks import be_impatient, locked
 from tests.support.patience import patiently
 from tests.support.street import Street
 from waypost.admin import actions
-from waypost.store.tables import journal, operator_accounts
+from waypost.simulator.webhooks import signature
+from waypost.store.tables import journal, operator_accounts, templates
 
 
 async def test_message_without_a_way_to_the_operator_waits_and_is_not_uncertain(
@@ -27,6 +33,91 @@ async def test_message_without_a_way_to_the_operator_waits_and_is_not_uncertain(
     await actions.put_operator_account(street.waypost.office, way)
     assert (await street.wait_for_state(message_id, "delivered"))["news"]
     assert len(await street.deliveries(message_id)) == 1
+
+
+async def test_message_whose_outcome_cannot_be_written_is_not_sent_again(
+    cut_street: Street,
+) -> None:
+    between = cut_street.between
+    assert between is not None
+    await cut_street.open_window()
+    await be_impatient(cut_street.waypost.database)
+    between.let_webhooks_pass = False
+    go_on = asyncio.Event()
+
+    async def until_told(_wamid: str) -> None:
+        await go_on.wait()
+
+    between.hold_answer = until_told
+    message_id = await cut_street.send_text()
+    await patiently(lambda: sends_of(between), lambda sends: sends == 1)
+
+    with locked(cut_street.folder / "waypost.db"):
+        go_on.set()
+        await asyncio.sleep(0.5)
+
+    await cut_street.wait_for_state(message_id, "uncertain")
+    assert between.sends == len(await cut_street.deliveries(message_id)) == 1
+
+
+async def test_review_that_overtakes_the_answer_is_not_undone_by_it(cut_street: Street) -> None:
+    assert cut_street.between is not None
+
+    async def until_approved() -> None:
+        read = cut_street.waypost.database.read
+        await patiently(lambda: read(statuses), lambda found: found == ["APPROVED"])
+
+    cut_street.between.hold_review = until_approved
+
+    await cut_street.create_template()
+
+    await patiently(cut_street.lanes, lambda lanes: not any(lanes.values()))
+    assert await cut_street.waypost.database.read(statuses) == ["APPROVED"]
+
+
+async def test_one_operator_account_says_nothing_of_the_messages_of_another(street: Street) -> None:
+    await street.open_window()
+    message_id = await street.send_text()
+    await street.wait_for_state(message_id, "delivered")
+    other = replace(OPERATOR, id="other", app_secret="the other's secret")
+    await actions.put_operator_account(street.waypost.office, other)
+    body = (
+        b'{"entry":[{"id":"1","changes":[{"field":"messages","value":{"statuses":[{"id":"wamid.x",'
+        b'"status":"read","timestamp":"1","biz_opaque_callback_data":"%s"}]}}]}]}'
+        % message_id.encode()
+    )
+
+    async with street.http.post(
+        f"{street.service_url}/operator/webhook/other",
+        data=body,
+        headers={"X-Hub-Signature-256": signature(other.app_secret, body)},
+    ) as answer:
+        assert answer.status == 200
+
+    await patiently(street.lanes, lambda lanes: not any(lanes.values()))
+    assert (await street.trace(message_id))["state"] == "delivered"
+
+
+async def test_headers_of_meta_are_sent_whatever_json_they_were(street: Street) -> None:
+    await street.subscribe(tag="number", meta='{"headers":{"X-Shop":7}}', modes="MESSAGE")
+    await street.subscribe(tag="nothing", meta='{"headers":null}', modes="MESSAGE")
+
+    await street.reply(ANN, "Hello?")
+
+    await patiently(lambda: tries_of(street), lambda count: count == 3)
+    assert [one.headers.get("X-Shop") for one in street.sink.tries].count("7") == 1
+
+
+async def sends_of(between: Between) -> int:
+    return between.sends
+
+
+async def tries_of(street: Street) -> int:
+    return len(street.sink.tries)
+
+
+def statuses(connection: Connection) -> list[str]:
+    return list(connection.execute(select(templates.c.status)).scalars())
 
 
 def forget_operator_accounts(connection: Connection) -> None:

@@ -22,6 +22,7 @@ class Between:
         lose_answers: of so many sends the operator takes the message and the answer is lost.
         hold_answer: awaited with the operator's id of a sent message before its answer goes on.
         let_webhooks_pass: while it is not set, webhooks are answered 503 and come again later.
+        hold_review: what to wait for before the answer to a template's submission is handed on.
         repeat_webhooks: how often each webhook is handed on.
         sends: how many messages were handed to the operator.
     """
@@ -29,6 +30,7 @@ class Between:
     def __init__(self) -> None:
         self.lose_answers = 0
         self.hold_answer: Callable[[str], Awaitable[None]] | None = None
+        self.hold_review: Callable[[], Awaitable[None]] | None = None
         self.let_webhooks_pass = True
         self.repeat_webhooks = 1
         self.sends = 0
@@ -78,6 +80,8 @@ class Between:
                 request.transport.abort()
             elif self.hold_answer is not None:
                 await self.hold_answer(json.loads(body)["messages"][0]["id"])
+        if self.hold_review is not None and request.path.endswith("/message_templates"):
+            await self.hold_review()
         return web.Response(status=status, headers=headers, body=body)
 
     async def _webhook(self, request: web.Request) -> web.StreamResponse:

@@ -98,10 +98,7 @@ def test_limits_that_are_off_let_everything_through(clock: ManualClock) -> None:
     spend(limiter, 1000)
 
 
-def test_windows_that_nobody_uses_any_more_are_forgotten(
-    clock: ManualClock, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("waypost.accept.limits.MOST_WINDOWS", 10)
+def test_windows_that_nobody_uses_any_more_are_forgotten(clock: ManualClock) -> None:
     limiter = Limiter(clock)
     for number in range(10):
         spend(limiter, of=f"old{number}")

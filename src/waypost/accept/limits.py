@@ -35,7 +35,8 @@ RATES: Final = {  # Source: spec, "Limits"; facts 11; design, section 5. One win
 }
 # fmt: on
 
-MOST_WINDOWS: Final = 100_000
+SWEEP_EVERY_MS: Final = 60_000
+"""How often windows that hold nothing any more are forgotten."""
 
 
 class Limiter:
@@ -49,6 +50,7 @@ class Limiter:
         self._clock = clock
         self._on = on
         self._windows: dict[tuple[str, str], deque[int]] = {}
+        self._swept_ms = clock.now_ms()
 
     def spend(self, name: str, of: str) -> None:
         """Spend one request of a rate.
@@ -60,7 +62,7 @@ class Limiter:
             return
         rate = RATES[name]
         now_ms = self._clock.now_ms()
-        if len(self._windows) >= MOST_WINDOWS:
+        if now_ms - self._swept_ms >= SWEEP_EVERY_MS:
             self._sweep(now_ms)
         window = self._windows.setdefault((name, of), deque())
         while window and window[0] <= now_ms - rate.within_ms:
@@ -82,6 +84,7 @@ class Limiter:
             window.pop()
 
     def _sweep(self, now_ms: int) -> None:
+        self._swept_ms = now_ms
         longest = max(rate.within_ms for rate in RATES.values())
         for key in [
             key

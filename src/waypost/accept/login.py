@@ -9,6 +9,7 @@ from waypost.domain.refusals import Reason, Refused
 from waypost.store.partners import add_partner_token, login_facts
 from waypost.wire.login import account_object, app_token_answer
 
+MOST_EMAIL = 254
 MOST_PASSWORD = 1024
 
 
@@ -30,6 +31,8 @@ async def log_in(services: Services, request: Request) -> Answer:
             "Required request parameter 'password' is not present: your password or client secret, "
             f"at most {MOST_PASSWORD} characters.",
         )
+    if len(email) > MOST_EMAIL:
+        raise Refused(Reason.FIELD_BROKEN, f"email must be at most {MOST_EMAIL} characters.")
     services.limiter.spend("login", email)
     now_ms = services.clock.now_ms()
     facts = await services.database.read(login_facts, email, now_ms)

@@ -1,5 +1,7 @@
 """Where callbacks go: create, list, delete."""
 
+from dataclasses import replace
+
 from waypost.accept.auth import app_of_app_token
 from waypost.accept.requests import Answer, Request
 from waypost.accept.services import Services
@@ -54,14 +56,14 @@ async def create_subscription(services: Services, request: Request) -> Answer:
         headers=form.headers,
     )
     try:
-        await services.database.write(
+        new_id = await services.database.write(
             add_subscription, subscription, services.directory.seal, MOST_PER_APP
         )
     except TagTaken as error:
         raise Refused(Reason.DUPLICATE_TAG, f"tag {form.tag} is taken; choose another.") from error
     except TooMany as error:
         raise _too_many() from error
-    kept = next(one for one in await _held(services, app) if one.tag == form.tag)
+    kept = replace(subscription, id=new_id)
     return Answer({"status": "success", "subscription": subscription_object(kept)})
 
 

@@ -26,6 +26,10 @@ from waypost.store.subscriptions import Unseal, subscriptions_by_ids
 FAILING: Final = 3
 """After so many failures in a row an address is only probed."""
 
+SLOW_MS: Final = 1_000
+SLOW_SHARE: Final = 8
+"""How many places an address gets that takes so long to answer."""
+
 PROBE_EVERY_MS: Final = 250
 
 
@@ -40,6 +44,7 @@ class _Address:
     """How one subscription's address has been lately; not kept in the store."""
 
     failures: int = 0  # in a row
+    is_slow: bool = False  # its last answer
     taken_ms: int = 0  # when it last took a callback
 
 
@@ -72,12 +77,15 @@ class Callbacks:
         self._addresses: dict[str, _Address] = {}  # by group
 
     def pace(self, entry: Entry, now_ms: int, in_flight: int) -> Hold | None:
-        """An address that keeps failing is tried by one callback at a time, until it takes one.
+        """A failing address is tried by one callback at a time, a slow one by a few.
 
         So a dead address holds one place of those in flight, and not its whole share.
         """
         address = self._addresses.get(entry.group)
-        if address is not None and address.failures >= FAILING and in_flight:
+        if address is None:
+            return None
+        places = 1 if address.failures >= FAILING else SLOW_SHARE if address.is_slow else None
+        if places is not None and in_flight >= places:
             return Hold(now_ms + PROBE_EVERY_MS, whole_group=True)
         return None
 
@@ -108,6 +116,7 @@ class Callbacks:
         )
         address = self._addresses.setdefault(entry.group, _Address())
         attempt = await deliver(self._client, self._clock, callback)
+        address.is_slow = attempt.duration_ms >= SLOW_MS
         if attempt.delivered:
             address.failures, address.taken_ms = 0, self._clock.now_ms()
             await self._end(entry, Tried(row.id, attempt, ended=True))

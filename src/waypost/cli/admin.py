@@ -174,7 +174,9 @@ async def _checks(door: Door, running: bool) -> list[tuple[bool, str]]:
     messages = (await door.json("GET", "/admin/messages"))["messages"]
     apps = (await door.json("GET", "/admin/apps"))["apps"]
     waiting = sum(sum(depth.values()) for depth in lanes.values())
-    aside = sum(depth.get("set_aside", 0) for depth in lanes.values())
+    aside = sum(
+        count for depth in lanes.values() for state, count in depth.items() if "aside" in state
+    )
     uncertain = messages.get("uncertain", 0)
     return [
         (running, "the service answers" if running else "the service is not running: start it"),

@@ -70,7 +70,10 @@ class TemplateOutcomes:
         at_ms: int,
     ) -> None:
         template = template_by_id(connection, one.template_id)
-        if template is None or not template_step(template.status, status):
+        # Only from PENDING: the review may have come before the answer, and it is the newer word.
+        if template is None or template.status is not TemplateStatus.PENDING:
+            return
+        if not template_step(template.status, status):
             return
         change_template(
             connection, template.id, status=status.value, reason=reason, modified_on_ms=at_ms

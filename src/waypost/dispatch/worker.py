@@ -43,7 +43,9 @@ class _Batch:
 
     messages: dict[str, Any]
     templates: dict[str, Template]
-    replied_to: dict[str, str]  # our id of a message answered, and the operator's
+    replied_to: dict[
+        tuple[int, str], str
+    ]  # partner and our id of a message answered: the operator's
 
 
 class Dispatch:
@@ -167,7 +169,9 @@ class Dispatch:
             app,
             message,
             template=batch.templates.get(row.template_id),
-            reply_to=batch.replied_to.get(reply_to, reply_to) if reply_to else None,
+            reply_to=batch.replied_to.get((app.partner_id, reply_to), reply_to)
+            if reply_to
+            else None,
         )
 
     async def _carry_template(self, entry: Entry, template: Template) -> None:
@@ -247,7 +251,7 @@ def _look_up(connection: Connection, ids: set[str]) -> _Batch:
         messages,
         templates_by_ids(connection, templates | (ids - messages.keys())),
         {
-            row.id: row.operator_message_id
+            (row.partner_id, row.id): row.operator_message_id
             for row in messages_by_ids(connection, answered).values()
             if row.operator_message_id
         },

@@ -23,7 +23,7 @@ from waypost.store.arrivals import items_by_ids, record_inbound
 from waypost.store.database import Database
 from waypost.store.journal import settle_entries
 from waypost.store.messages import messages_by_ids, messages_by_operator_ids
-from waypost.store.partners import app_by_id, app_by_phone_number_id
+from waypost.store.partners import app_by_id, app_by_phone_number_id, business_account_by_id
 from waypost.store.recipients import has_written, recipient_id
 from waypost.store.rows import content_of
 from waypost.store.templates import change_template, template_by_id, template_known_to_operator
@@ -84,11 +84,11 @@ class Ingest:
         for one in heard:
             match one.event:
                 case StatusEvent() as event:
-                    self._status(connection, telling, book, event)
+                    self._status(connection, telling, book, one, event)
                 case InboundEvent() as event:
                     self._inbound(connection, telling, book, one, event, at_ms)
                 case ReviewEvent() as event:
-                    self._review(connection, telling, book, event, at_ms)
+                    self._review(connection, telling, book, one, event, at_ms)
                 case UnknownEvent(what=what):
                     self._log.info("an arrival of a kind unknown to us is kept", what=what)
         telling.write()
@@ -96,10 +96,15 @@ class Ingest:
         return [None] * len(heard)
 
     def _status(
-        self, connection: Connection, telling: Telling, book: "_Book", event: StatusEvent
+        self,
+        connection: Connection,
+        telling: Telling,
+        book: "_Book",
+        one: _Heard,
+        event: StatusEvent,
     ) -> None:
         row = book.message(event.message_id, event.operator_message_id)
-        app = row and book.app(row.app_id)
+        app = row and book.app(row.app_id, one.operator_account_id)
         if row is None or app is None:
             self._log.info("a status of a message that is not ours is kept")
             return
@@ -178,6 +183,7 @@ class Ingest:
         connection: Connection,
         telling: Telling,
         book: "_Book",
+        one: _Heard,
         event: ReviewEvent,
         at_ms: int,
     ) -> None:
@@ -188,7 +194,7 @@ class Ingest:
             event.element_name,
             event.language_code,
         )
-        app = template and book.app(template.app_id)
+        app = template and book.app(template.app_id, one.operator_account_id)
         status = OPERATOR_STATUSES.get(event.status)
         if template is None or app is None or status is None:
             self._log.info("news of a template is kept", status=event.status)
@@ -218,7 +224,7 @@ class _Book:
 
     def __init__(self, connection: Connection, heard: Sequence[_Heard]) -> None:
         self._connection = connection
-        self._apps: dict[str, App | None] = {}
+        self._apps: dict[tuple[str, str], App | None] = {}
         ours: set[str] = set()
         theirs: set[str] = set()
         for one in heard:
@@ -246,8 +252,12 @@ class _Book:
         found = self._by_id.get(message_id or "")
         return found if found is not None else self._by_operator_id.get(operator_message_id or "")
 
-    def app(self, app_id: str) -> App | None:
-        """One app."""
-        if app_id not in self._apps:
-            self._apps[app_id] = app_by_id(self._connection, app_id)
-        return self._apps[app_id]
+    def app(self, app_id: str, operator_account_id: str) -> App | None:
+        """One app, where it is this operator account's: nobody speaks for another account's apps."""
+        key = (app_id, operator_account_id)
+        if key not in self._apps:
+            app = app_by_id(self._connection, app_id)
+            account = app and business_account_by_id(self._connection, app.business_account_id)
+            is_theirs = account and account.operator_account_id == operator_account_id
+            self._apps[key] = app if is_theirs else None
+        return self._apps[key]

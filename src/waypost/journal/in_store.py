@@ -157,7 +157,10 @@ class Journal:
             leave_key: its followers wait for it no longer.
         """
         key = f"{entry.order_key} late {entry.position}" if leave_key else entry.order_key
-        await self._write_release(entry, due_ms, entry.attempt + 1, EntryState.OPEN, key, note)
+        release = Release(
+            entry.position, due_ms, entry.attempt + 1, entry.defects, EntryState.OPEN, key, note
+        )
+        await self._database.join(release_entries, release)
         entry.due_ms = due_ms
         entry.attempt += 1
         entry.in_hand = entry.was_in_hand = False
@@ -174,34 +177,34 @@ class Journal:
         Its followers go on once it is set aside. An entry in hand stays in hand: whether it was
         sent is then as uncertain as after a crash.
         """
-        entry.defects += 1
-        set_aside = entry.defects > len(DEFECT_DELAYS_S)
+        # Set before anything can fail: what may have been sent is never taken for unsent again.
+        entry.was_in_hand = entry.was_in_hand or entry.in_hand
+        defects = entry.defects + 1
+        set_aside = defects > len(DEFECT_DELAYS_S)
         self._log.error(
             "defect",
             lane=entry.lane.name,
             position=entry.position,
             ref=entry.ref,
-            defects=entry.defects,
+            defects=defects,
             set_aside=set_aside,
             exc_info=error,
         )
-        left = EntryState.IN_HAND if entry.in_hand else EntryState.OPEN
-        state = EntryState.SET_ASIDE if set_aside else left
-        delay_ms = 0 if set_aside else 1000 * DEFECT_DELAYS_S[entry.defects - 1]
+        state = _LEFT[entry.was_in_hand, set_aside]
+        delay_ms = 0 if set_aside else 1000 * DEFECT_DELAYS_S[defects - 1]
         due_ms = self._clock.now_ms() + delay_ms
-        await self._write_release(entry, due_ms, entry.attempt, state, entry.order_key, repr(error))
-        entry.due_ms, entry.was_in_hand = due_ms, entry.in_hand
+        release = Release(
+            entry.position, due_ms, entry.attempt, defects, state, entry.order_key, repr(error)
+        )
+        await self._database.join(release_entries, release)
+        # Counted once it is written: a store that is away is nobody's defect.
+        entry.due_ms, entry.defects = due_ms, defects
         self._end(entry, again=not set_aside)
 
     def let_go(self, entry: Entry) -> None:
-        """Give back an entry that was claimed and not worked; nothing is written."""
+        """Give back an entry whose work was not begun, or cannot be written down; nothing is written."""
+        entry.was_in_hand = entry.was_in_hand or entry.in_hand
         self._end(entry, again=True)
-
-    async def _write_release(
-        self, entry: Entry, due_ms: int, attempt: int, state: EntryState, key: str, note: str
-    ) -> None:
-        release = Release(entry.position, due_ms, attempt, entry.defects, state, key, note)
-        await self._database.join(release_entries, release)
 
     def _end(self, entry: Entry, *, again: bool) -> None:
         group = self._waiting[entry.lane].groups.get(entry.group)
@@ -264,6 +267,16 @@ class Journal:
         if held - self._held_shards[lane]:
             self._polled_ms.pop(lane, None)
         self._held_shards[lane] = held
+
+
+# fmt: off
+_LEFT: Final = {  # how an entry with a defect is left in the store: may it have been sent, is it set aside
+    (False, False): EntryState.OPEN,
+    (True,  False): EntryState.IN_HAND,
+    (False, True):  EntryState.SET_ASIDE,
+    (True,  True):  EntryState.SET_ASIDE_IN_HAND,
+}
+# fmt: on
 
 
 def _entry(lane: Lane, group: str, row: Any) -> Entry:

@@ -27,6 +27,16 @@ EMBEDDING: Final = (  # IPv6 ranges that carry an IPv4 address, and which bits i
 # fmt: on
 
 
+# fmt: off
+NEVER_PUBLIC: Final = (  # what older versions of Python take for public. Source: IANA, special-purpose address registries
+    ip_network("192.88.99.0/24"),  # 6to4 relay anycast
+    ip_network("3fff::/20"),       # documentation
+    ip_network("5f00::/16"),       # segment routing
+    ip_network("64:ff9b:1::/48"),  # local NAT64
+)
+# fmt: on
+
+
 class NotAllowed(OSError):
     """The address is not public, or a port is not one to talk to; nothing was connected."""
 
@@ -57,6 +67,8 @@ def is_public(address: Address) -> bool:
                 return is_public(inner)
         if address.teredo is not None or address.is_site_local:
             return False
+    if any(address in network for network in NEVER_PUBLIC):
+        return False
     return address.is_global and not address.is_multicast and not address.is_reserved
 
 

@@ -36,6 +36,7 @@ class EntryState(IntEnum):
     OPEN = 0
     IN_HAND = 1
     SET_ASIDE = 2
+    SET_ASIDE_IN_HAND = 3  # set aside, and it may have been sent
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,35 +170,40 @@ def set_aside_entries(connection: Connection, *, at_most: int = 100) -> list[Any
     """Entries that wait for a person."""
     return list(
         connection.execute(
-            select(journal)
-            .where(journal.c.state == int(EntryState.SET_ASIDE))
-            .order_by(journal.c.position)
-            .limit(at_most)
+            select(journal).where(_IS_SET_ASIDE).order_by(journal.c.position).limit(at_most)
         ).all()
     )
 
 
 def return_set_aside(connection: Connection, position: int, due_ms: int) -> bool:
-    """Put an entry that was set aside at the end of its lane, to be worked again."""
+    """Put an entry that was set aside at the end of its lane, to be worked again.
+
+    One that may have been sent comes back in hand, so that it is not sent again.
+    """
     row = connection.execute(
-        delete(journal)
-        .where(journal.c.position == position, journal.c.state == int(EntryState.SET_ASIDE))
-        .returning(journal)
+        delete(journal).where(journal.c.position == position, _IS_SET_ASIDE).returning(journal)
     ).one_or_none()
     if row is None:
         return False
-    again = NewEntry(Lane(row.lane), row.grp, row.order_key, row.ref, due_ms)
-    append_entries(connection, [again])
+    was_in_hand = row.state == EntryState.SET_ASIDE_IN_HAND
+    connection.execute(
+        insert(journal),
+        {
+            "lane": row.lane,
+            "grp": row.grp,
+            "order_key": row.order_key,
+            "ref": row.ref,
+            "due_ms": due_ms,
+            "state": int(EntryState.IN_HAND if was_in_hand else EntryState.OPEN),
+        },
+    )
+    connection.info[APPENDED].add((row.lane, row.grp))
     return True
 
 
 def drop_set_aside(connection: Connection, position: int) -> bool:
     """Delete an entry that was set aside; what it was about is not done."""
-    gone = connection.execute(
-        delete(journal).where(
-            journal.c.position == position, journal.c.state == int(EntryState.SET_ASIDE)
-        )
-    )
+    gone = connection.execute(delete(journal).where(journal.c.position == position, _IS_SET_ASIDE))
     return gone.rowcount == 1
 
 
@@ -237,6 +243,7 @@ def forget_leases(connection: Connection) -> None:
     connection.execute(delete(leases))
 
 
+_IS_SET_ASIDE: Final = journal.c.state >= int(EntryState.SET_ASIDE)
 _APPEND: Final = Prepared(insert(journal), "lane", "grp", "order_key", "ref", "due_ms")
 _SETTLE: Final = Prepared(delete(journal).where(journal.c.position == bindparam("at")))
 _IN_HAND: Final = Prepared(
@@ -276,7 +283,7 @@ _AFTER: Final = (
         journal.c.lane == bindparam("lane"),
         journal.c.grp == bindparam("grp"),
         journal.c.position > bindparam("last"),
-        journal.c.state != int(EntryState.SET_ASIDE),
+        journal.c.state < int(EntryState.SET_ASIDE),
     )
     .order_by(journal.c.position)
     .limit(bindparam("most"))

@@ -4,7 +4,7 @@ from collections.abc import Collection, Set
 from itertools import groupby
 from typing import Any, Final
 
-from sqlalchemy import Connection, bindparam, insert, select, update
+from sqlalchemy import ColumnElement, Connection, bindparam, insert, select, update
 
 from waypost.domain.app import App
 from waypost.store.prepared import Prepared
@@ -16,9 +16,15 @@ def recipient_id(
 ) -> int:
     """The recipient with this phone number or business-scoped id, made when it is new.
 
-    Whichever of the two names was missing is added.
+    Whichever of the two names was missing is added. Where each names another row, both were met
+    before it was known that they are one person: the row with the phone number goes on, because what
+    was sent hangs on it.
     """
-    found = _by(connection, app, phone_number, user_id)
+    by_number = _by(connection, app, recipients.c.phone_number, phone_number)
+    by_user = _by(connection, app, recipients.c.user_id, user_id)
+    if by_number is not None and by_user is not None:
+        return by_number.id
+    found = by_number if by_number is not None else by_user
     if found is None:
         return connection.execute(
             insert(recipients).returning(recipients.c.id),
@@ -79,18 +85,11 @@ def has_written(connection: Connection, id: int, name: str, window_until_ms: int
     )
 
 
-def _by(connection: Connection, app: App, phone_number: str | None, user_id: str | None) -> Any:
-    for column, value in (
-        (recipients.c.user_id, user_id),
-        (recipients.c.phone_number, phone_number),
-    ):
-        if value:
-            row = connection.execute(
-                select(recipients).where(recipients.c.app_id == app.id, column == value)
-            ).one_or_none()
-            if row is not None:
-                return row
-    return None
+def _by(connection: Connection, app: App, column: ColumnElement[Any], value: str | None) -> Any:
+    if not value:
+        return None
+    found = select(recipients).where(recipients.c.app_id == app.id, column == value)
+    return connection.execute(found).one_or_none()
 
 
 _ADD: Final = Prepared(insert(recipients), "partner_id", "app_id", "phone_number", "name")

@@ -17,7 +17,7 @@ def add_subscription(
     subscription: Subscription,
     seal: Callable[[str, str], bytes],
     most: int,
-) -> str | None:
+) -> str:
     """Keep a subscription and give its id.
 
     Raises:
@@ -91,6 +91,11 @@ def subscriptions_by_ids(
     return {row.id: subscription_of(row, unseal) for row in rows}
 
 
+def _headers_in(meta: str | None) -> dict[str, str]:
+    headers: dict[str, Any] = (json.loads(meta).get("headers") if meta else None) or {}
+    return {name: str(value) for name, value in headers.items()}
+
+
 def subscription_of(row: Any, unseal: Unseal) -> Subscription:
     """A subscription from its row, its headers opened."""
     meta = None if row.sealed_meta is None else unseal(row.sealed_meta, row.app_id)
@@ -107,7 +112,7 @@ def subscription_of(row: Any, unseal: Unseal) -> Subscription:
         active=row.active,
         show_on_ui=row.show_on_ui,
         meta=meta,
-        headers=json.loads(meta).get("headers", {}) if meta else {},
+        headers=_headers_in(meta),
     )
 
 

@@ -300,7 +300,7 @@ journal = Table(  # open entries only: settling deletes
     Column("defects", SmallInteger, nullable=False, server_default=text("0")),
     Column(
         "state", SmallInteger, nullable=False, server_default=text("0")
-    ),  # 0 open, 1 in hand, 2 set aside
+    ),  # 0 open, 1 in hand, 2 set aside, 3 both
     Column("note", Text),  # why it was released or set aside
     Index("journal_by_group", "lane", "grp", "position"),
     sqlite_autoincrement=True,  # a position is never used twice
