@@ -1,6 +1,7 @@
 """The fixtures that journeys share."""
 
-from collections.abc import AsyncIterator, Awaitable, Callable
+import os
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,8 @@ import pytest
 from tests.support.between import Between
 from tests.support.callback_sink import CallbackSink
 from tests.support.street import Street
+from waypost.base.clock import SystemClock
+from waypost.base.logs import set_up_logs
 
 MakeStreet = Callable[..., Awaitable[Street]]
 
@@ -20,6 +23,14 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """The longest files first, after the order was shuffled: whoever starts them last waits for them alone."""
     longest = ("test_idle.py", "test_kill.py", "test_doubts.py")
     items.sort(key=lambda item: longest.index(item.path.name) if item.path.name in longest else 9)
+
+
+@pytest.fixture(autouse=True, scope="session")
+def logs() -> Iterator[None]:
+    """Logs as a process sets them up. Unset, a defect is printed with every local variable, which takes seconds."""
+    with Path(os.devnull).open("w", encoding="utf-8") as nowhere:
+        set_up_logs(SystemClock(), as_json=True, level="error", to=nowhere)
+        yield
 
 
 @pytest.fixture
