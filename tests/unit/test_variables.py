@@ -1,12 +1,12 @@
 """Variables of templates: found, filled, and read back out of an example."""
 
-import time
+from collections.abc import Sequence
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from waypost.domain.variables import example_values, filled, variable_count, variables
+from waypost.domain.variables import example_values, variable_count, variables
 
 
 def test_variables_are_found_in_their_order_with_repeats() -> None:
@@ -15,10 +15,6 @@ def test_variables_are_found_in_their_order_with_repeats() -> None:
     assert variables(text) == ["2", "1", "2", "x"]
     assert variable_count(text) == 3
     assert variables(None) == []
-
-
-def test_variable_without_a_value_stays() -> None:
-    assert filled("{{1}} {{2}} {{0}} {{x}}", ["a"]) == "a {{2}} {{0}} {{x}}"
 
 
 @pytest.mark.parametrize(
@@ -76,10 +72,15 @@ def test_values_that_an_example_gives_fill_the_text_to_that_example(
         assert filled(text, values).replace("[", "").replace("]", "") == plain
 
 
-def test_hostile_example_takes_no_time() -> None:
-    text = "{{1}}a" * 100
-    began_s = time.perf_counter()
+@pytest.mark.timeout(5)
+def test_hostile_example_is_answered_and_not_searched_for_ever() -> None:
+    text = "{{1}}a" * 100 + "b"
 
-    example_values(text, "a" * 1024)
+    assert example_values(text, "a" * 1024) is None
 
-    assert time.perf_counter() - began_s < 0.5
+
+def filled(text: str, values: Sequence[str]) -> str:
+    """The text with `{{1}}` replaced by the first value, and so on."""
+    for number, value in enumerate(values, start=1):
+        text = text.replace(f"{{{{{number}}}}}", value)
+    return text

@@ -55,11 +55,6 @@ def log(name: str) -> structlog.typing.FilteringBoundLogger:
     return structlog.get_logger(part=name)
 
 
-def masked(phone_number: str) -> str:
-    """A phone number as it may be logged: the last four digits only."""
-    return "…" + phone_number[-4:]
-
-
 def _stamp(clock: Clock) -> structlog.typing.Processor:
     def stamp(
         _logger: Any, _method: str, record: structlog.typing.EventDict

@@ -57,7 +57,3 @@ class Subscription:
     def mode(self) -> int:
         """The modes as a bit mask."""
         return sum(MODE_BITS[mode] for mode in self.modes)
-
-    def wants(self, mode: str) -> bool:
-        """Whether callbacks of this mode go here."""
-        return self.active and (mode in self.modes or "ALL" in self.modes)

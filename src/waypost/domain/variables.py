@@ -1,7 +1,6 @@
-"""The `{{1}}` variables of a template's texts: finding them, filling them, reading their examples."""
+"""The `{{1}}` variables of a template's texts: finding them, reading their examples."""
 
 import re
-from collections.abc import Sequence
 from typing import Final
 
 _VARIABLE: Final = re.compile(r"\{\{([^{}]*)\}\}")
@@ -15,17 +14,6 @@ def variables(text: str | None) -> list[str]:
 def variable_count(text: str | None) -> int:
     """How many parameters the text takes; a variable used twice takes one."""
     return len(set(variables(text)))
-
-
-def filled(text: str, values: Sequence[str]) -> str:
-    """The text with `{{1}}` replaced by the first value and so on; one without a value stays."""
-
-    def value_of(match: re.Match[str]) -> str:
-        name = match[1].strip()
-        at = int(name) - 1 if name.isdecimal() else -1
-        return values[at] if 0 <= at < len(values) else match[0]
-
-    return _VARIABLE.sub(value_of, text)
 
 
 def example_values(text: str, example: str) -> list[str] | None:
