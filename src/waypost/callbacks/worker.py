@@ -40,12 +40,19 @@ class _Ended:
 
 
 @dataclass(slots=True)
-class _Address:
+class Address:
     """How one subscription's address has been lately; not kept in the store."""
 
     failures: int = 0  # in a row
     is_slow: bool = False  # its last answer
     taken_ms: int = 0  # when it last took a callback
+
+
+def places_of(address: Address) -> int | None:
+    """How many places in flight an address gets; None means as many as any."""
+    if address.failures >= FAILING:
+        return 1
+    return SLOW_SHARE if address.is_slow else None
 
 
 class Callbacks:
@@ -74,7 +81,7 @@ class Callbacks:
         self._clock = clock
         self._chance = chance
         self._order_hold_ms = order_hold_ms
-        self._addresses: dict[str, _Address] = {}  # by group
+        self._addresses: dict[str, Address] = {}  # by group
 
     def pace(self, entry: Entry, now_ms: int, in_flight: int) -> Hold | None:
         """A failing address is tried by one callback at a time, a slow one by a few.
@@ -84,7 +91,7 @@ class Callbacks:
         address = self._addresses.get(entry.group)
         if address is None:
             return None
-        places = 1 if address.failures >= FAILING else SLOW_SHARE if address.is_slow else None
+        places = places_of(address)
         if places is not None and in_flight >= places:
             return Hold(now_ms + PROBE_EVERY_MS, whole_group=True)
         return None
@@ -114,7 +121,7 @@ class Callbacks:
             sequence=row.sequence,
             body=row.body,
         )
-        address = self._addresses.setdefault(entry.group, _Address())
+        address = self._addresses.setdefault(entry.group, Address())
         attempt = await deliver(self._client, self._clock, callback)
         address.is_slow = attempt.duration_ms >= SLOW_MS
         if attempt.delivered:
