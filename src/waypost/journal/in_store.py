@@ -230,10 +230,8 @@ class Journal:
         if not groups:
             return
         for group in groups:
-            group.more, group.reading = (
-                False,
-                True,
-            )  # what is appended from now on sets `more` again
+            group.more = False  # what is appended from now on sets it again
+            group.reading = True
         cursors = [(group.name, group.read_to, GROUP_WINDOW // 2) for group in groups]
         try:
             rows_of = await self._database.read(entries_after, lane, cursors)
