@@ -3,6 +3,7 @@
 import asyncio
 import hashlib
 import hmac
+import io
 import json
 import socket
 from collections.abc import AsyncIterator, Callable, Iterator
@@ -24,6 +25,7 @@ NUMBER_ID = "2000000000000002"
 BUSINESS = "15550001111"
 TOKEN = "token-of-one"
 SECRET = "secret-of-one"
+APP = "3000000000000003"
 ANN = "15551234567"
 
 
@@ -112,7 +114,7 @@ class Bench:
     server: uvicorn.Server | None = None
 
     async def start(self) -> None:
-        listener = socket.socket()
+        listener = socket.socket(proto=socket.IPPROTO_TCP)
         listener.bind(("127.0.0.1", 0))
         self.base = f"http://127.0.0.1:{listener.getsockname()[1]}"
         await self.simulator.open()
@@ -200,6 +202,26 @@ class Bench:
         if components is not None:
             template["components"] = components
         return await self.send({"type": "template", "template": template, **more})
+
+    async def handle_of(self, mime_type: str = "image/png", content: bytes = b"example") -> str:
+        """Carry out a resumable upload, and give its handle."""
+        query = {"file_length": str(len(content)), "file_type": mime_type, "file_name": "a"}
+        begun = await self.graph("POST", f"{APP}/uploads", params=query)
+        headers = {"Authorization": f"OAuth {TOKEN}", "file_offset": "0"}
+        path = f"/v25.0/{begun.body['id']}"
+        done = await self.ask("POST", path, data=io.BytesIO(content), headers=headers)
+        return done.body["h"]
+
+    async def media_of(self, mime_type: str, content: bytes = b"content") -> str:
+        """Upload media to the number, and give their id."""
+        form = aiohttp.FormData({"messaging_product": "whatsapp", "type": mime_type})
+        form.add_field("file", content, content_type=mime_type, filename="a.bin")
+        answer = await self.graph("POST", f"{NUMBER_ID}/media", data=form)
+        assert answer.status == 200, answer.body
+        return answer.body["id"]
+
+    async def inbox(self, phone: str = ANN) -> list[dict[str, Any]]:
+        return (await self.control("GET", f"phones/{phone}")).body["messages"]
 
     async def let_write(self, text: str = "Hi", phone: str = ANN) -> str:
         return await self.simulator.write_in(phone=phone, to=BUSINESS, text=text)

@@ -132,6 +132,11 @@ async def test_phone_shows_and_keeps_its_habits(bench: Bench) -> None:
         "name": "Ann",
         "deliver_after_ms": 9,
         "read_after_ms": None,
+        "user_id": "",
+        "username": "",
+        "shows_number": True,
+        "stopped_marketing_of": [],
+        "typing": [],
     }
 
 

@@ -35,7 +35,7 @@ async def main():
     nowhere = "http://127.0.0.1:9/hook"
     account = AccountSeed("{WABA}", "One", "", "{TOKEN}", "3000000000000003", "{SECRET}", "v", nowhere)
     await simulator.seed(account, [NumberSeed("{NUMBER_ID}", "{WABA}", "{BUSINESS}", "Shop")])
-    listener = socket.socket()
+    listener = socket.socket(proto=socket.IPPROTO_TCP)
     listener.bind(("127.0.0.1", 0))
     listener.listen()
     print(listener.getsockname()[1], flush=True)
@@ -102,3 +102,32 @@ async def test_killed_simulator_loses_nothing_that_it_answered(
     await bench.stop()
     assert kept >= set(answered)
     assert {one["status"] for one in receiver.statuses()} == {"failed"}
+
+
+async def test_killed_simulator_has_every_file_that_it_took(
+    victim: tuple[asyncio.subprocess.Process, str],
+    tmp_path: Path,
+    receiver: Receiver,
+    http: aiohttp.ClientSession,
+) -> None:
+    process, base = victim
+    headers = {"Authorization": f"Bearer {TOKEN}"}
+    taken: list[tuple[str, bytes]] = []
+    for number in range(5):
+        content = b"\x89PNG" + bytes([number]) * 100_000
+        form = aiohttp.FormData({"messaging_product": "whatsapp"})
+        form.add_field("file", content, filename="a.png", content_type="image/png")
+        url = f"{base}/v25.0/{NUMBER_ID}/media"
+        async with http.post(url, data=form, headers=headers) as answer:
+            taken.append(((await answer.json())["id"], content))
+
+    process.send_signal(signal.SIGKILL)
+    await process.wait()
+
+    bench = make_bench(tmp_path, SystemClock(), receiver, http)
+    await bench.start()
+    for media_id, content in taken:
+        shown = await bench.graph("GET", media_id)
+        async with http.get(shown.body["url"], headers=headers) as answer:
+            assert await answer.read() == content
+    await bench.stop()

@@ -154,7 +154,7 @@ async def test_bad_message_is_refused_at_once(
 GOOD_MESSAGES: list[dict[str, Any]] = [
     {"text": {"body": "no type"}},
     {"type": "image", "image": {"link": "https://x.example/a.png", "caption": "Look"}},
-    {"type": "document", "document": {"id": "77", "filename": "a.pdf"}},
+    {"type": "document", "document": {"link": "https://x.example/a.pdf", "filename": "a.pdf"}},
     {"type": "location", "location": {"latitude": "37.4", "longitude": -122.1, "name": "Shop"}},
     {"type": "contacts", "contacts": [{"name": {"formatted_name": "Bo"}}]},
     {"type": "reaction", "reaction": {"message_id": "wamid.x", "emoji": "\U0001f44d"}},

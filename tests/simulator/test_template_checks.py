@@ -1,5 +1,6 @@
 """Templates that are refused at once, one row each."""
 
+import json
 from typing import Any
 
 import pytest
@@ -27,6 +28,40 @@ def link(url: str = "https://x.example/a", **more: Any) -> Part:
     return {"type": "URL", "text": "Open", "url": url, **more}
 
 
+def image(handle: str = HANDLE, image_format: str = "IMAGE") -> Part:
+    return {"type": "HEADER", "format": image_format, "example": {"header_handle": [handle]}}
+
+
+def offer(text: str = "Ends soon!", **more: Any) -> Part:
+    return {"type": "LIMITED_TIME_OFFER", "limited_time_offer": {"text": text, **more}}
+
+
+def row_of(*given: Part) -> Part:
+    return {"type": "BUTTONS", "buttons": list(given)}
+
+
+def card(*given: Part, header: Part | None = None, text: str = "A card") -> Part:
+    return {"components": [header or image(), body(text), row_of(*(given or (reply(),)))]}
+
+
+def carousel(*cards: Part) -> list[Part]:
+    return [body("Hello there"), {"type": "CAROUSEL", "cards": list(cards)}]
+
+
+def otp(otp_type: str = "COPY_CODE", **more: Any) -> list[Part]:
+    return [{"type": "BODY"}, row_of({"type": "OTP", "otp_type": otp_type, **more})]
+
+
+def apps(package_name: str = "com.shop.app", signature_hash: str = "AbC/def1234") -> list[Part]:
+    return [{"package_name": package_name, "signature_hash": signature_hash}]
+
+
+MARKETING: Part = {"category": "MARKETING"}
+SECRET_CODE: Part = {"category": "AUTHENTICATION"}
+NO_BODY: Part = {"components": [image(), row_of(reply())]}
+TITLE: Part = {"type": "HEADER", "text": "Our things"}
+PRODUCT: Part = {"type": "HEADER", "format": "PRODUCT"}
+FLOW: Part = {"type": "FLOW", "text": "Book", "flow_id": "1", "navigate_screen": "FIRST"}
 CALL = {"type": "PHONE_NUMBER", "text": "Call", "phone_number": "+15550001111"}
 CODE = {"type": "COPY_CODE", "example": "SAVE20"}
 HELLO = [body("Hello there")]
@@ -84,6 +119,57 @@ REFUSED: list[tuple[str, list[Part], dict[str, Any], int | None]] = [
     ("long code",           buttons({**CODE, "example": "x" * 21}),                {},                         None),
     ("catalog and more",    buttons({"type": "CATALOG", "text": "View"}, reply()), {},                         None),
     ("short lifetime",      HELLO,                                                 {"message_send_ttl_seconds": 5}, None),
+    ("unknown handle",      [image("4::x"), *HELLO],                               {},                         None),
+    ("offer in UTILITY",    [*HELLO, offer(), row_of(link())],                     {},                         None),
+    ("long offer",          [*HELLO, offer("x" * 17), row_of(link())],             MARKETING,                  None),
+    ("offer without text",  [*HELLO, offer(""), row_of(link())],                   MARKETING,                  None),
+    ("offer's long body",   [body("x" * 601), offer(), row_of(link())],            MARKETING,                  2388040),
+    ("offer with footer",   [*HELLO, offer(), row_of(link()), {"type": "FOOTER", "text": "Bye"}], MARKETING,   None),
+    ("offer's text header", [TITLE, *HELLO, offer(), row_of(link())],              MARKETING,                  None),
+    ("offer without link",  [*HELLO, offer(), row_of(CODE)],                       MARKETING,                  None),
+    ("link before code",    [*HELLO, offer(), row_of(link(), CODE)],               MARKETING,                  None),
+    ("expiry without code", [*HELLO, offer(has_expiration=True), row_of(link())],  MARKETING,                  None),
+    ("carousel in UTILITY", carousel(card(), card()),                              {},                         None),
+    ("one card",            carousel(card()),                                      MARKETING,                  None),
+    ("eleven cards",        carousel(*[card()] * 11),                              MARKETING,                  None),
+    ("card without header", carousel(*[{"components": [body("A"), row_of(reply())]}] * 2), MARKETING,          None),
+    ("card with a title",   carousel(*[card(header=TITLE)] * 2),                   MARKETING,                  None),
+    ("card with document",  carousel(*[card(header=image(image_format="DOCUMENT"))] * 2), MARKETING,           None),
+    ("card with a code",    carousel(*[card(CODE)] * 2),                           MARKETING,                  None),
+    ("three on a card",     carousel(*[card(reply("A"), reply("B"), link())] * 2), MARKETING,                  None),
+    ("cards' buttons vary", carousel(card(reply()), card(link())),                 MARKETING,                  None),
+    ("one card has a body", carousel(card(), NO_BODY),                             MARKETING,                  None),
+    ("headers vary",        carousel(card(), card(header=image(image_format="VIDEO"))), MARKETING,             None),
+    ("card's long body",    carousel(*[card(text="x" * 161)] * 2),                 MARKETING,                  2388040),
+    ("card, no example",    carousel(*[card(text="A {{1}} b")] * 2),               MARKETING,                  None),
+    ("footer in a card",    carousel(*[{"components": [image(), {"type": "FOOTER", "text": "x"}]}] * 2), MARKETING, None),
+    ("carousel and footer", [*carousel(card(), card()), {"type": "FOOTER", "text": "Bye"}], MARKETING,         None),
+    ("catalog in UTILITY",  buttons({"type": "CATALOG", "text": "View"}),          {},                         None),
+    ("catalog with header", [TITLE, *buttons({"type": "CATALOG", "text": "View"})], MARKETING,                 None),
+    ("items, no header",    buttons({"type": "MPM", "text": "View"}),              MARKETING,                  None),
+    ("items in UTILITY",    [TITLE, *buttons({"type": "MPM", "text": "View"})],    {},                         None),
+    ("product, no header",  buttons({"type": "SPM", "text": "View"}),              MARKETING,                  None),
+    ("product, no button",  [PRODUCT, *HELLO],                                     MARKETING,                  None),
+    ("flow that is none",   buttons(FLOW),                                         MARKETING,                  None),
+    ("flow without id",     buttons({"type": "FLOW", "text": "Book"}),             MARKETING,                  None),
+    ("flow named twice",    buttons({**FLOW, "flow_name": "x"}),                   MARKETING,                  None),
+    ("flow's odd action",   buttons({**FLOW, "flow_action": "jump"}),              MARKETING,                  None),
+    ("code in UTILITY",     buttons({"type": "OTP", "otp_type": "COPY_CODE"}),     {},                         None),
+    ("no code button",      [{"type": "BODY"}],                                    SECRET_CODE,                None),
+    ("own text of a code",  [body("Your code is here"), otp()[1]],                 SECRET_CODE,                2388072),
+    ("header over a code",  [TITLE, *otp()],                                       SECRET_CODE,                None),
+    ("unknown kind of code", otp("TWO_TAP"),                                       SECRET_CODE,                None),
+    ("one tap, no app",     otp("ONE_TAP"),                                        SECRET_CODE,                None),
+    ("one tap, flat app",   otp("ONE_TAP", **apps()[0]),                           SECRET_CODE,                None),
+    ("six apps",            otp("ONE_TAP", supported_apps=apps() * 6),             SECRET_CODE,                None),
+    ("one word's package",  otp("ONE_TAP", supported_apps=apps("shop")),           SECRET_CODE,                None),
+    ("package with digits", otp("ONE_TAP", supported_apps=apps("com.1shop")),      SECRET_CODE,                None),
+    ("long package",        otp("ONE_TAP", supported_apps=apps("a." + "b" * 223)), SECRET_CODE,                None),
+    ("short signature",     otp("ONE_TAP", supported_apps=apps(signature_hash="AbC/def123")), SECRET_CODE,     None),
+    ("terms not accepted",  otp("ZERO_TAP", supported_apps=apps()),                SECRET_CODE,                None),
+    ("no minutes",          [*otp(), {"type": "FOOTER", "code_expiration_minutes": 0}], SECRET_CODE,           None),
+    ("lifetime of words",   HELLO,                                                 {"message_send_ttl_seconds": "long"}, None),
+    ("code's long life",    otp(),                                                 {**SECRET_CODE, "message_send_ttl_seconds": 901}, None),
     ("late expiration",     [{"type": "BODY"}, {"type": "FOOTER", "code_expiration_minutes": 91}], {"category": "AUTHENTICATION"}, None),
 ]
 ACCEPTED: list[tuple[str, list[Part], dict[str, Any]]] = [
@@ -103,6 +189,21 @@ ACCEPTED: list[tuple[str, list[Part], dict[str, Any]]] = [
     ("replies at the end",  buttons(link(), CALL, reply("A"), reply("B")),         {}),
     ("link with variable",  buttons(link("https://x.example/{{1}}", example=["A"])), {}),
     ("authentication",      [{"type": "BODY", "add_security_recommendation": True}, {"type": "FOOTER", "code_expiration_minutes": 10}, {"type": "BUTTONS", "buttons": [{"type": "OTP", "otp_type": "COPY_CODE", "text": "Copy"}]}], {"category": "AUTHENTICATION"}),
+    ("offer with a code",   [image(), body("x" * 600), offer(has_expiration=True), row_of(CODE, link())], MARKETING),
+    ("offer with a link",   [*HELLO, offer("x" * 16), row_of(link())],             MARKETING),
+    ("two cards",           carousel(card(reply(), link()), card(reply(), link())), MARKETING),
+    ("ten cards",           carousel(*[card(text="x" * 160)] * 10),                MARKETING),
+    ("cards in lower case", [HELLO[0], {"type": "carousel", "cards": [{"components": [{**image(), "type": "header", "format": "image"}, {"type": "buttons", "buttons": [{"type": "quick_reply", "text": "Yes"}]}]}] * 2}], MARKETING),
+    ("cards of products",   carousel(*[card({"type": "SPM", "text": "View"}, header=PRODUCT)] * 2), MARKETING),
+    ("catalog",             buttons({"type": "CATALOG", "text": "View"}),          MARKETING),
+    ("items",               [TITLE, *buttons({"type": "MPM", "text": "View"})],    MARKETING),
+    ("product",             [PRODUCT, *buttons({"type": "SPM", "text": "View"})],  MARKETING),
+    ("flow by name",        buttons({"type": "FLOW", "text": "Book", "flow_name": "booking"}), {}),
+    ("call and contact",    buttons({"type": "VOICE_CALL", "text": "Call"}, {"type": "REQUEST_CONTACT_INFO", "text": "Share"}), {}),
+    ("one tap",             otp("ONE_TAP", autofill_text="Autofill", supported_apps=apps() * 5), SECRET_CODE),
+    ("zero tap",            otp("ZERO_TAP", zero_tap_terms_accepted=True, supported_apps=apps("a." + "b" * 222)), SECRET_CODE),
+    ("code without end",    otp(),                                                 {**SECRET_CODE, "message_send_ttl_seconds": -1}),
+    ("90 minutes",          [*otp(), {"type": "FOOTER", "code_expiration_minutes": 90}], SECRET_CODE),
 ]
 # fmt: on
 
@@ -115,6 +216,10 @@ ACCEPTED: list[tuple[str, list[Part], dict[str, Any]]] = [
 async def test_template_is_refused_at_once(
     bench: Bench, components: list[Part], fields: dict[str, Any], subcode: int | None
 ) -> None:
+    text = json.dumps(components)
+    if HANDLE in text:
+        components = json.loads(text.replace(HANDLE, await bench.handle_of()))
+
     answer = await bench.create(components, **fields)
 
     assert (answer.status, answer.error["code"]) == (400, 100)
@@ -133,6 +238,9 @@ async def test_template_is_refused_at_once(
 async def test_template_is_taken_for_review(
     slow: Bench, components: list[Part], fields: dict[str, Any]
 ) -> None:
+    handle = await slow.handle_of()
+    components = json.loads(json.dumps(components).replace(HANDLE, handle))
+
     answer = await slow.create(components, **fields)
 
     assert answer.status == 200, answer.body
@@ -154,7 +262,7 @@ async def test_second_content_in_one_language_is_refused(slow: Bench) -> None:
 
 
 async def test_texts_of_authentication_are_the_operators(slow: Bench) -> None:
-    _, components, fields = ACCEPTED[-1]
+    _, components, fields = next(row for row in ACCEPTED if row[0] == "authentication")
     created = await slow.create(components, **fields)
 
     shown = await slow.graph("GET", created.body["id"])
@@ -169,10 +277,48 @@ async def test_texts_of_authentication_are_the_operators(slow: Bench) -> None:
 
 
 async def test_upload_is_read_back_as_an_address(slow: Bench) -> None:
-    header = {"type": "HEADER", "format": "IMAGE", "example": {"header_handle": [HANDLE]}}
+    handle = await slow.handle_of()
+    header = {"type": "HEADER", "format": "IMAGE", "example": {"header_handle": [handle]}}
     await slow.create([header, *HELLO])
 
     listed = await slow.graph("GET", f"{WABA}/message_templates")
 
     [address] = listed.body["data"][0]["components"][0]["example"]["header_handle"]
     assert address.startswith("https://")
+
+
+async def test_handle_must_be_of_the_headers_kind(slow: Bench) -> None:
+    document = await slow.handle_of("application/pdf")
+
+    as_image = await slow.create([image(document), *HELLO])
+    as_document = await slow.create([image(document, "DOCUMENT"), *HELLO])
+
+    assert as_image.error["message"] == "Invalid parameter"
+    assert as_document.status == 200
+
+
+async def test_handles_are_taken_unseen_when_the_settings_say_so(slow: Bench) -> None:
+    await slow.control("PUT", "settings", {"check_references": False})
+
+    answer = await slow.create([image("4::unseen"), *HELLO])
+
+    assert answer.status == 200
+
+
+async def test_flow_of_the_account_can_stand_on_a_button(slow: Bench) -> None:
+    flow = await slow.graph("POST", f"{WABA}/flows", json={"name": "f", "categories": ["OTHER"]})
+
+    answer = await slow.create(buttons({**FLOW, "flow_id": flow.body["id"]}))
+
+    assert answer.status == 200, answer.body
+
+
+async def test_code_button_is_read_back_as_a_link(slow: Bench) -> None:
+    made = await slow.create(otp("ONE_TAP", supported_apps=apps()), category="AUTHENTICATION")
+
+    shown = await slow.graph("GET", made.body["id"])
+
+    [button] = shown.body["components"][1]["buttons"]
+    assert button["type"] == "URL"
+    assert button["otp_type"] == "ONE_TAP"
+    assert button["supported_apps"] == apps()

@@ -64,6 +64,7 @@ REFUSED: list[tuple[str, list[Part] | None, int]] = [
     ("empty text",              [HEADER, {"type": "body", "parameters": texts("", "c")}, URL], 132018),
     ("no text",                 [HEADER, {"type": "body", "parameters": [{"type": "text"}, {}]}, URL], 131008),
     ("text is a number",        [HEADER, {"type": "body", "parameters": [7, 8]}, URL],       131009),
+    ("long header",             [{"type": "header", "parameters": texts("x" * 57)}, BODY, URL], 132005),
     ("long body",               [HEADER, {"type": "body", "parameters": texts("x" * 1024, "c")}, URL], 132005),
     ("image in a text header",  [{"type": "header", "parameters": [{"type": "image", "image": {"id": "1"}}]}, BODY, URL], 132012),
     ("wrong kind of button",    [HEADER, BODY, URL, button(0, "url", {"type": "text", "text": "a"})], 132018),

@@ -15,15 +15,29 @@ from waypost.simulator.control_accounts import (
     put_webhook,
     retry_webhooks,
 )
+from waypost.simulator.control_acts import (
+    answer_message,
+    change_marketing,
+    change_number,
+    tap_button,
+    write_message,
+)
 from waypost.simulator.control_guard import ControlRefused, check_caller
+from waypost.simulator.control_media import (
+    expire_handle,
+    expire_media,
+    keep_media,
+    list_handles,
+    list_media,
+    put_standing,
+    show_content,
+)
 from waypost.simulator.control_phones import (
     change_phone,
     list_phones,
     read_messages,
     show_phone,
-    tap_button,
     whole_number,
-    write_message,
 )
 from waypost.simulator.control_shapes import (
     NothingShape,
@@ -31,14 +45,27 @@ from waypost.simulator.control_shapes import (
     given,
     read_shape,
 )
-from waypost.simulator.control_templates import approve_template, list_templates, reject_template
+from waypost.simulator.control_templates import (
+    act_on_template,
+    approve_template,
+    delete_template,
+    list_templates,
+    rate_template,
+    recategorise_template,
+    reject_template,
+)
+from waypost.simulator.control_updates import tell_account, tell_status
 from waypost.simulator.parts import Parts
+from waypost.simulator.records import PICTURE_PREFIX
 from waypost.simulator.requests import Receive, Scope, Send
 from waypost.simulator.statuses import Fate, state_at
 
-Call = Callable[[Parts, Request], Awaitable[dict[str, Any]]]
+Call = Callable[[Parts, Request], Awaitable[dict[str, Any] | Response]]
 _COUNTED: Final = ("messages", "outbox", "phones", "templates", "accounts", "numbers")
-_REMOVED: Final = ("templates", "name_locks", "phones", "windows", "messages", "outbox", "retries")
+_REMOVED: Final = (
+    "templates", "name_locks", "phones", "windows", "messages", "outbox", "retries",
+    "media", "uploads", "flows", "records", "blocks", "phone_users", "marketing_stops",
+)  # fmt: skip
 _DELIVERIES: Final = """
 SELECT position, wamid, callback_data, phone, phone_number_id, type, at_ms,
     delivered_ms, read_ms, failed_ms, failed_code
@@ -75,7 +102,8 @@ class ControlDoor:
     def _endpoint(self, call: Call) -> Callable[[Request], Awaitable[Response]]:
         async def endpoint(request: Request) -> Response:
             try:
-                return _json(await call(self._parts, request))
+                answer = await call(self._parts, request)
+                return answer if isinstance(answer, Response) else _json(answer)
             except ControlRefused as refused:
                 return _json(refused.answer(), refused.status)
 
@@ -108,11 +136,17 @@ async def change_settings(parts: Parts, request: Request) -> dict[str, Any]:
 
 
 async def reset(parts: Parts, request: Request) -> dict[str, Any]:
-    """Remove templates, messages, phones and what was to be told; accounts and numbers stay."""
+    """Remove all that was made with accounts and numbers, and what was to be told; they stay."""
     read_shape(NothingShape, await request.body())
     await parts.store.run([(f"DELETE FROM {table}", ()) for table in _REMOVED])  # noqa: S608
     parts.templates.forget()
     parts.phones.forget()
+    parts.flows.forget()
+    parts.records.forget()
+    parts.blocks.forget()
+    await parts.media.forget()
+    await parts.uploads.forget()
+    await parts.files.sweep(PICTURE_PREFIX, frozenset())
     parts.limits.clear()
     parts.webhooks.retries.clear()
     return {"reset": True}
@@ -150,6 +184,8 @@ CALLS: Final[tuple[tuple[str, str, Call], ...]] = (
     ("POST", "/control/reset",                          reset),
     ("PUT",  "/control/accounts/{waba_id}",             put_account),
     ("POST", "/control/accounts/{waba_id}/retry",       retry_webhooks),
+    ("POST", "/control/accounts/{waba_id}/webhooks",    tell_account),
+    ("POST", "/control/statuses",                       tell_status),
     ("PUT",  "/control/numbers/{phone_number_id}",      put_number),
     ("PUT",  "/control/apps/{app_id}/webhook",          put_webhook),
     ("GET",  "/control/phones",                         list_phones),
@@ -157,11 +193,25 @@ CALLS: Final[tuple[tuple[str, str, Call], ...]] = (
     ("PUT",  "/control/phones/{phone}",                 change_phone),
     ("POST", "/control/phones/{phone}/messages",        write_message),
     ("POST", "/control/phones/{phone}/tap",             tap_button),
+    ("POST", "/control/phones/{phone}/answer",          answer_message),
+    ("POST", "/control/phones/{phone}/number",          change_number),
+    ("POST", "/control/phones/{phone}/marketing",       change_marketing),
     ("POST", "/control/phones/{phone}/read",            read_messages),
     ("GET",  "/control/templates",                      list_templates),
     ("POST", "/control/templates/{template_id}/approve", approve_template),
     ("POST", "/control/templates/{template_id}/reject", reject_template),
+    ("POST", "/control/templates/{template_id}/quality", rate_template),
+    ("POST", "/control/templates/{template_id}/category", recategorise_template),
+    ("POST", "/control/templates/{template_id}/delete", delete_template),
+    ("POST", "/control/templates/{template_id}/{act}",  act_on_template),
     ("GET",  "/control/deliveries",                     list_deliveries),
+    ("GET",  "/control/media",                          list_media),
+    ("POST", "/control/media",                          keep_media),
+    ("GET",  "/control/media/{media_id}/content",       show_content),
+    ("POST", "/control/media/{media_id}/expire",        expire_media),
+    ("GET",  "/control/handles",                        list_handles),
+    ("POST", "/control/handles/expire",                 expire_handle),
+    ("PUT",  "/control/numbers/{phone_number_id}/standing", put_standing),
 )
 # fmt: on
 

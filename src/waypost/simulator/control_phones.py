@@ -1,4 +1,4 @@
-"""The control door's calls about phones: look, name, write, tap, read."""
+"""The control door's calls about phones: look, name, read."""
 
 from collections.abc import Callable
 from typing import Any, Final
@@ -10,12 +10,9 @@ from waypost.simulator.control_guard import ControlRefused
 from waypost.simulator.control_shapes import (
     PhoneShape,
     ReadShape,
-    TapShape,
-    WriteShape,
     given,
     read_shape,
 )
-from waypost.simulator.handsets import NotThere
 from waypost.simulator.inboxes import Item, item_view
 from waypost.simulator.parts import Parts
 from waypost.simulator.phones import ONLY_WHEN_TOLD, Phone, phone_digits
@@ -51,50 +48,13 @@ async def show_phone(parts: Parts, request: Request) -> dict[str, Any]:
 
 
 async def change_phone(parts: Parts, request: Request) -> dict[str, Any]:
-    """Set a phone's name and habits."""
+    """Set a phone's name, habits and identity."""
     phone = digits_of(request)
     changes = given(read_shape(PhoneShape, await request.body()))
     if changes.get("read_after_ms", 0) is None:
         changes["read_after_ms"] = ONLY_WHEN_TOLD
+    _check_identity(parts, phone, changes)
     return phone_view(parts, await parts.phones.change(phone, changes))
-
-
-async def write_message(parts: Parts, request: Request) -> dict[str, Any]:
-    """A phone writes to a business number, perhaps in reply to a message; opens the window."""
-    phone = digits_of(request)
-    wish = read_shape(WriteShape, await request.body())
-    number = parts.accounts.numbers_by_digits.get(wish.to.lstrip("+"))
-    if number is None:
-        known = ", ".join(parts.accounts.numbers_by_digits) or "none yet"
-        raise ControlRefused(404, field="to", rule="is no business number", accepted=known)
-    if wish.context_id is not None and await parts.inboxes.item(phone, wish.context_id) is None:
-        raise ControlRefused(
-            404, field="context_id", rule="is not on this phone", accepted="a wamid of its inbox"
-        )
-    wamid = await parts.handsets.write(phone, number, wish.text, context_id=wish.context_id)
-    return {"wamid": wamid}
-
-
-async def tap_button(parts: Parts, request: Request) -> dict[str, Any]:
-    """A phone taps a button; with `wait_ms` the message may still be on its way."""
-    phone = digits_of(request)
-    wish = read_shape(TapShape, await request.body())
-
-    def is_meant(item: Item) -> bool:
-        if wish.message_id is not None:
-            return item.wamid == wish.message_id
-        return bool(item.buttons) and not item.is_inbound
-
-    item = await _arrived(parts, phone, is_meant, wish.message_id, wish.wait_ms)
-    button = _button(item, wish)
-    number = parts.accounts.numbers[item.phone_number_id]
-    try:
-        wamid = await parts.handsets.tap(phone, number, item, button)
-    except NotThere as wrong:
-        raise ControlRefused(
-            409, field="index", rule=str(wrong), accepted="the index or text of a reply button"
-        ) from wrong
-    return {"wamid": wamid, "message_id": item.wamid, "button": button}
 
 
 async def read_messages(parts: Parts, request: Request) -> dict[str, Any]:
@@ -103,7 +63,7 @@ async def read_messages(parts: Parts, request: Request) -> dict[str, Any]:
     wish = read_shape(ReadShape, await request.body())
     numbers: list[Number] = list(parts.accounts.numbers.values())
     if wish.message_id is not None:
-        item = await _arrived(
+        item = await arrived(
             parts, phone, lambda item: item.wamid == wish.message_id, wish.message_id, wish.wait_ms
         )
         numbers = [parts.accounts.numbers[item.phone_number_id]]
@@ -120,7 +80,29 @@ def phone_view(parts: Parts, phone: Phone) -> dict[str, Any]:
         "name": phone.name,
         "deliver_after_ms": deliver_after_ms,
         "read_after_ms": read_after_ms,
+        "user_id": phone.user_id,
+        "username": phone.username,
+        "shows_number": phone.shows_number,
+        "stopped_marketing_of": parts.phones.stopped_by(phone.phone),
+        "typing": parts.messages.typing_to(phone.phone),
     }
+
+
+def _check_identity(parts: Parts, phone: str, changes: dict[str, Any]) -> None:
+    known = parts.phones.all.get(phone) or Phone(phone, "")
+    user_id = changes.get("user_id", known.user_id)
+    if not user_id and not changes.get("shows_number", known.shows_number):
+        raise ControlRefused(
+            400,
+            field="shows_number",
+            rule="a phone that shows no number needs a user_id",
+            accepted="a user_id as in US.1349, or shows_number: true",
+        )
+    holder = parts.phones.of_user_id(user_id) if user_id else None
+    if holder is not None and holder.phone != phone:
+        raise ControlRefused(
+            409, field="user_id", rule=f"belongs to {holder.phone}", accepted="one not in use"
+        )
 
 
 def digits_of(request: Request) -> str:
@@ -153,14 +135,18 @@ def whole_number(request: Request, name: str, *, default: int, at_most: int) -> 
     return int(text)
 
 
-async def _arrived(
+async def arrived(
     parts: Parts,
     phone: str,
     is_meant: Callable[[Item], bool],
     wamid: str | None,
     wait_ms: int,
 ) -> Item:
-    """The newest message that is meant, as soon as it has arrived."""
+    """The newest message that is meant, as soon as it has arrived.
+
+    Raises:
+        ControlRefused: there is none when the time is over.
+    """
     if wamid is not None and not wait_ms:
         items = [item] if (item := await parts.inboxes.item(phone, wamid)) else []
         items = [one for one in items if _has_arrived(one, parts.clock.now_ms())]
@@ -194,20 +180,3 @@ def _has_unread(parts: Parts) -> Callable[[list[Item]], bool]:
         )
 
     return has_unread
-
-
-def _button(item: Item, wish: TapShape) -> dict[str, Any]:
-    for button in item.buttons:
-        if wish.index is not None and button["index"] != wish.index:
-            continue
-        if wish.text is not None and button["text"] != wish.text:
-            continue
-        if wish.index is not None or wish.text is not None:
-            return button
-    labels = ", ".join(f"{button['index']}: {button['text']}" for button in item.buttons)
-    raise ControlRefused(
-        404,
-        field="index" if wish.text is None else "text",
-        rule="the message has no such button",
-        accepted=labels or "nothing: the message has no buttons",
-    )

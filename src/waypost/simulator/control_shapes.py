@@ -1,6 +1,6 @@
 """What the control door takes, as shapes; and reading them with refusals that say what would do."""
 
-from typing import Annotated, Any, ClassVar, TypeVar
+from typing import Annotated, Any, ClassVar, Final, Literal, TypeVar
 
 import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType
@@ -8,6 +8,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 from waypost.simulator.control_guard import ControlRefused
 from waypost.simulator.settings import StatusesVersion
 
+USER_ID: Final = r"^[A-Z]{2}\.(ENT\.)?[0-9A-Za-z]{1,128}$"  # Source: facts 7.5
 Text = Annotated[str, Meta(min_length=1, max_length=4096)]
 Name = Annotated[str, Meta(min_length=1, max_length=256)]
 Id = Annotated[str, Meta(pattern="^[0-9]{1,32}$")]
@@ -55,36 +56,149 @@ class WebhookShape(_Shape, frozen=True):
 
 
 class PhoneShape(_Shape, frozen=True):
-    """A phone's name and habits; what is absent stays as it is."""
+    """A phone's name, habits and identity; what is absent stays as it is."""
 
     accepted: ClassVar[str] = (
         "{name?, deliver_after_ms?: 0 to 604800000, or null: as the settings say, "
-        "read_after_ms?: 0 to 604800000, or null: only when told}"
+        "read_after_ms?: 0 to 604800000, or null: only when told, user_id?: as in US.1349, or empty, "
+        "username?, shows_number?: false needs a user_id}"
     )
     name: Name | UnsetType = UNSET
+    user_id: Annotated[str, Meta(pattern=f"{USER_ID}|^$")] | UnsetType = UNSET
+    username: Annotated[str, Meta(max_length=64)] | UnsetType = UNSET
+    shows_number: bool | UnsetType = UNSET
     deliver_after_ms: DelayMs | UnsetType | None = UNSET
     read_after_ms: DelayMs | UnsetType | None = UNSET
 
 
+class MediumShape(_Shape, frozen=True):
+    """What a phone sends along: its bytes, or media that the business number has already."""
+
+    id: Id | None = None
+    content: bytes = b""
+    mime_type: Annotated[str, Meta(max_length=100)] = ""
+    file_name: Annotated[str, Meta(max_length=240)] = ""
+    caption: Annotated[str, Meta(max_length=1024)] | None = None
+    voice: bool = False
+    animated: bool = False
+
+
 class WriteShape(_Shape, frozen=True):
-    """A phone writes to a business number."""
+    """A phone sends a message to a business number."""
 
     accepted: ClassVar[str] = (
-        "{to: a business number's digits, text: 1 to 4096 characters, context_id?}"
+        "{to: a business number's digits, text: 1 to 4096 characters, context_id?}; or with a type: "
+        "image, video, audio, document or sticker with media {id, or content: base64 and mime_type; "
+        "file_name?, caption?, voice?, animated?}; location, contacts, reaction, order or "
+        "unsupported with a member of that name; and with any type forwarded?, "
+        "frequently_forwarded?, referred_product?, referral?"
     )
     to: Digits
-    text: Text
+    type: str = "text"
+    text: Text | None = None
+    media: MediumShape | None = None
+    location: dict[str, Any] | None = None
+    contacts: list[dict[str, Any]] | None = None
+    reaction: dict[str, Any] | None = None
+    order: dict[str, Any] | None = None
+    unsupported: dict[str, Any] | None = None
     context_id: Name | None = None
+    forwarded: bool = False
+    frequently_forwarded: bool = False
+    referred_product: dict[str, Any] | None = None
+    referral: dict[str, Any] | None = None
 
 
 class TapShape(_Shape, frozen=True):
     """A phone taps a button: of a message, or of the newest that has any."""
 
-    accepted: ClassVar[str] = "{message_id?, index or text of the button, wait_ms?: 0 to 60000}"
+    accepted: ClassVar[str] = (
+        "{message_id?, card?: 0 to 9, index or text of the button, or not_requested: true under a "
+        "one-time code, wait_ms?: 0 to 60000}"
+    )
     message_id: Name | None = None
+    card: Annotated[int, Meta(ge=0, le=9)] | None = None
     index: Annotated[int, Meta(ge=0, le=99)] | None = None
     text: Name | None = None
+    not_requested: bool = False
     wait_ms: WaitMs = 0
+
+
+class AnswerShape(_Shape, frozen=True):
+    """A phone sends a flow, an address or a choice back."""
+
+    accepted: ClassVar[str] = (
+        "{message_id?, response: an object with what was filled in, wait_ms?: 0 to 60000}"
+    )
+    message_id: Name | None = None
+    response: dict[str, Any] = {}
+    wait_ms: WaitMs = 0
+
+
+class NumberChangeShape(_Shape, frozen=True):
+    """A phone's owner moves to another number."""
+
+    accepted: ClassVar[str] = "{to: the new number, 8 to 15 digits}"
+    to: Digits
+
+
+class MarketingShape(_Shape, frozen=True):
+    """A phone's owner stops a business's marketing, or takes it again."""
+
+    accepted: ClassVar[str] = "{to: a business number's digits, wants: a boolean}"
+    to: Digits
+    wants: bool
+
+
+class StatusShape(_Shape, frozen=True):
+    """Any status of a message, told now."""
+
+    accepted: ClassVar[str] = (
+        "{message_id, status: letters and underscores, code?, title?, details?, "
+        "names_recipient?: a boolean, recipient_user_id?}"
+    )
+    message_id: Name
+    status: Annotated[str, Meta(pattern="^[a-z_]{1,32}$")]
+    code: Annotated[int, Meta(ge=0, le=9_999_999)] | None = None
+    title: str = ""
+    details: str = ""
+    names_recipient: bool = True
+    recipient_user_id: Annotated[str, Meta(pattern=USER_ID)] | None = None
+
+
+class WebhookUpdateShape(_Shape, frozen=True):
+    """Anything about an account, told now through its ordinary webhook."""
+
+    accepted: ClassVar[str] = "{field: a webhook field's name, value: an object}"
+    field: Annotated[str, Meta(pattern="^[a-z_]{1,64}$")]
+    value: dict[str, Any]
+
+
+class QualityShape(_Shape, frozen=True):
+    """A template's new quality."""
+
+    accepted: ClassVar[str] = "{score: GREEN, YELLOW, RED or UNKNOWN}"
+    score: Literal["GREEN", "YELLOW", "RED", "UNKNOWN"]
+
+
+class CategoryShape(_Shape, frozen=True):
+    """A template's other category: announced with the time at which it comes, or come."""
+
+    accepted: ClassVar[str] = (
+        "{category: UTILITY, MARKETING or AUTHENTICATION, announced?: a boolean, due_ms?}"
+    )
+    category: Literal["UTILITY", "MARKETING", "AUTHENTICATION"]
+    announced: bool = False
+    due_ms: Annotated[int, Meta(ge=0)] | None = None
+
+
+class ActShape(_Shape, frozen=True):
+    """Something done to a template; title and description go into the webhook's `other_info`."""
+
+    accepted: ClassVar[str] = "{reason?, title?, description?}"
+    reason: str | None = None
+    title: str = ""
+    description: str = ""
 
 
 class ReadShape(_Shape, frozen=True):
@@ -114,7 +228,8 @@ class SettingsShape(_Shape, frozen=True):
     accepted: ClassVar[str] = (
         "{review_delay_ms?: null or 0 to 604800000, deliver_after_ms?: 0 to 604800000, "
         "read_after_ms?: null or 0 to 604800000, batch_at_most?: 1 to 1000, "
-        "gather_ms?: 0 to 10000, limits?: a boolean, statuses_version?: v23 or v24}"
+        "gather_ms?: 0 to 10000, limits?: a boolean, statuses_version?: v23 or v24, "
+        "check_references?: a boolean}"
     )
     review_delay_ms: DelayMs | UnsetType | None = UNSET
     deliver_after_ms: DelayMs | UnsetType = UNSET
@@ -123,6 +238,7 @@ class SettingsShape(_Shape, frozen=True):
     gather_ms: Annotated[int, Meta(ge=0, le=10_000)] | UnsetType = UNSET
     limits: bool | UnsetType = UNSET
     statuses_version: StatusesVersion | UnsetType = UNSET
+    check_references: bool | UnsetType = UNSET
 
 
 Shape = TypeVar("Shape", bound=_Shape)
@@ -137,14 +253,29 @@ def read_shape(shape: type[Shape], raw: bytes) -> Shape:
     try:
         return msgspec.json.decode(raw or b"{}", type=shape)
     except msgspec.ValidationError as error:
-        rule, _, path = str(error).partition(" - at `$.")
-        raise ControlRefused(
-            400, field=path.rstrip("`") or "body", rule=rule, accepted=shape.accepted
-        ) from error
+        raise _refused(shape, error) from error
     except (msgspec.MsgspecError, ValueError, RecursionError) as error:
         raise ControlRefused(
             400, field="body", rule=f"is not readable JSON: {error}", accepted=shape.accepted
         ) from error
+
+
+def as_shape(shape: type[Shape], members: dict[str, Any]) -> Shape:
+    """The same for members that are values already.
+
+    Raises:
+        ControlRefused: 400, with the path of the field that is wrong.
+    """
+    try:
+        return msgspec.convert(members, shape, builtin_types=(bytes,))
+    except msgspec.ValidationError as error:
+        raise _refused(shape, error) from error
+
+
+def _refused(shape: type[_Shape], error: msgspec.ValidationError) -> ControlRefused:
+    rule, _, path = str(error).partition(" - at `$.")
+    field = path.rstrip("`") or "body"
+    return ControlRefused(400, field=field, rule=rule, accepted=shape.accepted)
 
 
 def given(shape: _Shape) -> dict[str, Any]:

@@ -1,15 +1,27 @@
-"""The control door's calls about templates: reviews, decided at once."""
+"""The control door's calls about templates: what reviewers and quality would decide, at once."""
 
-from typing import Any
+from dataclasses import replace
+from typing import Any, Final
 
 from starlette.requests import Request
 
 from waypost.simulator.control_guard import ControlRefused
-from waypost.simulator.control_shapes import NothingShape, RejectShape, read_shape
+from waypost.simulator.control_shapes import (
+    ActShape,
+    CategoryShape,
+    NothingShape,
+    QualityShape,
+    RejectShape,
+    read_shape,
+)
+from waypost.simulator.errors import GraphRefused
 from waypost.simulator.nodes import template_node
 from waypost.simulator.parts import Parts
 from waypost.simulator.reviews import REJECTION_REASONS
 from waypost.simulator.template import Decision, Template
+from waypost.simulator.template_acts import ACT_NAMES, decision_of
+
+_DAY_MS: Final = 24 * 3600 * 1000
 
 
 async def list_templates(parts: Parts, _request: Request) -> dict[str, Any]:
@@ -37,6 +49,64 @@ async def reject_template(parts: Parts, request: Request) -> dict[str, Any]:
     return _template_view(await parts.templates.decide(template, decision) or template)
 
 
+async def rate_template(parts: Parts, request: Request) -> dict[str, Any]:
+    """Give a template another quality now."""
+    template = _template_of(parts, request)
+    wish = read_shape(QualityShape, await request.body())
+    return _template_view(await parts.templates.rate(template, wish.score))
+
+
+async def recategorise_template(parts: Parts, request: Request) -> dict[str, Any]:
+    """Give a template another category now, or announce it, for a day later unless told when."""
+    template = _template_of(parts, request)
+    wish = read_shape(CategoryShape, await request.body())
+    if not wish.announced:
+        return _template_view(await parts.templates.recategorise(template, wish.category))
+    due_ms = parts.clock.now_ms() + _DAY_MS if wish.due_ms is None else wish.due_ms
+    return _template_view(
+        await parts.templates.announce_category(template, wish.category, due_ms)
+    )  # fmt: skip
+
+
+async def delete_template(parts: Parts, request: Request) -> dict[str, Any]:
+    """Delete a template now, as its owner would in the operator's own pages."""
+    template = _template_of(parts, request)
+    read_shape(NothingShape, await request.body())
+    try:
+        await parts.templates.delete(template.waba_id, template.name, template.template_id)
+    except GraphRefused as refused:
+        raise ControlRefused(
+            409,
+            field="template_id",
+            rule=str(refused.error.get("error_user_msg", refused)),
+            accepted="a template that is not DISABLED",
+        ) from refused
+    return {"deleted": template.template_id}
+
+
+async def act_on_template(parts: Parts, request: Request) -> dict[str, Any]:
+    """Pause a template, disable it, flag it, and so on: whatever the table of acts has."""
+    act: str = request.path_params["act"]
+    if act not in ACT_NAMES:
+        raise ControlRefused(
+            404,
+            field="act",
+            rule="is unknown",
+            accepted=", ".join(("approve", "reject", "quality", "category", "delete", *ACT_NAMES)),
+        )
+    template = _template_of(parts, request)
+    wish = read_shape(ActShape, await request.body())
+    decision = decision_of(act, template)
+    if wish.reason is not None:
+        decision = replace(decision, reason=wish.reason)
+    if wish.title or wish.description:
+        title, description = decision.info or ("", "")
+        decision = replace(
+            decision, info=(wish.title or title, wish.description or description)
+        )  # fmt: skip
+    return _template_view(await parts.templates.decide(template, decision) or template)
+
+
 def _template_of(parts: Parts, request: Request) -> Template:
     template = parts.templates.by_id.get(request.path_params["template_id"])
     if template is None:
@@ -56,4 +126,9 @@ def _template_view(template: Template) -> dict[str, Any]:
         "waba_id": template.waba_id,
         "rejected_reason": template.rejected_reason,
         "review_due_ms": template.review_due_ms,
+        "quality": template.quality,
+        "previous_category": template.previous_category,
+        "correct_category": template.correct_category,
+        "pauses": template.pauses,
+        "resume_due_ms": template.resume_due_ms,
     }

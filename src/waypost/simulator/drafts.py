@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from waypost.simulator.errors import bad_parameter, template_refused
@@ -12,6 +12,7 @@ from waypost.simulator.preset_texts import with_preset_texts
 
 CATEGORIES: Final = ("UTILITY", "MARKETING", "AUTHENTICATION")
 COMPONENT_TYPES: Final = ("HEADER", "BODY", "FOOTER", "BUTTONS", "LIMITED_TIME_OFFER", "CAROUSEL")
+CARD_COMPONENT_TYPES: Final = ("HEADER", "BODY", "BUTTONS")  # Source: facts 2.2, CAROUSEL
 _NAME: Final = re.compile(r"[a-z0-9_]{1,512}")
 
 
@@ -34,6 +35,22 @@ class Draft:
     def text_of(self, component: str) -> str:
         """The text of a component; empty when there is none."""
         return a_text(self.parts.get(component, {}).get("text")) or ""
+
+    def buttons(self) -> list[dict[str, Any]]:
+        """The buttons; none when there is no such component."""
+        return objects(self.parts.get("BUTTONS", {}).get("buttons"))
+
+    def cards(self) -> "list[Draft]":
+        """Each card of a carousel, as a draft of its own components."""
+        given = objects(self.parts.get("CAROUSEL", {}).get("cards"))
+        return [
+            replace(
+                self,
+                components=objects(card.get("components")),
+                parts={part["type"]: part for part in objects(card.get("components"))},
+            )
+            for card in given
+        ]
 
     def example_of(self, component: str) -> dict[str, Any]:
         """The example of a component; empty when there is none."""
@@ -68,7 +85,11 @@ def read_draft(fields: Mapping[str, Any]) -> Draft:
     if parameter_format not in ("POSITIONAL", "NAMED"):
         raise bad_parameter("Param parameter_format must be one of {POSITIONAL, NAMED}.")
     ttl = fields.get("message_send_ttl_seconds")
-    components = with_preset_texts(category, _components(fields.get("components")))
+    if ttl is not None and ttl != -1 and an_integer(ttl) is None:
+        raise bad_parameter("Param message_send_ttl_seconds must be an integer.")
+    components = with_preset_texts(
+        category, _components("components", fields.get("components"), COMPONENT_TYPES)
+    )
     return Draft(
         name=name,
         language=language,
@@ -80,31 +101,45 @@ def read_draft(fields: Mapping[str, Any]) -> Draft:
     )
 
 
-def _components(value: Any) -> list[dict[str, Any]]:
+def _components(path: str, value: Any, types: tuple[str, ...]) -> list[dict[str, Any]]:
     given = a_list(value)
     if given is None or not given:
-        raise bad_parameter("Param components must be an array of components.")
+        raise bad_parameter(f"Param {path} must be an array of components.")
     read: list[dict[str, Any]] = []
     for place, one in enumerate(given):
         component = an_object(one)
         kind = str((component or {}).get("type", "")).upper()
-        if component is None or kind not in COMPONENT_TYPES:
+        if component is None or kind not in types:
             raise bad_parameter(
-                f"Param components[{place}]['type'] must be one of "
-                f"{{{', '.join(COMPONENT_TYPES)}}}."
+                f"Param {path}[{place}]['type'] must be one of {{{', '.join(types)}}}."
             )
         if any(other["type"] == kind for other in read):
             raise template_refused(None, f"There can be only one component of type {kind}.")
-        read.append(_in_upper_case({**component, "type": kind}))
+        read.append(_in_upper_case(f"{path}[{place}]", {**component, "type": kind}))
     return read
 
 
-def _in_upper_case(component: dict[str, Any]) -> dict[str, Any]:
-    if component["type"] == "HEADER":
-        component["format"] = str(component.get("format", "TEXT")).upper()
-    if component["type"] == "BUTTONS":
-        component["buttons"] = [
-            {**button, "type": str(button.get("type", "")).upper()}
-            for button in objects(component.get("buttons"))
-        ]
+def _in_upper_case(path: str, component: dict[str, Any]) -> dict[str, Any]:
+    match component["type"]:
+        case "HEADER":
+            component["format"] = str(component.get("format", "TEXT")).upper()
+        case "BUTTONS":
+            component["buttons"] = [
+                {**button, "type": str(button.get("type", "")).upper()}
+                for button in objects(component.get("buttons"))
+            ]
+        case "CAROUSEL":
+            component["cards"] = [
+                {
+                    **card,
+                    "components": _components(
+                        f"{path}['cards'][{place}]['components']",
+                        card.get("components"),
+                        CARD_COMPONENT_TYPES,
+                    ),
+                }
+                for place, card in enumerate(objects(component.get("cards")))
+            ]
+        case _:
+            pass
     return component

@@ -13,13 +13,20 @@ TITLES: Final[dict[int, tuple[int, str]]] = {  # Source: facts 5.2; where two st
     2:      (503, "Service temporarily unavailable"),
     100:    (400, "Invalid parameter"),
     130429: (429, "Rate limit hit"),
+    131000: (500, "Something went wrong"),
     131008: (400, "Required parameter is missing"),
     131009: (400, "Parameter value is not valid"),
+    130403: (400, "Business has blocked the user"),
+    130472: (400, "User's number is part of an experiment"),
     131021: (400, "Recipient cannot be sender"),
     131026: (400, "Message undeliverable"),
     131047: (400, "Re-engagement message"),
+    131049: (400, "This message was not delivered to maintain healthy ecosystem engagement."),
+    131050: (400, "User has stopped receiving marketing messages from this business"),
     131051: (400, "Unsupported message type"),
+    131053: (400, "Media upload error"),
     131056: (429, "(Business Account, Consumer Account) pair rate limit hit"),
+    131062: (400, "Business-scoped user id is not supported for this message"),
     132000: (400, "Number of parameters does not match the expected number of params"),
     132001: (404, "Template name does not exist in the translation"),
     132005: (400, "Translated text too long"),
@@ -27,6 +34,7 @@ TITLES: Final[dict[int, tuple[int, str]]] = {  # Source: facts 5.2; where two st
     132015: (400, "Template is paused"),
     132016: (400, "Template is disabled"),
     132018: (400, "There was a problem with the template parameters"),
+    132068: (400, "Flow is blocked"),
 }
 
 TEMPLATE_TITLES: Final[dict[int, str]] = {  # Source: facts 2.4; all are code 100
@@ -125,9 +133,15 @@ def template_refused(subcode: int | None, message: str, title: str = "") -> Grap
     return GraphRefused(400, error)
 
 
-def webhook_error(code: int, details: str) -> dict[str, Any]:
-    """An error as a failed status carries it. Source: facts 5.1: title and message are the same."""
-    title = TITLES[code][1]
+def webhook_error(code: int, details: str, title: str = "") -> dict[str, Any]:
+    """An error as a failed status carries it. Source: facts 5.1: title and message are the same.
+
+    Args:
+        code: any; its title is taken from `TITLES` where that has one.
+        details: what went wrong.
+        title: for a code that is not in the table.
+    """
+    title = title or TITLES.get(code, (400, "Message failed"))[1]
     return {
         "code": code,
         "title": title,

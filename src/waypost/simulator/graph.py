@@ -1,97 +1,69 @@
-"""The Graph side: what the operator's documentation promises to a client, under any version.
+"""The Graph side's routes, and its calls about accounts, numbers, templates and messages.
 
-A path names an object and perhaps an edge of it; which route answers depends on what kind of object
-the id belongs to. Objects of others look like objects that are not there.
+Files, uploads, flows, profiles and analytics have modules of their own, `graph_…`.
 """
 
 from collections.abc import Awaitable, Callable
 from typing import Any, Final
 
-from waypost.base.batching import Stopped
-from waypost.base.logs import log
-from waypost.simulator.accounts import Account, Number
-from waypost.simulator.errors import (
-    TITLES,
-    GraphRefused,
-    bad_parameter,
-    no_such_object,
-    not_authorised,
-    trace_id,
+from waypost.simulator.accounts import Account, App, Number
+from waypost.simulator.errors import GraphRefused, bad_parameter
+from waypost.simulator.flow import Flow
+from waypost.simulator.graph_flows import (
+    FLOW_FILES,
+    create_flow,
+    delete_flow,
+    deprecate_flow,
+    download_asset,
+    list_assets,
+    list_flows,
+    publish_flow,
+    show_flow,
+    update_flow,
+    upload_asset,
 )
+from waypost.simulator.graph_media import (
+    ATTACHMENTS,
+    delete_media,
+    download_media,
+    show_media,
+    upload_media,
+)
+from waypost.simulator.graph_numbers import (
+    PICTURES,
+    block_users,
+    change_automation,
+    change_profile,
+    download_picture,
+    list_blocked,
+    show_automation,
+    show_profile,
+    unblock_users,
+    view_of,
+)
+from waypost.simulator.graph_templates import (
+    LIBRARY_ID,
+    change_account,
+    create_from_library,
+    list_library,
+    show_analytics,
+)
+from waypost.simulator.graph_uploads import begin_upload, continue_upload, show_upload
 from waypost.simulator.lists import page
 from waypost.simulator.loose import a_text
+from waypost.simulator.media import Media
 from waypost.simulator.nodes import account_node, number_node, template_node
 from waypost.simulator.parts import Parts
-from waypost.simulator.requests import Call, ClientGone, Receive, Scope, Send, read_call, send_json
+from waypost.simulator.requests import Call, Download
 from waypost.simulator.template import Template
 from waypost.simulator.template_filters import is_wished
+from waypost.simulator.uploads import Upload
 from waypost.simulator.webhooks import HandshakeFailed
 
-_LOG = log("simulator")
 _SUCCESS: Final = {"success": True}
 Answer = dict[str, Any]
 Route = Callable[[Parts, Call, Any], Awaitable[Answer]]
-
-
-class GraphDoor:
-    """The ASGI application of the Graph side."""
-
-    def __init__(self, parts: Parts) -> None:
-        self._parts = parts
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer one request; whatever comes, the answer is the operator's envelope."""
-        version = "v25.0"
-        try:
-            call = await read_call(scope, receive)
-            version = call.version
-            status, answer = 200, await self._answer(call)
-        except ClientGone:
-            return
-        except GraphRefused as refused:
-            status, answer = refused.status, refused.answer(self._parts.ids)
-        except Stopped:
-            status, answer = self._unable(2)
-        except Exception as error:  # noqa: BLE001  a defect is logged here and answered in shape
-            _LOG.error("graph request failed", path=scope["path"], error=repr(error), exc_info=True)
-            status, answer = self._unable(1)
-        headers = (
-            (b"facebook-api-version", version.encode()),
-            (b"x-fb-trace-id", trace_id(self._parts.ids).encode()),
-        )
-        await send_json(send, status, answer, headers)
-
-    async def _answer(self, call: Call) -> Answer:
-        parts = self._parts
-        if not call.token:
-            raise not_authorised("An access token is required to request this resource.")
-        if not parts.accounts.is_token(call.token):
-            raise not_authorised("Invalid OAuth access token - Cannot parse access token")
-        thing, waba_id = self._find(call.object_id)
-        account = parts.accounts.by_id.get(waba_id)
-        if account is None or account.token != call.token:
-            raise no_such_object(call.method, call.object_id)
-        route = ROUTES.get((type(thing), call.method, call.edge))
-        if route is None:
-            raise no_such_object(call.method, call.object_id)
-        return await route(parts, call, thing)
-
-    def _find(self, object_id: str) -> tuple[Account | Number | Template | None, str]:
-        """What an id belongs to, and the account that owns it."""
-        parts = self._parts
-        number = parts.accounts.numbers.get(object_id)
-        if number is not None:
-            return number, number.waba_id
-        account = parts.accounts.by_id.get(object_id)
-        if account is not None:
-            return account, account.waba_id
-        template = parts.templates.by_id.get(object_id)
-        return template, template.waba_id if template else ""
-
-    def _unable(self, code: int) -> tuple[int, Answer]:
-        status, title = TITLES[code]
-        error = {"message": title, "type": "OAuthException", "code": code, "is_transient": True}
-        return status, GraphRefused(status, error).answer(self._parts.ids)
+FileRoute = Callable[[Parts, Call], Awaitable[Download]]
 
 
 async def show_account(_parts: Parts, call: Call, account: Account) -> Answer:
@@ -99,9 +71,9 @@ async def show_account(_parts: Parts, call: Call, account: Account) -> Answer:
     return account_node(account, call.query.get("fields"))
 
 
-async def show_number(_parts: Parts, call: Call, number: Number) -> Answer:
+async def show_number(parts: Parts, call: Call, number: Number) -> Answer:
     """A phone number's fields. Source: facts 1, "Phone node"."""
-    return number_node(number, call.query.get("fields"))
+    return number_node(view_of(parts, number), call.query.get("fields"))
 
 
 async def show_template(_parts: Parts, call: Call, template: Template) -> Answer:
@@ -116,7 +88,7 @@ async def list_numbers(parts: Parts, call: Call, account: Account) -> Answer:
         call,
         parts.accounts.numbers_of(account.waba_id),
         lambda number: number.phone_number_id,
-        lambda number: number_node(number, fields),
+        lambda number: number_node(view_of(parts, number), fields),
     )
 
 
@@ -137,8 +109,11 @@ async def list_templates(parts: Parts, call: Call, account: Account) -> Answer:
 
 
 async def create_template(parts: Parts, call: Call, account: Account) -> Answer:
-    """Take a template for review. Source: facts 2.1."""
-    template = await parts.templates.create(account.waba_id, call.fields)
+    """Take a template for review, or one of the library. Source: facts 2.1."""
+    if call.fields.get("library_template_name"):
+        template = await create_from_library(parts, call, account)
+    else:
+        template = await parts.templates.create(account.waba_id, call.fields)
     return {"id": template.template_id, "status": template.status, "category": template.category}
 
 
@@ -167,7 +142,9 @@ async def send_message(parts: Parts, call: Call, number: Number) -> Answer:
     if "status" in call.fields:
         if call.fields["status"] != "read":
             raise bad_parameter("Param status must be one of {read}.")
-        await parts.messages.mark_read(number, call.fields.get("message_id"))
+        await parts.messages.mark_read(
+            number, call.fields.get("message_id"), call.fields.get("typing_indicator")
+        )
         return _SUCCESS
     return await parts.messages.take(number, call.fields, call.raw)
 
@@ -222,7 +199,44 @@ ROUTES: Final[dict[tuple[type, str, str], Route]] = {
     (Account,  "GET",    "subscribed_apps"):   list_subscriptions,
     (Account,  "POST",   "subscribed_apps"):   subscribe,
     (Account,  "DELETE", "subscribed_apps"):   unsubscribe,
+    (Account,  "POST",   ""):                  change_account,
+    (Account,  "GET",    "template_analytics"): show_analytics,
+    (Account,  "GET",    LIBRARY_ID):          list_library,
+    (Account,  "GET",    "flows"):             list_flows,
+    (Account,  "POST",   "flows"):             create_flow,
+    (Flow,     "GET",    ""):                  show_flow,
+    (Flow,     "POST",   ""):                  update_flow,
+    (Flow,     "DELETE", ""):                  delete_flow,
+    (Flow,     "GET",    "assets"):            list_assets,
+    (Flow,     "POST",   "assets"):            upload_asset,
+    (Flow,     "POST",   "publish"):           publish_flow,
+    (Flow,     "POST",   "deprecate"):         deprecate_flow,
+    (Number,   "POST",   "media"):             upload_media,
+    (Number,   "GET",    "whatsapp_business_profile"): show_profile,
+    (Number,   "POST",   "whatsapp_business_profile"): change_profile,
+    (Number,   "GET",    "block_users"):       list_blocked,
+    (Number,   "POST",   "block_users"):       block_users,
+    (Number,   "DELETE", "block_users"):       unblock_users,
+    (Number,   "GET",    "conversational_automation"): show_automation,
+    (Number,   "POST",   "conversational_automation"): change_automation,
+    (Media,    "GET",    ""):                  show_media,
+    (Media,    "DELETE", ""):                  delete_media,
+    (App,      "POST",   "uploads"):           begin_upload,
+    (Upload,   "GET",    ""):                  show_upload,
+    (Upload,   "POST",   ""):                  continue_upload,
     (Template, "GET",    ""):                  show_template,
     (Template, "POST",   ""):                  edit_template,
 }
+
+FILE_ROUTES: Final[dict[tuple[str, str], FileRoute]] = {
+    # method first segment of the path
+    ("GET",  ATTACHMENTS): download_media,
+    ("GET",  FLOW_FILES):  download_asset,
+    ("GET",  PICTURES):    download_picture,
+}
 # fmt: on
+STREAMED: Final = frozenset({upload_media, upload_asset, continue_upload, show_upload})
+"""The routes that read the request's body themselves."""
+
+WITHOUT_TOKEN: Final = frozenset({FLOW_FILES, PICTURES})
+"""Files whose addresses are credential enough."""

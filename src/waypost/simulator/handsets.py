@@ -1,9 +1,7 @@
-"""What a person does with a phone: read, write, reply, tap a button."""
+"""What a person does with a phone: read, write, send, tap, answer, change the number."""
 
 import asyncio
-import sqlite3
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, Final
 
 import msgspec
@@ -11,45 +9,40 @@ import msgspec
 from waypost.base.clock import Clock
 from waypost.base.ids import Ids
 from waypost.simulator.accounts import Number
+from waypost.simulator.blocks import Blocks
+from waypost.simulator.errors import GraphRefused
+from waypost.simulator.inbound_kinds import (
+    NotSaid,
+    Said,
+    answered,
+    medium_said,
+    number_changed,
+    tapped,
+    text_said,
+)
 from waypost.simulator.inboxes import Item
-from waypost.simulator.messages import ADD_MESSAGE, Messages
-from waypost.simulator.outbox import ADD_UPDATE, MESSAGE, Outbox, ascii_json, status_rest
-from waypost.simulator.phones import ADD_PHONE, KEEP_WINDOW, Phone, Phones
-from waypost.simulator.store import Row, Store
+from waypost.simulator.manners import Manner, Medium
+from waypost.simulator.media import Media, MediaShelf
+from waypost.simulator.messages import Messages
+from waypost.simulator.outbox import ADD_UPDATE, Outbox, ascii_json
+from waypost.simulator.phone_acts import Act, PhoneActs
+from waypost.simulator.phones import Phones
+from waypost.simulator.references import MEDIA_KINDS
+from waypost.simulator.store import Store
 from waypost.simulator.wamids import received_wamid
 
-_UNREAD: Final = """
-SELECT wamid, delivered_ms, read_ms, callback_data FROM messages
-WHERE phone=? AND phone_number_id=? AND is_inbound=0 AND delivered_ms<=? AND (read_ms IS NULL OR read_ms>?)
-ORDER BY position
-"""
-_SOONER: Final = (
-    "UPDATE outbox SET due_ms=? WHERE waba_id=? AND due_ms=? AND subject=? AND kind='read'"
-)
-_READ: Final = "UPDATE messages SET read_ms=? WHERE wamid=?"
+_CHATS: Final = "SELECT DISTINCT phone_number_id FROM messages WHERE phone=?"
+_DETAILS: Final = {
+    True: "User requested to resume marketing messages",
+    False: "User requested to stop marketing messages",
+}
 
 
 class NotThere(Exception):
     """The phone has no such message or button, or not yet; says what would be accepted."""
 
 
-@dataclass(frozen=True)
-class Act:
-    """What happens on a phone at one moment, written together.
-
-    First everything that has arrived from the number is read, then the phone writes.
-    """
-
-    phone: Phone
-    is_new: bool
-    number: Number
-    at_ms: int
-    is_heard: bool
-    wamid: str = ""
-    type: str = ""
-    shown: str = ""
-    update: str = ""
-    context_id: str | None = None
+_PLAIN: Final = Manner()
 
 
 class Handsets:
@@ -63,20 +56,27 @@ class Handsets:
         phones: Phones,
         messages: Messages,
         outbox: Outbox,
+        media: MediaShelf,
+        blocks: Blocks,
     ) -> None:
         self._store = store
         self._clock = clock
         self._ids = ids
         self._phones = phones
-        self._messages = messages
         self._outbox = outbox
+        self._media = media
+        self._blocks = blocks
+        self._acts = PhoneActs(store, messages, outbox)
 
     async def read(self, phone: str, numbers: Sequence[Number]) -> int:
         """Read everything that has arrived from these numbers, and say how many that were."""
         handset, is_new = self._phones.meet(phone)
         at_ms = self._clock.now_ms()
-        acts = [self._act(handset, number, at_ms, is_new=is_new) for number in numbers]
-        counts: list[int] = await asyncio.gather(*map(self._carry_out, acts))
+        acts = [
+            Act(handset, is_new, number, at_ms, self._outbox.listens(number.waba_id))
+            for number in numbers
+        ]
+        counts: list[int] = await asyncio.gather(*map(self._acts.carry_out, acts))
         return sum(counts)
 
     async def write(
@@ -86,119 +86,196 @@ class Handsets:
 
         Source: facts 7.4, `text`.
         """
-        context = {"from": number.phone_number, "id": context_id} if context_id else None
-        return await self._say(phone, number, "text", {"text": {"body": text}}, text, context)
+        return await self.say(phone, number, text_said(text), Manner(context_id=context_id))
 
     async def tap(self, phone: str, number: Number, item: Item, button: dict[str, Any]) -> str:
         """Tap a button of a message; gives the id of the message that this sends.
 
+        Raises:
+            NotThere: the business hears nothing of such a button.
+
         Source: facts 7.4, `button` and `interactive`.
         """
-        kind, content = _tapped(button)
-        context = {"from": number.phone_number, "id": item.wamid}
-        return await self._say(phone, number, kind, {kind: content}, button["text"], context)
+        words = tapped(button)
+        if words is None:
+            raise NotThere(
+                f"button {button['index']} is a {button['type']} button; a tap that the business "
+                "hears of takes QUICK_REPLY, REPLY or LIST_ROW"
+            )
+        return await self.say(phone, number, words, Manner(context_id=item.wamid))
 
-    async def _say(
+    async def answer(
         self,
         phone: str,
         number: Number,
-        kind: str,
-        content: dict[str, Any],
-        text: str,
-        context: dict[str, str] | None,
+        item: Item,
+        button: dict[str, Any],
+        response: dict[str, Any],
     ) -> str:
+        """Send a form, an address or a choice back; gives the id of the message that this sends.
+
+        Raises:
+            NotThere: the button opens nothing of the kind.
+
+        Source: facts 7.4, `nfm_reply` and `call_permission_reply`.
+        """
+        words = answered(button, response)
+        if words is None:
+            raise NotThere(
+                f"button {button['index']} is a {button['type']} button; what can be answered is "
+                "FLOW, ADDRESS or CALL_PERMISSION"
+            )
+        return await self.say(phone, number, words, Manner(context_id=item.wamid))
+
+    async def send_medium(
+        self, phone: str, number: Number, kind: str, medium: Medium, manner: Manner = _PLAIN
+    ) -> str:
+        """Send a picture, a video, a sound, a document or a sticker; gives the message's id.
+
+        Raises:
+            NotSaid: there is no such content, or it does not fit the kind.
+
+        Source: facts 7.4.
+        """
+        media = await self._kept(number, kind, medium)
+        content: dict[str, Any] = {
+            "id": media.media_id,
+            "mime_type": media.mime_type,
+            "sha256": media.sha256_base64,
+        }
+        match kind:
+            case "document" if medium.file_name or media.file_name:
+                content["filename"] = medium.file_name or media.file_name
+            case "audio":
+                content["voice"] = medium.voice
+            case "sticker":
+                content["animated"] = medium.animated
+            case _:
+                pass
+        return await self.say(phone, number, medium_said(kind, content, medium.caption), manner)
+
+    async def change_number(self, phone: str, after: str, numbers: Sequence[Number]) -> list[str]:
+        """The phone's owner moves to another number; every business with a chat is told.
+
+        Args:
+            phone: the digits so far.
+            after: the new digits.
+            numbers: every business number.
+
+        Returns:
+            The ids of the messages that tell them.
+
+        Source: facts 7.4, `system`.
+        """
+        handset, _ = self._phones.meet(phone)
+        identity = {"name": handset.name, "user_id": handset.user_id, "username": handset.username}
+        chats = {row[0] for row in await self._store.rows(_CHATS, (phone,))}
+        words = number_changed(handset.name, phone, after)
+        told = [
+            await self.say(phone, number, words)
+            for number in numbers
+            if number.phone_number_id in chats
+        ]
+        await self._phones.change(phone, {"user_id": "", "username": "", "shows_number": True})
+        await self._phones.change(after, {**identity, "shows_number": handset.shows_number})
+        return told
+
+    async def want_marketing(self, phone: str, number: Number, *, wants: bool) -> None:
+        """The phone's owner stops a business's marketing, or takes it again; the business hears.
+
+        Source: facts 7.2 (`user_preferences`), 5.2 (131050).
+        """
+        handset, _ = self._phones.meet(phone)
+        await self._phones.change(phone, {})
+        await self._phones.want_marketing(number.phone_number_id, phone, wants=wants)
+        if not self._outbox.listens(number.waba_id):
+            return
+        at_ms = self._clock.now_ms()
+        preference = {
+            **handset.named("wa_id", "user_id"),
+            "detail": _DETAILS[wants],
+            "category": "marketing_messages",
+            "value": "resume" if wants else "stop",
+            "timestamp": at_ms // 1000,
+        }
+        value = {
+            "messaging_product": "whatsapp",
+            "metadata": {
+                "display_phone_number": number.phone_number,
+                "phone_number_id": number.phone_number_id,
+            },
+            "contacts": [handset.contact()],
+            "user_preferences": [preference],
+        }
+        row = self._outbox.account_update(number.waba_id, at_ms, "user_preferences", value)
+        await self._store.run([(ADD_UPDATE, row)])
+        self._outbox.wake_of(number.waba_id).set()
+
+    async def say(self, phone: str, number: Number, said: Said, manner: Manner = _PLAIN) -> str:
+        """The phone sends a message; gives its id.
+
+        A number that has blocked the phone hears nothing of it, and its window stays as it is.
+
+        Source: facts 7.4, 7.5.
+        """
         handset, is_new = self._phones.meet(phone)
         at_ms = self._clock.now_ms()
         wamid = received_wamid(self._ids, phone)
+        members = manner.members(number)
         message: dict[str, Any] = {
-            "from": phone,
+            **({"context": members.pop("context")} if "context" in members else {}),
+            **handset.named("from", "from_user_id"),
             "id": wamid,
             "timestamp": str(at_ms // 1000),
-            **content,
-            "type": kind,
+            **members,
+            **said.content,
+            "type": said.type,
         }
-        if context is not None:
-            message = {"context": context, **message}
-        contacts = [{"profile": {"name": handset.name}, "wa_id": phone}]
-        update = ascii_json({"contacts": contacts, "messages": [message]})[1:-1]
-        await self._carry_out(
-            self._act(
+        value: dict[str, Any] = {"messages": [message]}
+        if said.has_contact:
+            value = {"contacts": [handset.contact()], **value}
+        is_blocked = self._blocks.is_blocked(number.phone_number_id, phone)
+        opens_window = said.opens_window and not is_blocked
+        await self._acts.carry_out(
+            Act(
                 handset,
+                is_new,
                 number,
                 at_ms,
-                is_new=is_new,
+                is_heard=self._outbox.listens(number.waba_id) and not is_blocked,
                 wamid=wamid,
-                type=kind,
-                shown=msgspec.json.encode({"text": text}).decode(),
-                update=update,
-                context_id=context["id"] if context else None,
+                type=said.type,
+                shown=msgspec.json.encode({**said.shown, **members}).decode(),
+                update=ascii_json(value)[1:-1],
+                context_id=manner.context_id,
+                reads=said.opens_window,
+                opens_window=opens_window,
             )
         )
-        self._phones.wrote(number.phone_number_id, phone, at_ms)
+        if opens_window:
+            self._phones.wrote(number.phone_number_id, phone, at_ms)
         return wamid
 
-    def _act(
-        self, handset: Phone, number: Number, at_ms: int, *, is_new: bool, **message: Any
-    ) -> Act:
-        is_heard = self._outbox.listens(number.waba_id)
-        return Act(handset, is_new, number, at_ms, is_heard, **message)
-
-    async def _carry_out(self, act: Act) -> int:
-        count: int = await self._store.write(self._written, act)
-        self._outbox.wake_of(act.number.waba_id).set()
-        self._messages.tell(act.phone.phone)
-        return count
-
-    def _written(self, connection: sqlite3.Connection, acts: Sequence[Act]) -> Sequence[int]:
-        return [self._write_act(connection, act) for act in acts]
-
-    def _write_act(self, connection: sqlite3.Connection, act: Act) -> int:
-        number = act.number
-        if act.is_new:
-            connection.execute(ADD_PHONE, act.phone.row())
-        unread = connection.execute(
-            _UNREAD, (act.phone.phone, number.phone_number_id, act.at_ms, act.at_ms)
-        ).fetchall()
-        for wamid, _, planned_ms, callback_data in unread:
-            connection.execute(_READ, (act.at_ms, wamid))
-            if planned_ms is not None:
-                connection.execute(_SOONER, (act.at_ms, number.waba_id, planned_ms, wamid))
-            elif act.is_heard:
-                rest = status_rest(act.phone.phone, callback_data)
-                connection.execute(ADD_UPDATE, self._update(act, "read", wamid, rest))
-        if act.wamid:
-            message: Row = (
-                self._messages.next_position(), act.wamid, act.phone.phone, number.phone_number_id,
-                1, act.type, act.at_ms, act.shown, act.update, None, act.context_id,
-                None, None, None, None,
-            )  # fmt: skip
-            connection.execute(ADD_MESSAGE, message)
-            connection.execute(KEEP_WINDOW, (number.phone_number_id, act.phone.phone, act.at_ms))
-            if act.is_heard:
-                connection.execute(ADD_UPDATE, self._update(act, MESSAGE, act.wamid, act.update))
-        return len(unread)
-
-    def _update(self, act: Act, kind: str, subject: str, rest: str) -> Row:
-        number = act.number
-        return (
-            number.waba_id, act.at_ms, self._outbox.next_id(), kind, number.phone_number_id,
-            subject, rest,
-        )  # fmt: skip
-
-
-def _tapped(button: dict[str, Any]) -> tuple[str, dict[str, Any]]:
-    chosen = {"id": button.get("payload"), "title": button["text"]}
-    match button["type"]:
-        case "QUICK_REPLY":
-            return "button", {"payload": button["payload"], "text": button["text"]}
-        case "REPLY":
-            return "interactive", {"type": "button_reply", "button_reply": chosen}
-        case "LIST_ROW":
-            if button.get("description"):
-                chosen["description"] = button["description"]
-            return "interactive", {"type": "list_reply", "list_reply": chosen}
-        case other:
-            raise NotThere(
-                f"button {button['index']} is a {other} button; a tap that the business hears of "
-                "takes QUICK_REPLY, REPLY or LIST_ROW"
+    async def _kept(self, number: Number, kind: str, medium: Medium) -> Media:
+        if medium.media_id:
+            media = self._media.find(medium.media_id, number.phone_number_id)
+            if media is None:
+                raise NotSaid("media.id", "is no media of that number", "an id that is there")
+        else:
+            try:
+                media = await self._media.keep_inbound(
+                    number.phone_number_id,
+                    medium.mime_type.lower(),
+                    medium.file_name,
+                    medium.content,
+                )
+            except GraphRefused as refused:
+                rule = str(refused.error.get("message", refused))
+                raise NotSaid("media", rule, "a content and mime_type the operator takes") from None
+        if not media.mime_type.startswith(MEDIA_KINDS[kind]):
+            raise NotSaid(
+                "media.mime_type",
+                f"{media.mime_type} is no {kind}",
+                " or ".join(f"{one}…" for one in MEDIA_KINDS[kind]),
             )
+        return media

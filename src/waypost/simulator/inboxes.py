@@ -41,6 +41,16 @@ class Item:
     fate: Fate
 
     @property
+    def cards(self) -> list[dict[str, Any]]:
+        """The cards of a carousel, each with its `index` and perhaps `buttons`."""
+        return objects(self.shown.get("cards"))
+
+    @property
+    def has_buttons(self) -> bool:
+        """Whether there is anything to tap, on the message or on a card."""
+        return bool(self.buttons) or any(card.get("buttons") for card in self.cards)
+
+    @property
     def buttons(self) -> list[dict[str, Any]]:
         """The buttons a person sees under the message."""
         return objects(self.shown.get("buttons"))

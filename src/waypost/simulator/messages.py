@@ -12,6 +12,7 @@ import msgspec
 from waypost.base.clock import Clock
 from waypost.base.ids import Ids
 from waypost.simulator.accounts import Accounts, Number
+from waypost.simulator.blocks import Blocks
 from waypost.simulator.errors import bad_parameter, message_refused
 from waypost.simulator.limits import Limits
 from waypost.simulator.live_settings import LiveSettings
@@ -19,7 +20,8 @@ from waypost.simulator.loose import a_text, an_object
 from waypost.simulator.message_kinds import KINDS, shown_message
 from waypost.simulator.outbox import ADD_UPDATE, Outbox
 from waypost.simulator.phones import ADD_PHONE, Phone, Phones, phone_digits
-from waypost.simulator.statuses import Fate, Sent, planned_updates
+from waypost.simulator.references import References
+from waypost.simulator.statuses import Fate, Sent, planned_updates, recipient_of
 from waypost.simulator.store import Row, Store
 from waypost.simulator.template import Template
 from waypost.simulator.template_plans import TemplatePlans
@@ -29,6 +31,7 @@ from waypost.simulator.wamids import sent_wamid
 
 ADD_MESSAGE: Final = "INSERT INTO messages VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"
 _CALLBACK_DATA_AT_MOST: Final = 512  # Source: facts 4.1
+_TYPING_MS: Final = 25_000  # Source: facts 4.1
 _NOT_SENDABLE: Final = {"PAUSED": 132015, "DISABLED": 132016}  # Source: facts 5.2
 
 
@@ -55,6 +58,8 @@ class Messages:
         phones: Phones,
         outbox: Outbox,
         limits: Limits,
+        references: References,
+        blocks: Blocks,
     ) -> None:
         self._store = store
         self._clock = clock
@@ -65,9 +70,12 @@ class Messages:
         self._phones = phones
         self._outbox = outbox
         self._limits = limits
+        self._references = references
+        self._blocks = blocks
         self._plans = TemplatePlans()
         self._positions = itertools.count(1)
         self._arrivals: dict[str, asyncio.Event] = {}
+        self._typing_until_ms: dict[tuple[str, str], int] = {}
 
     async def open(self) -> None:
         """Go on after the last position in the file."""
@@ -81,7 +89,8 @@ class Messages:
     async def take(self, number: Number, request: dict[str, Any], raw: bytes) -> dict[str, Any]:
         """Check a message, keep it on disk together with its planned statuses, and answer.
 
-        Refuses in this order: the envelope, the content, the sender himself, the limits.
+        Refuses in this order: the envelope, the content, the sender himself, who is blocked, the
+        limits.
 
         Args:
             number: who sends.
@@ -93,44 +102,74 @@ class Messages:
 
         Source: facts 4, 5.2.
         """
-        phone = _recipient(request)
+        phone = self._recipient(request)
         callback_data = _callback_data(request)
         kind = request.get("type", "text")
         template: Template | None = None
         if kind == "template":
             template, shown = self._template_message(number, request)
         elif isinstance(kind, str) and kind in KINDS:
-            shown = shown_message(kind, request.get(kind))
+            known = self._references.of(number.waba_id, number.phone_number_id)
+            shown = shown_message(kind, request.get(kind), known)
         else:
             raise message_refused(131051, f"Message type {kind!r} is not supported")
         if phone == number.phone_number:
             raise message_refused(131021, "Recipient phone number is the sender's own")
+        if self._blocks.is_blocked(number.phone_number_id, phone):
+            raise message_refused(130403, "The business has blocked this user")
         if self._settings.value.limits:
             self._limits.spend(number.phone_number_id, phone, number.throughput)
+        self._typing_until_ms.pop((phone, number.phone_number_id), None)
         wamid = await self._keep(number, phone, kind, shown, template, callback_data, request, raw)
         message = {"id": wamid}
         if template is not None:
             message["message_status"] = "accepted"  # Source: facts 4.3
         return {
             "messaging_product": "whatsapp",
-            "contacts": [{"input": request["to"], "wa_id": phone}],
+            "contacts": [self._contact(request, phone)],
             "messages": [message],
         }
 
-    async def mark_read(self, number: Number, message_id: object) -> None:
-        """The business has read a phone's message.
+    async def mark_read(
+        self, number: Number, message_id: object, typing_indicator: object = None
+    ) -> None:
+        """The business has read a phone's message, and perhaps says that it is typing.
+
+        Args:
+            number: whose message it was.
+            message_id: its id.
+            typing_indicator: `{"type": "text"}`, or nothing. The phone shows it for 25 seconds.
 
         Raises:
-            GraphRefused: code 131009, no such message came to this number.
+            GraphRefused: 131009, no such message came to this number; 100, another indicator.
+
+        Source: facts 4.1, "Mark as read / typing".
         """
         found = await self._store.rows(
-            "SELECT position FROM messages WHERE wamid=? AND phone_number_id=? AND is_inbound=1",
+            "SELECT position, phone FROM messages "
+            "WHERE wamid=? AND phone_number_id=? AND is_inbound=1",
             (message_id if isinstance(message_id, str) else "", number.phone_number_id),
         )
         if not found:
             raise message_refused(131009, "message_id: no message with this id was received")
+        now_ms = self._clock.now_ms()
+        [(position, phone)] = found
+        if typing_indicator is not None:
+            if (an_object(typing_indicator) or {}).get("type") != "text":
+                raise bad_parameter("Param typing_indicator['type'] must be one of {text}.")
+            self._typing_until_ms[phone, number.phone_number_id] = now_ms + _TYPING_MS
+            self.tell(phone)
         change = "UPDATE messages SET read_ms=? WHERE position=? AND read_ms IS NULL"
-        await self._store.run([(change, (self._clock.now_ms(), found[0][0]))])
+        await self._store.run([(change, (now_ms, position))])
+
+    def typing_to(self, phone: str) -> list[str]:
+        """The ids of the business numbers that the phone sees typing."""
+        now_ms = self._clock.now_ms()
+        return [
+            number_id
+            for (typed_to, number_id), until_ms in self._typing_until_ms.items()
+            if typed_to == phone and until_ms > now_ms
+        ]
 
     def tell(self, phone: str) -> None:
         """Something new is on its way to a phone, or has happened on it: wake who waits for it."""
@@ -159,7 +198,39 @@ class Messages:
             )
         if template is None or template.status != "APPROVED":
             raise message_refused(132001, f"template name ({name}) does not exist in {language}")
-        return template, shown_template(self._plans.of(template), content.get("components"))
+        if not request.get("to") and template.category == "AUTHENTICATION":  # Source: facts 7.5
+            raise message_refused(131062, "A one-time code goes to a phone number")
+        return template, shown_template(
+            self._plans.of(template),
+            content.get("components"),
+            now_ms=self._clock.now_ms(),
+            known=self._references.of(number.waba_id, number.phone_number_id),
+        )
+
+    def _recipient(self, request: dict[str, Any]) -> str:
+        """The digits of the phone that is meant. Source: facts 4.1, 7.5."""
+        _check_envelope(request)
+        user_id = request.get("recipient")
+        to = request.get("to")
+        if not to and user_id:
+            phone = self._phones.of_user_id(user_id) if isinstance(user_id, str) else None
+            if phone is None:
+                raise message_refused(131009, "recipient: no user has this id")
+            return phone.phone
+        if not to:
+            raise bad_parameter("The parameter to is required.")
+        digits = phone_digits(to)
+        if digits is None:
+            raise message_refused(131009, "to: a phone number has 8 to 15 digits")
+        return digits
+
+    def _contact(self, request: dict[str, Any], phone: str) -> dict[str, Any]:
+        """Who the answer says it went to. Source: facts 4.3, 7.5."""
+        handset, _ = self._phones.meet(phone)
+        if request.get("to"):
+            user = {"user_id": handset.user_id} if handset.user_id else {}
+            return {"input": request["to"], "wa_id": phone, **user}
+        return {"input": request["recipient"], **handset.named("wa_id", "user_id")}
 
     async def _keep(
         self,
@@ -175,12 +246,13 @@ class Messages:
         now_ms = self._clock.now_ms()
         handset, is_new = self._phones.meet(phone)
         is_in_window = self._phones.window_is_open(number.phone_number_id, phone, now_ms)
-        fate = self._fate(handset, now_ms, is_allowed=is_in_window or template is not None)
+        fate = self._fate(number, handset, template, now_ms, is_in_window=is_in_window)
         sent = Sent(
             wamid=sent_wamid(self._ids, phone),
             waba_id=number.waba_id,
             phone_number_id=number.phone_number_id,
             phone=phone,
+            recipient=recipient_of(handset),
             at_ms=now_ms,
             callback_data=callback_data,
             category="service" if template is None else template.category.lower(),
@@ -202,29 +274,37 @@ class Messages:
         self.tell(phone)
         return sent.wamid
 
-    def _fate(self, handset: Phone, now_ms: int, *, is_allowed: bool) -> Fate:
+    def _fate(
+        self,
+        number: Number,
+        handset: Phone,
+        template: Template | None,
+        now_ms: int,
+        *,
+        is_in_window: bool,
+    ) -> Fate:
         deliver_after_ms, read_after_ms = self._phones.habits_ms(handset)
         delivered_ms = now_ms + deliver_after_ms
+        failed_code: int | None = None
         if handset.phone in self._accounts.numbers_by_digits:
-            return Fate(failed_ms=delivered_ms, failed_code=131026)
-        if not is_allowed:
-            return Fate(failed_ms=delivered_ms, failed_code=131047)
+            failed_code = 131026
+        elif template is None:
+            failed_code = None if is_in_window else 131047
+        elif template.category == "MARKETING" and not self._phones.wants_marketing(
+            number.phone_number_id, handset.phone
+        ):
+            failed_code = 131050
+        if failed_code is not None:
+            return Fate(failed_ms=delivered_ms, failed_code=failed_code)
         read_ms = None if read_after_ms is None else delivered_ms + read_after_ms
         return Fate(delivered_ms=delivered_ms, read_ms=read_ms)
 
 
-def _recipient(request: dict[str, Any]) -> str:
+def _check_envelope(request: dict[str, Any]) -> None:
     if request.get("messaging_product") != "whatsapp":
         raise bad_parameter("The parameter messaging_product is required.")
     if request.get("recipient_type", "individual") != "individual":
         raise bad_parameter("Param recipient_type must be one of {individual}.")
-    to = request.get("to")
-    if not to:
-        raise bad_parameter("The parameter to is required.")
-    phone = phone_digits(to)
-    if phone is None:
-        raise message_refused(131009, "to: a phone number has 8 to 15 digits")
-    return phone
 
 
 def _callback_data(request: dict[str, Any]) -> str | None:

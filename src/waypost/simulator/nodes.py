@@ -3,15 +3,37 @@
 import hashlib
 import re
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 
-from waypost.simulator.accounts import Account, Number
+from waypost.simulator.accounts import Account, App, Number
 from waypost.simulator.errors import bad_parameter
 from waypost.simulator.loose import an_object, objects, texts
 from waypost.simulator.template import Template
 
 Node = TypeVar("Node")
 Fields = Mapping[str, Callable[[Node], Any]]
+
+
+@dataclass(frozen=True)
+class NumberView:
+    """A business number with everything its fields need.
+
+    Args:
+        app: what its webhooks go to; None when there is none.
+        standing: what the control door has set of its quality, limit and states.
+        automation: its conversational components.
+    """
+
+    number: Number
+    account: Account
+    app: App | None
+    standing: Mapping[str, Any]
+    automation: Mapping[str, Any]
+
+    def stands(self, name: str, usual: str) -> str:
+        """A member of its standing, or what a number usually has."""
+        return str(self.standing.get(name, usual))
 
 
 def _display(number: Number) -> str:
@@ -29,6 +51,25 @@ def _level(number: Number) -> dict[str, str]:
     return {"level": "STANDARD" if number.throughput <= 80 else "HIGH"}
 
 
+def _webhooks(view: NumberView) -> dict[str, str] | None:
+    """Where its webhooks go. Source: facts 7.1, "One callback per app"."""
+    addresses = {
+        "whatsapp_business_account": view.account.override_uri,
+        "application": view.app.callback_uri if view.app is not None else "",
+    }
+    return {name: uri for name, uri in addresses.items() if uri} or None
+
+
+def _automation(view: NumberView) -> dict[str, Any]:
+    usual = {"prompts": list[str](), "commands": list[Any](), "enable_welcome_message": False}
+    return {**usual, **view.automation, "id": view.number.phone_number_id}
+
+
+def _health(kind: str, node_id: str) -> dict[str, Any]:
+    entity = {"entity_type": kind, "id": node_id, "can_send_message": "AVAILABLE"}
+    return {"can_send_message": "AVAILABLE", "entities": [entity]}
+
+
 def _quality(template: Template) -> dict[str, Any]:
     return {"score": template.quality, "date": template.updated_ms // 1000}
 
@@ -42,21 +83,32 @@ ACCOUNT_FIELDS: Final[Fields[Account]] = {  # Source: facts 1, "WABA node"
     "account_review_status":      lambda _: "APPROVED",
     "business_verification_status": lambda _: "verified",
     "currency":                   lambda _: "USD",
+    "country":                    lambda _: "US",
     "status":                     lambda _: "ACTIVE",
+    "ownership_type":             lambda _: "CLIENT_OWNED",
+    "health_status":              lambda account: _health("WABA", account.waba_id),
 }
 ACCOUNT_DEFAULT: Final = ("id", "name", "timezone_id", "message_template_namespace")
 
-NUMBER_FIELDS: Final[Fields[Number]] = {  # Source: facts 1, "Phone node"
-    "id":                         lambda number: number.phone_number_id,
-    "display_phone_number":       _display,
-    "verified_name":              lambda number: number.name,
-    "quality_rating":             lambda _: "GREEN",
-    "throughput":                 _level,
-    "status":                     lambda _: "CONNECTED",
+NUMBER_FIELDS: Final[Fields[NumberView]] = {  # Source: facts 1, "Phone node"
+    "id":                         lambda view: view.number.phone_number_id,
+    "display_phone_number":       lambda view: _display(view.number),
+    "verified_name":              lambda view: view.number.name,
+    "quality_rating":             lambda view: view.stands("quality_rating", "GREEN"),
+    "quality_score":              lambda view: {"score": view.stands("quality_rating", "GREEN")},
+    "throughput":                 lambda view: _level(view.number),
+    "status":                     lambda view: view.stands("status", "CONNECTED"),
     "code_verification_status":   lambda _: "VERIFIED",
-    "name_status":                lambda _: "APPROVED",
+    "name_status":                lambda view: view.stands("name_status", "APPROVED"),
     "platform_type":              lambda _: "CLOUD_API",
-    "whatsapp_business_manager_messaging_limit": lambda _: "TIER_UNLIMITED",
+    "account_mode":               lambda _: "LIVE",
+    "is_official_business_account": lambda _: False,
+    "whatsapp_business_manager_messaging_limit":
+        lambda view: view.stands("messaging_limit", "TIER_UNLIMITED"),
+    "messaging_limit_tier":       lambda view: view.stands("messaging_limit", "TIER_UNLIMITED"),
+    "webhook_configuration":      _webhooks,
+    "conversational_automation":  _automation,
+    "health_status":              lambda view: _health("PHONE_NUMBER", view.number.phone_number_id),
 }
 NUMBER_DEFAULT: Final = ("id", "display_phone_number", "verified_name", "quality_rating")
 
@@ -75,7 +127,7 @@ TEMPLATE_FIELDS: Final[Fields[Template]] = {  # Source: facts 2.1
     "last_updated_time":          lambda template: str(template.updated_ms // 1000),
     "sub_category":               lambda _: None,
     "library_template_name":      lambda _: None,
-    "correct_category":           lambda _: None,
+    "correct_category":           lambda template: template.correct_category,
 }
 # fmt: on
 TEMPLATE_DEFAULT: Final = (
@@ -118,9 +170,9 @@ def account_node(account: Account, wished: str | None) -> dict[str, Any]:
     return node(ACCOUNT_FIELDS, account, wished, ACCOUNT_DEFAULT, "WhatsAppBusinessAccount")
 
 
-def number_node(number: Number, wished: str | None) -> dict[str, Any]:
+def number_node(view: NumberView, wished: str | None) -> dict[str, Any]:
     """A business phone number as the operator shows it."""
-    return node(NUMBER_FIELDS, number, wished, NUMBER_DEFAULT, "WhatsAppBusinessPhoneNumber")
+    return node(NUMBER_FIELDS, view, wished, NUMBER_DEFAULT, "WhatsAppBusinessPhoneNumber")
 
 
 def template_node(template: Template, wished: str | None) -> dict[str, Any]:

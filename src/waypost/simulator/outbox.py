@@ -21,17 +21,21 @@ _DROP: Final = "DELETE FROM outbox WHERE waba_id=? AND due_ms=? AND id=?"
 
 MESSAGE: Final = "message"
 TEMPLATE: Final = "template"
-"""The kinds of update; every other kind is the name of a status."""
+FIELD: Final = "field:"
+"""The kinds of update: a message; a template's status; `field:` and the name of a webhook field
+whose whole value is kept; every other kind is the name of a message's status."""
+
+_WITHOUT_TIME: Final = frozenset({"messages", "user_preferences"})  # Source: facts 7.2
 
 
 @dataclass(frozen=True)
 class Update:
-    """One update: a status, a message from a phone, or a change of a template.
+    """One update: a status, a message from a phone, or something about an account.
 
     Args:
-        kind: `sent`, `delivered`, `read`, `failed`; `message`; or `template`.
-        phone_number_id: the business number it is about; empty for a template.
-        subject: the message's or the template's id.
+        kind: `sent`, `delivered`, `read`, `failed`, …; `message`; `template`; or `field:…`.
+        phone_number_id: the business number it is about; empty for what is about the account.
+        subject: the message's or the template's id, or empty.
         rest: JSON text; what belongs into the envelope (see `envelope`).
     """
 
@@ -42,6 +46,13 @@ class Update:
     phone_number_id: str
     subject: str
     rest: str
+
+    @property
+    def field(self) -> str:
+        """The webhook field of what has an entry of its own; empty for messages and statuses."""
+        if self.kind == TEMPLATE:
+            return "message_template_status_update"
+        return self.kind.removeprefix(FIELD) if self.kind.startswith(FIELD) else ""
 
 
 class Outbox:
@@ -78,6 +89,13 @@ class Outbox:
         rest = ascii_json(value)
         return (waba_id, at_ms, self.next_id(), TEMPLATE, "", template_id, rest)
 
+    def account_update(
+        self, waba_id: str, at_ms: int, field: str, value: Any, *, subject: str = ""
+    ) -> Row:
+        """The row of anything about an account, for `ADD_UPDATE`: the field, and its whole value."""
+        kind = FIELD + field
+        return (waba_id, at_ms, self.next_id(), kind, "", subject, ascii_json(value))
+
     async def due(self, waba_id: str, *, now_ms: int, at_most: int) -> list[Update]:
         """What is due, in the order of due time and id."""
         rows = await self._store.rows(_DUE, (waba_id, now_ms, at_most))
@@ -95,11 +113,11 @@ class Outbox:
             await self._store.write(_drop, rows)
 
 
-def status_rest(phone: str, callback_data: str | None, more: str = "") -> str:
+def status_rest(recipient: str, callback_data: str | None, more: str = "") -> str:
     """What a status says after its time stamp, closing brace included.
 
     Args:
-        phone: the recipient's digits.
+        recipient: the members that name who it went to, as JSON text without braces; may be empty.
         callback_data: the sender's own text, echoed.
         more: further members, each beginning with a comma.
 
@@ -110,7 +128,7 @@ def status_rest(phone: str, callback_data: str | None, more: str = "") -> str:
         if callback_data is not None
         else ""
     )
-    return f'"recipient_id":"{phone}"{echoed}{more}}}'
+    return (recipient + echoed + more).removeprefix(",") + "}"
 
 
 def ascii_json(value: Any) -> str:
@@ -122,26 +140,26 @@ def envelope(waba_id: str, updates: Sequence[Update], numbers: dict[str, Number]
     """The body of one webhook POST, updates in the given order.
 
     Neighbouring statuses of one number share a change; a message has its own, so that its
-    contact stands alone; a template's change has an entry of its own, because only there the
-    entry carries a time.
+    contact stands alone; what is about the account has an entry of its own, because only there
+    the entry carries a time.
 
     Source: facts 7.2.
     """
     entries: list[str] = []
-    for is_template, run in itertools.groupby(updates, lambda update: update.kind == TEMPLATE):
-        if is_template:
-            entries += [_template_entry(waba_id, update) for update in run]
+    for stands_alone, run in itertools.groupby(updates, lambda update: bool(update.field)):
+        if stands_alone:
+            entries += [_account_entry(waba_id, update) for update in run]
         else:
             changes = ",".join(_message_changes(run, numbers))
             entries.append(f'{{"id":"{waba_id}","changes":[{changes}]}}')
     return f'{{"object":"whatsapp_business_account","entry":[{",".join(entries)}]}}'.encode("ascii")
 
 
-def _template_entry(waba_id: str, update: Update) -> str:
-    return (
-        f'{{"id":"{waba_id}","time":{update.due_ms // 1000},"changes":[{{"field":'
-        f'"message_template_status_update","value":{update.rest}}}]}}'
-    )
+def _account_entry(waba_id: str, update: Update) -> str:
+    field = update.field
+    time = "" if field in _WITHOUT_TIME else f'"time":{update.due_ms // 1000},'
+    change = f'{{"field":{ascii_json(field)},"value":{update.rest}}}'
+    return f'{{"id":"{waba_id}",{time}"changes":[{change}]}}'
 
 
 def _message_changes(updates: Iterable[Update], numbers: dict[str, Number]) -> list[str]:
@@ -168,8 +186,12 @@ def _change_key(update: Update) -> tuple[str, int]:
 def _status(update: Update) -> str:
     return (
         f'{{"id":"{update.subject}","status":"{update.kind}",'
-        f'"timestamp":"{update.due_ms // 1000}",{update.rest}'
+        f'"timestamp":"{update.due_ms // 1000}"{_joined(update.rest)}'
     )
+
+
+def _joined(rest: str) -> str:
+    return rest if rest == "}" else "," + rest
 
 
 def _drop(connection: Any, pieces: Sequence[list[Row]]) -> Sequence[None]:

@@ -2,6 +2,7 @@
 
 from typing import Any, Final
 
+from waypost.simulator.errors import template_refused
 from waypost.simulator.loose import an_integer, objects
 
 # Source: facts 2.2, "AUTHENTICATION preset text (English)"
@@ -24,7 +25,11 @@ def with_preset_texts(category: str, components: list[dict[str, Any]]) -> list[d
 def _preset(component: dict[str, Any]) -> dict[str, Any]:
     match component["type"]:
         case "BODY":
-            more = _SECURITY if component.get("add_security_recommendation") else ""
+            more = _SECURITY if component.get("add_security_recommendation") is True else ""
+            if component.get("text") not in (None, "", _BODY, _BODY + _SECURITY):
+                raise template_refused(
+                    2388072, "The body of an AUTHENTICATION template has no text of its own."
+                )
             return {
                 **component,
                 "text": _BODY + more,

@@ -2,26 +2,75 @@
 
 import re
 from collections.abc import Awaitable, Callable, MutableMapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any, Final
 from urllib.parse import parse_qsl
 
 import msgspec
 
 from waypost.simulator.errors import GraphRefused, bad_parameter
+from waypost.simulator.files import pieces
 from waypost.simulator.loose import an_object
+from waypost.simulator.multipart import Multipart, Unreadable
 
 Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 
 _BODY_AT_MOST: Final = 4 * 1024 * 1024
+_FIELD_AT_MOST: Final = 1024 * 1024
+_WANTED: Final = frozenset(
+    {b"authorization", b"content-type", b"host", b"file_offset", b"file-offset"}
+)
 _PATH: Final = re.compile(r"(?:/(v\d+\.\d+))?/([^/]+)(?:/([^/]+))?/?")
 _UNREADABLE: Final = (msgspec.MsgspecError, ValueError, RecursionError)
 
 
 class ClientGone(Exception):
     """The client closed the connection before its request was complete."""
+
+
+class Body:
+    """A request's body that is read as it comes, chunk by chunk.
+
+    Args:
+        receive: ASGI's.
+        at_most: bytes; what goes beyond is refused when it comes.
+    """
+
+    def __init__(self, receive: Receive, at_most: int) -> None:
+        self._receive = receive
+        self._at_most = at_most
+        self._has_more = True
+
+    def allow(self, at_most: int) -> "Body":
+        """Set how many bytes it may have; before the first is read."""
+        self._at_most = at_most
+        return self
+
+    def __aiter__(self) -> "Body":
+        return self
+
+    async def __anext__(self) -> bytes:
+        """The next chunk.
+
+        Raises:
+            GraphRefused: the body is too large.
+            ClientGone: the client closed the connection.
+        """
+        while self._has_more:
+            message = await self._receive()
+            if message["type"] == "http.disconnect":
+                raise ClientGone
+            self._has_more = message.get("more_body", False)
+            chunk: bytes = message.get("body", b"")
+            self._at_most -= len(chunk)
+            if self._at_most < 0:
+                raise bad_parameter("The request body is too large.")
+            if chunk:
+                return chunk
+        raise StopAsyncIteration
 
 
 @dataclass(frozen=True)
@@ -34,6 +83,10 @@ class Call:
         fields: the body's members; parameters of the query where the body has none of that name.
         raw: the body as it came.
         url: the address without its query, for links to further pages.
+        origin: the beginning of this server's own addresses.
+        content_type: the header, as it came.
+        file_offset: the header of that name.
+        body: of a form with files or an upload's bytes, not read yet; None for every other body.
     """
 
     method: str
@@ -45,27 +98,36 @@ class Call:
     raw: bytes
     token: str
     url: str
+    origin: str = ""
+    content_type: str = ""
+    file_offset: str | None = None
+    body: Body | None = None
 
 
 async def read_call(scope: Scope, receive: Receive) -> Call:
-    """Read the whole request.
+    """Read the request; all of it, unless its body is a form with files or an upload's bytes.
 
     Raises:
         GraphRefused: the path or the body cannot be read, or the body is too large.
         ClientGone: there was nobody left to answer.
     """
-    raw = await read_body(receive)
     headers = _wanted_headers(scope)
+    content_type = headers.get(b"content-type", "")
     path = _PATH.fullmatch(scope["path"])
+    is_streamed = path is not None and (
+        path[2].startswith("upload:") or content_type[:10].lower() == "multipart/"
+    )
+    raw = b"" if is_streamed else await read_body(receive)
     if path is None:
         raise _unknown_path(scope["path"])
     query = dict(parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True))
-    fields = _read_fields(headers.get(b"content-type", ""), raw) if raw else {}
+    fields = _read_fields(content_type, raw) if raw else {}
     if query:
-        fields = {**{name: _loose_value(value) for name, value in query.items()}, **fields}
+        fields = {**{name: loose_value(value) for name, value in query.items()}, **fields}
     scheme, _, token = headers.get(b"authorization", "").partition(" ")
     if scheme.lower() not in ("bearer", "oauth"):
         token = query.get("access_token", "")
+    origin = f"{scope.get('scheme', 'http')}://{headers.get(b'host', 'localhost')}"
     return Call(
         method=scope["method"],
         version=path[1] or "v25.0",
@@ -75,8 +137,47 @@ async def read_call(scope: Scope, receive: Receive) -> Call:
         fields=fields,
         raw=raw,
         token=token.strip(),
-        url=f"{scope.get('scheme', 'http')}://{headers.get(b'host', 'localhost')}{scope['path']}",
+        url=f"{origin}{scope['path']}",
+        origin=origin,
+        content_type=content_type,
+        file_offset=headers.get(b"file_offset", headers.get(b"file-offset")),
+        body=Body(receive, _BODY_AT_MOST) if is_streamed else None,
     )
+
+
+async def with_form_fields(call: Call) -> Call:
+    """The call with the plain fields of its multipart form read; its files are passed over.
+
+    Raises:
+        GraphRefused: the form cannot be read, or is too large.
+    """
+    fields = dict(call.fields)
+    form = form_of(call)
+    try:
+        while (head := await form.next_part()) is not None:
+            if head.file_name is None:
+                fields[head.name] = loose_value(await form.text(at_most=_FIELD_AT_MOST))
+    except Unreadable as wrong:
+        raise bad_parameter(f"The request body is not a readable form: {wrong}.") from wrong
+    return replace(call, fields=fields, body=None)
+
+
+def form_of(call: Call, *, at_most: int = _BODY_AT_MOST) -> Multipart:
+    """The call's multipart form.
+
+    Args:
+        call: one whose body has not been read.
+        at_most: bytes of the whole form.
+
+    Raises:
+        GraphRefused: the body is none.
+    """
+    if call.body is None:
+        raise bad_parameter("The request body must be multipart/form-data.")
+    try:
+        return Multipart(call.content_type, call.body.allow(at_most))
+    except Unreadable as wrong:
+        raise bad_parameter(f"The request body is not a readable form: {wrong}.") from wrong
 
 
 async def read_body(receive: Receive) -> bytes:
@@ -120,6 +221,34 @@ async def send_json(
     await send({"type": "http.response.body", "body": body})
 
 
+@dataclass(frozen=True)
+class Download:
+    """An answer that is a file; `content` where it is not one on disk."""
+
+    mime_type: str
+    size_bytes: int
+    path: Path | None = None
+    content: bytes = b""
+
+
+async def send_download(send: Send, download: Download) -> None:
+    """Write a file as the answer."""
+    await send(
+        {
+            "type": "http.response.start",
+            "status": 200,
+            "headers": [
+                (b"content-type", download.mime_type.encode("latin-1")),
+                (b"content-length", str(download.size_bytes).encode()),
+            ],
+        }
+    )
+    if download.path is not None:
+        async for piece in pieces(download.path):
+            await send({"type": "http.response.body", "body": piece, "more_body": True})
+    await send({"type": "http.response.body", "body": download.content})
+
+
 def decode_json(raw: bytes) -> Any:
     """The value of a JSON text.
 
@@ -133,18 +262,14 @@ def decode_json(raw: bytes) -> Any:
 
 
 def _wanted_headers(scope: Scope) -> dict[bytes, str]:
-    return {
-        name: value.decode("latin-1")
-        for name, value in scope["headers"]
-        if name in (b"authorization", b"content-type", b"host")
-    }
+    return {name: value.decode("latin-1") for name, value in scope["headers"] if name in _WANTED}
 
 
 def _read_fields(content_type: str, raw: bytes) -> dict[str, Any]:
     kind = content_type.partition(";")[0].strip().lower()
     if kind == "application/x-www-form-urlencoded":
         pairs = parse_qsl(raw.decode(errors="replace"), keep_blank_values=True)
-        return {name: _loose_value(value) for name, value in pairs}
+        return {name: loose_value(value) for name, value in pairs}
     try:
         fields = an_object(decode_json(raw))
     except ValueError as error:
@@ -154,7 +279,7 @@ def _read_fields(content_type: str, raw: bytes) -> dict[str, Any]:
     return fields
 
 
-def _loose_value(value: str) -> Any:
+def loose_value(value: str) -> Any:
     """A parameter outside JSON: arrays and objects are JSON texts, all else is text."""
     if value[:1] in ("[", "{"):
         try:

@@ -3,12 +3,13 @@
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 from waypost.base.clock import Clock
 from waypost.base.logs import log
-from waypost.simulator.loose import a_text
+from waypost.simulator.loose import a_text, objects
 from waypost.simulator.template import Decision, Template
+from waypost.simulator.template_acts import decision_of
 from waypost.simulator.template_texts import VARIABLE, variables
 from waypost.simulator.templates import Templates
 
@@ -59,16 +60,26 @@ RULES: Final = (  # Source: facts 2.4, the rules that lead to a rejection with I
 
 def verdict(template: Template) -> Decision:
     """What a review ends with when nobody interferes: approval, unless a rule is broken."""
-    parts = {component["type"]: component for component in template.components}
-    text = a_text(parts.get("BODY", {}).get("text")) or ""
+    bodies = _bodies(template.components)
     for rule in RULES:
-        if rule.is_broken(text):
+        if any(map(rule.is_broken, bodies)):
             return Decision("REJECTED", "INVALID_FORMAT", (rule.reason, rule.recommendation))
     return Decision("APPROVED")
 
 
+def _bodies(components: list[dict[str, Any]]) -> list[str]:
+    """The body's text, and those of the cards."""
+    bodies: list[str] = []
+    for component in components:
+        if component["type"] == "BODY":
+            bodies.append(a_text(component.get("text")) or "")
+        for card in objects(component.get("cards")):
+            bodies += _bodies(objects(card.get("components")))
+    return bodies
+
+
 class Reviews:
-    """Decides each template when its review is due."""
+    """Decides each template when its review is due, and ends each pause when it is over."""
 
     def __init__(self, clock: Clock, templates: Templates) -> None:
         self._clock = clock
@@ -86,14 +97,23 @@ class Reviews:
             await self._clock.wait(self._templates.changed, until_ms=until_ms)
 
     async def decide_due(self) -> int:
-        """Decide every template whose review is due, and say when the next one is."""
+        """Decide every template whose review or pause is due, and say when the next one is."""
         now_ms = self._clock.now_ms()
         waiting = [
             (template.review_due_ms, template)
             for template in self._templates.by_id.values()
             if template.review_due_ms is not None
         ]
+        paused = [
+            (template.resume_due_ms, template)
+            for template in self._templates.by_id.values()
+            if template.resume_due_ms is not None
+        ]
         for due_ms, template in sorted(waiting, key=lambda pair: pair[0]):
             if due_ms <= now_ms:
                 await self._templates.decide(template, verdict(template))
-        return min((due_ms for due_ms, _ in waiting if due_ms > now_ms), default=now_ms + _FAR_MS)
+        for due_ms, template in sorted(paused, key=lambda pair: pair[0]):
+            if due_ms <= now_ms:
+                await self._templates.decide(template, decision_of("unpause", template))
+        ahead = (due_ms for due_ms, _ in (*waiting, *paused) if due_ms > now_ms)
+        return min(ahead, default=now_ms + _FAR_MS)

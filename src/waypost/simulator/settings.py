@@ -31,6 +31,8 @@ class SimulatorSettings:
         control_token: the credential of the control door; None leaves it open on loopback.
         allowed_hosts: Host names the control door takes besides the loopback ones.
         statuses_version: the shape of status webhooks.
+        check_references: whether upload handles, media ids and flows that a template or a message
+            refers to must be known here.
     """
 
     path: Path
@@ -43,6 +45,7 @@ class SimulatorSettings:
     control_token: str | None = None
     allowed_hosts: tuple[str, ...] = ()
     statuses_version: StatusesVersion = StatusesVersion.V24
+    check_references: bool = True
 
 
 CHANGEABLE = (
@@ -53,6 +56,7 @@ CHANGEABLE = (
     "gather_ms",
     "limits",
     "statuses_version",
+    "check_references",
 )
 """The settings that the control door may change; what it sets is kept in the file and wins."""
 

@@ -8,6 +8,8 @@ from waypost.base.clock import Clock
 from waypost.base.ids import Ids
 from waypost.simulator.accounts import Account, App, Number
 from waypost.simulator.app import Application
+from waypost.simulator.control_acts import speak
+from waypost.simulator.control_shapes import WriteShape, as_shape
 from waypost.simulator.parts import make_parts
 from waypost.simulator.settings import AccountSeed, NumberSeed, SimulatorSettings
 from waypost.simulator.template import Template
@@ -32,6 +34,9 @@ class Simulator:
         for part in (parts.settings, parts.accounts, parts.outbox, parts.templates):
             await part.open()
         await parts.phones.open()
+        await parts.files.open()
+        for shelf in (parts.media, parts.uploads, parts.flows, parts.records, parts.blocks):
+            await shelf.open()
         await parts.messages.open()
         await parts.webhooks.open()
         self._reviews = asyncio.create_task(parts.reviews.run(), name="reviews")
@@ -141,3 +146,40 @@ class Simulator:
         if name is not None and parts.phones.meet(phone)[0].name != name:
             await parts.phones.change(phone, {"name": name})
         return await parts.handsets.write(phone, number, text)
+
+    async def send_in(self, *, phone: str, to: str, **wish: Any) -> str:
+        """A phone sends anything to a business number, which opens its window.
+
+        Args:
+            phone: the phone's digits.
+            to: the business number's digits.
+            wish: as `POST /control/phones/{phone}/messages` takes it; a content may be bytes.
+
+        Returns:
+            The message's id.
+
+        Raises:
+            ControlRefused: something in the wish cannot be; it says what would do.
+        """
+        return await speak(self._parts, phone, as_shape(WriteShape, {"to": to, **wish}))
+
+    async def keep_media(
+        self, *, to: str, content: bytes, mime_type: str, file_name: str = ""
+    ) -> str:
+        """Keep a file as if a phone had sent it to a business number; gives its id.
+
+        Args:
+            to: the business number's digits.
+            content: the bytes.
+            mime_type: in lower case, without parameters.
+            file_name: as the phone calls it.
+
+        Raises:
+            KeyError: `to` is no business number.
+            GraphRefused: a type that is not taken, an empty file, or one that is too large.
+        """
+        number = self._parts.accounts.numbers_by_digits[to]
+        media = await self._parts.media.keep_inbound(
+            number.phone_number_id, mime_type, file_name, content
+        )
+        return media.media_id

@@ -2,10 +2,11 @@
 
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Final
+from typing import Any, Final
 
 from waypost.simulator.errors import webhook_error
 from waypost.simulator.outbox import Outbox, ascii_json, status_rest
+from waypost.simulator.phones import Phone
 from waypost.simulator.settings import StatusesVersion
 from waypost.simulator.store import Row
 
@@ -13,9 +14,14 @@ _DAY_S: Final = 24 * 3600
 
 # fmt: off
 FAILURES: Final = {  # Source: facts 5.2, the codes that come later in a status
+    130472: "Failed to send message because this user's phone number is part of an experiment.",
     131026: "Message Undeliverable.",
     131047: "Message failed to send because more than 24 hours have passed since the customer last "
             "replied to this number.",
+    131049: "In order to maintain a healthy ecosystem engagement, the message failed to be delivered.",
+    131050: "Recipient has chosen to stop receiving marketing messages on WhatsApp from your business.",
+    131053: "Media upload error.",
+    132015: "Template is paused due to low quality so it cannot be sent in a template message.",
 }
 # fmt: on
 
@@ -36,12 +42,13 @@ class Fate:
 
 @dataclass(frozen=True)
 class Sent:
-    """What its statuses need to know of a message."""
+    """What its statuses need to know of a message; `recipient` is what `recipient_of` gives."""
 
     wamid: str
     waba_id: str
     phone_number_id: str
     phone: str
+    recipient: str
     at_ms: int
     callback_data: str | None
     category: str
@@ -56,18 +63,25 @@ def planned_updates(sent: Sent, fate: Fate, outbox: Outbox, version: StatusesVer
     paid = _pricing(sent.category, sent.is_in_window)
     if version is StatusesVersion.V23:
         paid += _conversation(sent)
-    priced = status_rest(sent.phone, sent.callback_data, paid)
+    priced = status_rest(sent.recipient, sent.callback_data, paid)
     if fate.failed_ms is not None:
         code = fate.failed_code or 0
-        rest = status_rest(sent.phone, sent.callback_data, _errors(code))
+        rest = status_rest(sent.recipient, sent.callback_data, _errors(code))
         return [_row(sent, fate.failed_ms, outbox, "failed", rest)]
     rows = [_row(sent, sent.at_ms, outbox, "sent", priced)]
     if fate.delivered_ms is not None:
         rows.append(_row(sent, fate.delivered_ms, outbox, "delivered", priced))
     if fate.read_ms is not None:
-        bare = status_rest(sent.phone, sent.callback_data)
+        bare = status_rest(sent.recipient, sent.callback_data)
         rows.append(_row(sent, fate.read_ms, outbox, "read", bare))
     return rows
+
+
+def recipient_of(phone: Phone) -> str:
+    """Who a status went to, as JSON members without braces. Source: facts 7.3, 7.5."""
+    if phone.user_id:
+        return ascii_json(phone.named("recipient_id", "recipient_user_id"))[1:-1]
+    return f'"recipient_id":"{phone.phone}"'
 
 
 def state_at(fate: Fate, now_ms: int) -> str:
@@ -115,4 +129,9 @@ def _conversation(sent: Sent) -> str:
 
 @lru_cache(maxsize=16)
 def _errors(code: int) -> str:
-    return f',"errors":{ascii_json([webhook_error(code, FAILURES[code])])}'
+    return errors_rest([webhook_error(code, FAILURES[code])])
+
+
+def errors_rest(errors: list[dict[str, Any]]) -> str:
+    """The `errors` of a failed status, as a further member. Source: facts 7.3."""
+    return f',"errors":{ascii_json(errors)}'

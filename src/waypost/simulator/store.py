@@ -39,6 +39,13 @@ CREATE TABLE IF NOT EXISTS phones (
     deliver_after_ms INTEGER,  -- NULL: as the settings say
     read_after_ms INTEGER      -- NULL: as the settings say; -1: only when told
 );
+CREATE TABLE IF NOT EXISTS phone_users (  -- who a phone is to businesses, where that is more
+    phone TEXT PRIMARY KEY, user_id TEXT NOT NULL, username TEXT NOT NULL,
+    shows_number INTEGER NOT NULL
+);
+CREATE TABLE IF NOT EXISTS marketing_stops (  -- who wants no marketing of a number
+    phone_number_id TEXT NOT NULL, phone TEXT NOT NULL, PRIMARY KEY (phone_number_id, phone)
+) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS windows (  -- when the phone last wrote to the number
     phone_number_id TEXT NOT NULL, phone TEXT NOT NULL, wrote_ms INTEGER NOT NULL,
     PRIMARY KEY (phone_number_id, phone)
@@ -64,6 +71,20 @@ CREATE TABLE IF NOT EXISTS retries (
     reason TEXT NOT NULL
 );
 CREATE TABLE IF NOT EXISTS settings (name TEXT PRIMARY KEY, value TEXT NOT NULL);
+CREATE TABLE IF NOT EXISTS media (  -- the bytes are in files beside this one
+    media_id TEXT PRIMARY KEY, phone_number_id TEXT NOT NULL, mime_type TEXT NOT NULL,
+    file_name TEXT NOT NULL, size_bytes INTEGER NOT NULL, sha256 TEXT NOT NULL,
+    is_inbound INTEGER NOT NULL, created_ms INTEGER NOT NULL, expires_ms INTEGER NOT NULL
+);
+CREATE TABLE IF NOT EXISTS uploads (upload_id TEXT PRIMARY KEY, body TEXT NOT NULL);
+CREATE TABLE IF NOT EXISTS flows (flow_id TEXT PRIMARY KEY, body TEXT NOT NULL);
+CREATE TABLE IF NOT EXISTS records (  -- about a number or an account
+    node_id TEXT NOT NULL, kind TEXT NOT NULL, body TEXT NOT NULL, PRIMARY KEY (node_id, kind)
+);
+CREATE TABLE IF NOT EXISTS blocks (
+    phone_number_id TEXT NOT NULL, phone TEXT NOT NULL, since_ms INTEGER NOT NULL,
+    PRIMARY KEY (phone_number_id, phone)
+);
 """
 
 

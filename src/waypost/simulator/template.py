@@ -1,16 +1,18 @@
-"""One template, what a review may decide of it, and what a webhook says of that."""
+"""One template, what may be decided of it, and what webhooks say of that."""
 
 from dataclasses import dataclass
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 
 class Template(msgspec.Struct, frozen=True):
     """One template in one language.
 
     `components` are as they are read back: types in upper case, preset texts filled in.
-    `review_due_ms` is None when no review is planned.
+    `review_due_ms` is None when no review is planned, `resume_due_ms` when no pause will end by
+    itself. `pauses` counts those for quality. `correct_category` is the category announced.
     """
 
     template_id: str
@@ -29,28 +31,119 @@ class Template(msgspec.Struct, frozen=True):
     previous_category: str | None = None
     message_send_ttl_seconds: int | None = None
     edited_ms: tuple[int, ...] = ()
+    correct_category: str | None = None
+    pauses: int = 0
+    resume_due_ms: int | None = None
 
 
 @dataclass(frozen=True)
 class Decision:
-    """What a review ended with; `explanation` only where the operator explains itself."""
+    """What was decided of a template, by a review or otherwise.
+
+    Args:
+        status: what the template is afterwards.
+        reason: null in the webhook when it is None.
+        explanation: reason and recommendation, only where the operator explains itself.
+        event: what the webhook calls it; empty: as the status.
+        info: title and description, only where the operator gives them.
+        resume_after_ms: after how long a pause ends by itself.
+    """
 
     status: str
-    reason: str = "NONE"
+    reason: str | None = "NONE"
     explanation: tuple[str, str] | None = None
+    event: str = ""
+    info: tuple[str, str] | None = None
+    resume_after_ms: int | None = None
 
 
-def status_update(template: Template, decision: Decision) -> dict[str, Any]:
+def decided(template: Template, decision: Decision, now_ms: int) -> Template:
+    """The template after a decision."""
+    pause_ms = decision.resume_after_ms
+    if decision.status == template.status and pause_ms is None:  # only something is said of it
+        return replace(template, updated_ms=now_ms)
+    return replace(
+        template,
+        status=decision.status,
+        rejected_reason=decision.reason or "NONE",
+        review_due_ms=None,
+        updated_ms=now_ms,
+        pauses=template.pauses + (pause_ms is not None),
+        resume_due_ms=None if pause_ms is None else now_ms + pause_ms,
+    )
+
+
+def status_update(template: Template, decision: Decision, at_ms: int) -> dict[str, Any]:
     """What a webhook says of a decision. Source: facts 3.3; the id is a number here, facts 0."""
+    event = decision.event or decision.status
     value: dict[str, Any] = {
-        "event": decision.status,
-        "message_template_id": int(template.template_id),
-        "message_template_name": template.name,
-        "message_template_language": template.language,
-        "reason": None if decision.status == "DELETED" else decision.reason,
+        "event": event,
+        **_named(template),
+        "reason": decision.reason,
         "message_template_category": template.category,
     }
     if decision.explanation is not None:
         reason, recommendation = decision.explanation
         value["rejection_info"] = {"reason": reason, "recommendation": recommendation}
+    if event == "DISABLED":
+        value["disable_info"] = {"disable_date": str(at_ms // 1000)}
+    if decision.info is not None:
+        title, description = decision.info
+        value["other_info"] = {"title": title, "description": description}
     return value
+
+
+def quality_update(template: Template, score: str) -> dict[str, Any]:
+    """What a webhook says of a new quality. Source: facts 3.3."""
+    return {
+        "previous_quality_score": template.quality,
+        "new_quality_score": score,
+        **_named(template),
+    }
+
+
+def category_update(template: Template, category: str, due_ms: int | None) -> dict[str, Any]:
+    """What a webhook says of another category.
+
+    Args:
+        template: as it is before.
+        category: the coming one.
+        due_ms: when an announced change comes; None: it has come.
+
+    Source: facts 3.3: in the announcement `new_category` is the present one.
+    """
+    value = _named(template)
+    if due_ms is None:
+        return value | {"previous_category": template.category, "new_category": category}
+    return value | {
+        "new_category": template.category,
+        "correct_category": category,
+        "category_update_timestamp": due_ms // 1000,
+    }
+
+
+def components_update(template: Template) -> dict[str, Any]:
+    """What a webhook says after an edit. Source: facts 3.3."""
+    parts = {component["type"]: component for component in template.components}
+    value = _named(template)
+    for member, kind in (("title", "HEADER"), ("element", "BODY"), ("footer", "FOOTER")):
+        text = parts.get(kind, {}).get("text")
+        if text:
+            value[f"message_template_{member}"] = text
+    buttons = [
+        {
+            f"message_template_button_{member}": button[member]
+            for member in ("type", "text", "url", "phone_number")
+            if button.get(member)
+        }
+        for button in parts.get("BUTTONS", {}).get("buttons", [])
+    ]
+    return value | ({"message_template_buttons": buttons} if buttons else {})
+
+
+def _named(template: Template) -> dict[str, Any]:
+    return {
+        "message_template_id": int(template.template_id),
+        "message_template_name": template.name,
+        "message_template_language": template.language,
+    }

@@ -8,7 +8,11 @@ from typing import Any, Final
 from waypost.simulator.button_checks import check_buttons
 from waypost.simulator.drafts import Draft, read_draft
 from waypost.simulator.errors import template_refused
-from waypost.simulator.loose import a_list, an_integer, objects, texts
+from waypost.simulator.loose import a_list, objects, texts
+from waypost.simulator.otp_checks import authentication_malformed
+from waypost.simulator.reference_checks import check_references
+from waypost.simulator.references import Known
+from waypost.simulator.special_checks import SPECIAL
 from waypost.simulator.template_texts import variables, without_variables
 
 MEDIA_FORMATS: Final = ("IMAGE", "VIDEO", "DOCUMENT", "GIF")
@@ -26,8 +30,12 @@ class Check:
     complaint: Callable[[Draft], str | None]
 
 
-def check_draft(fields: Mapping[str, Any]) -> Draft:
+def check_draft(fields: Mapping[str, Any], known: Known | None = None) -> Draft:
     """Read a submission and hold it against every check.
+
+    Args:
+        fields: the submission.
+        known: what it may refer to; None: uploads and flows are not looked up.
 
     Raises:
         GraphRefused: for what cannot be read, or for the first row it breaks.
@@ -39,7 +47,10 @@ def check_draft(fields: Mapping[str, Any]) -> Draft:
         complaint = check.complaint(draft)
         if complaint:
             raise template_refused(check.subcode, complaint)
-    check_buttons(draft.parts.get("BUTTONS"))
+    for one in (draft, *draft.cards()):
+        check_buttons(one.parts.get("BUTTONS"))
+    if known is not None:
+        check_references(draft, known)
     return draft
 
 
@@ -191,12 +202,19 @@ def _lifetime(draft: Draft) -> str | None:
     return f"The message_send_ttl_seconds of a {draft.category} template is {low} to {high}."
 
 
-def _expiration(draft: Draft) -> str | None:
-    minutes = draft.parts.get("FOOTER", {}).get("code_expiration_minutes")
-    number = an_integer(minutes)
-    if minutes is None or (number is not None and 1 <= number <= 90):
+def _in_cards(
+    complaint: Callable[[Draft], str | None],
+) -> Callable[[Draft], str | None]:
+    """The same check for every card of a carousel."""
+
+    def in_cards(draft: Draft) -> str | None:
+        for place, card in enumerate(draft.cards()):
+            found = complaint(card)
+            if found:
+                return f"Card {place}: {found}"
         return None
-    return "The code_expiration_minutes are 1 to 90."
+
+    return in_cards
 
 
 # fmt: off
@@ -221,6 +239,11 @@ CHECKS: Final = (  # Source: facts 2.3, 2.4; no subcode where none is documented
     Check(None,    _header_example_missing),
     Check(None,    _body_example_missing),
     Check(None,    _lifetime),
-    Check(None,    _expiration),
+    Check(None,    authentication_malformed),
+    *(Check(None,  complaint) for complaint in SPECIAL),
+    Check(2388040, _in_cards(_too_long("BODY", 160))),
+    Check(2388072, _in_cards(_names_malformed("BODY"))),
+    Check(None,    _in_cards(_header_example_missing)),
+    Check(None,    _in_cards(_body_example_missing)),
 )
 # fmt: on

@@ -1,87 +1,108 @@
 """A template message held against its template, and filled in: what the phone will show."""
 
-import re
-from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 from waypost.simulator.errors import message_refused
-from waypost.simulator.loose import a_list, a_text, an_integer, an_object, objects
-from waypost.simulator.template_plans import ButtonPlan, TemplatePlan
-from waypost.simulator.template_texts import TextPlan
+from waypost.simulator.loose import a_list, an_integer, an_object, objects
+from waypost.simulator.references import Known
+from waypost.simulator.send_buttons import check_code, shown_button
+from waypost.simulator.send_headers import shown_header
+from waypost.simulator.send_texts import filled
+from waypost.simulator.template_plans import FacePlan, OfferPlan, TemplatePlan
 
-_BAD_TEXT: Final = re.compile(r"[\n\t]| {5}")
 _BODY_AT_MOST: Final = 1024  # Source: facts 2.3: also after the variables are filled
-_PAYLOAD_AT_MOST: Final = 256  # Source: facts 4.2, unconfirmed
-
-# fmt: off
-_BUTTON_NAMES: Final = {  # how the operator's error texts spell a button's type; Source: facts 5.2
-    "QUICK_REPLY": "QuickReply", "URL": "Url", "PHONE_NUMBER": "PhoneNumber", "COPY_CODE": "CopyCode",
-    "FLOW": "Flow", "CATALOG": "Catalog", "MPM": "Mpm", "SPM": "Spm",
-}
-_MEDIA: Final = ("IMAGE", "VIDEO", "DOCUMENT", "GIF", "LOCATION", "PRODUCT")
-_ALWAYS_SENT: Final = ("IMAGE", "VIDEO", "DOCUMENT", "GIF", "LOCATION")  # Source: facts 4.2, media headers
-# fmt: on
+_OFFER_BODY_AT_MOST: Final = 600  # Source: facts 2.3
+_CARD_BODY_AT_MOST: Final = 160  # Source: facts 2.3
 
 Shown = dict[str, Any]
-"""What a phone shows: `text`, and where there are any `header`, `footer` and `buttons`."""
+"""What a phone shows: `text`, and where there are any `header`, `footer`, `buttons`, `cards`, … ."""
 
 
-def shown_template(plan: TemplatePlan, given: Any) -> Shown:
+@dataclass
+class _Carried:
+    """The components of a send, or of one of its cards, by their kinds."""
+
+    header: list[Any] = field(default_factory=list[Any])
+    body: list[Any] = field(default_factory=list[Any])
+    buttons: dict[int, dict[str, Any]] = field(default_factory=dict[int, dict[str, Any]])
+    offer: dict[str, Any] | None = None
+    cards: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
+
+
+def shown_template(plan: TemplatePlan, given: Any, *, now_ms: int, known: Known | None) -> Shown:
     """Check the components of a send and fill the template in.
 
     Args:
         plan: the template.
         given: the send's `components`; may be absent.
+        now_ms: what an offer must outlast.
+        known: what the sender may refer to; None: nothing is looked up.
+
+    Returns:
+        `template` (name, language, category), `text`, and where the template has them `header`,
+        `limited_time_offer`, `footer`, `buttons`, `cards` (each with `index`, `header`, `text`,
+        `buttons`).
 
     Raises:
         GraphRefused: for the first thing that does not fit the template.
 
     Source: facts 4.2, 5.2.
     """
-    header: list[Any] = []
-    body: list[Any] = []
-    buttons: dict[int, dict[str, Any]] = {}
-    cards = 0
+    carried = _read("", plan.face, given)
+    template = plan.template
+    shown: Shown = {
+        "template": {
+            "name": template.name,
+            "language": template.language,
+            "category": template.category,
+        }
+    }
+    at_most = _BODY_AT_MOST if plan.offer is None else _OFFER_BODY_AT_MOST
+    shown |= _face("", plan, plan.face, carried, known, at_most)
+    if plan.offer is not None:
+        shown["limited_time_offer"] = _offer(plan.offer, carried.offer, now_ms)
+    if plan.footer:
+        shown["footer"] = plan.footer
+    if len(carried.cards) != len(plan.cards):
+        raise message_refused(
+            132012,
+            f"carousel: number of cards ({len(carried.cards)}) does not match the template's "
+            f"({len(plan.cards)})",
+        )
+    if plan.cards:
+        shown["cards"] = _cards(plan, carried.cards, known)
+    return shown
+
+
+def _read(place: str, plan: FacePlan, given: Any) -> _Carried:
+    carried = _Carried()
     for component in _components(given):
         kind = str(component.get("type", "")).lower()
         parameters = a_list(component.get("parameters")) or []
         match kind:
             case "header":
-                header = parameters
+                carried.header = parameters
             case "body":
-                body = parameters
+                carried.body = parameters
             case "button":
-                place = an_integer(component.get("index"))
-                if place is None or not 0 <= place < len(plan.buttons):
+                index = an_integer(component.get("index"))
+                if index is None or not 0 <= index < len(plan.buttons):
                     raise message_refused(
-                        131009, f"buttons: Button at index {component.get('index')} does not exist"
+                        131009,
+                        f"{place}buttons: Button at index {component.get('index')} does not exist",
                     )
-                buttons[place] = component
-            case "carousel":
-                cards = len(objects(component.get("cards")))
-            case "limited_time_offer" | "footer" | "order_status":
+                carried.buttons[index] = component
+            case "carousel" if not place:
+                carried.cards = objects(component.get("cards"))
+            case "limited_time_offer" if not place:
+                parameter = next(iter(objects(parameters)), dict[str, Any]())
+                carried.offer = an_object(parameter.get("limited_time_offer"))
+            case "footer" | "order_status":
                 pass
             case _:
                 raise message_refused(131009, f"components: unknown type {kind!r}")
-    shown: Shown = {}
-    if plan.header_format:
-        shown["header"] = _header(plan, header)
-    is_named = plan.template.parameter_format == "NAMED"
-    shown["text"] = _filled("body", plan.body, body, is_named=is_named)
-    if len(shown["text"]) > _BODY_AT_MOST:
-        raise message_refused(132005, f"body: longer than {_BODY_AT_MOST} characters")
-    if cards != plan.cards:
-        raise message_refused(
-            132012,
-            f"carousel: number of cards ({cards}) does not match the template's ({plan.cards})",
-        )
-    if plan.footer:
-        shown["footer"] = plan.footer
-    if plan.buttons:
-        shown["buttons"] = [
-            _button(place, button, buttons.get(place)) for place, button in enumerate(plan.buttons)
-        ]
-    return shown
+    return carried
 
 
 def _components(given: Any) -> list[dict[str, Any]]:
@@ -94,146 +115,70 @@ def _components(given: Any) -> list[dict[str, Any]]:
     return components
 
 
-def _header(plan: TemplatePlan, given: list[Any]) -> dict[str, Any]:
-    if plan.header_format == "TEXT":
-        is_named = plan.template.parameter_format == "NAMED"
-        text = _filled("header", plan.header, given, is_named=is_named)
-        return {"format": "TEXT", "text": text}
-    first = an_object(given[0]) if given else None
-    received = str((first or {}).get("type", "UNKNOWN")).upper()
-    if first is None and plan.header_format not in _ALWAYS_SENT:
-        return {"format": plan.header_format}
-    if first is None or received != plan.header_format:
-        raise message_refused(
-            132012,
-            f"header: Format mismatch, expected {plan.header_format}, "
-            f"received {received if received in (*_MEDIA, 'TEXT') else 'UNKNOWN'}",
-        )
-    content = an_object(first.get(received.lower()))
-    if not content:
-        raise message_refused(
-            131008, f"header: Parameter of type {received.lower()} is missing its value"
-        )
-    return {"format": plan.header_format, received.lower(): content}
-
-
-def _filled(component: str, plan: TextPlan, given: list[Any], *, is_named: bool) -> str:
-    if len(given) != len(plan.names):
-        raise message_refused(
-            132000,
-            f"{component}: number of localizable_params ({len(given)}) does not match the expected "
-            f"number of params ({len(plan.names)})",
-        )
-    if not plan.names:
-        return plan.fill({})
-    values: dict[str, str] = {}
-    for name, one in zip(plan.names, given, strict=True):
-        parameter = an_object(one)
-        if parameter is None:
-            raise message_refused(131009, f"{component}: a parameter must be an object")
-        values[_name(component, plan, parameter) if is_named else name] = _value(
-            component, parameter
-        )
-    if len(values) != len(plan.names):
-        raise message_refused(132000, f"{component}: a parameter_name is given twice")
-    return plan.fill(values)
-
-
-def _name(component: str, plan: TextPlan, parameter: Mapping[str, Any]) -> str:
-    name = a_text(parameter.get("parameter_name"))
-    if name is None or name not in plan.names:
-        raise message_refused(
-            132000, f"{component}: parameter_name {name!r} is none of {', '.join(plan.names)}"
-        )
-    return name
-
-
-def _value(component: str, parameter: Mapping[str, Any]) -> str:
-    match str(parameter.get("type", "")).lower():
-        case "text":
-            text = parameter.get("text")
-        case "currency" | "date_time" as kind:  # the fallback is always what is shown
-            text = (an_object(parameter.get(kind)) or {}).get("fallback_value")
-        case kind:
-            raise message_refused(
-                132012,
-                f"{component}: Format mismatch, expected TEXT, received {kind.upper() or 'UNKNOWN'}",
-            )
-    if not isinstance(text, str):
-        raise message_refused(131008, f"{component}: Parameter of type text is missing text value")
-    if not text:
-        raise message_refused(132018, f"{component}: Param text cannot be empty")
-    if _BAD_TEXT.search(text):
-        raise message_refused(
-            132018,
-            "Param text cannot have new-line/tab characters or more than 4 consecutive spaces",
-        )
-    return text
-
-
-def _button(place: int, plan: ButtonPlan, component: dict[str, Any] | None) -> dict[str, Any]:
-    shown: dict[str, Any] = {"index": place, "type": plan.type, "text": plan.text}
-    if component is None:
-        if plan.needs_parameter:
-            raise message_refused(
-                131008,
-                f"buttons: Button at index {place} of type {_BUTTON_NAMES[plan.type]} requires a parameter",
-            )
-        parameter: dict[str, Any] = {}
-    else:
-        sub_type = str(component.get("sub_type", "")).upper()
-        if sub_type != plan.type:
-            raise message_refused(
-                132018,
-                f"buttons: Button at index {place} must be of type "
-                f"{_BUTTON_NAMES.get(plan.type, plan.type)}",
-            )
-        parameter = next(iter(objects(component.get("parameters"))), dict[str, Any]())
-    match plan.type:
-        case "QUICK_REPLY":
-            shown["payload"] = _payload(place, plan, component, parameter)
-        case "URL":
-            shown["url"] = _url(place, plan, parameter)
-        case "COPY_CODE":
-            shown["code"] = _text_of(place, "CopyCode", parameter, "coupon_code")
-        case "PHONE_NUMBER":
-            shown["phone_number"] = plan.phone_number
-        case _:
-            pass
+def _face(
+    place: str,
+    plan: TemplatePlan,
+    face: FacePlan,
+    carried: _Carried,
+    known: Known | None,
+    body_at_most: int,
+) -> Shown:
+    """Header, text and buttons of the message, or of a card."""
+    shown: Shown = {}
+    if face.header_format:
+        shown["header"] = shown_header(place, face, carried.header, known, is_named=plan.is_named)
+    shown["text"] = filled(f"{place}body", face.body, carried.body, is_named=plan.is_named)
+    if len(shown["text"]) > body_at_most:
+        raise message_refused(132005, f"{place}body: longer than {body_at_most} characters")
+    if plan.is_authentication:
+        for parameter in objects(carried.body):
+            check_code("body", str(parameter.get("text", "")))
+    if face.buttons:
+        shown["buttons"] = [
+            shown_button(place, index, button, carried.buttons.get(index))
+            for index, button in enumerate(face.buttons)
+        ]
     return shown
 
 
-def _payload(
-    place: int, plan: ButtonPlan, component: dict[str, Any] | None, parameter: dict[str, Any]
-) -> str:
-    """The payload of the send, else the label. Source: facts 4.2."""
-    if component is None or not parameter:
-        return plan.text
-    payload = _text_of(place, "QuickReply", parameter, "payload")
-    if len(payload) > _PAYLOAD_AT_MOST:
+def _offer(plan: OfferPlan, given: dict[str, Any] | None, now_ms: int) -> Shown:
+    """The offer's line; an expiry of some earlier time is refused, and so are seconds.
+
+    Source: facts 4.2: Unix milliseconds.
+    """
+    shown: Shown = {"text": plan.text}
+    if not plan.has_expiration:
+        return shown
+    if given is None or given.get("expiration_time_ms") is None:
         raise message_refused(
-            131009,
-            f"buttons: the payload at index {place} has at most {_PAYLOAD_AT_MOST} characters",
+            131008, "limited_time_offer: Parameter of type limited_time_offer is missing its value"
         )
-    return payload
+    until_ms = given["expiration_time_ms"]
+    if isinstance(until_ms, str) and until_ms.isascii() and until_ms.isdigit():
+        until_ms = int(until_ms[:20])
+    if not isinstance(until_ms, int) or isinstance(until_ms, bool) or until_ms <= now_ms:
+        raise message_refused(
+            131009, "limited_time_offer: expiration_time_ms must be milliseconds in the future"
+        )
+    return shown | {"expiration_time_ms": until_ms}
 
 
-def _url(place: int, plan: ButtonPlan, parameter: dict[str, Any]) -> str:
-    if not plan.url.names:
-        if parameter:
+def _cards(
+    plan: TemplatePlan, given: list[dict[str, Any]], known: Known | None
+) -> list[dict[str, Any]]:
+    """The cards in the template's order, whatever order the send has them in."""
+    by_index: dict[int, dict[str, Any]] = {}
+    for place, card in enumerate(given):
+        index = an_integer(card.get("card_index", place))
+        if index is None or not 0 <= index < len(plan.cards) or index in by_index:
             raise message_refused(
-                132000,
-                "buttons: number of localizable_params (1) does not match the expected number of "
-                "params (0)",
+                131009, f"carousel: card_index {card.get('card_index')} does not fit the template"
             )
-        return plan.url.fill({})
-    return plan.url.fill({plan.url.names[0]: _text_of(place, "Url", parameter, "text")})
-
-
-def _text_of(place: int, kind: str, parameter: dict[str, Any], member: str) -> str:
-    text = a_text(parameter.get(member))
-    if not text:
-        raise message_refused(
-            131008, f"buttons: Button at index {place} of type {kind} requires a parameter"
-        )
-    return text
+        by_index[index] = card
+    cards: list[dict[str, Any]] = []
+    for index, face in enumerate(plan.cards):
+        place = f"card {index}: "
+        carried = _read(place, face, by_index[index].get("components"))
+        shown = _face(place, plan, face, carried, known, _CARD_BODY_AT_MOST)
+        cards.append({"index": index, **shown})
+    return cards

@@ -13,8 +13,17 @@ from waypost.simulator.drafts import Draft
 from waypost.simulator.errors import bad_parameter, template_refused
 from waypost.simulator.live_settings import LiveSettings
 from waypost.simulator.outbox import ADD_UPDATE, Outbox
+from waypost.simulator.references import References
 from waypost.simulator.store import Row, Store
-from waypost.simulator.template import Decision, Template, status_update
+from waypost.simulator.template import (
+    Decision,
+    Template,
+    category_update,
+    components_update,
+    decided,
+    quality_update,
+    status_update,
+)
 from waypost.simulator.template_checks import check_draft
 
 _DAY_MS: Final = 24 * 3600 * 1000
@@ -35,13 +44,20 @@ class Templates:
     """Every template of every account. Changes happen one at a time."""
 
     def __init__(
-        self, store: Store, clock: Clock, ids: Ids, settings: LiveSettings, outbox: Outbox
+        self,
+        store: Store,
+        clock: Clock,
+        ids: Ids,
+        settings: LiveSettings,
+        outbox: Outbox,
+        references: References,
     ) -> None:
         self._store = store
         self._clock = clock
         self._ids = ids
         self._settings = settings
         self._outbox = outbox
+        self._references = references
         self._changes = asyncio.Lock()
         self._locks: dict[tuple[str, str, str], int] = {}
         self.by_id: dict[str, Template] = {}
@@ -67,7 +83,7 @@ class Templates:
 
         Source: facts 2.1 to 2.4.
         """
-        draft = check_draft(fields)
+        draft = check_draft(fields, self._references.of(waba_id))
         async with self._changes:
             self._check_name(waba_id, draft)
             now_ms = self._clock.now_ms()
@@ -108,7 +124,8 @@ class Templates:
                     **fields,
                     "name": template.name,
                     "language": template.language,
-                }
+                },
+                self._references.of(template.waba_id) if "components" in fields else None,
             )
             approved = template.status == "APPROVED"
             edited = replace(
@@ -121,9 +138,11 @@ class Templates:
                 rejected_reason="NONE",
                 updated_ms=now_ms,
                 review_due_ms=self._review_due_ms(now_ms),
+                resume_due_ms=None,
                 edited_ms=(*template.edited_ms, now_ms) if approved else template.edited_ms,
             )
-            await self._keep(edited)
+            field, value = "message_template_components_update", components_update(edited)
+            await self._keep(edited, self._heard(edited, field, value, now_ms))
             return edited
 
     async def delete(self, waba_id: str, name: str, template_id: str | None) -> None:
@@ -153,7 +172,7 @@ class Templates:
             await self._remove(doomed, for_all_languages=template_id is None)
 
     async def decide(self, template: Template, decision: Decision) -> Template | None:
-        """Set the result of a review and tell the webhook, in one transaction.
+        """Set what was decided and tell the webhook, in one transaction.
 
         Returns:
             The template as it is now; None when it has gone or changed in the meantime.
@@ -162,15 +181,46 @@ class Templates:
             if self.by_id.get(template.template_id) != template:
                 return None
             now_ms = self._clock.now_ms()
-            decided = replace(
+            after = decided(template, decision, now_ms)
+            await self._keep(after, self._told(after, decision, now_ms))
+            return after
+
+    async def rate(self, template: Template, score: str) -> Template:
+        """Give a template another quality, and tell the webhook. Source: facts 3.3."""
+        async with self._changes:
+            template = self.by_id.get(template.template_id, template)
+            now_ms = self._clock.now_ms()
+            field, value = "message_template_quality_update", quality_update(template, score)
+            rated = replace(template, quality=score, updated_ms=now_ms)
+            await self._keep(rated, self._heard(rated, field, value, now_ms))
+            return rated
+
+    async def announce_category(self, template: Template, category: str, due_ms: int) -> Template:
+        """Say that a template will have another category. Source: facts 3.2, 3.3."""
+        async with self._changes:
+            template = self.by_id.get(template.template_id, template)
+            now_ms = self._clock.now_ms()
+            field, value = "template_category_update", category_update(template, category, due_ms)
+            announced = replace(template, correct_category=category)
+            await self._keep(announced, self._heard(announced, field, value, now_ms))
+            return announced
+
+    async def recategorise(self, template: Template, category: str) -> Template:
+        """Give a template another category, which takes its lifetime away. Source: facts 3.2."""
+        async with self._changes:
+            template = self.by_id.get(template.template_id, template)
+            now_ms = self._clock.now_ms()
+            field, value = "template_category_update", category_update(template, category, None)
+            changed = replace(
                 template,
-                status=decision.status,
-                rejected_reason=decision.reason,
-                review_due_ms=None,
+                category=category,
+                previous_category=template.category,
+                correct_category=None,
+                message_send_ttl_seconds=None,
                 updated_ms=now_ms,
             )
-            await self._keep(decided, self._told(decided, decision, now_ms))
-            return decided
+            await self._keep(changed, self._heard(changed, field, value, now_ms))
+            return changed
 
     async def put(self, template: Template) -> None:
         """Keep a template as it is, whatever was under its id before."""
@@ -239,7 +289,7 @@ class Templates:
         for template in doomed:
             statements.append((_DROP, (template.template_id,)))
             deleted = replace(template, status="DELETED")
-            statements += self._told(deleted, Decision("DELETED"), now_ms)
+            statements += self._told(deleted, Decision("DELETED", None), now_ms)
             if template.status == "APPROVED":
                 language = "" if for_all_languages else template.language
                 locks[template.waba_id, template.name, language] = now_ms + _LOCKED_FOR_MS
@@ -271,6 +321,15 @@ class Templates:
     def _told(self, template: Template, decision: Decision, now_ms: int) -> list[tuple[str, Row]]:
         if not self._outbox.listens(template.waba_id):
             return []
-        value = status_update(template, decision)
+        value = status_update(template, decision, now_ms)
         row = self._outbox.template_update(template.waba_id, now_ms, template.template_id, value)
+        return [(ADD_UPDATE, row)]
+
+    def _heard(
+        self, template: Template, field: str, value: dict[str, Any], now_ms: int
+    ) -> list[tuple[str, Row]]:
+        if not self._outbox.listens(template.waba_id):
+            return []
+        update = self._outbox.account_update
+        row = update(template.waba_id, now_ms, field, value, subject=template.template_id)
         return [(ADD_UPDATE, row)]

@@ -1,0 +1,149 @@
+"""Bytes too large for rows: one file each, in a folder beside the simulator's own file.
+
+A file is written before the row that names it, so a crash leaves at most a file without a row; such
+files are swept when the simulator opens.
+"""
+
+import asyncio
+import hashlib
+import os
+from collections.abc import AsyncIterator, Callable, Set
+from pathlib import Path
+from typing import BinaryIO, Final
+
+_PIECE_BYTES: Final = 1024 * 1024
+
+
+class Files:
+    """The folder of contents. A name is a part's own prefix and an id."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    async def open(self) -> None:
+        """Make the folder when it is not there."""
+        await asyncio.to_thread(self._folder.mkdir, mode=0o700, parents=True, exist_ok=True)
+
+    async def sweep(self, prefix: str, known: Set[str]) -> None:
+        """Remove the files of a prefix that no row names."""
+        await asyncio.to_thread(self._sweep, prefix, known)
+
+    async def remove(self, name: str) -> None:
+        """Remove a file; one that is not there is gone already."""
+        await asyncio.to_thread((self._folder / name).unlink, missing_ok=True)
+
+    async def read(self, name: str) -> bytes:
+        """The whole content.
+
+        Raises:
+            FileNotFoundError: there is none of that name.
+        """
+        return await asyncio.to_thread((self._folder / name).read_bytes)
+
+    def path(self, name: str) -> Path:
+        """Where a file is."""
+        return self._folder / name
+
+    async def size(self, name: str) -> int:
+        """How many bytes a file has; 0 when it is not there."""
+        return await asyncio.to_thread(_size_of, self._folder / name)
+
+    async def append(self, name: str, offset: int) -> "Appending":
+        """Begin to write behind the first `offset` bytes of a file, which is made when absent."""
+        file = await asyncio.to_thread(_opened, self._folder / name, offset)
+        return Appending(self._folder, file, offset)
+
+    async def keep(self, name: str, content: bytes) -> None:
+        """Write a whole file."""
+        writing = await self.append(name, 0)
+        await writing.add(content)
+        await writing.close()
+
+    def _sweep(self, prefix: str, known: Set[str]) -> None:
+        for path in self._folder.glob(f"{prefix}*"):
+            if path.name not in known:
+                path.unlink(missing_ok=True)
+
+
+class Appending:
+    """A file that grows; what was added is on disk when `close` returns.
+
+    Args:
+        size_bytes: where writing begins.
+    """
+
+    def __init__(self, folder: Path, file: BinaryIO, size_bytes: int) -> None:
+        self._folder = folder
+        self._file = file
+        self._waiting = bytearray()
+        self.size_bytes = size_bytes
+        self.digest = hashlib.sha256()
+
+    async def add(self, chunk: bytes) -> None:
+        """Add bytes; they are written in pieces of a megabyte."""
+        self.size_bytes += len(chunk)
+        self._waiting += chunk
+        if len(self._waiting) >= _PIECE_BYTES:
+            await self._write()
+
+    async def close(self) -> None:
+        """Write what is left and see it to the disk."""
+        await self._write()
+        await asyncio.to_thread(self._settle)
+
+    async def cut(self, size_bytes: int) -> None:
+        """Close, and leave only the first so many bytes."""
+        self._waiting.clear()
+        self.size_bytes = size_bytes
+        await asyncio.to_thread(self._file.truncate, size_bytes)
+        await asyncio.to_thread(self._settle)
+
+    async def _write(self) -> None:
+        piece, self._waiting = bytes(self._waiting), bytearray()
+        if piece:
+            await asyncio.to_thread(self._put, piece)
+
+    def _put(self, piece: bytes) -> None:
+        self.digest.update(piece)
+        self._file.write(piece)
+
+    def _settle(self) -> None:
+        self._file.flush()
+        os.fsync(self._file.fileno())
+        self._file.close()
+        if os.name == "nt":  # there a folder cannot be opened, and needs no flush of its own
+            return
+        folder = os.open(self._folder, os.O_RDONLY)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)
+
+
+async def pieces(path: Path) -> AsyncIterator[bytes]:
+    """A file's content, a megabyte at a time.
+
+    Raises:
+        FileNotFoundError: there is none.
+    """
+    file = await asyncio.to_thread(path.open, "rb")
+    try:
+        read: Callable[[int], bytes] = file.read
+        while piece := await asyncio.to_thread(read, _PIECE_BYTES):
+            yield piece
+    finally:
+        await asyncio.to_thread(file.close)
+
+
+def _opened(path: Path, offset: int) -> BinaryIO:
+    file = path.open("r+b" if path.exists() else "w+b")
+    file.truncate(offset)
+    file.seek(offset)
+    return file
+
+
+def _size_of(path: Path) -> int:
+    try:
+        return path.stat().st_size
+    except FileNotFoundError:
+        return 0

@@ -1,0 +1,132 @@
+"""One flow: its states, its screens, and what is wrong with its JSON text."""
+
+import json
+import re
+from collections.abc import Iterator
+from typing import Any, Final
+
+import msgspec
+
+from waypost.simulator.loose import a_list, a_text, an_object
+
+DRAFT: Final = "DRAFT"
+PUBLISHED: Final = "PUBLISHED"
+DEPRECATED: Final = "DEPRECATED"
+
+# Source: the operator's page "Flows API", categories.
+CATEGORIES: Final = (
+    "SIGN_UP",
+    "SIGN_IN",
+    "APPOINTMENT_BOOKING",
+    "LEAD_GENERATION",
+    "CONTACT_US",
+    "CUSTOMER_SUPPORT",
+    "SURVEY",
+    "OTHER",
+)
+NAME_AT_MOST: Final = 200
+ASSET_AT_MOST_BYTES: Final = 10 * 1024 * 1024
+_VERSION: Final = re.compile(r"[0-9]{1,3}\.[0-9]{1,3}")
+_SCREEN_ID: Final = re.compile(r"[A-Za-z_]{1,80}")
+_RESERVED_SCREEN: Final = "SUCCESS"
+
+
+class Flow(msgspec.Struct, frozen=True):
+    """A flow of a business account.
+
+    `asset` is the JSON text of its screens; empty until one is uploaded. `errors` is what is wrong
+    with it.
+    """
+
+    flow_id: str
+    waba_id: str
+    name: str
+    categories: list[str]
+    status: str = DRAFT
+    asset: str = ""
+    endpoint_uri: str = ""
+    created_ms: int = 0
+    updated_ms: int = 0
+    errors: list[dict[str, Any]] = []
+
+    @property
+    def content(self) -> dict[str, Any]:
+        """The asset as an object; empty when there is none."""
+        try:
+            return an_object(json.loads(self.asset)) or {}
+        except (ValueError, RecursionError):
+            return {}
+
+    @property
+    def screens(self) -> list[str]:
+        """The ids of its screens, in order."""
+        screens = a_list(self.content.get("screens")) or []
+        ids = [a_text((an_object(screen) or {}).get("id")) for screen in screens]
+        return [one for one in ids if one]
+
+    @property
+    def is_sendable(self) -> bool:
+        """Whether a message may open it without `mode` being `draft`."""
+        return self.status == PUBLISHED
+
+
+def flaws(asset: str) -> list[dict[str, Any]]:
+    """What is wrong with a flow's JSON text; empty when it can be published.
+
+    Source: the operator's page "Flows API", `validation_errors`; the rules are the first of its
+    page "Flow JSON": a version, screens, and ids of theirs that are told apart.
+    """
+    if not asset:
+        return [_flaw("MISSING_FLOW_JSON", "The flow has no JSON yet.")]
+    try:
+        content = an_object(json.loads(asset))
+    except json.JSONDecodeError as error:
+        return [_flaw("INVALID_JSON", error.msg, line=error.lineno, column=error.colno)]
+    except (ValueError, RecursionError):
+        return [_flaw("INVALID_JSON", "The JSON text cannot be read.")]
+    if content is None:
+        return [_flaw("INVALID_PROPERTY_TYPE", "Expected an object.")]
+    return list(_flaws_of(content))
+
+
+def _flaws_of(content: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    version = content.get("version")
+    if version is None:
+        yield _flaw("MISSING_REQUIRED_PROPERTY", "The property 'version' is required.")
+    elif not isinstance(version, str) or not _VERSION.fullmatch(version):
+        yield _flaw(
+            "INVALID_PROPERTY_VALUE", "The property 'version' must look like '7.0'.", "version"
+        )
+    screens = a_list(content.get("screens"))
+    if not screens:
+        yield _flaw(
+            "MISSING_REQUIRED_PROPERTY", "The property 'screens' must have a screen.", "screens"
+        )
+    seen: set[str] = set()
+    for place, one in enumerate(screens or []):
+        screen_id = (an_object(one) or {}).get("id")
+        path = f"screens[{place}].id"
+        if not isinstance(screen_id, str) or not _SCREEN_ID.fullmatch(screen_id):
+            yield _flaw(
+                "INVALID_PROPERTY_VALUE", "A screen's id has letters and underscores.", path
+            )
+        elif screen_id == _RESERVED_SCREEN:
+            yield _flaw("INVALID_SCREEN_ID", f"The id {_RESERVED_SCREEN} is reserved.", path)
+        elif screen_id in seen:
+            yield _flaw("DUPLICATE_SCREEN_ID", f"There are two screens {screen_id}.", path)
+        else:
+            seen.add(screen_id)
+
+
+def _flaw(
+    error: str, message: str, path: str = "", *, line: int = 1, column: int = 1
+) -> dict[str, Any]:
+    place = {"line_start": line, "line_end": line, "column_start": column, "column_end": column}
+    pointers = [{**place, "path": path}] if path else []
+    return {
+        "error": error,
+        "error_type": "FLOW_JSON_ERROR",
+        "message": message,
+        **place,
+        "pointers": pointers,
+    }

@@ -1,0 +1,64 @@
+"""The Graph side's calls about resumable uploads. Source: facts 6.2."""
+
+from typing import Any
+
+from waypost.simulator.accounts import Account, App
+from waypost.simulator.errors import bad_parameter, no_such_object
+from waypost.simulator.media_kinds import MEDIA_AT_MOST_BYTES
+from waypost.simulator.parts import Parts
+from waypost.simulator.requests import Call
+from waypost.simulator.uploads import Upload
+
+
+async def begin_upload(parts: Parts, call: Call, app: App) -> dict[str, Any]:
+    """Open an upload session."""
+    account = _account_of(parts, call, app)
+    upload = await parts.uploads.begin(app.app_id, account.waba_id, call.fields)
+    return {"id": upload.session_id}
+
+
+async def continue_upload(parts: Parts, call: Call, upload: Upload) -> dict[str, Any]:
+    """Take bytes from `file_offset` on: the handle when all are there, else where to go on."""
+    _check_signature(call, upload)
+    text = call.file_offset
+    if text is None:
+        raise bad_parameter("The header file_offset is required.")
+    if not (text.isascii() and text.isdigit() and len(text) < 12):
+        raise bad_parameter("Header file_offset must be a whole number.")
+    if call.body is None:
+        raise bad_parameter("The file's bytes are required.")
+    body = call.body.allow(MEDIA_AT_MOST_BYTES)
+    changed = await parts.uploads.add(upload, int(text), body)
+    if changed.handle:
+        return {"h": changed.handle}
+    return await _progress(parts, changed)
+
+
+async def show_upload(parts: Parts, call: Call, upload: Upload) -> dict[str, Any]:
+    """How far an upload has come."""
+    _check_signature(call, upload)
+    return await _progress(parts, upload)
+
+
+def upload_id_of(object_id: str) -> str | None:
+    """The upload that an object's id names; None when it names none.
+
+    Some clients escape the question mark, which then is part of the path.
+    """
+    kind, colon, rest = object_id.partition(":")
+    return rest.partition("?")[0] if colon and kind == "upload" else None
+
+
+async def _progress(parts: Parts, upload: Upload) -> dict[str, Any]:
+    return {"id": upload.session_id, "file_offset": await parts.uploads.offset(upload)}
+
+
+def _check_signature(call: Call, upload: Upload) -> None:
+    signature = call.query.get("sig") or call.object_id.partition("?sig=")[2]
+    if signature != upload.signature:
+        raise no_such_object(call.method, call.object_id)
+
+
+def _account_of(parts: Parts, call: Call, app: App) -> Account:
+    owned = (one for one in parts.accounts.of_app(app.app_id) if one.token == call.token)
+    return next(owned)

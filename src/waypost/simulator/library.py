@@ -1,0 +1,203 @@
+"""The template library: ready utility templates of our own wording, and creating one from it."""
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from waypost.simulator.errors import bad_parameter, template_refused
+from waypost.simulator.loose import a_text, an_object, objects
+
+
+@dataclass(frozen=True)
+class LibraryTemplate:
+    """One ready template; its category is always UTILITY.
+
+    Args:
+        body_params: an example for each variable of the body.
+        param_types: the type of each of them.
+        buttons: label and kind, `URL` or `PHONE_NUMBER`; what they open is the business's matter.
+    """
+
+    id: str
+    name: str
+    language: str
+    topic: str
+    usecase: str
+    industry: tuple[str, ...]
+    header: str
+    body: str
+    body_params: tuple[str, ...]
+    param_types: tuple[str, ...]
+    buttons: tuple[tuple[str, str], ...]
+
+
+_SHOPS: Final = ("E_COMMERCE",)
+_BANKS: Final = ("FINANCIAL_SERVICES",)
+
+LIBRARY: Final = (  # the texts are ours: the operator's own library is not reproduced here
+    LibraryTemplate(
+        "9000000000000101", "order_on_its_way", "en_US", "ORDER_MANAGEMENT", "SHIPMENT_CONFIRMATION",
+        _SHOPS, "Your order has left us",
+        "Hello {{1}}, your order {{2}} left our warehouse today. We expect it at your address on "
+        "{{3}}, and will write again when it is at the door.",
+        ("Ann", "PX-9", "5 May"), ("TEXT", "TEXT", "DATE"), (("URL", "Follow the parcel"),),
+    ),
+    LibraryTemplate(
+        "9000000000000102", "order_on_its_way", "en_GB", "ORDER_MANAGEMENT", "SHIPMENT_CONFIRMATION",
+        _SHOPS, "Your order has left us",
+        "Hello {{1}}, your order {{2}} left our depot today. We expect it at your house on {{3}}, "
+        "and will write again when it is on the doorstep.",
+        ("Ann", "PX-9", "5 May"), ("TEXT", "TEXT", "DATE"), (("URL", "Follow the parcel"),),
+    ),
+    LibraryTemplate(
+        "9000000000000103", "order_ready_to_collect", "en_US", "ORDER_MANAGEMENT", "ORDER_PICK_UP",
+        _SHOPS, "Ready for you",
+        "Hello {{1}}, everything in your order {{2}} is packed and waits for you in our shop until "
+        "{{3}}. Please bring this message along when you come.",
+        ("Ann", "PX-9", "5 May"), ("TEXT", "TEXT", "DATE"), (("PHONE_NUMBER", "Call the shop"),),
+    ),
+    LibraryTemplate(
+        "9000000000000104", "payment_is_due", "en_US", "PAYMENTS", "PAYMENT_DUE_REMINDER",
+        _BANKS, "A payment is due",
+        "Hello {{1}}, this is a reminder that your payment of {{2}} is due on {{3}}. If you have "
+        "already paid, there is nothing left for you to do.",
+        ("Ann", "$24.00", "5 May"), ("TEXT", "AMOUNT", "DATE"),
+        (("URL", "Pay now"), ("PHONE_NUMBER", "Call us")),
+    ),
+    LibraryTemplate(
+        "9000000000000105", "appointment_tomorrow", "en_US", "EVENT_REMINDER",
+        "APPOINTMENT_REMINDER", ("HEALTH", "BEAUTY"), "See you soon",
+        "Hello {{1}}, your appointment is tomorrow at {{2}}. If you cannot come, please tell us "
+        "today, so that somebody else can have your place.",
+        ("Ann", "10:30"), ("TEXT", "TEXT"), (("URL", "Change the time"),),
+    ),
+    LibraryTemplate(
+        "9000000000000106", "how_was_it", "en_US", "CUSTOMER_FEEDBACK", "FEEDBACK_SURVEY",
+        _SHOPS, "",
+        "Hello {{1}}, thank you for your order {{2}} with us. Would you answer three short "
+        "questions, so that the next one goes even better?",
+        ("Ann", "PX-9"), ("TEXT", "TEXT"), (("URL", "Answer now"),),
+    ),
+)  # fmt: skip
+
+_PLACEHOLDERS: Final = {"URL": "https://www.example.com/", "PHONE_NUMBER": "+15550001111"}
+_PHONE: Final = re.compile(r"\+?[0-9][0-9 ()-]{6,24}")
+
+
+def wished(query: Mapping[str, str]) -> list[LibraryTemplate]:
+    """The templates that pass every filter of a query."""
+    return [one for one in LIBRARY if all(passes(one, query) for passes in _FILTERS)]
+
+
+def library_view(one: LibraryTemplate) -> dict[str, Any]:
+    """A template of the library as the operator shows it."""
+    view: dict[str, Any] = {
+        "name": one.name,
+        "language": one.language,
+        "category": "UTILITY",
+        "topic": one.topic,
+        "usecase": one.usecase,
+        "industry": list(one.industry),
+        "body": one.body,
+        "body_params": list(one.body_params),
+        "body_param_types": list(one.param_types),
+        "buttons": [_button(kind, label, {}) for kind, label in one.buttons],
+        "id": one.id,
+    }
+    if one.header:
+        view["header"] = one.header
+    return view
+
+
+def draft_from_library(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """What a request that names a template of the library asks to create.
+
+    Args:
+        fields: `library_template_name`, `name`, `language`, `category`, and perhaps
+            `library_template_button_inputs`.
+
+    Raises:
+        GraphRefused: the library has no such template, or it is asked for as another category.
+
+    Source: facts 2.1; the operator's page "Template library".
+    """
+    wish, language = fields.get("library_template_name"), fields.get("language")
+    found = [one for one in LIBRARY if one.name == wish and one.language == language]
+    if not found:
+        raise template_refused(
+            None,
+            f"There is no template {wish} in {language} in the template library.",
+            "Library template not found",
+        )
+    if str(fields.get("category", "UTILITY")).upper() != "UTILITY":
+        raise bad_parameter("Param category must be UTILITY for a template of the library.")
+    one = found[0]
+    components: list[dict[str, Any]] = []
+    if one.header:
+        components.append({"type": "HEADER", "format": "TEXT", "text": one.header})
+    example = {"body_text": [list(one.body_params)]}
+    components.append({"type": "BODY", "text": one.body, "example": example})
+    inputs = objects(fields.get("library_template_button_inputs"))
+    buttons = [
+        _button(kind, label, _input_of(kind, inputs, place))
+        for place, (kind, label) in enumerate(one.buttons)
+    ]
+    components.append({"type": "BUTTONS", "buttons": buttons})
+    return {
+        "name": fields.get("name"),
+        "language": one.language,
+        "category": "UTILITY",
+        "components": components,
+    }
+
+
+def _input_of(kind: str, inputs: list[dict[str, Any]], place: int) -> dict[str, Any]:
+    if not inputs:
+        return {}
+    if place >= len(inputs) or str(inputs[place].get("type", "")).upper() != kind:
+        raise bad_parameter(
+            f"Param library_template_button_inputs must have an input of type {kind} at "
+            f"index {place}."
+        )
+    return inputs[place]
+
+
+def _button(kind: str, label: str, wish: dict[str, Any]) -> dict[str, Any]:
+    button: dict[str, Any] = {"type": kind, "text": label}
+    if kind == "PHONE_NUMBER":
+        number = a_text(wish.get("phone_number")) or _PLACEHOLDERS[kind]
+        if not _PHONE.fullmatch(number):
+            raise bad_parameter(
+                "Param library_template_button_inputs has no readable phone_number."
+            )
+        return {**button, "phone_number": number}
+    url = an_object(wish.get("url")) or {}
+    button["url"] = a_text(url.get("base_url")) or _PLACEHOLDERS[kind]
+    suffix = a_text(url.get("url_suffix_example"))
+    if suffix and button["url"].endswith("{{1}}"):
+        button["example"] = [suffix]
+    return button
+
+
+def _is_among(value: str | tuple[str, ...], wish: str | None) -> bool:
+    options = {option.strip().strip('"').upper() for option in (wish or "").strip("[]").split(",")}
+    values = {value} if isinstance(value, str) else set(value)
+    return not wish or bool({one.upper() for one in values} & options)
+
+
+def _says(one: LibraryTemplate, wish: str | None) -> bool:
+    texts = (one.name, one.header, one.body)
+    return not wish or any(wish.lower() in text.lower() for text in texts)
+
+
+# fmt: off
+_FILTERS: Final[tuple[Callable[[LibraryTemplate, Mapping[str, str]], bool], ...]] = (  # Source: the operator's page "Template library"
+    lambda one, query: _says(one, query.get("search") or query.get("name_or_content")),
+    lambda one, query: not query.get("name") or one.name == query["name"],
+    lambda one, query: _is_among(one.language, query.get("language")),
+    lambda one, query: _is_among(one.topic, query.get("topic")),
+    lambda one, query: _is_among(one.usecase, query.get("usecase")),
+    lambda one, query: _is_among(one.industry, query.get("industry")),
+)
+# fmt: on

@@ -1,0 +1,99 @@
+"""Which media the operator takes, and how large: the table, and its refusals."""
+
+from dataclasses import dataclass
+from typing import Final
+
+from waypost.simulator.errors import GraphRefused, bad_parameter
+
+_KB: Final = 1024
+_MB: Final = 1024 * 1024
+MEDIA_AT_MOST_BYTES: Final = 100 * _MB
+_STATIC_STICKER_AT_MOST_BYTES: Final = 100 * _KB
+_OOXML: Final = "application/vnd.openxmlformats-officedocument."
+
+
+@dataclass(frozen=True)
+class MediaKind:
+    """One kind of media: its name in messages, its types, and the most bytes it may have."""
+
+    name: str
+    mime_types: tuple[str, ...]
+    at_most_bytes: int
+
+
+# fmt: off
+KINDS: Final = (  # Source: facts 6.1; audio/opus is in the operator's own error text
+    MediaKind("audio",    ("audio/aac", "audio/mp4", "audio/mpeg", "audio/amr", "audio/ogg",
+                           "audio/opus"),                                          16 * _MB),
+    MediaKind("document", ("application/vnd.ms-powerpoint", "application/msword",
+                           _OOXML + "wordprocessingml.document",
+                           _OOXML + "presentationml.presentation",
+                           _OOXML + "spreadsheetml.sheet",
+                           "application/pdf", "text/plain", "application/vnd.ms-excel"),
+                                                                                   100 * _MB),
+    MediaKind("image",    ("image/jpeg", "image/png"),                             5 * _MB),
+    MediaKind("sticker",  ("image/webp",),                                         500 * _KB),
+    MediaKind("video",    ("video/mp4", "video/3gpp"),                             16 * _MB),
+)
+# fmt: on
+BY_MIME_TYPE: Final = {mime: kind for kind in KINDS for mime in kind.mime_types}
+
+
+def media_kind(mime_type: str) -> MediaKind:
+    """The kind that a type belongs to.
+
+    Args:
+        mime_type: in lower case, without parameters.
+
+    Raises:
+        GraphRefused: it belongs to none.
+
+    Source: facts 6.1, "wrong type".
+    """
+    kind = BY_MIME_TYPE.get(mime_type)
+    if kind is None:
+        raise bad_parameter(
+            "Param file must be a file with one of the following types: "
+            f"{', '.join(BY_MIME_TYPE)}. Received file of type '{mime_type}'."
+        )
+    return kind
+
+
+def check_size(kind: MediaKind, size_bytes: int, beginning: bytes) -> None:
+    """Refuse what is empty or too large for its kind.
+
+    Args:
+        kind: what it is.
+        size_bytes: of the whole.
+        beginning: its first bytes, 21 or more where there are as many: they tell whether a
+            sticker moves.
+    """
+    if size_bytes == 0:
+        raise bad_parameter("Param file must not be empty.")
+    limit = kind.at_most_bytes
+    if kind.name == "sticker" and not _is_animated(beginning):
+        limit = _STATIC_STICKER_AT_MOST_BYTES
+    if size_bytes > limit:
+        raise too_large(kind, limit)
+
+
+def too_large(kind: MediaKind, limit_bytes: int) -> GraphRefused:
+    """More bytes than the kind may have. Source: facts 5.2, code 131053; the sentence is ours."""
+    return GraphRefused(
+        400,
+        {
+            "message": "(#131053) Media upload error",
+            "type": "OAuthException",
+            "code": 131053,
+            "error_data": {
+                "messaging_product": "whatsapp",
+                "details": f"Media file size too big. A file of kind {kind.name} may have at most "
+                f"{limit_bytes} bytes.",
+            },
+        },
+    )
+
+
+def _is_animated(beginning: bytes) -> bool:
+    """Whether a WebP file says that it moves. Source: WebP container specification, "VP8X"."""
+    return beginning[12:16] == b"VP8X" and len(beginning) > 20 and bool(beginning[20] & 2)

@@ -1,0 +1,137 @@
+"""A number's business profile and its conversational components: what they may hold."""
+
+import re
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from waypost.simulator.errors import bad_parameter
+from waypost.simulator.loose import a_list, a_text, an_object
+
+# Source: the operator's page "Business profiles", `vertical`.
+VERTICALS: Final = (
+    "UNDEFINED", "OTHER", "AUTO", "BEAUTY", "APPAREL", "EDU", "ENTERTAIN", "EVENT_PLAN", "FINANCE",
+    "GROCERY", "GOVT", "HOTEL", "HEALTH", "NONPROFIT", "PROF_SERVICES", "RETAIL", "TRAVEL",
+    "RESTAURANT", "ALCOHOL", "ONLINE_GAMBLING", "PHYSICAL_GAMBLING", "OTC_DRUGS",
+    "MATRIMONY_SERVICE", "NOT_A_BIZ",
+)  # fmt: skip
+_EMAIL: Final = re.compile(r"[^@\s]{1,100}@[^@\s]{1,100}\.[^@\s]{1,100}")
+_PROMPTS_AT_MOST: Final = 4
+_PROMPT_AT_MOST: Final = 80
+_COMMANDS_AT_MOST: Final = 30
+_COMMAND_NAME_AT_MOST: Final = 32
+_COMMAND_TEXT_AT_MOST: Final = 256
+
+Check = Callable[[str, Any], Any]
+
+
+def _text(shortest: int, longest: int) -> Check:
+    def check(name: str, value: Any) -> Any:
+        if not isinstance(value, str) or not shortest <= len(value) <= longest:
+            raise bad_parameter(f"Param {name} must have {shortest} to {longest} characters.")
+        return value
+
+    return check
+
+
+def _email(name: str, value: Any) -> Any:
+    if not isinstance(value, str) or len(value) > 128 or (value and not _EMAIL.fullmatch(value)):
+        raise bad_parameter(f"Param {name} must be an e-mail address of at most 128 characters.")
+    return value
+
+
+def _websites(name: str, value: Any) -> Any:
+    given = a_list(value)
+    if given is None or len(given) > 2 or any(not _is_website(one) for one in given):
+        raise bad_parameter(
+            f"Param {name} must be an array of at most 2 addresses with http:// or https://, "
+            "256 characters each."
+        )
+    return given
+
+
+def _is_website(value: object) -> bool:
+    return isinstance(value, str) and len(value) <= 256 and bool(re.match(r"https?://\S", value))
+
+
+def _vertical(name: str, value: Any) -> Any:
+    if value not in VERTICALS and value != "":
+        raise bad_parameter(f"Param {name} must be one of {{{', '.join(VERTICALS)}}}.")
+    return value
+
+
+# fmt: off
+PROFILE_FIELDS: Final[Mapping[str, Check]] = {  # Source: the operator's page "Business profiles"
+    "about":       _text(1, 139),
+    "address":     _text(0, 256),
+    "description": _text(0, 512),
+    "email":       _email,
+    "vertical":    _vertical,
+    "websites":    _websites,
+}
+# fmt: on
+SHOWN_PROFILE_FIELDS: Final = (*PROFILE_FIELDS, "profile_picture_url", "messaging_product")
+
+
+def profile_changes(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """The members of a profile that a request sets.
+
+    Raises:
+        GraphRefused: code 100, for the first that may not be so.
+    """
+    if fields.get("messaging_product") != "whatsapp":
+        raise bad_parameter("The parameter messaging_product is required.")
+    return {
+        name: check(name, fields[name]) for name, check in PROFILE_FIELDS.items() if name in fields
+    }
+
+
+def automation_changes(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """The members of a number's conversational components that a request sets.
+
+    Raises:
+        GraphRefused: code 100, for the first that may not be so.
+
+    Source: the operator's page "Conversational components"; facts of ice breakers: 4 of 80.
+    """
+    changes: dict[str, Any] = {}
+    if "enable_welcome_message" in fields:
+        changes["enable_welcome_message"] = str(fields["enable_welcome_message"]).lower() == "true"
+    if "prompts" in fields:
+        prompts = a_list(fields["prompts"])
+        if prompts is None or len(prompts) > _PROMPTS_AT_MOST or not all(map(_is_prompt, prompts)):
+            raise bad_parameter(
+                f"Param prompts must be an array of at most {_PROMPTS_AT_MOST} texts of 1 to "
+                f"{_PROMPT_AT_MOST} characters."
+            )
+        changes["prompts"] = prompts
+    if "commands" in fields:
+        changes["commands"] = _commands(fields["commands"])
+    if not changes:
+        raise bad_parameter(
+            "One of the parameters enable_welcome_message, prompts, commands is required."
+        )
+    return changes
+
+
+def _is_prompt(value: object) -> bool:
+    return isinstance(value, str) and 0 < len(value) <= _PROMPT_AT_MOST
+
+
+def _commands(value: object) -> list[dict[str, str]]:
+    given = a_list(value)
+    if given is None or len(given) > _COMMANDS_AT_MOST:
+        raise bad_parameter(
+            f"Param commands must be an array of at most {_COMMANDS_AT_MOST} commands."
+        )
+    commands: list[dict[str, str]] = []
+    for one in given:
+        command = an_object(one) or {}
+        name = a_text(command.get("command_name")) or ""
+        text = a_text(command.get("command_description")) or ""
+        if not 0 < len(name) <= _COMMAND_NAME_AT_MOST or not 0 < len(text) <= _COMMAND_TEXT_AT_MOST:
+            raise bad_parameter(
+                f"A command has a command_name of 1 to {_COMMAND_NAME_AT_MOST} characters and a "
+                f"command_description of 1 to {_COMMAND_TEXT_AT_MOST}."
+            )
+        commands.append({"command_name": name, "command_description": text})
+    return commands

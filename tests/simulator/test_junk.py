@@ -1,0 +1,68 @@
+"""Junk at the calls about flows, profiles, block lists, ice breakers, uploads and analytics."""
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from tests.simulator.conftest import NUMBER_ID, WABA
+
+Desk = Callable[[str, bytes], tuple[int, Any]]
+
+PATHS = (
+    f"{WABA}/flows",
+    f"{WABA}/message_templates",
+    WABA,
+    f"{NUMBER_ID}/whatsapp_business_profile",
+    f"{NUMBER_ID}/block_users",
+    f"{NUMBER_ID}/conversational_automation",
+    f"{NUMBER_ID}/media",
+    "3000000000000003/uploads",
+    "upload:x",
+    "message_template_library",
+    "whatsapp_business/attachments",
+    "flow_assets/1",
+)
+MEMBERS = st.sampled_from(
+    [
+        "name", "categories", "flow_json", "publish", "clone_flow_id", "endpoint_uri",
+        "library_template_name", "library_template_button_inputs", "url", "base_url", "phone_number",
+        "language", "category", "type", "is_enabled_for_insights", "about", "email", "websites",
+        "vertical", "profile_picture_handle", "user", "prompts", "commands", "command_name",
+        "command_description", "enable_welcome_message", "file_length", "file_type", "file_name",
+    ]
+)  # fmt: skip
+WORDS = st.sampled_from(
+    ["OTHER", "payment_is_due", "en_US", "UTILITY", "URL", "PHONE_NUMBER", "15551234567", "{}",
+     "true", "1", "image/jpeg", "RETAIL", "https://a"]
+)  # fmt: skip
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text() | WORDS,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(MEMBERS, inner, max_size=4),
+    max_leaves=8,
+)
+
+
+@pytest.mark.timeout(60)
+@settings(
+    max_examples=100,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
+@given(
+    fields=st.dictionaries(MEMBERS, VALUES, max_size=6),
+    users=st.lists(VALUES, max_size=3),
+)
+def test_whatever_is_sent_there_is_an_answer_in_shape(
+    junk_desk: Desk, fields: dict[str, Any], users: list[Any]
+) -> None:
+    body = {"messaging_product": "whatsapp", "block_users": users, **fields}
+    raw = json.dumps(body).encode()
+
+    for path in PATHS:
+        status, answer = junk_desk(path, raw)
+        assert status in (200, 400, 404), answer
+        assert status == 200 or answer["error"]["fbtrace_id"]

@@ -1,0 +1,285 @@
+"""Media ids: uploaded, shown, fetched, over; and forms that are no forms."""
+
+import base64
+import hashlib
+import io
+from typing import Any
+
+import aiohttp
+import pytest
+
+from tests.simulator.conftest import BUSINESS, NUMBER_ID, TOKEN, WABA, Answer, Bench
+from waypost.base.clock import ManualClock
+from waypost.simulator import AccountSeed, NumberSeed
+
+PNG = b"\x89PNG\r\n\x1a\n" + b"picture" * 40
+MINUTE_MS = 60_000
+DAY_MS = 24 * 60 * MINUTE_MS
+
+
+def form(
+    content: bytes = PNG, mime_type: str = "image/png", name: str = "a.png", **fields: str
+) -> aiohttp.FormData:
+    data = aiohttp.FormData()
+    for field, value in {"messaging_product": "whatsapp", "type": mime_type, **fields}.items():
+        data.add_field(field, value)
+    data.add_field("file", io.BytesIO(content), filename=name, content_type=mime_type)
+    return data
+
+
+async def upload(bench: Bench, *content: Any, **more: Any) -> Answer:
+    return await bench.graph("POST", f"{NUMBER_ID}/media", data=form(*content, **more))
+
+
+async def fetch(bench: Bench, url: str, token: str = TOKEN) -> tuple[int, bytes, str]:
+    headers = {"Authorization": f"Bearer {token}"} if token else {}
+    async with bench.http.get(url, headers=headers) as answer:
+        return answer.status, await answer.read(), answer.headers["Content-Type"]
+
+
+async def test_uploaded_file_is_shown_and_can_be_fetched(bench: Bench) -> None:
+    content = bytes(range(256)) * 8000 + b"\r\n--x\r\n"
+
+    uploaded = await upload(bench, b"%PDF" + content, "application/pdf", "plan.pdf")
+
+    media_id = uploaded.body["id"]
+    shown = await bench.graph("GET", media_id)
+    scoped = await bench.graph("GET", f"{media_id}?phone_number_id={NUMBER_ID}")
+    status, body, mime_type = await fetch(bench, shown.body["url"])
+    assert uploaded.body == {"id": media_id}
+    assert len(media_id) == 16
+    assert media_id.isdigit()
+    url = shown.body.pop("url")
+    assert url.startswith(bench.base)
+    assert shown.body == {
+        "messaging_product": "whatsapp",
+        "mime_type": "application/pdf",
+        "sha256": hashlib.sha256(b"%PDF" + content).hexdigest(),
+        "file_size": len(content) + 4,
+        "id": media_id,
+    }
+    assert scoped.status == 200
+    assert (status, body, mime_type) == (200, b"%PDF" + content, "application/pdf")
+
+
+async def test_wrong_type_is_refused_in_the_operators_words(bench: Bench) -> None:
+    answer = await upload(bench, b"a,b", "text/csv", "a.csv")
+
+    assert (answer.status, answer.error["code"]) == (400, 100)
+    assert answer.error["message"].startswith(
+        "(#100) Param file must be a file with one of the following types: audio/aac, "
+    )
+    assert answer.error["message"].endswith("Received file of type 'text/csv'.")
+
+
+WEBP = b"RIFF\x00\x00\x00\x00WEBPVP8X\x0a\x00\x00\x00"
+
+
+@pytest.mark.parametrize(
+    ("mime_type", "beginning", "at_most"),
+    [
+        ("image/jpeg", b"\xff\xd8\xff", 5 * 1024 * 1024),
+        ("audio/ogg", b"OggS", 16 * 1024 * 1024),
+        ("video/mp4", b"\x00\x00\x00\x18ftyp", 16 * 1024 * 1024),
+        ("image/webp", WEBP + b"\x00", 100 * 1024),
+        ("image/webp", WEBP + b"\x02", 500 * 1024),
+    ],
+)
+async def test_file_may_be_as_large_as_its_kind_and_no_larger(
+    bench: Bench, mime_type: str, beginning: bytes, at_most: int
+) -> None:
+    fits = await upload(bench, beginning.ljust(at_most, b"x"), mime_type)
+    exceeds = await upload(bench, beginning.ljust(at_most + 1, b"x"), mime_type)
+
+    assert fits.status == 200, fits.body
+    assert (exceeds.status, exceeds.error["code"]) == (400, 131053)
+    assert str(at_most) in exceeds.error["error_data"]["details"]
+    kept = await bench.control("GET", "media")
+    assert [media["media_id"] for media in kept.body["media"]] == [fits.body["id"]]
+
+
+async def test_empty_file_and_missing_parameters_are_refused(bench: Bench) -> None:
+    empty = await upload(bench, b"")
+    without_product = await upload(bench, PNG, messaging_product="")
+    without_file = aiohttp.FormData({"messaging_product": "whatsapp"}, default_to_multipart=True)
+    fileless = await bench.graph("POST", f"{NUMBER_ID}/media", data=without_file)
+    as_json = await bench.graph("POST", f"{NUMBER_ID}/media", json={"file": "x"})
+
+    assert "empty" in empty.error["message"]
+    assert "messaging_product" in without_product.error["message"]
+    assert "file" in fileless.error["message"]
+    assert "multipart" in as_json.error["message"]
+    kept = await bench.control("GET", "media")
+    assert kept.body["media"] == []
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"",
+        b"no form",
+        b"--x\r\n",
+        b"--x\r\nContent-Disposition: form-data; name=file\r\n\r\nno end",
+        b"--x\r\nContent-Disposition: attachment\r\n\r\na\r\n--x--\r\n",
+        b"--x\r\nContent-Disposition: form-data\r\n\r\na\r\n--x--\r\n",
+        b"--x\r\nno colon\r\n\r\na\r\n--x--\r\n",
+        b"--x\r\n" + b"a: b\r\n" * 3000 + b"\r\n\r\n--x--\r\n",
+        b"--x\r\nContent-Disposition: form-data; name=a\r\n\r\n\xff\r\n--x--\r\n",
+        b"--x\r\nContent-Disposition: form-data; name=a\r\n\r\n" + b"a" * 5000 + b"\r\n--x--\r\n",
+        b"--x\r\nContent-Disposition: form-data; name=a\r\n\r\n\r\n" * 70 + b"--x--\r\n",
+    ],
+)
+async def test_unreadable_form_is_code_100(bench: Bench, body: bytes) -> None:
+    headers = {"Content-Type": "multipart/form-data; boundary=x"}
+    answer = await bench.graph("POST", f"{NUMBER_ID}/media", data=body, headers=headers)
+
+    assert (answer.status, answer.error["code"]) == (400, 100)
+    assert "form" in answer.error["message"]
+
+
+async def test_form_without_a_boundary_is_code_100(bench: Bench) -> None:
+    headers = {"Content-Type": "multipart/form-data"}
+    answer = await bench.graph("POST", f"{NUMBER_ID}/media", data=b"x", headers=headers)
+
+    assert "boundary" in answer.error["message"]
+
+
+async def test_body_that_comes_byte_by_byte_is_read(bench: Bench) -> None:
+    file = b'--"x\r\nContent-Disposition: form-data; name="file"; filename="a\\"b.png"\r\n'
+    whole = (
+        b'--x y\r\nContent-Disposition: form-data; name="messaging_product"\r\n\r\nwhatsapp\r\n'
+        b"--x y\r\n"
+        + file[5:]
+        + b"Content-Type: image/png; charset=x\r\n\r\n\r\n--x\r\r\n\r\n--x y--"
+    )
+
+    async def trickle() -> Any:
+        for place in range(len(whole)):
+            yield whole[place : place + 1]
+
+    headers = {"Content-Type": 'multipart/form-data; boundary="x y"'}
+    answer = await bench.graph("POST", f"{NUMBER_ID}/media", data=trickle(), headers=headers)
+
+    kept = await bench.control("GET", "media")
+    content = await bench.http.get(f"{bench.base}/control/media/{answer.body['id']}/content")
+    assert kept.body["media"][0]["file_name"] == 'a"b.png'
+    assert await content.read() == b"\r\n--x\r\r\n"
+
+
+async def test_address_needs_the_token_and_dies_after_five_minutes(
+    slow: Bench, manual: ManualClock
+) -> None:
+    media_id = (await upload(slow)).body["id"]
+    url = (await slow.graph("GET", media_id)).body["url"]
+
+    without = await fetch(slow, url, token="")
+    wrong = await fetch(slow, url, token="other")
+    forged = await fetch(slow, url.replace("hash=", "hash=0"))
+    manual.advance(ms=5 * MINUTE_MS - 1)
+    in_time = await fetch(slow, url)
+    manual.advance(ms=1)
+    late = await fetch(slow, url)
+
+    assert (without[0], wrong[0]) == (401, 401)
+    assert forged[0] == 404
+    assert in_time[:2] == (200, PNG)
+    assert late[0] == 404
+
+
+async def test_uploaded_id_lives_30_days_and_an_inbound_one_7(
+    slow: Bench, manual: ManualClock
+) -> None:
+    uploaded = (await upload(slow)).body["id"]
+    inbound = await slow.simulator.keep_media(to=BUSINESS, content=PNG, mime_type="image/png")
+
+    manual.advance(ms=7 * DAY_MS - 1)
+    both = [(await slow.graph("GET", one)).status for one in (uploaded, inbound)]
+    manual.advance(ms=1)
+    one = [(await slow.graph("GET", one)).status for one in (uploaded, inbound)]
+    manual.advance(ms=23 * DAY_MS)
+    gone = await slow.graph("GET", uploaded)
+
+    assert (both, one) == ([200, 200], [200, 400])
+    assert (gone.error["code"], gone.error["error_subcode"]) == (100, 33)
+
+
+async def test_id_belongs_to_the_number_it_was_uploaded_on(bench: Bench) -> None:
+    await bench.simulator.seed(
+        AccountSeed("1000000000000011", "Two", "", "token-2", "3000000000000033", "s", "v", ""),
+        [NumberSeed("2000000000000022", "1000000000000011", "15550002222", "Shop Two")],
+    )
+    media_id = (await upload(bench)).body["id"]
+    url = (await bench.graph("GET", media_id)).body["url"]
+
+    elsewhere = await bench.graph("GET", f"{media_id}?phone_number_id=2000000000000022")
+    stranger = await bench.graph("GET", media_id, token="token-2")
+    deleting = await bench.graph("DELETE", media_id, token="token-2")
+    fetched = await fetch(bench, url, token="token-2")
+
+    for refused in (elsewhere, stranger, deleting):
+        assert (refused.status, refused.error["error_subcode"]) == (400, 33)
+    assert fetched[0] == 404
+
+
+async def test_deleted_media_is_gone(bench: Bench) -> None:
+    media_id = (await upload(bench)).body["id"]
+    url = (await bench.graph("GET", media_id)).body["url"]
+
+    deleted = await bench.graph("DELETE", f"{media_id}?phone_number_id={NUMBER_ID}")
+
+    assert deleted.body == {"success": True}
+    assert (await bench.graph("GET", media_id)).error["error_subcode"] == 33
+    assert (await fetch(bench, url))[0] == 404
+
+
+async def test_media_outlives_a_restart_and_not_a_reset(bench: Bench) -> None:
+    media_id = (await upload(bench)).body["id"]
+    stray = bench.settings.path.with_name("simulator.sqlite3.files") / "media-7000"
+    stray.write_bytes(b"a file whose row was never written")
+
+    await bench.restart()
+    kept = await fetch(bench, (await bench.graph("GET", media_id)).body["url"])
+    swept = not stray.exists()
+    await bench.control("POST", "reset")
+
+    assert kept[:2] == (200, PNG)
+    assert swept
+    assert (await bench.graph("GET", media_id)).status == 400
+    assert list(stray.parent.iterdir()) == []
+
+
+async def test_control_door_keeps_what_a_phone_sends_and_ends_it(bench: Bench) -> None:
+    shape = {
+        "to": BUSINESS,
+        "mime_type": "image/png",
+        "content": base64.b64encode(PNG).decode(),
+        "file_name": "beach.png",
+    }
+
+    kept = await bench.control("POST", "media", shape)
+    wrong = await bench.control("POST", "media", {**shape, "mime_type": "text/csv"})
+    nowhere = await bench.control("POST", "media", {**shape, "to": "15559999999"})
+    shown = await bench.graph("GET", kept.body["media_id"])
+    expired = await bench.control("POST", f"media/{kept.body['media_id']}/expire")
+    after = await bench.graph("GET", kept.body["media_id"])
+    content = await bench.control("GET", f"media/{kept.body['media_id']}/content")
+    unknown = await bench.control("POST", "media/1/expire")
+
+    assert kept.body["is_inbound"] is True
+    assert kept.body["file_name"] == "beach.png"
+    assert (wrong.status, nowhere.status, unknown.status) == (422, 404, 404)
+    assert shown.body["file_size"] == len(PNG)
+    assert expired.body["expires_ms"] <= expired.body["created_ms"] + MINUTE_MS
+    assert after.status == 400
+    assert content.status == 410
+
+
+async def test_ordinary_call_may_be_a_multipart_form(bench: Bench) -> None:
+    fields = {"messaging_product": "whatsapp", "to": "15551234567", "text": '{"body": "Hello"}'}
+
+    sent = await bench.graph(
+        "POST", f"{NUMBER_ID}/messages", data=aiohttp.FormData(fields, default_to_multipart=True)
+    )
+
+    assert sent.status == 200, sent.body
+    assert (await bench.graph("GET", WABA)).status == 200

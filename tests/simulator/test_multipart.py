@@ -1,0 +1,69 @@
+"""Multipart forms: whatever their content and however they come, they are read or refused."""
+
+import asyncio
+from collections.abc import AsyncIterator
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from waypost.simulator.multipart import Multipart, PartHead, Unreadable
+
+BOUNDARY = b"==b"
+PIECES = st.lists(st.sampled_from([b"\r\n--==b", b"--==b", b"\r\n", b"--", b"\r", b"a", b"\x00"]))
+
+
+async def chunked(raw: bytes, size: int) -> AsyncIterator[bytes]:
+    for place in range(0, len(raw), size):
+        yield raw[place : place + size]
+
+
+async def parts_of(raw: bytes, size: int) -> list[tuple[PartHead, bytes]]:
+    form = Multipart("multipart/form-data; boundary===b", chunked(raw, size))
+    parts: list[tuple[PartHead, bytes]] = []
+    while (head := await form.next_part()) is not None:
+        parts.append((head, b"".join([chunk async for chunk in form.chunks()])))
+    return parts
+
+
+@given(
+    st.lists(PIECES.map(b"".join).filter(lambda one: b"\r\n--==b" not in b"\r\n" + one)),
+    st.integers(1, 40),
+)
+def test_contents_come_out_as_they_went_in(contents: list[bytes], size: int) -> None:
+    raw = b"".join(
+        b'--==b\r\nContent-Disposition: form-data; name="p%d"; filename="f"\r\n\r\n%s\r\n'
+        % (place, content)
+        for place, content in enumerate(contents)
+    )
+
+    parts = asyncio.run(parts_of(raw + b"--==b--\r\n", size))
+
+    assert [content for _, content in parts] == contents
+    assert [head.name for head, _ in parts] == [f"p{place}" for place in range(len(contents))]
+
+
+async def is_read(raw: bytes, size: int) -> bool:
+    try:
+        return all(head.name for head, _ in await parts_of(raw, size))
+    except Unreadable as refused:
+        return bool(str(refused))
+
+
+@given(st.one_of(st.binary(), PIECES.map(b"".join)), st.integers(1, 40))
+def test_whatever_comes_is_read_or_refused(tail: bytes, size: int) -> None:
+    head = b"--==b\r\nContent-Disposition: form-data; name=a\r\n\r\n"
+
+    for raw in (tail, head + tail, head + b"x\r\n--==b" + tail):
+        assert asyncio.run(is_read(raw, size))
+
+
+def test_names_may_be_quoted_and_escaped() -> None:
+    raw = (
+        b"--==b\r\nContent-Disposition: form-data; name=\"a b\"; filename*=UTF-8''%E2%82%AC.png\r\n"
+        b"CONTENT-TYPE: Image/PNG; x=y\r\n\r\n\r\n--==b--"
+    )
+
+    [(head, content)] = asyncio.run(parts_of(raw, 7))
+
+    assert head == PartHead("a b", "€.png", "image/png")
+    assert content == b""

@@ -1,0 +1,236 @@
+"""What belongs to a number: profile, block list, ice breakers, standing."""
+
+from typing import Any
+
+import pytest
+
+from tests.simulator.conftest import ANN, BUSINESS, NUMBER_ID, WABA, Bench
+from waypost.base.clock import ManualClock
+
+PROFILE = f"{NUMBER_ID}/whatsapp_business_profile"
+BLOCKS = f"{NUMBER_ID}/block_users"
+AUTOMATION = f"{NUMBER_ID}/conversational_automation"
+APP = "3000000000000003"
+DAY_MS = 24 * 3600 * 1000
+
+
+async def change(bench: Bench, **fields: Any) -> int:
+    answer = await bench.graph("POST", PROFILE, json={"messaging_product": "whatsapp", **fields})
+    return answer.status
+
+
+async def test_profile_is_what_was_set_and_outlives_a_restart(bench: Bench) -> None:
+    profile = {
+        "about": "Tea and more",
+        "address": "1 Main St",
+        "description": "A shop",
+        "email": "shop@example.com",
+        "vertical": "RETAIL",
+        "websites": ["https://shop.example", "http://tea.example"],
+    }
+    before = await bench.graph("GET", PROFILE)
+
+    await change(bench, **profile)
+    await change(bench, about="Tea")
+    await bench.restart()
+
+    shown = await bench.graph("GET", PROFILE)
+    chosen = await bench.graph("GET", f"{PROFILE}?fields=about,email")
+    unknown = await bench.graph("GET", f"{PROFILE}?fields=nothing")
+    assert before.body == {"data": [{"messaging_product": "whatsapp"}]}
+    assert shown.body["data"] == [{**profile, "about": "Tea", "messaging_product": "whatsapp"}]
+    assert chosen.body["data"] == [
+        {"about": "Tea", "email": "shop@example.com", "messaging_product": "whatsapp"}
+    ]
+    assert unknown.error["code"] == 100
+
+
+@pytest.mark.parametrize(
+    ("fields", "status"),
+    [
+        ({"about": ""}, 400),
+        ({"about": "a" * 139}, 200),
+        ({"about": "a" * 140}, 400),
+        ({"address": "a" * 256}, 200),
+        ({"address": "a" * 257}, 400),
+        ({"description": "a" * 512}, 200),
+        ({"description": "a" * 513}, 400),
+        ({"description": 1}, 400),
+        ({"email": "a" * 100 + "@" + "b" * 23 + ".com"}, 200),
+        ({"email": "a" * 100 + "@" + "b" * 24 + ".com"}, 400),
+        ({"email": "nobody"}, 400),
+        ({"vertical": "NOT_A_BIZ"}, 200),
+        ({"vertical": "TEA"}, 400),
+        ({"websites": ["https://" + "a" * 248]}, 200),
+        ({"websites": ["https://" + "a" * 249]}, 400),
+        ({"websites": ["https://a"] * 3}, 400),
+        ({"websites": ["a.example"]}, 400),
+        ({"websites": "https://a"}, 400),
+        ({"messaging_product": "x"}, 400),
+        ({"profile_picture_handle": "4::unknown"}, 400),
+    ],
+)
+async def test_profile_keeps_its_limits(bench: Bench, fields: dict[str, Any], status: int) -> None:
+    assert await change(bench, **fields) == status
+
+
+async def test_picture_comes_from_a_handle_and_can_be_fetched(
+    slow: Bench, manual: ManualClock
+) -> None:
+    content = b"\xff\xd8\xffpicture"
+    query = {"file_length": str(len(content)), "file_type": "image/jpeg"}
+    session = (await slow.graph("POST", f"{APP}/uploads", params=query)).body["id"]
+    uploaded = await slow.graph("POST", session, data=content, headers={"file_offset": "0"})
+
+    await change(slow, profile_picture_handle=uploaded.body["h"])
+
+    manual.advance(ms=40 * DAY_MS)
+    await slow.restart()
+    shown = await slow.graph("GET", f"{PROFILE}?fields=profile_picture_url")
+    url = shown.body["data"][0]["profile_picture_url"]
+    async with slow.http.get(url) as answer:
+        fetched = await answer.read()
+    async with slow.http.get(url.replace("hash=", "hash=0")) as forged:
+        assert forged.status == 400
+    assert (answer.status, answer.headers["Content-Type"]) == (200, "image/jpeg")
+    assert fetched == content
+
+
+def users(*phones: str) -> dict[str, Any]:
+    return {
+        "messaging_product": "whatsapp",
+        "block_users": [{"user": phone} for phone in phones],
+    }
+
+
+async def test_phone_that_wrote_today_can_be_blocked_and_unblocked(bench: Bench) -> None:
+    await bench.let_write()
+
+    added = await bench.graph("POST", BLOCKS, json=users(f"+{ANN}"))
+    listed = await bench.graph("GET", BLOCKS)
+    await bench.restart()
+    sent = await bench.send({"text": {"body": "Hello"}})
+    removed = await bench.graph("DELETE", BLOCKS, json=users(ANN))
+
+    assert added.body == {
+        "messaging_product": "whatsapp",
+        "block_users": {"added_users": [{"input": f"+{ANN}", "wa_id": ANN}]},
+    }
+    assert listed.body["data"] == [{"messaging_product": "whatsapp", "wa_id": ANN}]
+    assert sent.error["code"] == 130403
+    assert removed.body["block_users"] == {"removed_users": [{"input": ANN, "wa_id": ANN}]}
+    assert (await bench.graph("GET", BLOCKS)).body == {"data": []}
+    assert (await bench.send({"text": {"body": "Hello"}})).status == 200
+
+
+async def test_each_phone_that_cannot_be_blocked_is_told_with_its_reason(bench: Bench) -> None:
+    await bench.let_write()
+
+    answer = await bench.graph("POST", BLOCKS, json=users(ANN, "15559990000", BUSINESS, "x"))
+
+    told = answer.body["block_users"]
+    assert answer.status == 200
+    assert [one["wa_id"] for one in told["added_users"]] == [ANN]
+    codes = {one["input"]: one["errors"][0]["code"] for one in told["failed_users"]}
+    assert codes == {"15559990000": 131047, BUSINESS: 139100, "x": 100}
+    assert answer.body["errors"]["code"] == 139100
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {},
+        {"messaging_product": "whatsapp"},
+        {"messaging_product": "whatsapp", "block_users": []},
+        {"messaging_product": "whatsapp", "block_users": ["x"]},
+        {"messaging_product": "whatsapp", "block_users": [{"user": str(n)} for n in range(1001)]},
+    ],
+)
+async def test_unreadable_block_list_is_refused(bench: Bench, body: dict[str, Any]) -> None:
+    for method in ("POST", "DELETE"):
+        answer = await bench.graph(method, BLOCKS, json=body)
+        assert (answer.status, answer.error["code"]) == (400, 100)
+
+
+async def test_ice_breakers_and_commands_are_what_was_set(bench: Bench) -> None:
+    commands = [{"command_name": "help", "command_description": "Ask a person"}]
+    body = {"prompts": ["Where is my order?"], "commands": commands}
+
+    set_first = await bench.graph("POST", AUTOMATION, json=body)
+    await bench.graph("POST", AUTOMATION, json={"enable_welcome_message": True})
+    shown = await bench.graph("GET", AUTOMATION)
+    as_field = await bench.graph("GET", f"{NUMBER_ID}?fields=conversational_automation")
+
+    assert set_first.body == {"success": True}
+    assert shown.body == as_field.body
+    assert shown.body["conversational_automation"] == {
+        **body,
+        "enable_welcome_message": True,
+        "id": NUMBER_ID,
+    }
+
+
+@pytest.mark.parametrize(
+    ("body", "status"),
+    [
+        ({}, 400),
+        ({"prompts": ["a" * 80] * 4}, 200),
+        ({"prompts": ["a" * 81]}, 400),
+        ({"prompts": [""]}, 400),
+        ({"prompts": ["a"] * 5}, 400),
+        ({"prompts": "a"}, 400),
+        ({"commands": [{"command_name": "a" * 32, "command_description": "b" * 256}] * 30}, 200),
+        ({"commands": [{"command_name": "a", "command_description": "b"}] * 31}, 400),
+        ({"commands": [{"command_name": "a" * 33, "command_description": "b"}]}, 400),
+        ({"commands": [{"command_name": "a", "command_description": "b" * 257}]}, 400),
+        ({"commands": ["help"]}, 400),
+    ],
+)
+async def test_ice_breakers_and_commands_keep_their_limits(
+    bench: Bench, body: dict[str, Any], status: int
+) -> None:
+    answer = await bench.graph("POST", AUTOMATION, json=body)
+
+    assert answer.status == status
+
+
+async def test_number_shows_its_standing_and_where_its_webhooks_go(bench: Bench) -> None:
+    fields = (
+        "quality_rating,whatsapp_business_manager_messaging_limit,name_status,status,platform_type,"
+        "webhook_configuration,throughput,health_status"
+    )
+    usual = await bench.graph("GET", f"{NUMBER_ID}?fields={fields}")
+    standing = {"quality_rating": "RED", "messaging_limit": "TIER_2K", "status": "FLAGGED"}
+
+    put = await bench.control("PUT", f"numbers/{NUMBER_ID}/standing", standing)
+    wrong = await bench.control("PUT", f"numbers/{NUMBER_ID}/standing", {"quality_rating": "BLUE"})
+    unknown = await bench.control("PUT", "numbers/1/standing", {})
+    shown = await bench.graph("GET", f"{NUMBER_ID}?fields={fields}")
+
+    assert (put.status, wrong.status, unknown.status) == (200, 400, 404)
+    assert usual.body == {
+        "id": NUMBER_ID,
+        "quality_rating": "GREEN",
+        "whatsapp_business_manager_messaging_limit": "TIER_UNLIMITED",
+        "name_status": "APPROVED",
+        "status": "CONNECTED",
+        "platform_type": "CLOUD_API",
+        "webhook_configuration": {"application": bench.receiver.uri},
+        "throughput": {"level": "STANDARD"},
+        "health_status": {
+            "can_send_message": "AVAILABLE",
+            "entities": [
+                {"entity_type": "PHONE_NUMBER", "id": NUMBER_ID, "can_send_message": "AVAILABLE"}
+            ],
+        },
+    }
+    assert shown.body["quality_rating"] == "RED"
+    assert shown.body["whatsapp_business_manager_messaging_limit"] == "TIER_2K"
+    assert shown.body["status"] == "FLAGGED"
+
+
+async def test_account_shows_who_owns_it(bench: Bench) -> None:
+    shown = await bench.graph("GET", f"{WABA}?fields=ownership_type,country,currency,health_status")
+
+    assert shown.body["ownership_type"] == "CLIENT_OWNED"
+    assert shown.body["health_status"]["entities"][0]["entity_type"] == "WABA"
