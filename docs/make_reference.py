@@ -5,21 +5,34 @@ A test holds each page to what this module makes, so no page can say anything th
 
 import sys
 import textwrap
+from collections import Counter
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
 import typer.main
 
+from docs.statements import holders, statements
+from waypost.accept.fields import wire_name
 from waypost.accept.limits import RATES
 from waypost.accept.routes import ROUTES
 from waypost.cli.main import app
 from waypost.config import Settings
 from waypost.dispatch.retries import SCHEDULES_S
-from waypost.domain.lifecycle import MESSAGE_MOVES, TEMPLATE_MOVES
-from waypost.domain.template import Draft
-from waypost.domain.template_rules import RULES
+from waypost.domain.app import Hosting
+from waypost.domain.lifecycle import (
+    EDITABLE,
+    KEPT_BY_THE_OPERATOR,
+    MESSAGE_MOVES,
+    OPERATOR_STATUSES,
+    QUALITIES,
+    SENDABLE,
+    TEMPLATE_MOVES,
+)
+from waypost.domain.subscription import MODE_ALIASES, MODE_BITS, MODES, VERSIONS
+from waypost.domain.template_rules import OPERATORS_RULES, SPEC_RULES, Rule
 from waypost.operators.cloud.codes import TRY_AGAIN
+from waypost.wire.callback_kinds import KINDS as CALLBACKS
 from waypost.wire.errors import ERRORS
 
 FOLDER = Path(__file__).parent / "reference"
@@ -91,23 +104,30 @@ def rates_page() -> str:
 
 def rules_page() -> str:
     """Every rule of a template."""
-    rows: list[tuple[object, ...]] = []
-    for rule in RULES:
-        wrong = rule.must(_breaking()) or rule.must(Draft()) or ""
-        rows.append(
-            (
-                f"`{rule.field}`",
-                wrong or (rule.must.__doc__ or "").split("\n")[0],
-                "at review, or at creation when strict" if rule.operators else "at creation",
-                rule.source,
-            )
-        )
     return page(
         "Template rules",
-        "The first broken row answers. The text is what a draft is told that breaks the row; the numbers at "
-        "its end are of the draft that this page was made with.",
-        table(("Field", "Told", "When", "Source"), rows),
+        "What a draft is told at creation is the field, inside `buttons` and `cards` the place, and the text "
+        "below. The first broken row answers, so rows further down can rely on those above.",
+        "## Of the API",
+        "They refuse always, with 400.",
+        _rules(SPEC_RULES),
+        "## Of the operator",
+        "They refuse at creation when `WAYPOST_STRICT` is set. Otherwise the draft is taken as PENDING, and the "
+        "operator's review says so: the template becomes REJECTED, with its words as `reason`.",
+        _rules(OPERATORS_RULES),
     )
+
+
+def _rules(rules: tuple[Rule, ...]) -> str:
+    rows = [
+        (f"`{rule.id}`", f"`{rule.field}`", rule.says, _only(rule.hosting), rule.source)
+        for rule in rules
+    ]
+    return table(("Rule", "Field", "Text", "Only", "Source"), rows)
+
+
+def _only(hosting: Hosting | None) -> str:
+    return f"{hosting.value.replace('_', '-')} apps" if hosting else "-"
 
 
 def routes_page() -> str:
@@ -118,7 +138,7 @@ def routes_page() -> str:
             f"`{row.path}`",
             row.credential,
             f"`{row.rate}`",
-            ", ".join(f"`{name}`" for name in row.form) or "no form",
+            ", ".join(f"`{wire_name(name)}`" for name in row.fields) or "nothing",
             ", ".join(map(str, row.answers)),
             row.source,
         )
@@ -143,8 +163,8 @@ def states_page() -> str:
                 for one, to in MESSAGE_MOVES.items()
             ],
         ),
-        "A message that failed only because we doubted it (code 4002) still goes to `sent`, `delivered` or "
-        "`read` when the operator says so later.",
+        "A message that failed only because we doubted it (code 4002) still goes to `sent`, `delivered`, "
+        "`read` or `deleted` when the operator says so later.",
         "## Templates",
         table(
             ("From", "To"),
@@ -152,6 +172,28 @@ def states_page() -> str:
                 (f"`{one}`", ", ".join(f"`{to}`" for to in sorted(to)))
                 for one, to in TEMPLATE_MOVES.items()
             ],
+        ),
+        "What can be done with a template depends on its status. An approved or flagged one keeps its category.",
+        table(
+            ("Status", "Sent", "Edited", "Deleted"),
+            [
+                (
+                    f"`{one}`",
+                    _yes(one in SENDABLE),
+                    _yes(one in EDITABLE),
+                    _yes(TEMPLATE_MOVES[one] and one not in KEPT_BY_THE_OPERATOR),
+                )
+                for one in TEMPLATE_MOVES
+            ],
+        ),
+        "What the operator calls a status, and what it is called here:",
+        table(
+            ("Operator", "Here"),
+            [(f"`{word}`", f"`{status}`") for word, status in OPERATOR_STATUSES.items()],
+        ),
+        "And likewise a quality:",
+        table(
+            ("Operator", "Here"), [(f"`{word}`", f"`{ours}`") for word, ours in QUALITIES.items()]
         ),
         "## What is tried again at the operator",
         "Every code not named here is final: the message fails with it.",
@@ -166,6 +208,50 @@ def states_page() -> str:
     return page("States", "Where messages and templates stand, and where they may go.", *parts)
 
 
+def _yes(claim: object) -> str:
+    return "yes" if claim else "no"
+
+
+def callbacks_page() -> str:
+    """Every kind of callback, and every mode."""
+    rows = [
+        (
+            f"`{one.mode}`" if one.mode else "any",
+            f"`{one.type}`" if one.type else "",
+            f"`{one.inner_type}`" if one.inner_type else "",
+            f"`{one.field}`" if one.field else "",
+            one.what,
+            one.when,
+            one.source,
+        )
+        for one in CALLBACKS
+    ]
+    return page(
+        "Callbacks",
+        "Every kind of callback. A subscription gets those of its modes, in its version. A kind without a `type` has no "
+        "body in version 2, one without a `field` none in version 3.",
+        "[Receive callbacks](../how-to/receive-callbacks.md) shows bodies and a receiver.",
+        table(
+            ("Mode", "`type`", "`payload.type`", "`field`", "In the value", "When", "Source"), rows
+        ),
+        "## Modes",
+        "`mode` of a subscription is the sum of its modes' bits. `ALL` is for version 3.",
+        table(
+            ("Mode", "Bit", "Also written"),
+            [
+                (
+                    f"`{mode}`",
+                    MODE_BITS.get(mode, "none known; nothing comes"),
+                    ", ".join(f"`{one}`" for one, of in MODE_ALIASES.items() if of == mode),
+                )
+                for mode in MODES
+            ],
+        ),
+        "## Versions",
+        table(("Version", "Bodies"), VERSIONS.items()),
+    )
+
+
 def commands_page() -> str:
     """Every command with its help."""
     parts = [
@@ -175,15 +261,53 @@ def commands_page() -> str:
     return page("Commands", "Each command also answers `--help`.", *parts)
 
 
+def compatibility_page() -> str:
+    """Every statement of the specification."""
+    held = holders()
+    parts: list[str] = []
+    rows: list[tuple[str, ...]] = []
+    everything = statements()
+    for at, one in enumerate(everything):
+        if at == 0 or everything[at - 1].section != one.section:
+            parts.append(f"## {one.section}")
+            rows = []
+        does = f" *{one.does}*" if one.does else ""
+        rows.append((f"{one.says}{does}", one.verdict, _holders(held.get(one.key, []))))
+        if at + 1 == len(everything) or everything[at + 1].section != one.section:
+            parts.append(table(("Statement", "Verdict", "Held by"), rows))
+    counts = Counter(one.verdict for one in everything)
+    cases = sum(name.endswith(".toml") for names in held.values() for name in names)
+    return page(
+        "Compatibility",
+        f"{len(everything)} statements of the specification: {counts['kept']} kept, {counts['differs']} differ, "
+        f"and {counts['answered']} that it leaves open are answered. {cases} times a wire case holds one; "
+        "what we do is in italics where there is more to say. A case is a file under `tests/wire/cases`.",
+        *parts,
+    )
+
+
+def _holders(names: list[str]) -> str:
+    """At most three, by name; the rest as a number."""
+    shown = [
+        f"[{Path(name).stem}](../../{name})"
+        if name.endswith(".toml")
+        else f"[{name.partition('::')[2]}](../../{name.partition('::')[0]})"
+        for name in names[:3]
+    ]
+    return ", ".join(shown) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
+
+
 # fmt: off
 PAGES: dict[str, Callable[[], str]] = {
     "settings.md":       settings_page,
     "errors.md":         errors_page,
+    "callbacks.md":      callbacks_page,
     "rates.md":          rates_page,
     "template-rules.md": rules_page,
     "routes.md":         routes_page,
     "states.md":         states_page,
     "commands.md":       commands_page,
+    "compatibility.md":  compatibility_page,
 }
 # fmt: on
 
@@ -196,31 +320,6 @@ def page(title: str, first: str, *parts: str) -> str:
 def wrapped(part: str) -> str:
     """Prose in lines of at most 118 characters; tables, headings and code as they are."""
     return part if part[0] in "|#" else textwrap.fill(part, 118)
-
-
-def _breaking() -> Draft:
-    """A draft that breaks every row that a short one does not."""
-    from waypost.domain.buttons import Button, ButtonKind
-
-    buttons = tuple(
-        Button(kind, "x" * 30, url="ftp://nowhere/{{1}}", phone_number="none")
-        for kind in (
-            ButtonKind.QUICK_REPLY, ButtonKind.URL, ButtonKind.QUICK_REPLY, ButtonKind.PHONE_NUMBER,
-            ButtonKind.URL, ButtonKind.URL, ButtonKind.PHONE_NUMBER, *[ButtonKind.QUICK_REPLY] * 4,
-        )
-    )  # fmt: skip
-    return Draft(
-        element_name="X" * 181,
-        category="NONE",
-        template_type="NONE",
-        vertical="x" * 181,
-        content="{{1}} {{3}}" + "x" * 1100,
-        example="no",
-        header="{{1}} {{3}}" + "x" * 60,
-        example_header="no",
-        footer="x" * 61,
-        buttons=buttons,
-    )
 
 
 def _default(value: object) -> str:

@@ -20,6 +20,17 @@ class Settings(BaseSettings):
     port: int = Field(
         default=8080, ge=0, le=65535, description="Port of the service; 0 takes a free one."
     )
+    public_url: str | None = Field(
+        default=None,
+        description="Where partners and receivers reach the service; without it host and port.",
+    )
+    wallet_currency: str = Field(
+        default="USD", description="The wallet's currency, shown as set; nobody is charged."
+    )
+    wallet_balance: float = Field(default=0, description="The wallet's balance, shown as set.")
+    wallet_overdraft: float = Field(
+        default=0, ge=0, description="The wallet's overdraft limit, shown as set."
+    )
     secret_key: str | None = Field(
         default=None,
         description="The instance key: seals secrets, derives app tokens. At least 32 characters.",
@@ -57,6 +68,12 @@ class Settings(BaseSettings):
         ge=0,
         description="How long an uncertain message waits for a status before it fails.",
     )
+    hold_events_s: int = Field(
+        default=0,
+        ge=0,
+        le=60,
+        description="How long after a message was accepted its callbacks are held back at least.",
+    )
     order_hold_s: int = Field(
         default=900,
         ge=0,
@@ -64,7 +81,7 @@ class Settings(BaseSettings):
     )
     allowed_networks: Annotated[tuple[str, ...], NoDecode] = Field(
         default=(),
-        description="Networks that callbacks may reach although they are not public, with commas.",
+        description="Networks that callbacks and fetches may reach although they are not public, with commas.",
     )
     operator_timeout_s: float = Field(default=30, gt=0, description="For one call of the operator.")
     stop_within_s: float = Field(
@@ -99,6 +116,24 @@ class Settings(BaseSettings):
                 "secret_key must have at least 32 characters; 64 random hex digits are best"
             )
         return value
+
+    @field_validator("public_url")
+    @classmethod
+    def _address(cls, value: str | None) -> str | None:
+        if value is not None and not value.startswith(("http://", "https://")):
+            raise ValueError("public_url must be an http or https address")
+        return None if value is None else value.rstrip("/")
+
+    @property
+    def address(self) -> str:
+        """Where partners and receivers reach the service, without a slash at its end."""
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return self.public_url or f"http://{host}:{self.port}"
+
+    @property
+    def media_folder(self) -> Path:
+        """Where the bytes of media are."""
+        return self.data / "media"
 
     @property
     def store_path(self) -> Path:

@@ -34,10 +34,12 @@ class TinyOperator:
         return await answer(request)
 
     async def send(self) -> Outcome:
-        return await self.adapter.send(self.account, APP, message(), template=None, reply_to=None)
+        return await self.adapter.send(
+            self.account, APP, message(), template=None, reply_to=None, copies={}
+        )
 
     async def submit(self) -> Outcome:
-        return await self.adapter.submit_template(self.account, template())
+        return await self.adapter.submit_template(self.account, template(), {})
 
 
 def json_answer(body: Any, status: int = 200, **headers: str) -> Answering:

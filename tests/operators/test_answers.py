@@ -125,7 +125,7 @@ async def test_template_is_posted_to_its_business_account(tiny: TinyOperator) ->
     outcome = await tiny.submit()
 
     [(method, path, body, _)] = tiny.requests
-    assert outcome == Sent("77", status="PENDING")
+    assert outcome == Sent("77", status="PENDING", category="UTILITY")
     assert (method, path) == ("POST", f"/v25.0/{ACCOUNT.id}/message_templates")
     assert body["name"] == "order_ready"
 

@@ -1,124 +1,21 @@
-"""What the adapter says to the operator: messages and templates as its documentation wants them."""
+"""What the adapter says to the operator of templates, as its documentation wants it."""
 
 from typing import Any
 
 import pytest
 
-from tests.support.builders import ANN, draft, id_number, message, template
-from waypost.domain.buttons import Button, ButtonKind
-from waypost.domain.message import SessionText, TemplateSend
-from waypost.domain.postback import payload_of
-from waypost.domain.template import Category
-from waypost.operators.cloud.messages import message_body
+from tests.support.builders import draft, template
+from waypost.domain.buttons import VIEW_CATALOG, VIEW_ITEMS, Button, ButtonKind, SupportedApp
+from waypost.domain.cards import Card
+from waypost.domain.template import Category, Draft, completed, sample_references
+from waypost.domain.template_rules import check_draft
 from waypost.operators.cloud.templates import template_body
+from waypost.simulator.template_checks import check_draft as operators_check
 
 REPLY = Button(ButtonKind.QUICK_REPLY, "Yes")
 PLAIN_URL = Button(ButtonKind.URL, "Look", url="https://acme.test")
 URL = Button(ButtonKind.URL, "Track", url="https://acme.test/{{1}}", example=("7",))
 CALL = Button(ButtonKind.PHONE_NUMBER, "Call", phone_number="+15550001111")
-FULL = template(
-    of=draft(
-        header="Order {{1}}",
-        content="Hi {{1}}, {{2}} is ready, {{1}}.",
-        buttons=(CALL, URL, REPLY, Button(ButtonKind.QUICK_REPLY, "No")),
-        language_code="de",
-    )
-)
-
-
-def test_text_is_sent_with_our_id_as_callback_data() -> None:
-    body = message_body(message(content=SessionText("Hello", preview_url=True)), None, None)
-
-    assert body == {
-        "messaging_product": "whatsapp",
-        "recipient_type": "individual",
-        "to": f"+{ANN}",
-        "biz_opaque_callback_data": id_number(1),
-        "type": "text",
-        "text": {"body": "Hello", "preview_url": True},
-    }
-
-
-def test_text_in_reply_names_the_operators_id() -> None:
-    body = message_body(message(content=SessionText("Hello")), None, "wamid.1")
-
-    assert body["context"] == {"message_id": "wamid.1"}
-
-
-def components(*params: str, **more: Any) -> list[dict[str, Any]]:
-    send = TemplateSend(FULL.id, params, **more)
-    return message_body(message(content=send), FULL, None)["template"]["components"]
-
-
-def texts(*values: str) -> list[dict[str, str]]:
-    return [{"type": "text", "text": value} for value in values]
-
-
-def button(sub_type: str, index: str, **parameter: str) -> dict[str, Any]:
-    return {"type": "button", "sub_type": sub_type, "index": index, "parameters": [parameter]}
-
-
-def test_template_is_named_in_its_language() -> None:
-    sent = message_body(message(content=TemplateSend(FULL.id)), FULL, None)["template"]
-
-    assert sent["name"] == "order_ready"
-    assert sent["language"] == {"code": "de", "policy": "deterministic"}
-
-
-def test_parameters_go_to_header_body_and_buttons_in_this_order() -> None:
-    assert components("4711", "Ann", "It", "track-7") == [
-        {"type": "header", "parameters": texts("4711")},
-        {"type": "body", "parameters": texts("Ann", "It")},
-        button("url", "1", type="text", text="track-7"),
-    ]
-
-
-def test_parameters_that_are_missing_are_left_out_for_the_operator_to_count() -> None:
-    assert components("4711", "Ann") == [
-        {"type": "header", "parameters": texts("4711")},
-        {"type": "body", "parameters": texts("Ann")},
-    ]
-
-
-def test_parameters_that_are_too_many_go_to_the_body() -> None:
-    assert components("4711", "Ann", "It", "extra", "track-7") == [
-        {"type": "header", "parameters": texts("4711")},
-        {"type": "body", "parameters": texts("Ann", "It", "extra")},
-        button("url", "1", type="text", text="track-7"),
-    ]
-
-
-def test_postback_texts_travel_as_payloads_of_their_buttons() -> None:
-    sent = components("1", "2", "3", "4", postback_texts={2: "yes-1", 3: "no-1"})
-
-    assert sent[2:] == [
-        button("url", "1", type="text", text="4"),
-        button("quick_reply", "2", type="payload", payload="yes-1"),
-        button("quick_reply", "3", type="payload", payload="no-1"),
-    ]
-
-
-def test_postback_texts_of_other_buttons_are_left_out() -> None:
-    sent = components("1", "2", "3", "4", postback_texts={0: "call", 1: "look", 9: "nowhere"})
-
-    assert [one.get("sub_type") for one in sent] == [None, None, "url"]
-
-
-@pytest.mark.parametrize(("length", "is_whole"), [(256, True), (257, False)])
-def test_postback_text_too_long_to_travel_goes_as_a_reference(length: int, is_whole: bool) -> None:
-    text = "x" * length
-
-    payload = payload_of(id_number(1), 3, text)
-
-    assert (payload == text) is is_whole
-    assert len(payload) <= 256
-    assert is_whole or payload == f"waypost-postback:{id_number(1)}:3"
-
-
-def test_template_that_was_deleted_meanwhile_is_sent_for_the_operator_to_refuse() -> None:
-    sent = message_body(message(content=TemplateSend("gone")), None, None)["template"]
-
-    assert sent == {"name": "gone", "language": {"code": "en_US"}}
 
 
 def test_template_is_handed_in_with_the_values_of_its_examples() -> None:
@@ -135,7 +32,7 @@ def test_template_is_handed_in_with_the_values_of_its_examples() -> None:
         category=Category.MARKETING,
     )
 
-    assert template_body(one) == {
+    assert template_body(one, {}) == {
         "name": "order_ready",
         "language": "en_US",
         "category": "MARKETING",
@@ -173,7 +70,7 @@ def test_template_is_handed_in_with_the_values_of_its_examples() -> None:
 def test_template_without_variables_is_handed_in_without_examples() -> None:
     one = template(of=draft(content="Hello.", example="Hello.", buttons=(PLAIN_URL,)))
 
-    assert template_body(one)["components"] == [
+    assert template_body(one, {})["components"] == [
         {"type": "BODY", "text": "Hello."},
         {
             "type": "BUTTONS",
@@ -185,6 +82,229 @@ def test_template_without_variables_is_handed_in_without_examples() -> None:
 def test_example_that_does_not_fit_is_handed_in_for_the_review_to_judge() -> None:
     one = template(of=draft(example="Something else"))
 
-    [body] = template_body(one)["components"]
+    [body] = template_body(one, {})["components"]
 
     assert body["example"] == {"body_text": [["Something else"]]}
+
+
+HANDLE = "4::aW1hZ2UvanBlZw==:ours:e:1790000000:7:9:here"
+COPIES = {HANDLE: "4::theirs\n4::more", "1234567890123456": "4::of the id"}
+APP = SupportedApp("com.acme.shop", "AbC/def1234")
+COPY = Button(ButtonKind.COPY_CODE, example=("SAVE20",))
+FLOW = Button(
+    ButtonKind.FLOW, "Book", flow_id="12", flow_action="NAVIGATE", navigate_screen="FIRST"
+)
+OTP = Button(ButtonKind.OTP, "Copy code", otp_type="COPY_CODE")
+ONE_TAP = Button(
+    ButtonKind.OTP,
+    "Copy code",
+    otp_type="ONE_TAP",
+    autofill_text="Autofill",
+    supported_apps=(APP,),
+    is_flat=True,
+)
+ZERO_TAP = Button(
+    ButtonKind.OTP,
+    "Copy code",
+    otp_type="ZERO_TAP",
+    supported_apps=(APP,),
+    zero_tap_terms_accepted=True,
+)
+SALE: dict[str, Any] = {"category": "MARKETING", "content": "See what is new.", "example": "x"}
+CODE: dict[str, Any] = {
+    "category": "AUTHENTICATION",
+    "content": "{{1}} is your verification code.",
+    "add_security_recommendation": True,
+    "code_expiration_minutes": 5,
+}
+CARDS = (
+    Card("IMAGE", example_media=HANDLE, body="For {{1}} only.", sample_text="For Ann only.",
+         buttons=(REPLY, URL)),
+    Card("IMAGE", media_id="1234567890123456", body="For all.", buttons=(REPLY, URL)),
+)  # fmt: skip
+
+# fmt: off
+DRAFTS: dict[str, Draft] = {
+    "text":       draft(),
+    "image":      draft(template_type="IMAGE", example_media=HANDLE),
+    "video":      draft(template_type="VIDEO", media_id="1234567890123456"),
+    "document":   draft(template_type="DOCUMENT", example_media="4::unknown"),
+    "location":   draft(template_type="LOCATION"),
+    "product":    completed(draft(**SALE, template_type="PRODUCT")),
+    "catalog":    completed(draft(**SALE, template_type="CATALOG")),
+    "carousel":   draft(**SALE, template_type="CAROUSEL", cards=CARDS),
+    "lto":        draft(**SALE, is_lto=True, limited_offer_text="Ends soon", has_expiration=True, buttons=(COPY, URL)),
+    "copy code":  draft(**CODE, buttons=(OTP,)),
+    "one tap":    draft(**CODE, buttons=(ONE_TAP,)),
+    "zero tap":   draft(**CODE, buttons=(ZERO_TAP,)),
+    "flow":       draft(**SALE, buttons=(FLOW,)),
+    "named":      draft(content="Hi {{who}}, your order is ready.", parameter_format="NAMED"),
+    "call":       draft(is_call_permission_request=True, message_validity_s=600),
+}
+# fmt: on
+
+
+def components(name: str) -> list[dict[str, Any]]:
+    return template_body(template(of=DRAFTS[name]), COPIES)["components"]
+
+
+def part(name: str, type: str) -> dict[str, Any]:
+    [found] = [component for component in components(name) if component["type"] == type]
+    return found
+
+
+@pytest.mark.parametrize("name", DRAFTS)
+def test_draft_that_keeps_every_rule_is_taken_by_the_operator(name: str) -> None:
+    check_draft(DRAFTS[name], strict=True)
+
+    operators_check(template_body(template(of=DRAFTS[name]), COPIES))
+
+
+@pytest.mark.parametrize(
+    ("name", "format", "handle"),
+    [
+        ("image", "IMAGE", "4::theirs\n4::more"),
+        ("video", "VIDEO", "4::of the id"),
+        ("document", "DOCUMENT", "4::unknown"),
+    ],
+)
+def test_sample_goes_as_the_operators_copy_or_as_it_is(name: str, format: str, handle: str) -> None:
+    assert part(name, "HEADER") == {
+        "type": "HEADER",
+        "format": format,
+        "example": {"header_handle": [handle]},
+    }
+
+
+def test_medium_without_a_sample_has_no_example() -> None:
+    one = template(of=draft(template_type="IMAGE"))
+
+    assert template_body(one, {})["components"][0] == {"type": "HEADER", "format": "IMAGE"}
+
+
+def test_location_has_a_header_without_an_example() -> None:
+    assert part("location", "HEADER") == {"type": "HEADER", "format": "LOCATION"}
+
+
+def test_products_have_a_header_made_of_the_body() -> None:
+    assert components("product") == [
+        {"type": "HEADER", "format": "TEXT", "text": "See what is new."},
+        {"type": "BODY", "text": "See what is new."},
+        {"type": "BUTTONS", "buttons": [{"type": "MPM", "text": "View items"}]},
+    ]
+
+
+def test_catalog_has_its_button_and_no_header() -> None:
+    assert components("catalog") == [
+        {"type": "BODY", "text": "See what is new."},
+        {"type": "BUTTONS", "buttons": [{"type": "CATALOG", "text": "View catalog"}]},
+    ]
+
+
+def test_offer_has_a_component_of_its_own() -> None:
+    assert components("lto")[1:] == [
+        {
+            "type": "LIMITED_TIME_OFFER",
+            "limited_time_offer": {"text": "Ends soon", "has_expiration": True},
+        },
+        {
+            "type": "BUTTONS",
+            "buttons": [
+                {"type": "COPY_CODE", "example": "SAVE20"},
+                {
+                    "type": "URL",
+                    "text": "Track",
+                    "url": "https://acme.test/{{1}}",
+                    "example": ["7"],
+                },
+            ],
+        },
+    ]
+
+
+def test_code_sends_no_text_but_what_the_operator_is_to_add() -> None:
+    assert components("copy code") == [
+        {"type": "BODY", "add_security_recommendation": True},
+        {"type": "FOOTER", "code_expiration_minutes": 5},
+        {
+            "type": "BUTTONS",
+            "buttons": [{"type": "OTP", "otp_type": "COPY_CODE", "text": "Copy code"}],
+        },
+    ]
+
+
+def test_flat_fields_of_one_tap_go_into_supported_apps() -> None:
+    assert part("one tap", "BUTTONS")["buttons"] == [
+        {
+            "type": "OTP",
+            "otp_type": "ONE_TAP",
+            "text": "Copy code",
+            "autofill_text": "Autofill",
+            "supported_apps": [{"package_name": "com.acme.shop", "signature_hash": "AbC/def1234"}],
+        }
+    ]
+
+
+def test_zero_tap_says_that_its_terms_are_accepted() -> None:
+    [button] = part("zero tap", "BUTTONS")["buttons"]
+
+    assert button["zero_tap_terms_accepted"] is True
+    assert "autofill_text" not in button
+
+
+def test_action_of_a_flow_goes_in_small_letters() -> None:
+    assert part("flow", "BUTTONS")["buttons"] == [
+        {
+            "type": "FLOW",
+            "text": "Book",
+            "flow_id": "12",
+            "flow_action": "navigate",
+            "navigate_screen": "FIRST",
+        }
+    ]
+
+
+def test_named_variables_have_named_examples() -> None:
+    assert template_body(template(of=DRAFTS["named"]), {})["parameter_format"] == "NAMED"
+    assert part("named", "BODY")["example"] == {
+        "body_text_named_params": [{"param_name": "who", "example": "Ann"}]
+    }
+
+
+def test_lifetime_and_permission_to_call_are_members_of_the_body() -> None:
+    body = template_body(template(of=DRAFTS["call"]), {})
+
+    assert body["message_send_ttl_seconds"] == 600
+    assert body["sub_category"] == "CALL_PERMISSIONS_REQUEST"
+
+
+def test_cards_have_components_of_their_own() -> None:
+    [first, second] = part("carousel", "CAROUSEL")["cards"]
+
+    assert [one["type"] for one in first["components"]] == ["HEADER", "BODY", "BUTTONS"]
+    assert first["components"][0]["example"] == {"header_handle": ["4::theirs\n4::more"]}
+    assert first["components"][1]["example"] == {"body_text": [["Ann"]]}
+    assert second["components"][0]["example"] == {"header_handle": ["4::of the id"]}
+    assert second["components"][1] == {"type": "BODY", "text": "For all."}
+
+
+def test_samples_that_a_draft_needs_are_named_once() -> None:
+    assert sample_references(DRAFTS["image"]) == (HANDLE,)
+    assert sample_references(DRAFTS["video"]) == ("1234567890123456",)
+    assert sample_references(DRAFTS["carousel"]) == (HANDLE, "1234567890123456")
+    assert sample_references(draft(**SALE, template_type="CAROUSEL", cards=(CARDS[0],) * 2)) == (
+        HANDLE,
+    )
+    assert sample_references(draft(example_media=HANDLE)) == ()
+
+
+def test_button_of_products_and_catalog_is_added_once() -> None:
+    sent = Button(ButtonKind.MPM)
+
+    assert DRAFTS["product"].buttons == (VIEW_ITEMS,)
+    assert DRAFTS["catalog"].buttons == (VIEW_CATALOG,)
+    assert completed(draft(template_type="PRODUCT", buttons=(sent, REPLY))).buttons == (
+        REPLY,
+        VIEW_ITEMS,
+    )
+    assert completed(draft(buttons=(REPLY,))).buttons == (REPLY,)

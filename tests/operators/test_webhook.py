@@ -9,7 +9,17 @@ import pytest
 
 from tests.support.builders import ANN, APP, OPERATOR
 from waypost.domain.arrival import ArrivalItem
-from waypost.domain.event import Event, InboundEvent, ReviewEvent, StatusEvent, UnknownEvent
+from waypost.domain.event import (
+    AccountEvent,
+    CategoryEvent,
+    Event,
+    InboundEvent,
+    PaymentEvent,
+    QualityEvent,
+    ReviewEvent,
+    StatusEvent,
+    UnknownEvent,
+)
 from waypost.domain.message import MessageState
 from waypost.operators.cloud import webhook
 
@@ -111,11 +121,13 @@ def test_entries_of_several_accounts_are_all_split() -> None:
 
 
 def test_status_is_read_with_our_id_from_the_callback_data() -> None:
-    event = read_status(
-        biz_opaque_callback_data="ours",
-        conversation={"id": "c-1"},
-        pricing={"category": "utility"},
-    )
+    more = {
+        "biz_opaque_callback_data": "ours",
+        "conversation": {"id": "c-1"},
+        "pricing": {"category": "utility"},
+    }
+
+    event = read_status(**more)
 
     assert event == StatusEvent(
         state=MessageState.SENT,
@@ -125,6 +137,7 @@ def test_status_is_read_with_our_id_from_the_callback_data() -> None:
         at_s=1760000000,
         conversation={"id": "c-1"},
         pricing={"category": "utility"},
+        raw=SENT | more,
     )
 
 
@@ -135,6 +148,7 @@ def test_status_is_read_with_our_id_from_the_callback_data() -> None:
         ("delivered", MessageState.DELIVERED),
         ("read", MessageState.READ),
         ("played", MessageState.READ),
+        ("deleted", MessageState.DELETED),
         ("failed", MessageState.FAILED),
         ("DELIVERED", MessageState.DELIVERED),
     ],
@@ -146,7 +160,7 @@ def test_word_of_a_status_is_read(word: str, state: MessageState) -> None:
     assert event.state is state
 
 
-@pytest.mark.parametrize("word", ["", "warning", "deleted", None, 7])
+@pytest.mark.parametrize("word", ["", "warning", None, 7])
 def test_unknown_word_of_a_status_is_kept_as_unknown(word: object) -> None:
     event = read_status(status=word)
 
@@ -198,7 +212,16 @@ def test_status_of_a_recipient_without_a_number_is_read() -> None:
     assert item.order_key == f"{NUMBER} US.7"
     event = webhook.read(item.item)
     assert isinstance(event, StatusEvent)
-    assert event.recipient is None
+    assert (event.recipient, event.recipient_user_id) == (None, "US.7")
+
+
+def test_status_of_a_payment_is_no_news_of_the_message() -> None:
+    status = SENT | {"type": "payment", "status": "captured", "biz_opaque_callback_data": "ours"}
+
+    [of_message, of_payment] = split(body_of(change(statuses=[SENT, status])))
+
+    assert of_message.dedupe_key != of_payment.dedupe_key
+    assert webhook.read(of_payment.item) == PaymentEvent("wamid.1", "ours", status)
 
 
 def test_text_is_read_with_its_sender() -> None:
@@ -214,7 +237,9 @@ def test_text_is_read_with_its_sender() -> None:
         sender_user_id="US.7",
         sender_name="Ann",
         at_s=1760000001,
-        text="Hello",
+        content={"body": "Hello"},
+        raw=HELLO,
+        contact=contacts[0],
     )
 
 
@@ -226,12 +251,25 @@ def test_tap_is_read_with_its_payload_and_what_it_answers() -> None:
     )
 
     assert isinstance(event, InboundEvent)
-    assert (event.kind, event.text, event.payload, event.reply_to) == (
-        "quick_reply",
-        "Yes",
-        "ok-1",
-        "wamid.1",
-    )
+    assert event.is_tap
+    assert (event.text("text"), event.text("payload"), event.reply_to) == ("Yes", "ok-1", "wamid.1")
+
+
+@pytest.mark.parametrize("kind", ["button_reply", "list_reply", "nfm_reply", "brand_new"])
+def test_interactive_message_is_of_its_inner_kind(kind: str) -> None:
+    inner = {"id": "one", "title": "One"}
+
+    event = read_message(type="interactive", interactive={"type": kind, kind: inner})
+
+    assert isinstance(event, InboundEvent)
+    assert (event.kind, event.content) == (kind, inner)
+
+
+def test_message_from_an_advertisement_is_read_with_it() -> None:
+    event = read_message(referral={"source_id": "7", "ctwa_clid": "c"})
+
+    assert isinstance(event, InboundEvent)
+    assert event.referral == {"source_id": "7", "ctwa_clid": "c"}
 
 
 def test_message_of_somebody_without_a_number_is_read() -> None:
@@ -284,6 +322,7 @@ def test_review_is_read_in_our_words() -> None:
         element_name="order_ready",
         language_code="en_US",
         status="APPROVED",
+        raw=review(),
     )
 
 
@@ -309,6 +348,68 @@ def test_pause_is_read_with_its_description() -> None:
 
     assert isinstance(event, ReviewEvent)
     assert (event.status, event.description) == ("PAUSED", "Paused for 3 hours.")
+
+
+NAMED = {
+    "message_template_id": 77,
+    "message_template_name": "order_ready",
+    "message_template_language": "en-US",
+}
+NEWS: dict[str, Any] = {
+    "business_account_id": "1000000000000001",
+    "operator_template_id": "77",
+    "element_name": "order_ready",
+    "language_code": "en_US",
+}
+
+
+def test_quality_is_read_in_our_words() -> None:
+    told = {
+        "field": "message_template_quality_update",
+        "value": NAMED | {"previous_quality_score": "GREEN", "new_quality_score": "yellow"},
+    }
+
+    assert read(told) == [QualityEvent(**NEWS, quality="YELLOW", raw=told)]
+
+
+def test_category_is_read_as_what_it_is_and_what_it_will_be() -> None:
+    field = "template_category_update"
+    notice = NAMED | {"new_category": "UTILITY", "correct_category": "MARKETING"}
+    done = NAMED | {"previous_category": "UTILITY", "new_category": "MARKETING"}
+
+    events = read({"field": field, "value": notice}, {"field": field, "value": done})
+
+    assert [
+        (one.category, one.next_category, one.is_done)
+        for one in events
+        if isinstance(one, CategoryEvent)
+    ] == [("UTILITY", "MARKETING", False), ("UTILITY", "MARKETING", True)]
+
+
+ACCOUNT_FIELDS = {
+    "account_update": {"event": "VERIFIED_ACCOUNT", "phone_number": "+1 555-000-1111"},
+    "phone_number_quality_update": {"display_phone_number": "15550001111", "event": "UPGRADE"},
+    "user_preferences": {"metadata": {"phone_number_id": "2000000000000002"}},
+    "account_alerts": {},
+    "flows": {"event": "FLOW_STATUS_CHANGE"},
+    "message_template_components_update": NAMED,
+}
+
+
+@pytest.mark.parametrize(("field", "value"), ACCOUNT_FIELDS.items(), ids=ACCOUNT_FIELDS)
+def test_change_of_an_account_is_read_with_the_number_it_names(
+    field: str, value: dict[str, Any]
+) -> None:
+    [event] = read({"field": field, "value": value})
+
+    assert isinstance(event, AccountEvent)
+    assert (event.field, event.value) == (field, value)
+    numbers = (event.phone_number, event.phone_number_id)
+    assert numbers == {
+        "account_update": ("15550001111", None),
+        "phone_number_quality_update": ("15550001111", None),
+        "user_preferences": (None, "2000000000000002"),
+    }.get(field, (None, None))
 
 
 def test_field_that_is_new_is_one_item_and_unknown() -> None:

@@ -4,7 +4,7 @@ from sqlalchemy import Connection
 
 from tests.support.builders import ANN, APP
 from waypost.store.database import Database
-from waypost.store.recipients import recipient_id
+from waypost.store.recipients import recipient_id, recipient_ids
 
 USER = "US.1349"
 
@@ -27,6 +27,23 @@ async def test_name_that_was_missing_is_added(database: Database) -> None:
     await database.write(met, ANN, USER)
 
     assert await database.write(met, None, USER) == first
+
+
+async def test_destination_that_is_no_number_is_a_business_scoped_id(database: Database) -> None:
+    by_user = await database.write(met, None, USER)
+
+    assert await database.write(met, USER, None) == by_user
+
+
+async def test_several_are_found_or_made_under_either_name(database: Database) -> None:
+    by_user = await database.write(met, None, USER)
+    wanted = {(APP.id, APP.partner_id, name) for name in (ANN, USER, "US.1350")}
+
+    found = await database.write(recipient_ids, wanted)
+
+    assert found[APP.id, USER] == by_user
+    assert len(set(found.values())) == 3
+    assert await database.write(recipient_ids, wanted) == found
 
 
 def met(connection: Connection, phone_number: str | None, user_id: str | None) -> int:

@@ -26,6 +26,7 @@ from waypost.domain.buttons import Button, ButtonKind
 from waypost.domain.message import Content, MessageState, SessionText, TemplateSend
 from waypost.domain.subscription import Subscription
 from waypost.domain.template import TemplateStatus
+from waypost.domain.template_wish import TemplateWish
 from waypost.store import partners as stored
 from waypost.store.arrivals import items_by_ids, record_arrivals
 from waypost.store.callbacks import count_up
@@ -52,10 +53,10 @@ from waypost.store.subscriptions import (
 from waypost.store.tables import operator_accounts, recipients, subscriptions
 from waypost.store.templates import (
     change_template,
+    find_templates,
     record_template,
     template_by_id,
     template_known_to_operator,
-    templates_of_app,
 )
 from waypost.store.trace import message_trace
 
@@ -141,14 +142,15 @@ async def test_name_of_a_template_is_taken_once_in_each_language(database: Datab
     assert (again, in_german, elsewhere) == (False, True, True)
 
 
-async def test_templates_of_an_app_come_newest_first(database: Database) -> None:
+async def test_templates_of_a_business_account_come_newest_first(database: Database) -> None:
     for number in (1, 3, 2):
         await database.write(record_template, template(number, draft(element_name=f"t{number}")))
 
-    listed = await database.read(templates_of_app, APP.id, PARTNER.id)
+    listed = await database.read(find_templates, PARTNER.id, ACCOUNT.id, TemplateWish())
 
     assert [one.id for one in listed] == [id_number(3), id_number(2), id_number(1)]
-    assert await database.read(templates_of_app, APP.id, PARTNER.id + 1) == []
+    another = await database.read(find_templates, PARTNER.id + 1, ACCOUNT.id, TemplateWish())
+    assert another == []
 
 
 async def test_template_is_known_to_the_operator_by_id_or_by_name(database: Database) -> None:
@@ -231,7 +233,9 @@ async def test_partner_comes_back_as_it_was(database: Database) -> None:
 
     facts = await database.read(stored.login_facts, PARTNER.email.upper(), AT_MS + 5)
 
-    assert facts == stored.LoginFacts(PARTNER, "hash", frozenset({"fresh"}))
+    assert facts == stored.LoginFacts(
+        PARTNER, "hash", password_changed=False, secret_hashes=frozenset({"fresh"})
+    )
     assert await database.write(stored.add_partner, replace(PARTNER, id=8), "h", 0) is None
 
 

@@ -25,6 +25,7 @@ async def test_inbound_text_is_called_back_with_its_sender(street: Street) -> No
     }
 
 
+@pytest.mark.holds("session-context")
 async def test_text_in_reply_arrives_in_reply_to_the_message_it_names(street: Street) -> None:
     await street.open_window()
     asked = await street.send_text("Shall we come?")

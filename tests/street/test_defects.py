@@ -1,12 +1,14 @@
 """What is wrong on our side is nobody's doubt: the message waits, and goes when it is mended."""
 
 import asyncio
+import json
 from dataclasses import replace
 
+import pytest
 from sqlalchemy import Connection, delete, select
 
 from tests.support.between import Between
-from tests.support.builders import ANN, OPERATOR
+from tests.support.builders import ANN, APP, OPERATOR
 from tests.support.locks import be_impatient, locked
 from tests.support.patience import patiently
 from tests.support.street import Street
@@ -58,6 +60,36 @@ async def test_message_whose_outcome_cannot_be_written_is_not_sent_again(
 
     await cut_street.wait_for_state(message_id, "uncertain")
     assert between.sends == len(await cut_street.deliveries(message_id)) == 1
+
+
+@pytest.mark.holds("error-internal", "error-shape")
+async def test_request_that_cannot_be_kept_is_told_to_come_again_later(street: Street) -> None:
+    template_id = await street.approved_template()
+    await be_impatient(street.waypost.database)
+    parts = {"source": APP.phone_number, "destination": ANN}
+    creation = {
+        "elementName": "later",
+        "category": "UTILITY",
+        "templateType": "TEXT",
+        "vertical": "Orders",
+        "content": "We are open again.",
+        "example": "We are open again.",
+    }
+    requests = {
+        f"/partner/app/{APP.id}/templates": creation,
+        f"/partner/app/{APP.id}/template/msg": parts
+        | {"template": json.dumps({"id": template_id, "params": ["Ann"]})},
+    }
+    token = {"Authorization": street.app_token}
+
+    with locked(street.folder / "waypost.db"):
+        answers = [await street.ask("POST", path, form, token) for path, form in requests.items()]
+
+    for answer in answers:
+        assert answer.status == 500
+        assert answer.body["status"] == "error"
+        assert "try again later" in answer.body["message"]
+        assert "contact developer support" in answer.body["message"]
 
 
 async def test_review_that_overtakes_the_answer_is_not_undone_by_it(cut_street: Street) -> None:

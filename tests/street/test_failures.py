@@ -2,10 +2,13 @@
 
 from typing import Any
 
+import pytest
+
 from tests.support.builders import ANN
 from tests.support.street import Street
 
 
+@pytest.mark.holds("does-acknowledge", "submission-states")
 async def test_text_outside_the_window_is_taken_and_fails_afterwards(street: Street) -> None:
     message_id = await street.send_text("Are you there?")
 

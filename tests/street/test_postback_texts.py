@@ -1,9 +1,12 @@
 """A tapped quick reply comes back with the text that was given for it, and with no other."""
 
+import pytest
+
 from tests.support.builders import ANN, APP
 from tests.support.street import Street
 
 
+@pytest.mark.holds("does-callback", "postback-returned", "event-postback")
 async def test_tapped_button_calls_back_with_its_postback_text(street: Street) -> None:
     template_id = await street.approved_template()
     message_id = await street.send(template_id, postback_texts={0: "ok-1", 1: "no-1"})
@@ -18,6 +21,11 @@ async def test_tapped_button_calls_back_with_its_postback_text(street: Street) -
     assert callback["payload"]["context"]["gsId"] == message_id
 
 
+@pytest.mark.holds(
+    "event-tap", "event-envelope", "event-app", "event-phone", "event-timestamp",
+    "event-version", "event-type", "event-id", "event-source", "event-payload-type", "event-text",
+    "event-button", "event-postback", "event-sender", "event-context", "version-callback",
+)  # fmt: skip
 async def test_callback_of_a_tap_has_every_documented_field(street: Street) -> None:
     template_id = await street.approved_template()
     message_id = await street.send(template_id, postback_texts={0: "ok-1"})
@@ -83,6 +91,7 @@ async def test_postback_text_of_300_characters_comes_back_whole(street: Street) 
     assert callback["payload"]["payload"]["postbackText"] == long_text
 
 
+@pytest.mark.holds("postback-index")
 async def test_index_of_a_postback_text_counts_every_kind_of_button(street: Street) -> None:
     buttons = [
         {"type": "PHONE_NUMBER", "text": "Call", "phone_number": "+15550001111"},

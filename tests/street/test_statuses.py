@@ -2,12 +2,15 @@
 
 from typing import Any
 
+import pytest
+
 from tests.support.builders import ANN, APP, BEN, is_event
 from tests.support.callback_sink import Try
 from tests.support.street import Street
 from waypost.simulator import StatusesVersion
 
 
+@pytest.mark.holds("submission-states")
 async def test_read_message_has_been_called_back_in_each_of_its_states(street: Street) -> None:
     await street.open_window()
     message_id = await street.send_text()

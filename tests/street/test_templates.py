@@ -15,6 +15,7 @@ async def waiting(make_street: Any) -> Street:
     return await make_street(simulator_changes={"review_delay_ms": None})
 
 
+@pytest.mark.holds("status-others", "status-moves")
 async def test_approved_template_is_told_and_listed_as_approved(street: Street) -> None:
     template = await street.create_template(elementName="welcome", languageCode="de")
 
@@ -76,6 +77,7 @@ async def test_template_is_pending_until_its_review(waiting: Street) -> None:
     assert waiting.callbacks == []
 
 
+@pytest.mark.holds("status-moves")
 async def test_approved_template_may_be_rejected_later(street: Street) -> None:
     template_id = await street.approved_template()
     [handed_in] = await handed_in_templates(street)

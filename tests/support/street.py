@@ -37,11 +37,19 @@ from waypost.store.tables import journal
 
 API_KEY: Final = "street-key"
 ADMIN_TOKEN: Final = "street-admin"
-EVERY_MODE: Final = ",".join(mode for mode in MODE_BITS if mode != "ALL")
+EVERY_MODE: Final = ",".join(mode for mode in MODE_BITS if mode not in ("ALL", "BILLING"))
+"""Of version 2, but for the price of each message, which would be in every journey's way."""
+APIS: Final = {"messaging": "/wa/api/v1", "partner": f"/partner/app/{APP.id}"}
+"""The two ways to send, and where each begins."""
 TWO_REPLIES: Final = (
     {"type": "QUICK_REPLY", "text": "Yes"},
     {"type": "QUICK_REPLY", "text": "No"},
 )
+
+_UNSEEN: Final = frozenset(
+    ("position", "wamid", "direction", "phone_number_id", "at_ms", "state", "context_id",
+     "callback_data", "delivered_ms", "read_ms")
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -76,7 +84,7 @@ class Street:
     app_token: str = ""
 
     async def open(self) -> None:
-        """Start both sides, make the partner, and subscribe its receiver to everything."""
+        """Start both sides, make the partner, and subscribe its receiver to everything but prices."""
         self._ports = {"service": 0, "operator": 0}
         self._running: set[str] = set()
         if self.between is not None:
@@ -103,10 +111,11 @@ class Street:
             "stop_within_s": 2,
             **self.changes,
         }
-        settings = Settings(**chosen)
         bound = bind("127.0.0.1", self._ports["service"], option="--port")
         self._ports["service"] = port_of(bound)
         self.service_url = f"http://127.0.0.1:{port_of(bound)}"
+        chosen.setdefault("public_url", self.service_url)
+        settings = Settings(**chosen)
         self.waypost = Waypost(settings, self.clock, RandomIds(self.clock))
         await self.waypost.open()
         self._server = HttpServer(self.waypost.application, bound)
@@ -247,6 +256,67 @@ class Street:
         }
         return await self._submit("/wa/api/v1/msg", form)
 
+    async def send_template(
+        self,
+        template_id: str,
+        *,
+        by: str = "messaging",
+        params: Sequence[str] = (),
+        message: Mapping[str, Any] | None = None,
+        postback_texts: Mapping[int, str] | None = None,
+        **more: Any,
+    ) -> str:
+        """Send Ann a template message of any type, and give our id of it.
+
+        Args:
+            template_id: ours.
+            by: which of the two APIs.
+            params: of all its components, in order.
+            message: the medium, the place or the cards.
+            postback_texts: by the button's index.
+            more: further members of `template`.
+        """
+        template = {"id": template_id, "params": list(params), **more}
+        form = {"template": json.dumps(template)}
+        if message is not None:
+            form["message"] = json.dumps(message)
+        if postback_texts is not None:
+            items = [{"index": index, "text": text} for index, text in postback_texts.items()]
+            form["postbackTexts"] = json.dumps(items)
+        return await self._submit_by(by, "template/msg", form)
+
+    async def send_session(self, message: Mapping[str, Any], *, by: str = "messaging") -> str:
+        """Send Ann a session message of any type, and give our id of it."""
+        return await self._submit_by(by, "msg", {"message": json.dumps(message)})
+
+    async def upload(self, content: bytes, file_type: str, *, name: str = "file") -> str:
+        """Upload a file to send it, and give its media id."""
+        body = await self._upload("media", content, file_type, name)
+        return body["mediaId"]
+
+    async def upload_sample(self, content: bytes, file_type: str, *, name: str = "file") -> str:
+        """Upload a file as a template's sample, and give its handle id."""
+        body = await self._upload("upload/media", content, file_type, name)
+        return body["handleId"]["message"]
+
+    async def publish_flow(self, name: str, flow_json: Mapping[str, Any]) -> str:
+        """Make a flow through the partner API as real clients do, publish it, and give its id."""
+        flows = f"{self.service_url}/partner/app/{APP.id}/flows"
+        headers = {"Authorization": self.app_token}
+        wish = {"name": name, "categories": ["SURVEY"]}
+        async with self.http.post(flows, json=wish, headers=headers) as made:
+            assert made.status == 201, await made.text()
+            flow_id = (await made.json())["id"]
+        form = aiohttp.FormData({"name": "flow.json", "asset_type": "FLOW_JSON"})
+        content = json.dumps(flow_json).encode()
+        form.add_field("file", content, filename="flow.json", content_type="application/json")
+        assets = f"{flows}/{flow_id}/assets"
+        async with self.http.put(assets, data=form, headers=headers) as put:
+            assert (await put.json())["validation_errors"] == []
+        async with self.http.post(f"{flows}/{flow_id}/publish", headers=headers) as published:
+            assert published.status == 200, await published.text()
+        return flow_id
+
     @property
     def callbacks(self) -> list[Callback]:
         """What the partner's receiver has taken, in order."""
@@ -289,9 +359,16 @@ class Street:
         told = await self.control("POST", f"phones/{phone}/messages", body)
         return await self.wait_for_callback(is_event("message", id=told["wamid"]))
 
-    async def tap(self, phone: str, index: int) -> Callback:
-        """The phone taps a button of the newest message that has any; gives the callback."""
-        told = await self.control("POST", f"phones/{phone}/tap", {"index": index, "wait_ms": 5000})
+    async def tap(self, phone: str, index: int, **more: Any) -> Callback:
+        """The phone taps a button of the newest message that has any; gives the callback.
+
+        Args:
+            phone: its digits.
+            index: of the button.
+            more: what else the control door takes: `card`, `message_id`, `not_requested`.
+        """
+        wish = {"index": index, "wait_ms": 5000, **more}
+        told = await self.control("POST", f"phones/{phone}/tap", wish)
         return await self.wait_for_callback(is_event("message", id=told["wamid"]))
 
     async def read(self, phone: str = ANN) -> None:
@@ -301,6 +378,13 @@ class Street:
     async def inbox(self, phone: str = ANN) -> list[dict[str, Any]]:
         """What the phone shows, oldest first."""
         return (await self.control("GET", f"phones/{phone}"))["messages"]
+
+    async def shown(self, message_id: str, phone: str = ANN) -> dict[str, Any]:
+        """All that a person sees of a message of ours, once it is delivered."""
+        await self.events_of(message_id, until="delivered")
+        inbox = await self.inbox(phone)
+        [found] = [one for one in inbox if one.get("callback_data") == message_id]
+        return {name: value for name, value in found.items() if name not in _UNSEEN}
 
     async def deliveries(self, message_id: str) -> list[dict[str, Any]]:
         """What the operator has taken under our id: more than one would be a message sent twice."""
@@ -346,6 +430,29 @@ class Street:
         assert answer.status == 200, answer
         assert answer.body["status"] == "submitted"
         return answer.body["messageId"]
+
+    async def _submit_by(self, api: str, path: str, form: Mapping[str, str]) -> str:
+        """The fields that each API needs, its credential, and no more."""
+        whole = {"source": APP.phone_number, "destination": ANN, **form}
+        headers = {"Authorization": self.app_token}
+        if api == "messaging":
+            whole |= {"channel": "whatsapp", "src.name": APP.name}
+            headers = {"apikey": API_KEY}
+        answer = await self.ask("POST", f"{APIS[api]}/{path}", whole, headers)
+        assert answer.status == 200, answer
+        assert answer.body["status"] == "submitted"
+        return answer.body["messageId"]
+
+    async def _upload(self, path: str, content: bytes, file_type: str, name: str) -> Any:
+        form = aiohttp.FormData(quote_fields=False)  # names as browsers write them
+        form.add_field("file", content, filename=name, content_type=file_type)
+        form.add_field("file_type", file_type)
+        url = f"{self.service_url}/partner/app/{APP.id}/{path}"
+        async with self.http.post(url, data=form, headers={"token": self.app_token}) as answer:
+            body = await answer.json()
+            assert answer.status == 200, body
+            assert body["status"] == "success"
+            return body
 
     def _heard_of(self, message_id: str) -> list[dict[str, Any]]:
         events = [one["payload"] for one in self.callbacks if one["type"] == "message-event"]

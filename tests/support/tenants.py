@@ -1,8 +1,8 @@
 """Partners for wire cases: each case gets two that nobody else has, so that no case sees another's traces."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Final
+from dataclasses import dataclass, replace
+from typing import Any, Final
 
 from sqlalchemy import Connection
 
@@ -10,14 +10,17 @@ from tests.support.builders import OPERATOR, draft
 from waypost.base.clock import Clock
 from waypost.base.ids import Ids
 from waypost.base.seals import Seals, hash_of
-from waypost.domain.app import App, BusinessAccount
+from waypost.domain.app import App, BusinessAccount, Hosting
 from waypost.domain.buttons import Button, ButtonKind
 from waypost.domain.partner import Partner
 from waypost.domain.template import Category, Template, TemplateStatus
 from waypost.store import partners as stored
+from waypost.store.arrivals import record_inbound
 from waypost.store.database import Database
 from waypost.store.kind import seed_template
 
+ANSWERING: Final = "answering"
+"""The operator account of the apps behind which somebody answers."""
 PASSWORD: Final = "Correct-horse-1"
 MOST: Final = 100_000_000
 HOUR_MS: Final = 60 * 60 * 1000
@@ -29,9 +32,9 @@ class _Tenant:
     """A partner with everything it can have."""
 
     partner: Partner
-    account: BusinessAccount
-    apps: tuple[App, App]
-    template: Template
+    accounts: tuple[BusinessAccount, BusinessAccount]
+    apps: tuple[App, ...]
+    templates: tuple[Template, Template]
     values: Mapping[str, str]
 
 
@@ -51,23 +54,45 @@ class Tenants:
         self._made_ms = 0
 
     async def make(self) -> dict[str, str]:
-        """Placeholders of a fresh partner; those of another one begin with `other_`."""
+        """Placeholders of a fresh partner; those of another one begin with `other_`.
+
+        The other's second app is on the on-premises variant. Behind the apps `direct_…` there is an
+        operator that answers; behind all others nobody does. The apps `bare_…` have no number.
+        """
         mine, other = await self._next(), await self._next()
         return {
             **mine.values,
             **{f"other_{name}": value for name, value in other.values.items()},
         }
 
+    async def hear(self, partner_id: int, app_id: str, message_id: str) -> None:
+        """Note that an app has received a message with this id."""
+        await self._database.write(record_inbound, self._heard(partner_id, app_id, message_id))
+
+    def _heard(self, partner_id: int, app_id: str, message_id: str) -> list[dict[str, Any]]:
+        return [
+            {
+                "operator_message_id": message_id,
+                "partner_id": partner_id,
+                "app_id": app_id,
+                "recipient_id": 1,
+                "kind": "text",
+                "item_id": 1,
+                "received_on_ms": self._clock.now_ms(),
+            }
+        ]
+
     async def _next(self) -> _Tenant:
         """One that nobody has had; many are made at once, because each commit is a flush to disk."""
         now_ms = self._clock.now_ms()
         if not self._ready or now_ms - self._made_ms > HOUR_MS:
-            self._ready = [self._tenant() for _ in range(40)]
+            variants = (Hosting.ON_PREMISES, Hosting.CLOUD) * 20  # taken from the end, in pairs
+            self._ready = [self._tenant(variant) for variant in variants]
             self._made_ms = now_ms
             await self._database.write(self._keep, tuple(self._ready))
         return self._ready.pop()
 
-    def _tenant(self) -> _Tenant:
+    def _tenant(self, second: Hosting) -> _Tenant:
         self._count += 1
         number = MOST - self._count  # downwards: what the store numbers itself is above
         now_ms = self._clock.now_ms()
@@ -81,10 +106,24 @@ class Tenants:
         account = BusinessAccount(
             f"1000{number:012d}", number, self._ids.new().replace("-", "_"), OPERATOR.id
         )
-        apps = (self._app(partner, account, 1), self._app(partner, account, 2))
+        answering = BusinessAccount(
+            f"1001{number:012d}", number, self._ids.new().replace("-", "_"), ANSWERING
+        )
+        apps = (
+            self._app(partner, account, 1),
+            self._app(partner, account, 2, second),
+            self._app(partner, answering, 3),
+            replace(
+                self._app(partner, account, 4),
+                phone_number="",
+                phone_number_id="",
+                business_account_id="",
+            ),
+        )
         replies = (Button(ButtonKind.QUICK_REPLY, "Yes"), Button(ButtonKind.QUICK_REPLY, "No"))
+        older, newer = sorted((self._ids.new(), self._ids.new()))
         template = Template(
-            id=self._ids.new(),
+            id=newer,
             partner_id=number,
             app_id=apps[0].id,
             business_account_id=account.id,
@@ -94,6 +133,14 @@ class Tenants:
             created_on_ms=now_ms,
             modified_on_ms=now_ms,
             category=Category.UTILITY,
+        )
+        disabled = replace(
+            template,
+            id=older,
+            draft=draft(element_name="disabled", category="MARKETING"),
+            category=Category.MARKETING,
+            status=TemplateStatus.DISABLED,
+            quality="LOW",
         )
         names = ("client_secret", "old_client_secret", "api_key", "partner_token", "old_token")
         values: dict[str, str] = {name: self._ids.secret() for name in names}
@@ -105,18 +152,30 @@ class Tenants:
             "waba_id": account.id,
             "namespace": account.namespace,
             "template_id": template.id,
+            "inbound_id": f"wamid.in{number}",
+            "second_inbound_id": f"wamid.second{number}",
+            "lost_inbound_id": f"wamid.lost{number}",
+            "disabled_template_id": disabled.id,
+            "direct_waba_id": answering.id,
+            "direct_phone_number_id": apps[2].phone_number_id,
         }
-        for prefix, app in (("", apps[0]), ("second_", apps[1])):
+        for prefix, app in zip(("", "second_", "direct_", "bare_"), apps, strict=True):
             values |= {
                 f"{prefix}app_id": app.id,
                 f"{prefix}app_name": app.name,
                 f"{prefix}app_token": self._seals.app_token(app.id, 1),
                 f"{prefix}source": app.phone_number,
             }
-        return _Tenant(partner, account, apps, template, values)
+        return _Tenant(partner, (account, answering), apps, (template, disabled), values)
 
-    def _app(self, partner: Partner, account: BusinessAccount, nth: int) -> App:
-        now_ms = self._clock.now_ms()
+    def _app(
+        self,
+        partner: Partner,
+        account: BusinessAccount,
+        nth: int,
+        hosting: Hosting = Hosting.CLOUD,
+    ) -> App:
+        made_ms = self._clock.now_ms() - 10 + nth  # so that lists have an order
         return App(
             id=self._ids.new(),
             partner_id=partner.id,
@@ -124,8 +183,9 @@ class Tenants:
             phone_number=f"1{nth}{partner.id:09d}",
             phone_number_id=f"2{nth}{partner.id:014d}",
             business_account_id=account.id,
-            created_on_ms=now_ms,
-            modified_on_ms=now_ms,
+            created_on_ms=made_ms,
+            modified_on_ms=made_ms,
+            hosting=hosting,
         )
 
     def _keep(self, connection: Connection, tenants: tuple[_Tenant, ...]) -> None:
@@ -140,8 +200,14 @@ class Tenants:
             for name, expires_ms in (("partner_token", now_ms + DAY_MS), ("old_token", now_ms + 1)):
                 token = hash_of(values[name])
                 stored.add_partner_token(connection, token, partner_id, now_ms, expires_ms)
-            stored.add_business_account(connection, one.account)
+            for account in one.accounts:
+                stored.add_business_account(connection, account)
             for app in one.apps:
                 token = hash_of(self._seals.app_token(app.id, 1))
                 stored.add_app(connection, app, token)
-            seed_template(connection, one.template)
+            for template in one.templates:
+                seed_template(connection, template)
+            for app, name in zip(
+                one.apps, ("inbound_id", "second_inbound_id", "lost_inbound_id"), strict=False
+            ):
+                record_inbound(connection, self._heard(partner_id, app.id, values[name]))

@@ -5,11 +5,14 @@ A case is one request and the answer that the spec or the facts give to it:
     source    where the statement stands
     why       the statement, in a sentence
     reason    of a refusal: its row in `wire/errors.py`, whose status and text must be the answer's
+    holds     the statements of the spec that this case holds, by their keys in docs/statements.toml
     strict    the service holds templates to the operator's rules at once
     [[before]]  requests that come first; `times` of them, each answered with `status` (200);
                 `keep` names places in the last answer that become placeholders
-    [request]   `method`, `path`, `headers`, and one of `form` (a list repeats its field), `body`
-                (text as it is) and `hex` (bytes as they are); `after_ms` moves the clock first
+    [request]   `method`, `path`, `headers`, and one of `form` (a list repeats its field), `parts` (of a
+                multipart form: `name`, and `text`, or a `sample` filled up to `size_bytes`, perhaps with
+                `file_name` and `content_type`), `body` (text as it is) and `hex` (bytes as they are);
+                `after_ms` moves the clock first
     [response]  `status`; `body` is the whole JSON, `text` the whole body as text; `body_has` is a
                 part of the JSON: members that are not named do not matter, lists count whole;
                 `json_texts` are JSON texts inside the JSON, by place, whole;
@@ -20,19 +23,35 @@ response a text that begins with `~` is a regular expression for the whole text;
 `<boolean>` and `<text>` stand for any value of their kind.
 """
 
+import io
 import json
 import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final, TypeVar, cast
 
+import aiohttp
 import msgspec
+from multidict import CIMultiDict
+
+from tests.support.media_samples import sample
 
 Filled = TypeVar("Filled")
 
 FOLDER: Final = Path(__file__).parents[1] / "wire" / "cases"
 _PLACEHOLDER: Final = re.compile(r"(?<!\{)\{(chars:\d+|[a-z_]+)\}(?!\})")
 _KINDS: Final = {"<integer>": int, "<boolean>": bool, "<text>": str}
+
+
+class Part(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
+    """One part of a multipart form."""
+
+    name: str
+    text: str | None = None
+    sample: str | None = None
+    size_bytes: int = 0
+    file_name: str | None = None
+    content_type: str | None = None
 
 
 class Step(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
@@ -42,6 +61,7 @@ class Step(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     path: str
     headers: dict[str, str] = {}
     form: dict[str, str | list[str]] | None = None
+    parts: list[Part] | None = None
     body: str | None = None
     hex: str | None = None
     after_ms: int = 0
@@ -74,6 +94,7 @@ class Case(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     why: str
     reason: str | None = None
     strict: bool = False
+    holds: list[str] = []
     before: list[Before] = []
     request: Step
     response: Response
@@ -110,6 +131,25 @@ def filled(value: Filled, values: Mapping[str, str]) -> Filled:
                 return one
 
     return walk(value)
+
+
+def multipart(parts: list[Part], values: Mapping[str, str]) -> aiohttp.MultipartWriter:
+    """The parts as a multipart form."""
+    writer = aiohttp.MultipartWriter("form-data")
+    for part in parts:
+        content = filled(part.text, values).encode() if part.text is not None else b""
+        if part.sample is not None:
+            content = sample(part.sample, part.size_bytes)
+        headers = {"Content-Type": part.content_type} if part.content_type else {}
+        payload = aiohttp.BytesIOPayload(io.BytesIO(content), headers=CIMultiDict(headers))
+        if not part.content_type:
+            del payload.headers["Content-Type"]
+        names = {"name": part.name}
+        if part.file_name is not None:
+            names["filename"] = part.file_name
+        payload.set_content_disposition("form-data", quote_fields=False, **names)
+        writer.append_payload(payload)
+    return writer
 
 
 def form_pairs(form: Mapping[str, str | list[str]]) -> list[tuple[str, str]]:

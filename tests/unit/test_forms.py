@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from waypost.domain.refusals import Reason, Refused
 from waypost.wire.forms import Form, depth, read_form, read_json, read_json_body
+from waypost.wire.lenient import Flag, Text, read_flag, read_integer
 
 Found = TypeVar("Found")
 
@@ -109,3 +110,77 @@ def test_flag_that_is_not_given_is_its_default(body: bytes) -> None:
 def test_flag_that_is_neither_is_refused() -> None:
     with pytest.raises(Refused):
         read_form(b"f=2").flag("f")
+
+
+@pytest.mark.parametrize(
+    ("pairs", "expected"),
+    [
+        ([("a[b]", "x")], {"b": "x"}),
+        ([("a[b][c]", "x"), ("a[b][d]", "y")], {"b": {"c": "x", "d": "y"}}),
+        ([("a[0]", "x"), ("a[1]", "y")], ["x", "y"]),
+        ([("a[1]", "y"), ("a[0]", "x")], ["x", "y"]),
+        ([("a[10]", "z"), ("a[9]", "y")], ["y", "z"]),
+        ([("a[]", "x"), ("a[]", "y")], ["x", "y"]),
+        ([("a[0][b]", "x"), ("a[1][b]", "y")], [{"b": "x"}, {"b": "y"}]),
+        ([("a[0]", "x"), ("a[b]", "y")], {"0": "x", "b": "y"}),
+        ([("a[b]", "x"), ("a[b][c]", "y")], {"b": {"c": "y"}}),
+        ([("a[b][c]", "y"), ("a[b]", "x")], {"b": "x"}),
+        ([("a[b]", "x"), ("a[b]", "y")], {"b": "y"}),
+    ],
+)
+def test_field_that_comes_in_parts_is_put_together(
+    pairs: list[tuple[str, str]], expected: object
+) -> None:
+    text = Form(pairs).text("a")
+
+    assert text is not None
+    assert msgspec.json.decode(text) == expected
+
+
+@pytest.mark.parametrize("name", ["a[b", "a]b[", "[a]", "a[b]c", "a[[b]]", "a"])
+def test_brackets_that_do_not_fit_make_no_part(name: str) -> None:
+    form = Form([(name, "x"), ("other", "y")])
+
+    assert form.text("a") == ("x" if name == "a" else None)
+
+
+def test_field_that_is_there_as_itself_counts_before_its_parts() -> None:
+    assert Form([("a[b]", "x"), ("a", "whole")]).text("a") == "whole"
+
+
+@pytest.mark.parametrize(("deep", "is_read"), [(32, True), (33, False)])
+def test_parts_nest_as_deep_as_json_may(deep: int, is_read: bool) -> None:
+    found = or_reason(lambda: Form([("a" + "[b]" * deep, "x")]).text("a"))
+
+    assert isinstance(found, str)
+    assert (found is not Reason.UNREADABLE) is is_read
+
+
+@given(st.lists(st.tuples(st.text(alphabet="ab01[]", max_size=12), st.text(max_size=3))))
+def test_whatever_names_come_the_parts_are_json_or_refused(pairs: list[tuple[str, str]]) -> None:
+    found = or_reason(lambda: Form(pairs).text("a"))
+
+    if isinstance(found, str) and "a" not in dict(pairs) and not isinstance(found, Reason):
+        msgspec.json.decode(found)
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        (5, 5), ("5", 5), (5.0, 5), ("5.0", 5), (" 5 ", 5), ("-3", -3), (2**63 - 1, 2**63 - 1),
+        (str(2**63 - 1), 2**63 - 1), (2**63, Reason.FIELD_BROKEN), (1.5, Reason.FIELD_BROKEN),
+        ("1.5", Reason.FIELD_BROKEN), ("x", Reason.FIELD_BROKEN), ("", Reason.FIELD_BROKEN),
+        ("nan", Reason.FIELD_BROKEN), ("inf", Reason.FIELD_BROKEN), ("9" * 5000, Reason.FIELD_BROKEN),
+    ],
+)  # fmt: skip
+def test_integers_are_read_in_every_spelling(value: Text, expected: int | Reason) -> None:
+    assert or_reason(lambda: read_integer(value, "field")) == expected
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [(True, True), ("TRUE", True), (" on ", True), (1, True), ("y", True), (0, False), ("No", False),
+     ("", False), ("maybe", Reason.FIELD_BROKEN), (2, Reason.FIELD_BROKEN)],
+)  # fmt: skip
+def test_booleans_are_read_in_every_spelling(value: Flag, expected: bool | Reason) -> None:
+    assert or_reason(lambda: read_flag(value, "field")) == expected

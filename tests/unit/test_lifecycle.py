@@ -6,8 +6,12 @@ import pytest
 
 from waypost.domain.lifecycle import (
     DOUBTED_FAILURE_MOVES,
+    EDITABLE,
+    KEPT_BY_THE_OPERATOR,
     MESSAGE_MOVES,
     OPERATOR_STATUSES,
+    QUALITIES,
+    SENDABLE,
     TEMPLATE_MOVES,
     message_steps,
     template_step,
@@ -15,8 +19,8 @@ from waypost.domain.lifecycle import (
 from waypost.domain.message import MessageState as M
 from waypost.domain.template import TemplateStatus as T
 
-ORDER = [M.ACCEPTED, M.UNCERTAIN, M.ENQUEUED, M.SENT, M.DELIVERED, M.READ]
-NEWS = [M.SENT, M.DELIVERED, M.READ, M.FAILED]
+ORDER = [M.ACCEPTED, M.UNCERTAIN, M.ENQUEUED, M.SENT, M.DELIVERED, M.READ, M.DELETED]
+NEWS = [M.SENT, M.DELIVERED, M.READ, M.DELETED, M.FAILED]
 
 
 def test_every_state_has_its_row() -> None:
@@ -63,6 +67,17 @@ def test_news_behind_the_state_moves_nothing() -> None:
     assert message_steps(M.DELIVERED, M.FAILED, doubted=False) == ()
 
 
+@pytest.mark.parametrize("news", NEWS)
+def test_deleted_message_stays_deleted(news: M) -> None:
+    assert message_steps(M.DELETED, news, doubted=False) == ()
+
+
+def test_message_may_be_deleted_once_the_operator_has_it() -> None:
+    may_be = {state for state, moves in MESSAGE_MOVES.items() if M.DELETED in moves}
+
+    assert may_be == {M.ENQUEUED, M.SENT, M.DELIVERED, M.READ}
+
+
 def test_only_a_doubted_failure_is_moved_on() -> None:
     for news in NEWS:
         assert message_steps(M.FAILED, news, doubted=False) == ()
@@ -86,3 +101,33 @@ def test_no_status_of_a_template_leads_to_itself(status: T) -> None:
 
 def test_operators_words_for_a_status_are_in_capitals() -> None:
     assert all(word == word.upper() for word in OPERATOR_STATUSES)
+
+
+@pytest.mark.parametrize("status", OPERATOR_STATUSES.values())
+def test_every_status_of_the_operators_is_reached_from_a_template_under_review_or_approved(
+    status: T,
+) -> None:
+    assert status in TEMPLATE_MOVES[T.PENDING] | TEMPLATE_MOVES[T.APPROVED]
+
+
+@pytest.mark.parametrize("status", EDITABLE)
+def test_editable_template_may_go_back_to_its_review(status: T) -> None:
+    assert template_step(status, T.PENDING)
+
+
+def test_templates_under_review_disabled_archived_or_locked_are_not_edited() -> None:
+    """Source: operator's facts 2.6."""
+    kept = {T.PENDING, T.DISABLED, T.IN_APPEAL, T.ARCHIVED, T.LOCKED, T.DELETED}
+
+    assert kept.isdisjoint(EDITABLE)
+    assert T.DISABLED in KEPT_BY_THE_OPERATOR
+
+
+def test_what_can_be_sent_is_approved_or_flagged() -> None:
+    """Source: facts 3.4, "Can send?"."""
+    assert {T.APPROVED, T.FLAGGED} == SENDABLE
+
+
+def test_each_quality_of_the_operators_has_a_word_of_ours() -> None:
+    """Source: facts 3.4; operator's facts 3.1."""
+    assert QUALITIES == {"GREEN": "HIGH", "YELLOW": "MEDIUM", "RED": "LOW", "UNKNOWN": "UNKNOWN"}

@@ -12,7 +12,7 @@ def clock() -> ManualClock:
     return ManualClock()
 
 
-def spend(limiter: Limiter, times: int = 1, name: str = "create_template", of: str = "a") -> None:
+def spend(limiter: Limiter, times: int = 1, name: str = "templates", of: str = "a") -> None:
     for _ in range(times):
         limiter.spend(name, of)
 
@@ -68,14 +68,14 @@ def test_windows_are_one_for_each_name_and_holder(clock: ManualClock) -> None:
     spend(limiter, 10, of="a")
 
     spend(limiter, 10, of="b")
-    spend(limiter, 10, "list_templates", of="a")
+    spend(limiter, 10, "send_template", of="a")
 
 
 def test_what_is_given_back_may_be_spent_again(clock: ManualClock) -> None:
     limiter = Limiter(clock)
     spend(limiter, 10)
 
-    limiter.give_back("create_template", "a")
+    limiter.give_back("templates", "a")
 
     spend(limiter)
     with pytest.raises(Refused):
@@ -85,7 +85,7 @@ def test_what_is_given_back_may_be_spent_again(clock: ManualClock) -> None:
 def test_giving_back_what_was_not_spent_gives_nothing(clock: ManualClock) -> None:
     limiter = Limiter(clock)
 
-    limiter.give_back("create_template", "a")
+    limiter.give_back("templates", "a")
 
     spend(limiter, 10)
     with pytest.raises(Refused):

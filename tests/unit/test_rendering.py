@@ -1,8 +1,10 @@
 """A template flattened into the one text of its record."""
 
+import pytest
+
 from tests.support.builders import draft
-from waypost.domain.buttons import Button, ButtonKind, button_supported
-from waypost.domain.rendering import flattened
+from waypost.domain.buttons import Button, ButtonKind, SupportedApp, button_supported
+from waypost.domain.rendering import flattened, product_header, shown
 
 REPLY = Button(ButtonKind.QUICK_REPLY, "Yes")
 URL = Button(ButtonKind.URL, "Look", url="https://acme.test/{{1}}", example=("7",))
@@ -30,3 +32,58 @@ def test_codes_of_the_buttons_are_alphabetical_and_single() -> None:
     assert button_supported((URL, REPLY, REPLY, CALL)) == "PN,QR,URL"
     assert button_supported((REPLY,)) == "QR"
     assert button_supported(()) is None
+
+
+def test_offer_stands_on_the_line_between_body_and_footer() -> None:
+    code = Button(ButtonKind.COPY_CODE, example=("SAVE20",))
+    offer = {"is_lto": True, "limited_offer_text": "Ends soon"}
+
+    text = flattened(draft(content="Body", has_expiration=True, buttons=(code, URL), **offer))
+
+    assert text == (
+        "Body\nEnds soon | true | [Copy offer code,{{1}}] | [Look,https://acme.test/{{1}}]"
+    )
+    assert flattened(draft(content="Body", **offer)) == "Body\nEnds soon | false"
+
+
+def test_code_is_shown_in_the_operators_words_whatever_was_sent() -> None:
+    one = draft(
+        category="AUTHENTICATION",
+        content="{{1}} is your verification code.\nAnd more.",
+        add_security_recommendation=True,
+        code_expiration_minutes=5,
+    )
+
+    assert flattened(one) == (
+        "*{{1}}* is your verification code. For your security, do not share this code.\n"
+        "This code expires in 5 minutes."
+    )
+
+
+def test_code_button_is_shown_as_the_address_it_becomes() -> None:
+    tap = Button(
+        ButtonKind.OTP,
+        "Copy",
+        otp_type="ONE_TAP",
+        autofill_text="Fill in",
+        supported_apps=(SupportedApp("com.acme", "a+b/c=d1234"),),
+    )
+
+    assert shown(tap) == (
+        "[Copy,https://www.whatsapp.com/otp/code/?otp_type=ONE_TAP&cta_display_name=Fill%20in"
+        "&package_name=com.acme&signature_hash=a%2Bb%2Fc%3Dd1234&code=otp{{1}}]"
+    )
+
+
+@pytest.mark.parametrize(
+    ("content", "header"),
+    [
+        ("Hello all.\nSee what is new.", "Hello all."),
+        ("Hi {{1}}, see *what* is new", "Hi, see what is new"),
+        ("{{1}}", "Items"),
+        ("x" * 61, "x" * 60),
+        ("  \n\nLate", "Late"),
+    ],
+)
+def test_header_of_products_is_the_first_line_without_variables(content: str, header: str) -> None:
+    assert product_header(content) == header

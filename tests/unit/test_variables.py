@@ -6,7 +6,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from waypost.domain.variables import example_values, variable_count, variables
+from waypost.domain.variables import (
+    example_values,
+    has_unfinished,
+    named_examples,
+    variable_count,
+    variables,
+    without_variables,
+)
 
 
 def test_variables_are_found_in_their_order_with_repeats() -> None:
@@ -25,6 +32,8 @@ def test_variables_are_found_in_their_order_with_repeats() -> None:
         ("Hi {{1}}!", "Hi [Ann]!", ["Ann"]),
         ("Hi {{1}}!", "Hi []!", ["[]"]),
         ("{{1}} and {{2}}", "salt and pepper", ["salt", "pepper"]),
+        ("{{2}} and {{1}}", "salt and pepper", ["pepper", "salt"]),
+        ("{{b}} and {{a}}", "salt and pepper", ["salt", "pepper"]),
         ("{{1}}, dear {{1}}", "Ann, dear Ann", ["Ann"]),
         ("{{1}}{{2}}", "ab", ["a", "b"]),
         ("{{1}}.{{2}}.", "x.y.", ["x", "y"]),
@@ -41,6 +50,30 @@ def test_example_gives_its_values_or_does_not_fit(
     text: str, example: str, values: list[str] | None
 ) -> None:
     assert example_values(text, example) == values
+
+
+def test_examples_of_names_are_told_by_name() -> None:
+    assert named_examples("Hi {{who}}, {{what}}!", "Hi [Ann], cake!") == {
+        "who": "Ann",
+        "what": "cake",
+    }
+    assert named_examples("Hi {{who}}!", "Ho Ann!") is None
+
+
+@pytest.mark.parametrize(
+    ("text", "pieces", "is_unfinished"),
+    [
+        ("Hello", ["Hello"], False),
+        ("{{1}}, {{2}}.", ["", ", ", "."], False),
+        ("Hi {{1}", ["Hi {{1}"], True),
+        ("Hi {1}}", ["Hi {1}}"], True),
+        ("Hi {1}", ["Hi {1}"], False),
+        ("{{{1}}}", ["{", "}"], False),
+    ],
+)
+def test_text_is_cut_at_its_variables(text: str, pieces: list[str], is_unfinished: bool) -> None:
+    assert without_variables(text) == pieces
+    assert has_unfinished(text) is is_unfinished
 
 
 @given(

@@ -7,6 +7,8 @@ from ipaddress import ip_address
 import pytest
 
 from tests.support.callback_sink import CallbackSink, always
+from tests.support.file_server import FileServer
+from tests.support.media_samples import sample
 from waypost.outbound.vetted import NotAllowed, VettedClient, is_public
 
 PUBLIC = ["93.184.216.34", "8.8.8.8", "2606:4700:4700::1111", "::ffff:8.8.8.8", "64:ff9b::808:808"]
@@ -188,3 +190,77 @@ async def test_bytes_and_headers_arrive_as_they_were_given(
     assert one.body == body
     assert one.headers["X-Name"] == "value"
     assert one.headers["Content-Type"] == "application/json"
+
+
+@pytest.fixture
+async def files() -> AsyncIterator[FileServer]:
+    """What stands behind addresses."""
+    files = FileServer()
+    await files.open()
+    yield files
+    await files.close()
+
+
+async def gotten(client: VettedClient, url: str) -> tuple[int | None, str | None, bytes]:
+    content = b""
+
+    async def take(part: bytes) -> None:
+        nonlocal content
+        content += part
+
+    answer = await client.get(url, take)
+    return answer.status, answer.error, content
+
+
+async def test_bytes_behind_an_address_are_handed_on_as_they_come(
+    local: VettedClient, files: FileServer
+) -> None:
+    assert await gotten(local, f"{files.url}/png/300000") == (200, None, sample("png", 300_000))
+
+
+async def test_answer_with_another_status_is_not_read(
+    local: VettedClient, files: FileServer
+) -> None:
+    assert await gotten(local, f"{files.url}/status/302") == (302, None, b"")
+    assert files.asked == ["/status/302"]
+
+
+async def test_bytes_that_break_off_are_told_apart_from_whole_ones(
+    local: VettedClient, files: FileServer
+) -> None:
+    status, error, _ = await gotten(local, f"{files.url}/broken")
+
+    assert status is None
+    assert error
+
+
+async def test_encoded_bytes_are_not_taken_for_the_file(
+    local: VettedClient, files: FileServer
+) -> None:
+    status, error, content = await gotten(local, f"{files.url}/encoded")
+
+    assert (status, error, content) == (None, "its answer is encoded as zstd", b"")
+
+
+async def test_address_that_is_not_public_is_not_fetched(
+    strict: VettedClient, files: FileServer
+) -> None:
+    status, error, _ = await gotten(strict, f"{files.url}/png")
+
+    assert status is None
+    assert error is not None
+    assert error.startswith("NotAllowed")
+    assert files.asked == []
+
+
+@pytest.mark.parametrize("error", [ValueError("no"), OSError(28, "full"), TimeoutError()])
+async def test_who_cannot_take_the_bytes_says_so_itself(
+    error: Exception, local: VettedClient, files: FileServer
+) -> None:
+    async def take(_part: bytes) -> None:
+        raise error
+
+    with pytest.raises(type(error)) as raised:
+        await local.get(f"{files.url}/png", take)
+
+    assert raised.value is error

@@ -5,18 +5,20 @@ import io
 import json
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from pathlib import Path
 
 import aiohttp
 import pytest
 import pytest_asyncio
 
-from tests.support.builders import INSTANCE_KEY, OPERATOR
+from tests.support.builders import ANN, INSTANCE_KEY, OPERATOR
 from tests.support.callback_sink import CallbackSink, Try
+from tests.support.file_server import FileServer
 from tests.support.street import Answer
-from tests.support.tenants import PASSWORD, Tenants
-from tests.support.wire_cases import Step, filled, form_pairs
+from tests.support.tenants import ANSWERING, DAY_MS, HOUR_MS, PASSWORD, Tenants
+from tests.support.wire_cases import Step, filled, form_pairs, multipart
 from waypost.admin import actions
 from waypost.assembly.servers import HttpServer, bind, port_of
 from waypost.assembly.service import Waypost
@@ -24,6 +26,7 @@ from waypost.base.clock import ManualClock
 from waypost.base.ids import RandomIds
 from waypost.base.seals import Seals
 from waypost.config import Settings
+from waypost.simulator import AccountSeed, NumberSeed, Simulator, SimulatorSettings
 
 ADMIN_TOKEN = "wire-admin"
 
@@ -37,6 +40,9 @@ class World:
     tenants: Tenants
     http: aiohttp.ClientSession
     sink: CallbackSink
+    files: FileServer
+    simulator: Simulator
+    known: set[str] = field(default_factory=set[str])
 
     async def values(self) -> dict[str, str]:
         """The placeholders of one case."""
@@ -46,18 +52,29 @@ class World:
         return {
             **await self.tenants.make(),
             "receiver": self.sink.url,
+            "files": self.files.url,
             "nobody": f"http://127.0.0.1:{port}/",
             "admin_token": ADMIN_TOKEN,
             "verify_token": OPERATOR.verify_token,
             "operator_account": OPERATOR.id,
+            "today": datetime.fromtimestamp(self.clock.now_ms() / 1000, tz=UTC).date().isoformat(),
+            "just_before_an_hour": str(self.clock.now_ms() + HOUR_MS - 1),
+            "in_an_hour": str(self.clock.now_ms() + HOUR_MS),
+            "in_a_day": str(self.clock.now_ms() + DAY_MS),
+            "just_after_a_day": str(self.clock.now_ms() + DAY_MS + 1),
         }
 
     async def ask(self, step: Step, values: dict[str, str]) -> Answer:
         """Send a case's request."""
         self.clock.advance(ms=step.after_ms)
-        body: io.BytesIO | aiohttp.FormData | None = None
+        for whose in ("direct", "other_direct"):
+            if f"{{{whose}_" in step.path:
+                await self._make_known(values, whose)
+        body: io.BytesIO | aiohttp.FormData | aiohttp.MultipartWriter | None = None
         if step.form is not None:
             body = aiohttp.FormData(form_pairs(filled(step.form, values)))
+        elif step.parts is not None:
+            body = multipart(step.parts, values)
         elif step.hex is not None:
             body = io.BytesIO(bytes.fromhex(step.hex))
         elif step.body is not None:
@@ -76,6 +93,29 @@ class World:
             is_json = answer.content_type == "application/json" and raw
             told = json.loads(raw) if is_json else None
             return Answer(answer.status, told, answer.headers, raw)
+
+    async def _make_known(self, values: dict[str, str], whose: str) -> None:
+        """Tell the simulator of an app's number; Ann has just written to it."""
+        waba_id, source = values[f"{whose}_waba_id"], values[f"{whose}_source"]
+        if waba_id in self.known:
+            return
+        self.known.add(waba_id)
+        account = AccountSeed(
+            waba_id=waba_id,
+            name="Acme",
+            namespace="",
+            token=OPERATOR.token,
+            app_id=OPERATOR.app_id,
+            app_secret=OPERATOR.app_secret,
+            verify_token=OPERATOR.verify_token,
+            callback_uri="",
+        )
+        number = NumberSeed(values[f"{whose}_phone_number_id"], waba_id, source, "Acme Shop")
+        await self.simulator.seed(account, [number])
+        inbound_id = await self.simulator.write_in(phone=ANN, to=source, text="Hello")
+        values[f"{whose}_inbound_id"] = inbound_id
+        partner_id = values["other_partner_id" if whose.startswith("other_") else "partner_id"]
+        await self.tenants.hear(int(partner_id), values[f"{whose}_app_id"], inbound_id)
 
 
 def _by_path(came: Try) -> int:
@@ -104,6 +144,16 @@ async def _open_world(folder: Path, *, strict: bool) -> AsyncGenerator[World]:
     sink = CallbackSink()
     sink.answers = _by_path
     await sink.open()
+    files = FileServer()
+    await files.open()
+    simulator = Simulator(SimulatorSettings(path=folder / "simulator.db"), clock, ids)
+    await simulator.open()
+    graph_socket = bind("127.0.0.1", 0, option="--port")
+    graph = HttpServer(simulator.application, graph_socket)
+    await graph.start()
+    graph_url = f"http://127.0.0.1:{port_of(graph_socket)}"
+    answering = replace(OPERATOR, id=ANSWERING, base_url=graph_url)
+    await actions.put_operator_account(waypost.office, answering)
     tenants = Tenants(
         waypost.database,
         Seals(INSTANCE_KEY),
@@ -112,9 +162,12 @@ async def _open_world(folder: Path, *, strict: bool) -> AsyncGenerator[World]:
         await waypost.passwords.hash(PASSWORD),
     )
     async with aiohttp.ClientSession() as http:
-        yield World(f"http://127.0.0.1:{port_of(bound)}", clock, tenants, http, sink)
-    await asyncio.gather(server.stop(), sink.close())
+        url = f"http://127.0.0.1:{port_of(bound)}"
+        yield World(url, clock, tenants, http, sink, files, simulator)
+    await asyncio.gather(server.stop(), sink.close(), files.close())
     await waypost.close()
+    await graph.stop()
+    await simulator.close()
 
 
 @dataclass

@@ -3,6 +3,7 @@
 import re
 from typing import TYPE_CHECKING, Final
 
+import jsonschema_rs
 import pytest
 
 from tests.support.wire_cases import (
@@ -14,9 +15,12 @@ from tests.support.wire_cases import (
     form_pairs,
     read_cases,
 )
-from waypost.accept.routes import ROUTES, RouteRow
+from waypost.accept.route_row import RouteRow, reasons_of
+from waypost.accept.routes import ROUTES
+from waypost.accept.shapes import SHAPES
+from waypost.domain.app import Hosting
 from waypost.domain.refusals import Reason
-from waypost.domain.template_rules import RULES, Rule
+from waypost.domain.template_rules import RULES, Rule, first_broken
 from waypost.wire.drafts import read_draft
 from waypost.wire.errors import ERRORS
 from waypost.wire.forms import Form
@@ -27,6 +31,11 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 CASES: Final = read_cases()
+CREATES: Final = {
+    "/partner/app/{app_id}/templates": Hosting.CLOUD,
+    "/partner/app/{other_second_app_id}/templates": Hosting.ON_PREMISES,
+}
+"""Where the drafts of cases go, and which variant of the channel API the app there is on."""
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -59,6 +68,7 @@ async def test_door_answers_as_the_case_says(name: str, worlds: "Worlds") -> Non
     told += [f"{header} is there" for header in expected.absent_headers if header in answer.headers]
     assert not told, answer.raw
     assert_is_its_row(case, answer.body)
+    assert_is_as_documented(case, answer.body)
 
 
 @pytest.mark.parametrize("reason", Reason)
@@ -66,10 +76,10 @@ async def test_every_row_of_the_error_table_has_a_case(reason: Reason) -> None:
     assert any(case.reason == reason.name for case in CASES.values())
 
 
-@pytest.mark.parametrize("rule", RULES, ids=lambda rule: f"{rule.field}-{RULES.index(rule)}")
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.id)
 async def test_every_row_of_the_rule_table_has_a_case_that_breaks_it_first(rule: Rule) -> None:
     """Of both kinds where it is the operator's: strict refuses it, and otherwise it is taken."""
-    breaking = [case for case in CASES.values() if first_broken(case) is rule]
+    breaking = [case for case in CASES.values() if broken_by(case) is rule]
 
     assert any(case.reason == rule.reason.name for case in breaking)
     if rule.operators:
@@ -91,7 +101,27 @@ def assert_is_its_row(case: Case, body: object) -> None:
     row = ERRORS[Reason[case.reason]]
     assert case.response.status == row.status
     if row.text is not None:
-        assert body == {"status": "error", "message": row.text}
+        assert body == {
+            "status": "error",
+            "message": {"message": row.text} if row.nested else row.text,
+        }
+
+
+def assert_is_as_documented(case: Case, body: object) -> None:
+    """The answer has the shape that its route's row names; a refusal's reason is among the row's."""
+    row = route_of(case)
+    if row is None:
+        return
+    if case.response.status < 300 and body is not None:
+        assert list(jsonschema_rs.iter_errors(SHAPES[row.shape], body)) == []
+    if case.reason is not None:
+        assert Reason[case.reason] in reasons_of(row)
+
+
+def route_of(case: Case) -> RouteRow | None:
+    """The route that a case's request goes to: the one with the fewest parts that vary."""
+    fitting = [row for row in ROUTES if is_route_of(row, case)]
+    return min(fitting, key=lambda row: row.path.count("{"), default=None)
 
 
 def is_route_of(row: RouteRow, case: Case) -> bool:
@@ -101,9 +131,10 @@ def is_route_of(row: RouteRow, case: Case) -> bool:
     return case.request.method == row.method and re.fullmatch(pattern, path) is not None
 
 
-def first_broken(case: Case) -> Rule | None:
+def broken_by(case: Case) -> Rule | None:
     """Of a case that creates a template, the first row of the table that its draft breaks."""
-    if case.request.path != "/partner/app/{app_id}/templates" or not case.request.form:
+    hosting = CREATES.get(case.request.path)
+    if hosting is None or not case.request.form:
         return None
     if case.response.status not in (200, 400) or case.reason == "UNREADABLE":
         return None
@@ -111,4 +142,5 @@ def first_broken(case: Case) -> Rule | None:
         draft = read_draft(Form(form_pairs(filled(case.request.form, {}))))
     except Exception:  # noqa: BLE001  it cannot be read at all, or needs placeholders
         return None
-    return next((rule for rule in RULES if rule.must(draft) is not None), None)
+    broken = first_broken(draft, strict=True, hosting=hosting)
+    return None if broken is None else broken[0]

@@ -1,12 +1,14 @@
 """The service's doors: routes to endpoints, refusals and defects to answers."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Final
 
 import msgspec
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
-from starlette.routing import BaseRoute, Route, Router
+from starlette.routing import BaseRoute, Match, Route, Router
 
 from waypost.accept.requests import (
     Receive,
@@ -15,8 +17,10 @@ from waypost.accept.requests import (
     Send,
     read_body,
     send_answer,
+    send_file,
 )
-from waypost.accept.routes import ROUTES, Endpoint
+from waypost.accept.route_row import Carries, RouteRow
+from waypost.accept.routes import ROUTES
 from waypost.accept.services import Services
 from waypost.base.logs import log
 from waypost.domain.refusals import Reason, Refused
@@ -28,40 +32,64 @@ _log = log("accept")
 
 
 class Door:
-    """One endpoint as a plain ASGI callable.
+    """One route as a plain ASGI callable.
 
     A refusal becomes its row of the error table; anything else that an endpoint raises is a defect
     and becomes the documented 500.
+
+    Attributes:
+        tally: how often it has answered what: the value of a reason, `accepted`, or `defect`.
     """
 
-    def __init__(self, services: Services, endpoint: Endpoint) -> None:
+    def __init__(self, services: Services, row: RouteRow) -> None:
+        self.tally: Counter[str] = Counter()
         self._services = services
-        self._endpoint = endpoint
+        self._endpoint = row.endpoint
+        self._streams = row.carries is Carries.MULTIPART
+        self._row = row
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
-        extra: dict[str, str] = {}
+        headers: list[tuple[bytes, bytes]] = []
+        file: Path | None = None
         request: Request | None = None
         try:
+            row = self._row
             request = Request(
-                scope, await read_body(scope, receive), scope.get("path_params") or {}
+                scope,
+                b"" if self._streams else await read_body(scope, receive),
+                scope.get("path_params") or {},
+                receive,
+                row.rate,
+                row.name,
+                row.credential,
             )
             answer = await self._endpoint(self._services, request)
-            status, body = answer.status, answer.bytes()
+            status, body, file = answer.status, answer.bytes(), answer.file
+            kind = _JSON if answer.file is None else (b"content-type", answer.content_type.encode())
+            headers.extend((name.encode(), value.encode()) for name, value in answer.headers)
+            self.tally["accepted"] += 1
         except Refused as refused:
             if request is not None and refused.reason is not Reason.TOO_MANY_REQUESTS:
                 request.give_back(self._services.limiter)
+            self.tally[refused.reason.value] += 1
             status, told, extra = error_answer(refused)
-            body = _encode(told)
+            body, kind = _encode(told), _JSON
+            headers = [(name.encode(), value.encode()) for name, value in extra.items()]
         except ConnectionError:
             return
         except Exception:  # noqa: BLE001  a door answers whatever happens
+            self.tally["defect"] += 1
             _log.exception("defect", path=scope.get("path"))
             status, body = 500, _encode({"status": "error", "message": INTERNAL_TEXT})
-        headers = [(b"content-length", str(len(body)).encode())] if status != 204 else []
+            headers, kind = [], _JSON
+        if file is not None:
+            await send_file(send, status, file, [kind, *headers])
+            return
         if body:
-            headers.append(_JSON)
-        headers.extend((name.encode(), value.encode()) for name, value in extra.items())
+            headers.append(kind)
+        if status != 204:
+            headers.append((b"content-length", str(len(body)).encode()))
         await send_answer(send, status, body, headers)
 
 
@@ -72,19 +100,32 @@ class Service:
     """
 
     def __init__(self, services: Services, more_routes: Sequence[BaseRoute] = ()) -> None:
-        doors = [(row, Door(services, row.endpoint)) for row in ROUTES]
-        self._busiest = {
-            (row.method, row.path): door for row, door in doors if row.path.startswith("/wa/")
-        }
+        doors = [(row, Door(services, row)) for row in ROUTES]
+        self._doors = doors
+        self._busiest = {(row.method, row.path): door for row, door in doors if "{" not in row.path}
         by_path: dict[str, dict[str, Door]] = {}
         for row, door in doors:
             by_path.setdefault(row.path, {})[row.method] = door
         self._router = Router(
             routes=[
-                *(Route(path, _ByMethod(methods)) for path, methods in by_path.items()),
+                *(
+                    _PathRoute(path, by_path[path])
+                    for path in sorted(by_path, key=_named_parts_first)
+                ),
                 *more_routes,
             ],
             redirect_slashes=False,
+        )
+
+    @property
+    def tally(self) -> Counter[tuple[str, str]]:
+        """How often each route, by its name, has answered what."""
+        return Counter(
+            {
+                (row.name, what): count
+                for row, door in self._doors
+                for what, count in door.tally.items()
+            }
         )
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -108,6 +149,26 @@ class Service:
             _log.exception("defect", path=path)
             response = _plain_error(500)
             await response(scope, receive, send)
+
+
+def _named_parts_first(path: str) -> list[bool]:
+    """Sorts `…/template/msg` before `…/template/{element_name}`."""
+    return [part.startswith("{") for part in path.split("/")]
+
+
+class _PathRoute(Route):
+    """One path; where it has no such method, a later path that has one goes before it."""
+
+    def __init__(self, path: str, doors: "dict[str, Door]") -> None:
+        super().__init__(path, _ByMethod(doors))
+        self._doors = doors
+
+    def matches(self, scope: Scope) -> tuple[Match, Scope]:
+        """How well it fits."""
+        match, inner = super().matches(scope)
+        if match is Match.FULL and scope["method"] not in self._doors:
+            match = Match.PARTIAL
+        return match, inner
 
 
 class _ByMethod:

@@ -1,5 +1,8 @@
 """Credentials: partner token, app token, API key. Whoever has none learns nothing."""
 
+from dataclasses import dataclass
+
+from waypost.accept.credentials import Credential
 from waypost.accept.requests import Request
 from waypost.accept.services import Services
 from waypost.base.seals import hash_of
@@ -7,8 +10,21 @@ from waypost.domain.app import App
 from waypost.domain.refusals import Reason, Refused
 
 
-async def partner_of_api_key(services: Services, request: Request) -> int:
-    """The partner whose API key the header `apikey` holds.
+@dataclass(frozen=True, slots=True)
+class KeyHolder:
+    """Who sent the header `apikey`.
+
+    Attributes:
+        app_token_hash: of an app's own token, which opens that app alone; None: an account's key, which
+            opens every app of its partner.
+    """
+
+    partner_id: int
+    app_token_hash: str | None = None
+
+
+async def holder_of_api_key(services: Services, request: Request) -> KeyHolder:
+    """The holder of the API key in the header `apikey`; an app's token serves there too.
 
     Source: spec, "Authentication"; facts 1.1.
 
@@ -16,12 +32,28 @@ async def partner_of_api_key(services: Services, request: Request) -> int:
         Refused: missing or unknown.
     """
     key = request.header(b"apikey")
-    partner_id = await services.directory.partner_of_api_key(hash_of(key)) if key else None
-    if partner_id is None:
-        raise Refused(
-            Reason.AUTHENTICATION_FAILED, "The header apikey must hold the API key of your account."
-        )
-    return partner_id
+    if key:
+        key_hash = hash_of(key)
+        partner_id = await services.directory.partner_of_api_key(key_hash)
+        if partner_id is not None:
+            return KeyHolder(partner_id)
+        partner_id = await services.directory.partner_of_app_token(key_hash)
+        if partner_id is not None:
+            return KeyHolder(partner_id, key_hash)
+    raise Refused(
+        Reason.AUTHENTICATION_FAILED, "The header apikey must hold the API key of your account."
+    )
+
+
+async def opens(services: Services, holder: KeyHolder, app: App) -> bool:
+    """Whether a key opens an app: its partner's, and where the key is an app's token, that app's."""
+    if app.partner_id != holder.partner_id:
+        return False
+    token_hash = holder.app_token_hash
+    if token_hash is None or _is_token_of(services, app, token_hash):
+        return True
+    key = await services.directory.app_key(token_hash)
+    return key is not None and key.app_id == app.id
 
 
 async def partner_of_token(services: Services, request: Request) -> int:
@@ -40,8 +72,45 @@ async def partner_of_token(services: Services, request: Request) -> int:
     )
 
 
-async def app_of_partner_token(services: Services, request: Request) -> App:
+async def admitted_app(services: Services, request: Request) -> App:
+    """The app in the path, opened by the credential that the route takes, one request of its rate spent.
+
+    Raises:
+        Refused: 401 a wrong credential or another's app, 429 too many.
+    """
+    match request.credential:
+        case Credential.PARTNER_TOKEN:
+            app = await app_of_partner_token(services, request)
+        case Credential.API_KEY:
+            app = await app_of_api_key(services, request)
+        case _:
+            app = await app_of_app_token(services, request)
+    request.spend(services.limiter, app.id)
+    return app
+
+
+async def app_of_api_key(services: Services, request: Request) -> App:
+    """The app in the path, which must be one of the partner's whose API key the request holds.
+
+    Raises:
+        Refused: a wrong key, or an app that is not the partner's.
+    """
+    holder = await holder_of_api_key(services, request)
+    app = await services.directory.app(request.path["app_id"])
+    if app is None or not await opens(services, holder, app):
+        raise Refused(Reason.NOT_FOR_THIS_APP, "The path must name one of your apps.")
+    return app
+
+
+async def app_of_partner_token(
+    services: Services, request: Request, *, otherwise: Reason = Reason.NOT_FOR_THIS_APP
+) -> App:
     """The app in the path, which must be one of the partner's who holds the partner token.
+
+    Args:
+        services: for look-ups.
+        request: the request.
+        otherwise: how a call says that the app is not the partner's, where it has words of its own.
 
     Raises:
         Refused: a wrong token, or an app that is not the partner's; no other than one that does not exist.
@@ -49,12 +118,23 @@ async def app_of_partner_token(services: Services, request: Request) -> App:
     partner_id = await partner_of_token(services, request)
     app = await services.directory.app(request.path["app_id"])
     if app is None or app.partner_id != partner_id:
-        raise Refused(Reason.NOT_FOR_THIS_APP, "The path must name one of your apps.")
+        raise Refused(otherwise, "The path must name one of your apps.")
     return app
 
 
+async def admitted_partner(services: Services, request: Request) -> int:
+    """The partner whose partner token the request holds, one request of the route's rate spent.
+
+    Raises:
+        Refused: 401 a wrong token, 429 too many.
+    """
+    partner_id = await partner_of_token(services, request)
+    request.spend(services.limiter, str(partner_id))
+    return partner_id
+
+
 async def app_of_app_token(services: Services, request: Request, *, query: bool = False) -> App:
-    """The app in the path, whose app token the request must hold.
+    """The app in the path, whose app token the request must hold: the first, a second key, or a minted one.
 
     Args:
         services: for look-ups.
@@ -70,6 +150,9 @@ async def app_of_app_token(services: Services, request: Request, *, query: bool 
     for token in tokens_of(request, query=query):
         token_hash = hash_of(token)
         if app is not None and _is_token_of(services, app, token_hash):
+            return app
+        key = await services.directory.app_key(token_hash)
+        if app is not None and key is not None and key.app_id == app.id:
             return app
         known = known or await services.directory.partner_of_app_token(token_hash) is not None
     if known:

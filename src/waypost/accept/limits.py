@@ -19,19 +19,24 @@ class Rate:
 
 
 # fmt: off
-RATES: Final = {  # Source: spec, "Limits"; facts 11; design, section 5. One window per route and app, never shared between routes.
-    # name                        at most  within    per                 source
-    "login":                Rate(10,      60_000,   "e-mail",           "facts 1.2, 11"),
-    "login_address":        Rate(60,      60_000,   "client address",   "design, section 9"),
-    "app_token":            Rate(10,      60_000,   "app",              "facts 11"),
-    "create_template":      Rate(10,      60_000,   "app",              "spec, Limits"),
-    "list_templates":       Rate(10,      60_000,   "app",              "facts 11"),
-    "send_template":        Rate(10,      60_000,   "app",              "spec, Limits"),
-    "session_text":         Rate(20,       1_000,   "source",           "facts 11; design, section 5"),
-    "create_subscription":  Rate(5,       60_000,   "app",              "facts 4.1, 11"),
-    "list_subscriptions":   Rate(5,       60_000,   "app",              "facts 4.1, 11"),
-    "delete_subscription":  Rate(5,       60_000,   "app",              "facts 4.1, 11"),
-    "delete_subscriptions": Rate(5,       60_000,   "app",              "facts 4.1, 11"),
+RATES: Final = {  # Source: spec, "Limits"; facts 11; design, section 5. One window per route, never shared between routes.
+    # name                   at most  within        per                 source
+    "login":            Rate(10,          60_000,  "e-mail",           "facts 1.2, 11"),
+    "login_address":    Rate(60,          60_000,  "client address",   "design, section 9"),
+    "app_token":        Rate(10,          60_000,  "app",              "facts 11, with health and capping"),
+    "templates":        Rate(10,          60_000,  "app",              "spec, Limits; facts 11: create, list, edit"),
+    "send_template":    Rate(10,          60_000,  "app",              "spec, Limits"),
+    "session":          Rate(20,           1_000,  "source",           "facts 11; design, section 5"),
+    "subscription":     Rate(5,           60_000,  "app",              "facts 4.1, 11"),
+    "create_app":       Rate(10,          60_000,  "partner",          "facts 11, `/partner/app`"),
+    "delete_app":       Rate(20,          60_000,  "partner",          "facts 11"),
+    "analytics":        Rate(10,          60_000,  "app",              "facts 11, template/analytics"),
+    "template_sync":    Rate(1,        3_600_000,  "app",              "facts 11"),
+    "ratings":          Rate(10,          60_000,  "app",              "facts 11: the refresh is ours, the answer what we know"),
+    "upload":           Rate(10,           1_000,  "app",              "facts 11"),
+    "download":         Rate(5,        3_600_000,  "app",              "facts 11"),
+    "mmlite":           Rate(2,        3_600_000,  "app",              "facts 11"),
+    "partner_call":     Rate(10,           1_000,  "app or partner",   "facts 11, every other partner API"),
 }
 # fmt: on
 
@@ -54,6 +59,10 @@ class Limiter:
 
     def spend(self, name: str, of: str) -> None:
         """Spend one request of a rate.
+
+        Args:
+            name: the row of the table.
+            of: whose window, and of which route.
 
         Raises:
             Refused: none is left; with the seconds until one is.
@@ -85,10 +94,9 @@ class Limiter:
 
     def _sweep(self, now_ms: int) -> None:
         self._swept_ms = now_ms
-        longest = max(rate.within_ms for rate in RATES.values())
         for key in [
             key
             for key, window in self._windows.items()
-            if not window or window[-1] <= now_ms - longest
+            if not window or window[-1] <= now_ms - RATES[key[0]].within_ms
         ]:
             del self._windows[key]

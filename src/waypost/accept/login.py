@@ -14,7 +14,7 @@ MOST_PASSWORD = 1024
 
 
 async def log_in(services: Services, request: Request) -> Answer:
-    """Give a partner token for an e-mail address and a password or client secret.
+    """Give a partner token for an e-mail address and the first password or a client secret.
 
     Refuses in this order: 429 too many from one address, 400 unreadable or missing fields,
     429 too many for one e-mail address, 401 wrong.
@@ -37,7 +37,8 @@ async def log_in(services: Services, request: Request) -> Answer:
     now_ms = services.clock.now_ms()
     facts = await services.database.read(login_facts, email, now_ms)
     is_secret = facts is not None and any(hash_of(text) in facts.secret_hashes for text in given)
-    stored = facts.password_hash if facts else None
+    # A changed password opens the portal only. Source: spec, "Authentication", rule 2.
+    stored = facts.password_hash if facts and not facts.password_changed else None
     if not is_secret and not await services.passwords.matches(stored, given[0]):
         raise Refused(Reason.AUTHENTICATION_FAILED, "E-mail address or password is wrong.")
     if facts is None:
@@ -61,7 +62,7 @@ async def app_token(services: Services, request: Request) -> Answer:
     Source: facts 1.4.
     """
     app = await app_of_partner_token(services, request)
-    request.spend(services.limiter, "app_token", app.id)
+    request.spend(services.limiter, app.id)
     return Answer(
         app_token_answer(
             services.seals.app_token(app.id, app.token_serial),

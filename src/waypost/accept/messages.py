@@ -1,63 +1,177 @@
-"""The messaging API: session texts and template messages. The busiest doors."""
+"""Session and template messages, through the messaging API and through the partner API. The busiest doors."""
 
-from waypost.accept.auth import partner_of_api_key
+from dataclasses import replace
+from typing import Final
+
+from waypost.accept.auth import KeyHolder, admitted_app, holder_of_api_key, opens
 from waypost.accept.requests import Answer, Request
 from waypost.accept.services import Services
 from waypost.domain.app import App
-from waypost.domain.message import Content, Message
+from waypost.domain.message import Content, Message, TemplateSend
 from waypost.domain.refusals import Reason, Refused
+from waypost.domain.send_rules import operators_complaint, templates_complaint
+from waypost.domain.template import Template, TemplateStatus, TemplateType
 from waypost.store.messages import record_messages
-from waypost.wire.message_forms import (
-    Addresses,
-    read_addresses,
-    read_session_text,
-    read_template_send,
-)
+from waypost.wire.addresses import Addresses, read_addresses
+from waypost.wire.forms import Form
 from waypost.wire.results import submitted
+from waypost.wire.session_forms import is_about_products, read_session_message
+from waypost.wire.template_forms import read_template_send
+
+_WITH_MESSAGE: Final = (
+    TemplateType.IMAGE,
+    TemplateType.VIDEO,
+    TemplateType.DOCUMENT,
+    TemplateType.LOCATION,
+)
 
 
 async def send_session_message(services: Services, request: Request) -> Answer:
-    """Take a free-form text; 200 means that it is on disk with the entry that carries it.
+    """Take a free-form message; 200 means that it is on disk with the entry that carries it.
 
     Refuses in this order: 401 wrong key, 400 unreadable form, 400 bad destination, 400 bad app
     details, 429 twenty-first in a second for the source, 400 bad message.
 
-    Source: spec, "Send session text message".
+    Source: spec, "Send session text message"; facts 9.1.
     """
-    partner_id = await partner_of_api_key(services, request)
-    form = request.form()
+    try:
+        holder = await holder_of_api_key(services, request)
+    except Refused as refused:
+        raise _in_its_words(request, refused) from refused
+    form = request.form_or_json()
     addresses = read_addresses(form)
-    app = await _app_of(services, partner_id, addresses)
-    request.spend(services.limiter, "session_text", app.phone_number)
-    content = read_session_text(form)
-    return await _take(services, request, app, addresses, content)
+    if not addresses.app_name:
+        raise Refused(Reason.INVALID_APP_DETAILS, "src.name must be the name of the app.")
+    app = await _app_of(services, holder, addresses)
+    request.spend(services.limiter, app.phone_number)
+    content = _session_content(services, form)
+    return await take(services, request, app, addresses.destination, content)
+
+
+async def send_partner_session_message(services: Services, request: Request) -> Answer:
+    """Take a free-form message through the partner API, where the app's name may be missing.
+
+    Refuses in this order: 401 wrong token, 429 twenty-first in a second, 400 unreadable form, 400 bad
+    destination, 400 bad app details, 400 bad message.
+
+    Source: facts 9.1.
+    """
+    try:
+        app = await admitted_app(services, request)
+    except Refused as refused:
+        raise _in_its_words(request, refused) from refused
+    form = request.form_or_json()
+    addresses = read_addresses(form)
+    _check_app(app, addresses)
+    content = _session_content(services, form)
+    return await take(services, request, app, addresses.destination, content)
 
 
 async def send_template_message(services: Services, request: Request) -> Answer:
-    """Take a template message with its parameters and postback texts.
+    """Take a template message with its parameters, media and postback texts.
 
-    Refuses in this order: 401 wrong key, 400 unreadable form, 400 bad destination, 400 bad app
-    details, 429 eleventh in a minute, 400 bad template, parameters or postback texts.
+    Without the app's name it is taken too, and fails (1001), as facts 9.2 say; a strict service
+    refuses it. Refuses in this order: 401 wrong key, 400 unreadable form, 400 bad destination, 400 bad
+    app details, 429 eleventh in a minute, 400 bad template, parameters, media or postback texts.
 
-    Source: spec, "Send template message with postback texts".
+    Source: spec, "Send template message with postback texts"; facts 9.2.
     """
-    partner_id = await partner_of_api_key(services, request)
-    form = request.form()
+    holder = await holder_of_api_key(services, request)
+    form = request.form_or_json()
     addresses = read_addresses(form)
-    app = await _app_of(services, partner_id, addresses)
-    request.spend(services.limiter, "send_template", app.id)
-    content = read_template_send(form)
-    if not await services.directory.owns_template(app, content.template_id):
-        raise Refused(
-            Reason.INVALID_TEMPLATE,
-            "template.id must be the id of one of this app's templates, as its creation answered it.",
-        )
-    return await _take(services, request, app, addresses, content, sandbox=form.flag("sandbox"))
+    app = await _app_of(services, holder, addresses)
+    names_app = bool(addresses.app_name)
+    if services.strict and not names_app:
+        raise Refused(Reason.INVALID_APP_DETAILS, "src.name must be the name of the app.")
+    request.spend(services.limiter, app.id)
+    content, template = await _template_content(services, form, app)
+    _check_template(services, content, template)
+    if not names_app:
+        content = replace(content, names_app=False)
+    return await take(
+        services, request, app, addresses.destination, content, sandbox=form.flag("sandbox")
+    )
 
 
-async def _app_of(services: Services, partner_id: int, addresses: Addresses) -> App:
-    app = await services.directory.app_by_source(partner_id, addresses.source)
-    if app is None or app.name != addresses.app_name:
+async def send_partner_template_message(services: Services, request: Request) -> Answer:
+    """Take a template message through the partner API.
+
+    Refuses in this order: 401 wrong token, 429 eleventh in a minute, 400 unreadable form, 400 bad
+    destination, 400 bad app details, 400 bad template, parameters, media or postback texts.
+
+    Source: spec, "Send template message (image, location) through the partner API". Clients leave out
+        the message of a TEXT template and the app's name, which the path names already (facts 9).
+    """
+    app = await admitted_app(services, request)
+    form = request.form_or_json()
+    addresses = read_addresses(form)
+    _check_app(app, addresses)
+    content, template = await _template_content(services, form, app)
+    kind = template.draft.template_type
+    if kind in _WITH_MESSAGE and not form.text("message"):
+        form.required("message", f"what a template of type {kind} shows above its text")
+    _check_template(services, content, template)
+    return await take(
+        services, request, app, addresses.destination, content, sandbox=form.flag("sandbox")
+    )
+
+
+async def take(
+    services: Services,
+    request: Request,
+    app: App,
+    destination: str,
+    content: Content,
+    *,
+    sandbox: bool = False,
+) -> Answer:
+    """Keep a checked message with the entry that carries it, on disk, and answer with its id."""
+    message = message_from(services, request, app, destination, content, sandbox=sandbox)
+    await services.database.join(record_messages, message)
+    return Answer(submitted(message.id))
+
+
+def message_from(
+    services: Services,
+    request: Request,
+    app: App,
+    destination: str,
+    content: Content,
+    *,
+    sandbox: bool = False,
+) -> Message:
+    """A message of an app's, as accepted now."""
+    return Message(
+        id=services.ids.new(),
+        partner_id=app.partner_id,
+        app_id=app.id,
+        source=app.phone_number,
+        destination=destination,
+        content=content,
+        accepted_on_ms=services.clock.now_ms(),
+        sandbox=sandbox,
+        request=request.text(),
+    )
+
+
+def _in_its_words(request: Request, refused: Refused) -> Refused:
+    """A refused credential as the message's own pages say it: nested for products. Source: facts 10."""
+    if refused.reason is not Reason.AUTHENTICATION_FAILED:
+        return refused
+    try:
+        nested = is_about_products(request.form_or_json())
+    except Refused:
+        return refused
+    return Refused(Reason.NESTED_AUTHENTICATION_FAILED, refused.explanation) if nested else refused
+
+
+async def _app_of(services: Services, holder: KeyHolder, addresses: Addresses) -> App:
+    app = await services.directory.app_by_source(holder.partner_id, addresses.source)
+    if (
+        app is None
+        or (addresses.app_name and app.name != addresses.app_name)
+        or (holder.app_token_hash is not None and not await opens(services, holder, app))
+    ):
         raise Refused(
             Reason.INVALID_APP_DETAILS,
             "source must be the phone number of one of your apps, and src.name the name of that app.",
@@ -65,25 +179,48 @@ async def _app_of(services: Services, partner_id: int, addresses: Addresses) -> 
     return app
 
 
-async def _take(
-    services: Services,
-    request: Request,
-    app: App,
-    addresses: Addresses,
-    content: Content,
-    *,
-    sandbox: bool = False,
-) -> Answer:
-    message = Message(
-        id=services.ids.new(),
-        partner_id=app.partner_id,
-        app_id=app.id,
-        source=addresses.source,
-        destination=addresses.destination,
-        content=content,
-        accepted_on_ms=services.clock.now_ms(),
-        sandbox=sandbox,
-        request=request.text(),
-    )
-    await services.database.join(record_messages, message)
-    return Answer(submitted(message.id))
+def _check_app(app: App, addresses: Addresses) -> None:
+    if app.phone_number != addresses.source or addresses.app_name not in ("", app.name):
+        raise Refused(
+            Reason.INVALID_APP_DETAILS,
+            "source must be the phone number of the app in the path, and src.name its name.",
+        )
+
+
+def _session_content(services: Services, form: Form) -> Content:
+    content = read_session_message(form)
+    if services.strict:
+        refuse_for(operators_complaint(content))
+    return content
+
+
+async def _template_content(
+    services: Services, form: Form, app: App
+) -> tuple[TemplateSend, Template]:
+    content = read_template_send(form)
+    template = await services.directory.template(app, content.template_id)
+    if template is None or template.status is TemplateStatus.DELETED:
+        raise Refused(
+            Reason.INVALID_TEMPLATE,
+            "template.id must be the id of one of this app's templates, as its creation answered it.",
+        )
+    return content, template
+
+
+def _check_template(services: Services, content: TemplateSend, template: Template) -> None:
+    if services.strict:
+        now_ms = services.clock.now_ms()
+        refuse_for(
+            templates_complaint(content, template.draft, now_ms=now_ms)
+            or operators_complaint(content)
+        )
+
+
+def refuse_for(complaint: str | None) -> None:
+    """Refuse a field for the operator's rule that it breaks; None breaks none.
+
+    Raises:
+        Refused: the complaint.
+    """
+    if complaint is not None:
+        raise Refused(Reason.FIELD_BROKEN, f"{complaint}.")

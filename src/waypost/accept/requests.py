@@ -1,7 +1,10 @@
 """A request as an endpoint sees it, and its answer: thin, because these are the busiest lines there are."""
 
+import asyncio
+import os
 from collections.abc import Awaitable, Callable, MutableMapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Final
 from urllib.parse import parse_qsl
 
@@ -26,29 +29,39 @@ class Request:
     """One request.
 
     Attributes:
+        body: whole; empty where the endpoint streams it itself.
         path: the parts of the path that vary, by name.
+        receive: for an endpoint that streams the body.
+        rate: the row of the table of rates that its route names.
+        route: its route's method and path.
+        credential: which one its route takes.
         spent: the rates it has spent, to be given back when it is refused.
     """
 
     scope: Scope
     body: bytes
     path: dict[str, str]
+    receive: Receive | None = None
+    rate: str = ""
+    route: str = ""
+    credential: str = ""
     spent: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
     _headers: dict[bytes, bytes] | None = None
 
-    def spend(self, limiter: Limiter, name: str, of: str) -> None:
-        """Spend one request of a rate; it is given back when the request is refused after all.
+    def spend(self, limiter: Limiter, of: str) -> None:
+        """Spend one request of the route's rate; it is given back when the request is refused after all.
 
         Raises:
             Refused: none is left.
         """
-        limiter.spend(name, of)
-        self.spent.append((name, of))
+        window = f"{self.route} {of}"
+        limiter.spend(self.rate, window)
+        self.spent.append((self.rate, window))
 
     def give_back(self, limiter: Limiter) -> None:
         """Refused requests do not spend. Source: design, section 5."""
-        for name, of in self.spent:
-            limiter.give_back(name, of)
+        for name, window in self.spent:
+            limiter.give_back(name, window)
 
     def header(self, name: bytes) -> str | None:
         """The header with this lower-case name, the last of several; not UTF-8 counts as absent."""
@@ -69,31 +82,45 @@ class Request:
         Raises:
             Refused: it is declared to be something else, or cannot be read.
         """
-        kind = (self.header(b"content-type") or "").partition(";")[0].strip().lower()
-        if kind not in ("", "application/x-www-form-urlencoded"):
-            raise Refused(Reason.UNREADABLE, "The body must be application/x-www-form-urlencoded.")
-        return read_form(self.body)
+        return self._form(self._kind())
 
     def form_or_json(self) -> Form:
-        """The body as a form, or as a JSON object of texts."""
-        kind = (self.header(b"content-type") or "").partition(";")[0].strip().lower()
+        """The body as a form, or as a JSON object: of texts, and of what a form holds as JSON text.
+
+        Raises:
+            Refused: as `form`.
+        """
+        kind = self._kind()
         if kind != "application/json":
-            return self.form()
+            return self._form(kind)
         return Form(
             [
                 (name, value if isinstance(value, str) else _encode(value).decode())
                 for name, value in read_json_body(self.body).items()
+                if value is not None
             ]
         )
+
+    def _kind(self) -> str:
+        return (self.header(b"content-type") or "").partition(";")[0].strip().lower()
+
+    def _form(self, kind: str) -> Form:
+        if kind not in ("", "application/x-www-form-urlencoded"):
+            raise Refused(Reason.UNREADABLE, "The body must be application/x-www-form-urlencoded.")
+        return read_form(self.body)
 
     def text(self) -> str:
         """The body as it came, for the trace."""
         return self.body.decode("utf-8", "replace")
 
     def query(self, name: str) -> str | None:
-        """A field of the query."""
+        """A field of the query; what cannot be read counts as absent."""
         try:
-            fields = parse_qsl(self.scope.get("query_string", b"").decode("ascii", "replace"))
+            fields = parse_qsl(
+                self.scope.get("query_string", b"").decode("ascii", "replace"),
+                keep_blank_values=True,
+                max_num_fields=200,
+            )
         except ValueError:
             return None
         return dict(fields).get(name)
@@ -107,10 +134,19 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What an endpoint answers: JSON, or bytes that are JSON already; None sends no body."""
+    """What an endpoint answers: JSON, or bytes that are JSON already; None sends no body.
+
+    Attributes:
+        file: streamed instead of a body.
+        content_type: of the file.
+        headers: beside the usual ones.
+    """
 
     body: Any
     status: int = 200
+    file: Path | None = None
+    content_type: str = "application/json"
+    headers: tuple[tuple[str, str], ...] = ()
 
     def bytes(self) -> bytes:
         """The body's bytes."""
@@ -153,3 +189,23 @@ async def send_answer(
     """Send one complete answer."""
     await send({"type": "http.response.start", "status": status, "headers": headers})
     await send({"type": "http.response.body", "body": body})
+
+
+async def send_file(
+    send: Send, status: int, path: Path, headers: list[tuple[bytes, bytes]]
+) -> None:
+    """Send one file as it is, in parts, without holding the loop."""
+    loop = asyncio.get_running_loop()
+    with await loop.run_in_executor(None, path.open, "rb") as file:
+        size = os.fstat(file.fileno()).st_size
+        length = (b"content-length", str(size).encode())
+        await send({"type": "http.response.start", "status": status, "headers": [*headers, length]})
+        left = size
+        while left > 0:
+            part = await loop.run_in_executor(None, file.read, min(left, 256 * 1024))
+            if not part:
+                raise ConnectionError("the file became shorter while it was sent")
+            left -= len(part)
+            await send({"type": "http.response.body", "body": part, "more_body": left > 0})
+        if size == 0:
+            await send({"type": "http.response.body", "body": b""})

@@ -1,70 +1,309 @@
-"""The table of routes: method, path, credential, rate, form and answers of every partner and messaging endpoint."""
+"""The table of routes: every partner and messaging endpoint. Router and OpenAPI document are made from it."""
 
-from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 from typing import Final
 
+from waypost.accept.account import discount, usage, wallet_balance
+from waypost.accept.app_keys import (
+    create_key,
+    delete_key,
+    list_keys,
+    list_tokens,
+    mint_token,
+    revoke_token,
+)
+from waypost.accept.app_settings import (
+    opt_in,
+    set_callback,
+    set_callback_modes,
+    set_callback_url,
+    set_preference,
+    user_status,
+)
+from waypost.accept.apps import (
+    create_app,
+    edit_app,
+    link_app,
+    list_partner_apps,
+    remove_app,
+    search_apps,
+    show_app,
+)
+from waypost.accept.business import (
+    block,
+    block_list,
+    change_about,
+    change_components,
+    change_photo,
+    change_profile,
+    show_about,
+    show_components,
+    show_photo,
+    show_profile,
+    unblock,
+)
+from waypost.accept.credentials import Credential
+from waypost.accept.flows import (
+    change_flow,
+    create_flow,
+    delete_flow,
+    deprecate_flow,
+    list_flows,
+    preview_flow,
+    publish_flow,
+    put_assets,
+    show_assets,
+    show_flow,
+)
 from waypost.accept.login import app_token, log_in
-from waypost.accept.messages import send_session_message, send_template_message
-from waypost.accept.requests import Answer, Request
-from waypost.accept.services import Services
+from waypost.accept.media import (
+    download_media,
+    upload_for_handle,
+    upload_for_sending,
+    upload_through_messaging,
+)
+from waypost.accept.messages import (
+    send_partner_session_message,
+    send_partner_template_message,
+    send_session_message,
+    send_template_message,
+)
+from waypost.accept.no_meaning import (
+    enable_mm_lite,
+    onboarding_link,
+    refuse_for_app,
+    refuse_for_partner,
+)
+from waypost.accept.numbers import business_account_details, health, ratings
+from waypost.accept.passthrough import send_mm_lite, send_passthrough
+from waypost.accept.read_receipts import message_state, post_event, put_message_read
+from waypost.accept.route_row import Carries, RouteRow
 from waypost.accept.subscriptions import (
     create_subscription,
     delete_all_subscriptions,
     delete_subscription,
+    get_subscription,
     list_subscriptions,
+    update_subscription,
 )
-from waypost.accept.templates import create_template, list_templates
+from waypost.accept.template_analytics import (
+    compare_templates,
+    set_analytics,
+    set_button_clicks,
+    show_analytics,
+)
+from waypost.accept.template_edits import (
+    change_template,
+    delete_named,
+    delete_one,
+    delete_own_named,
+)
+from waypost.accept.template_library import create_from_library, list_library
+from waypost.accept.template_list import list_own_templates, list_templates, show_template
+from waypost.accept.template_sync import sync_templates
+from waypost.accept.templates import create_template
+from waypost.domain.refusals import Reason
 
-Endpoint = Callable[[Services, Request], Awaitable[Answer]]
+_NONE, _PARTNER, _APP_TOKEN, _KEY = Credential
+_FORM, _JSON, _MULTIPART, _BOTH = (
+    Carries.FORM,
+    Carries.JSON,
+    Carries.MULTIPART,
+    Carries.FORM_OR_JSON,
+)
 
-
-@dataclass(frozen=True, slots=True)
-class RouteRow:
-    """One row.
-
-    Attributes:
-        credential: which one it takes; `none` for login.
-        rate: its row in the table of rates; None where the endpoint has two.
-        form: the fields it reads.
-        answers: the statuses it may give.
-        calls: whether it may call somebody else before it answers (design, section 3).
-    """
-
-    method: str
-    path: str
-    endpoint: Endpoint
-    credential: str
-    rate: str
-    form: tuple[str, ...]
-    answers: tuple[int, ...]
-    source: str
-    calls: bool = False
-
-
-_TEMPLATE_FIELDS = (
-    "elementName", "languageCode", "category", "templateType", "vertical", "content", "example", "header",
-    "exampleHeader", "footer", "buttons", "enableSample", "allowTemplateCategoryChange",
+# What forms hold. Each name is a row in `fields.py`.
+# fmt: off
+_TEMPLATE: Final = (
+    "elementName", "languageCode", "category", "templateType", "vertical", "content", "example", "enableSample",
+    "exampleMedia", "mediaId", "mediaUrl", "header", "exampleHeader", "footer", "buttons", "cards",
+    "allowTemplateCategoryChange", "isLTO", "limitedOfferText", "hasExpiration", "addSecurityRecommendation",
+    "codeExpirationMinutes", "messageValidity", "isCPR", "parameterFormat",
+)
+_TEMPLATE_CHANGE: Final = (
+    "content@change", "templateType@change", "example@change", "enableSample", "header", "exampleHeader", "footer",
+    "buttons", "exampleMedia", "mediaId", "mediaUrl", "category@change", "cards",
+)
+_FROM_LIBRARY: Final = ("elementName", "category", "languageCode@library", "libraryTemplateName", "buttons@library")
+_LIST: Final = (
+    "templateType@filter", "status@filter", "stage", "useable", "startTime", "endTime", "elementName@filter", "data",
+    "id@filter", "pageNo", "pageSize", "token@query",
+)
+_OWN_LIST: Final = (
+    "pageNo", "pageSize", "templateStatus", "templateCategory", "templateType@filter", "quality", "languageCode@filter",
+)
+_LIBRARY: Final = ("elementName@filter", "industry", "languageCode@filter", "topic", "usecase")
+_ANALYTICS: Final = ("start", "end", "granularity", "metric_types", "template_ids", "limit")
+_SESSION: Final = ("channel", "source", "src", "destination", "src.name", "message@session", "disablePreview")
+_SEND: Final = (
+    "channel", "source", "src", "destination", "src.name", "template", "message@template", "postbackTexts", "sandbox",
+)
+_PASSTHROUGH: Final = (
+    "messaging_product", "recipient_type", "to", "recipient", "type@passthrough", "context@passthrough", "status@read",
+    "message_id@read", "typing_indicator", "text@passthrough", "image", "audio", "video", "document", "sticker",
+    "location", "contacts", "reaction", "interactive", "template@passthrough",
+)
+_UPLOAD: Final = ("file", "file_type")
+_UPLOADS: Final = (
+    Reason.FIELD_MISSING, Reason.FIELD_BROKEN, Reason.WRONG_FILE_TYPE, Reason.FILE_TOO_LARGE, Reason.MEDIA_NOT_FETCHED,
+)
+_PROFILE: Final = (
+    "addLine1", "addLine2", "city", "state", "pinCode", "country", "vertical@profile", "website1", "website2", "desc",
+    "profileEmail",
+)
+_FLOW: Final = ("categories", "clone_flow_id", "endpoint_uri", "flow_json")
+_SUBSCRIPTION: Final = ("modes", "tag", "url", "version", "showOnUI", "meta", "doCheck")
+_SUBSCRIPTION_CHANGE: Final = ("modes@change", "tag@change", "url@change", "version", "active", "showOnUI", "meta", "doCheck")
+# fmt: on
+_DIRECT: Final = (Reason.APP_NOT_APPROVED, Reason.OPERATOR_REFUSED, Reason.OPERATOR_UNAVAILABLE)
+_CREATE_REFUSES: Final = (
+    Reason.FIELD_MISSING, Reason.FIELD_BROKEN, Reason.INVALID_CATEGORY, Reason.INVALID_ELEMENT_NAME, Reason.TEMPLATE_EXISTS,
+    Reason.APP_NOT_APPROVED, Reason.MEDIA_NOT_FETCHED, Reason.WRONG_FILE_TYPE, Reason.FILE_TOO_LARGE,
 )  # fmt: skip
-_SESSION_FIELDS = ("channel", "source", "destination", "src.name", "message")
-_SEND_FIELDS = (
-    "channel", "source", "destination", "src.name", "template", "message", "postbackTexts", "sandbox",
+_EDIT_REFUSES: Final = (
+    Reason.FIELD_MISSING, Reason.FIELD_BROKEN, Reason.INVALID_CATEGORY, Reason.TEMPLATE_NOT_FOUND,
+    Reason.TEMPLATE_NOT_EDITABLE,
 )  # fmt: skip
-_SUBSCRIPTION_FIELDS = ("modes", "tag", "url", "version", "showOnUI", "meta", "doCheck")
-_APP = "/partner/app/{app_id}"
+_DELETE_REFUSES: Final = (
+    Reason.SANDBOX_DELETION, Reason.APP_NOT_APPROVED, Reason.TEMPLATE_NAME_UNKNOWN, Reason.TEMPLATE_NOT_DELETABLE,
+)  # fmt: skip
+_DELETE_ONE_REFUSES: Final = (*_DELETE_REFUSES, Reason.INVALID_APP_ID, Reason.NOT_APP_OWNER)
+_LIBRARY_REFUSES: Final = (
+    *_DIRECT, Reason.FIELD_BROKEN, Reason.INVALID_CATEGORY, Reason.TEMPLATE_EXISTS, Reason.TEMPLATE_NAME_MISSING,
+    Reason.CATEGORY_MISSING, Reason.LANGUAGE_MISSING, Reason.LIBRARY_NAME_MISSING,
+)  # fmt: skip
+_SEND_REFUSES: Final = (
+    Reason.FIELD_MISSING, Reason.FIELD_BROKEN, Reason.INVALID_DESTINATION, Reason.INVALID_APP_DETAILS,
+)  # fmt: skip
+_READ_REFUSES: Final = (
+    Reason.MESSAGE_DOES_NOT_EXIST, Reason.APP_NOT_APPROVED, Reason.OPERATOR_REFUSED, Reason.OPERATOR_UNAVAILABLE,
+)  # fmt: skip
+_APP: Final = "/partner/app/{app_id}"
+_ONE_TEMPLATE: Final = f"{_APP}/templates/{{template_id}}"
+_KEY_TEMPLATES: Final = "/wa/app/{app_id}/template"
+_KEY_TEMPLATE: Final = f"{_KEY_TEMPLATES}/{{template_id}}"
+_ACCOUNT: Final = "/partner/account/api"
+_ONE_FLOW: Final = f"{_APP}/flows/{{flow_id}}"
+_KEY_MEDIA: Final = "/wa/{app_id}/wa/media"
+_KEY_MESSAGE: Final = "/wa/app/{app_id}/msg/{message_id}"
+_ONE_SUBSCRIPTION: Final = f"{_APP}/subscription/{{subscription_id}}"
+_KEY_SUBSCRIPTIONS: Final = "/wa/app/{app_id}/subscription"
+_KEY_SUBSCRIPTION: Final = f"{_KEY_SUBSCRIPTIONS}/{{subscription_id}}"
+_ONE: Final = (Reason.SUBSCRIPTION_DOES_NOT_EXIST, Reason.NOT_SUBSCRIPTION_OWNER)
+_SUBSCRIBES: Final = (
+    Reason.FIELD_MISSING, Reason.FIELD_BROKEN, Reason.DUPLICATE_TAG, Reason.TOO_MANY_SUBSCRIPTIONS,
+    Reason.INVALID_URL,
+)  # fmt: skip
 
 # fmt: off
 ROUTES: Final = (  # Source: spec, "Endpoints"; facts 1.4, 3.5, 4.1
-    #         method    path                                      endpoint                  credential       rate                    form                   answers                      source
-    RouteRow("POST",   "/partner/account/login",                  log_in,                   "none",          "login",                ("email", "password", "secret"), (200, 400, 401, 429), "spec, Partner login"),
-    RouteRow("GET",    f"{_APP}/token",                           app_token,                "partner token", "app_token",            (),                    (200, 401, 429),             "facts 1.4"),
-    RouteRow("POST",   f"{_APP}/templates",                       create_template,          "app token",     "create_template",      _TEMPLATE_FIELDS,      (200, 400, 401, 429),        "spec, Create template"),
-    RouteRow("GET",    f"{_APP}/templates",                       list_templates,           "app token",     "list_templates",       (),                    (200, 401, 429),             "facts 3.5"),
-    RouteRow("POST",   f"{_APP}/subscription",                    create_subscription,      "app token",     "create_subscription",  _SUBSCRIPTION_FIELDS,  (200, 400, 401, 429),        "facts 4.1", calls=True),
-    RouteRow("GET",    f"{_APP}/subscription",                    list_subscriptions,       "app token",     "list_subscriptions",   (),                    (200, 401, 429),             "facts 4.1"),
-    RouteRow("DELETE", f"{_APP}/subscription/{{subscription_id}}", delete_subscription,     "app token",     "delete_subscription",  (),                    (204, 400, 401, 429),        "facts 4.1"),
-    RouteRow("DELETE", f"{_APP}/subscription",                    delete_all_subscriptions, "app token",     "delete_subscriptions", (),                    (204, 401, 429),             "facts 4.1"),
-    RouteRow("POST",   "/wa/api/v1/msg",                          send_session_message,     "API key",       "session_text",         _SESSION_FIELDS,       (200, 400, 401, 429),        "spec, Send session text message"),
-    RouteRow("POST",   "/wa/api/v1/template/msg",                 send_template_message,    "API key",       "send_template",        _SEND_FIELDS,          (200, 400, 401, 429),        "spec, Send template message with postback texts"),
+    # Partner and tokens
+    RouteRow("POST",   "/partner/account/login", log_in,                   _NONE,      "login",         (200, 400, 401),      "account",       "spec, Partner login", _BOTH, ("email", "password", "secret"), refuses=(Reason.FIELD_MISSING, Reason.FIELD_BROKEN)),
+    RouteRow("GET",    f"{_APP}/token",          app_token,                _PARTNER,   "app_token",     (200, 401),           "app_token",     "facts 1.4"),
+    RouteRow("POST",   f"{_APP}/token",                      mint_token,                _PARTNER,   "app_token",     (200, 400, 401, 409),      "minted_token",      "facts 1.5", _BOTH, ("name@token", "expiry"), refuses=(Reason.FIELD_MISSING, Reason.FIELD_BROKEN, Reason.TOKEN_NAME_TAKEN, Reason.TOO_MANY_TOKENS,)),
+    RouteRow("GET",    f"{_APP}/tokens",                     list_tokens,               _PARTNER,   "app_token",     (200, 400, 401),           "minted_tokens",     "facts 1.5", query=("status@token",), refuses=(Reason.FIELD_BROKEN,)),
+    RouteRow("POST",   f"{_APP}/token/revoke",               revoke_token,              _PARTNER,   "app_token",     (200, 400, 401, 410),      "success",           "facts 1.5", _BOTH, ("id@token",), refuses=(Reason.FIELD_MISSING, Reason.FIELD_BROKEN, Reason.TOKEN_HAS_EXPIRED,)),
+    RouteRow("POST",   f"{_APP}/apikey",                     create_key,                _PARTNER,   "app_token",     (200, 400, 401, 409),      "app_key",           "facts 1.4; decision 0024", _BOTH, ("name@key",), refuses=(Reason.FIELD_BROKEN, Reason.TOKEN_NAME_TAKEN, Reason.TOO_MANY_TOKENS,)),
+    RouteRow("GET",    f"{_APP}/apikey",                     list_keys,                 _PARTNER,   "app_token",     (200, 401),                "app_keys",          "facts 1.4; decision 0024"),
+    RouteRow("DELETE", f"{_APP}/apikey/{{key_id}}",          delete_key,                _PARTNER,   "app_token",     (200, 400, 401),           "success",           "facts 1.4; decision 0024", refuses=(Reason.FIELD_BROKEN,)),
+
+    # Templates
+    RouteRow("POST",   f"{_APP}/templates",      create_template,          _APP_TOKEN, "templates",     (200, 400, 401),      "template",      "spec, Create template", _FORM, _TEMPLATE, calls=True, refuses=_CREATE_REFUSES),
+    RouteRow("GET",    f"{_APP}/templates",      list_templates,           _APP_TOKEN, "templates",     (200, 400, 401),      "templates",     "facts 3.5", query=_LIST, refuses=(Reason.FIELD_BROKEN,)),
+    RouteRow("GET",    _ONE_TEMPLATE,            show_template,            _APP_TOKEN, "partner_call",  (200, 400, 401),      "template",      "facts 3.5; ours", refuses=(Reason.TEMPLATE_NOT_FOUND,)),
+    RouteRow("PUT",    _ONE_TEMPLATE,            change_template,          _APP_TOKEN, "templates",     (200, 400, 401),      "success",       "facts 3.6", _FORM, _TEMPLATE_CHANGE, calls=True, refuses=_EDIT_REFUSES),
+    RouteRow("GET",    f"{_APP}/template/sync",  sync_templates,           _APP_TOKEN, "template_sync", (202, 400, 401, 503), "success",       "facts 3.6", calls=True, refuses=(Reason.UNAUTHORIZED_ACCESS, *_DIRECT)),
+    RouteRow("GET",    f"{_APP}/template/metalibrary", list_library,       _APP_TOKEN, "partner_call",  (200, 400, 401, 503), "library",       "facts 3.6", query=_LIBRARY, calls=True, refuses=_DIRECT),
+    RouteRow("POST",   f"{_APP}/template/metalibrary", create_from_library, _APP_TOKEN, "partner_call", (200, 400, 401, 503), "from_library",  "facts 3.6", _FORM, _FROM_LIBRARY, calls=True, refuses=_LIBRARY_REFUSES),
+    RouteRow("GET",    f"{_APP}/template/analytics", show_analytics,       _APP_TOKEN, "analytics",     (200, 400, 401, 404), "analytics",     "facts 3.6", query=_ANALYTICS, refuses=(Reason.FIELD_BROKEN, Reason.TEMPLATE_NOT_FOUND, Reason.ANALYTICS_TOO_OLD, Reason.ANALYTICS_NOT_SET)),
+    RouteRow("POST",   f"{_APP}/template/analytics", set_analytics,        _APP_TOKEN, "analytics",     (200, 400, 401),      "success",       "facts 3.6", _FORM, ("enable", "enableOnUi"), refuses=(Reason.BAD_REQUEST,)),
+    RouteRow("POST",   f"{_APP}/template/analytics/buttonclick", set_button_clicks, _APP_TOKEN, "analytics", (200, 400, 401), "success",       "facts 3.6", _FORM, ("templateId", "disable"), refuses=(Reason.FIELD_MISSING, Reason.FIELD_BROKEN, Reason.TEMPLATE_NOT_FOUND)),
+    RouteRow("GET",    f"{_APP}/template/analytics/{{template_id}}/compare", compare_templates, _APP_TOKEN, "analytics", (200, 400, 401, 404), "analytics", "facts 3.6", query=("template_ids@compare", "days"), refuses=(Reason.FIELD_MISSING, Reason.FIELD_BROKEN, Reason.TEMPLATE_NOT_FOUND, Reason.ANALYTICS_NOT_SET, Reason.TOO_FEW_SENDS)),
+    RouteRow("DELETE", f"{_APP}/template/{{element_name}}", delete_named,  _APP_TOKEN, "partner_call",  (200, 400, 401, 403), "success",       "facts 3.6", refuses=_DELETE_ONE_REFUSES),
+    RouteRow("DELETE", f"{_APP}/template/{{element_name}}/{{template_id}}", delete_one, _APP_TOKEN, "partner_call", (200, 400, 401, 403), "success", "facts 3.6", refuses=(*_DELETE_ONE_REFUSES, Reason.TEMPLATE_MISMATCH)),
+    RouteRow("GET",    _KEY_TEMPLATES,           list_own_templates,       _KEY,       "partner_call",  (200, 400, 401),      "templates",     "facts 3.5, self-serve twin", query=_OWN_LIST, refuses=(Reason.FIELD_BROKEN,)),
+    RouteRow("POST",   _KEY_TEMPLATES,           create_template,          _KEY,       "templates",     (200, 400, 401),      "template",      "facts 3.5, self-serve twin", _FORM, _TEMPLATE, calls=True, refuses=_CREATE_REFUSES),
+    RouteRow("GET",    _KEY_TEMPLATE,            show_template,            _KEY,       "partner_call",  (200, 400, 401),      "template",      "facts 3.5, self-serve twin", refuses=(Reason.TEMPLATE_NOT_FOUND,)),
+    RouteRow("PUT",    _KEY_TEMPLATE,            change_template,          _KEY,       "templates",     (200, 400, 401),      "success",       "facts 3.6; its twin is ours", _FORM, _TEMPLATE_CHANGE, calls=True, refuses=_EDIT_REFUSES),
+    RouteRow("DELETE", _KEY_TEMPLATE,            delete_own_named,         _KEY,       "partner_call",  (200, 400, 401),      "success",       "facts 3.5, self-serve twin", refuses=_DELETE_REFUSES),
+
+    # Sending
+    RouteRow("POST",   "/wa/api/v1/msg",          send_session_message,          _KEY,       "session",       (200, 400, 401), "submitted",     "spec, Send session text message; facts 9.1", Carries.FORM_OR_JSON, _SESSION, refuses=(Reason.NESTED_AUTHENTICATION_FAILED, *_SEND_REFUSES)),
+    RouteRow("POST",   "/wa/api/v1/template/msg", send_template_message,         _KEY,       "send_template", (200, 400, 401), "submitted",     "spec, Send template message with postback texts; facts 9.2", Carries.FORM_OR_JSON, _SEND, refuses=(Reason.INVALID_TEMPLATE, *_SEND_REFUSES)),
+    RouteRow("POST",   f"{_APP}/msg",             send_partner_session_message,  _APP_TOKEN, "session",       (200, 400, 401), "submitted",     "facts 9.1", Carries.FORM_OR_JSON, _SESSION, refuses=(Reason.NESTED_AUTHENTICATION_FAILED, *_SEND_REFUSES)),
+    RouteRow("POST",   f"{_APP}/template/msg",    send_partner_template_message, _APP_TOKEN, "send_template", (200, 400, 401), "submitted",     "spec, Send template message (image, location); facts 9.2", Carries.FORM_OR_JSON, _SEND, refuses=(Reason.INVALID_TEMPLATE, *_SEND_REFUSES)),
+    RouteRow("POST",   f"{_APP}/v3/message",      send_passthrough,              _APP_TOKEN, "partner_call",  (200, 400, 401, 503), "passthrough", "spec, Flow passthrough message; facts 9.3", Carries.FORM_OR_JSON, _PASSTHROUGH, calls=True, refuses=(*_SEND_REFUSES, Reason.CALLBACK_BILLING_OFF, *_READ_REFUSES)),
+    RouteRow("POST",   f"{_APP}/v3/mmlite/message", send_mm_lite,                _APP_TOKEN, "partner_call",  (400, 401),      "",              "facts 9.3, MM Lite", Carries.FORM_OR_JSON, _PASSTHROUGH, refuses=(Reason.MM_LITE_OFF,)),
+    RouteRow("PUT",    f"{_KEY_MESSAGE}/read",    put_message_read,              _KEY,       "partner_call",  (200, 400, 401, 503), "success",  "facts 9.1, read receipts", calls=True, refuses=_READ_REFUSES),
+    RouteRow("GET",    _KEY_MESSAGE,              message_state,                 _KEY,       "partner_call",  (200, 400, 401), "message_state", "facts 9.1; the shape is ours", refuses=(Reason.MESSAGE_DOES_NOT_EXIST,)),
+    RouteRow("POST",   f"{_APP}/v1/event",        post_event,                    _APP_TOKEN, "partner_call",  (200, 400, 401, 503), "success",  "facts 9.1, read receipts", _JSON, ("type@event", "message@event"), calls=True, refuses=(Reason.EVENT_NOT_SUPPORTED, Reason.INVALID_JSON_PAYLOAD, *_READ_REFUSES)),
+
+    # Media
+    RouteRow("POST",   f"{_APP}/upload/media",   upload_for_handle,        _APP_TOKEN, "upload",        (200, 400, 401),      "handle_id",     "spec, Upload media, handle id", _MULTIPART, _UPLOAD, calls=True, refuses=_UPLOADS),
+    RouteRow("POST",   f"{_APP}/media",          upload_for_sending,       _APP_TOKEN, "upload",        (200, 400, 401),      "media_id",      "spec, Upload media, media id", _MULTIPART, _UPLOAD, calls=True, refuses=(*_UPLOADS, Reason.NOT_A_CLOUD_APP)),
+    RouteRow("GET",    f"{_APP}/media/{{media_id}}", download_media,       _APP_TOKEN, "download",      (200, 400, 401, 503), "file",          "facts 8", query=("fileName",), calls=True, refuses=(Reason.FIELD_BROKEN, Reason.UNAUTHORIZED_ACCESS, Reason.OPERATOR_UNAVAILABLE)),
+    RouteRow("POST",   _KEY_MEDIA,               upload_through_messaging, _KEY,       "upload",        (200, 400, 401),      "stored_media",  "facts 8", _MULTIPART, _UPLOAD, calls=True, refuses=_UPLOADS),
+    RouteRow("POST",   f"{_KEY_MEDIA}/v2",       upload_through_messaging, _KEY,       "upload",        (200, 400, 401),      "stored_media",  "facts 8", _MULTIPART, _UPLOAD, calls=True, refuses=_UPLOADS),
+
+    # Subscriptions
+    RouteRow("POST",   f"{_APP}/subscription",   create_subscription,      _APP_TOKEN, "subscription",  (200, 400, 401),      "subscription",  "facts 4.1", _FORM, _SUBSCRIPTION, calls=True, refuses=_SUBSCRIBES),
+    RouteRow("GET",    f"{_APP}/subscription",   list_subscriptions,       _APP_TOKEN, "subscription",  (200, 401),           "subscriptions", "facts 4.1"),
+    RouteRow("GET",    _ONE_SUBSCRIPTION,        get_subscription,         _APP_TOKEN, "subscription",  (200, 400, 401, 403), "subscription",  "facts 4.1", refuses=_ONE),
+    RouteRow("PUT",    _ONE_SUBSCRIPTION,        update_subscription,      _APP_TOKEN, "subscription",  (200, 400, 401, 403), "subscription",  "facts 4.1", _FORM, _SUBSCRIPTION_CHANGE, calls=True, refuses=(*_ONE, Reason.FIELD_BROKEN, Reason.DUPLICATE_TAG, Reason.INVALID_URL)),
+    RouteRow("DELETE", _ONE_SUBSCRIPTION,        delete_subscription,      _APP_TOKEN, "subscription",  (204, 400, 401, 403), "",              "facts 4.1", refuses=_ONE),
+    RouteRow("DELETE", f"{_APP}/subscription",   delete_all_subscriptions, _APP_TOKEN, "subscription",  (204, 401),           "",              "facts 4.1", refuses=(Reason.UNAUTHORIZED_ACCESS,)),
+    RouteRow("POST",   _KEY_SUBSCRIPTIONS,       create_subscription,      _KEY,       "subscription",  (200, 400, 401),      "subscription",  "facts 4.1, self-serve twin", _FORM, _SUBSCRIPTION, calls=True, refuses=(*_SUBSCRIBES, Reason.KEY_NOT_ASSOCIATED)),
+    RouteRow("GET",    _KEY_SUBSCRIPTIONS,       list_subscriptions,       _KEY,       "subscription",  (200, 400, 401),      "subscriptions", "facts 4.1, self-serve twin", refuses=(Reason.KEY_NOT_ASSOCIATED,)),
+    RouteRow("GET",    _KEY_SUBSCRIPTION,        get_subscription,         _KEY,       "subscription",  (200, 400, 401, 403), "subscription",  "facts 4.1, self-serve twin", refuses=(*_ONE, Reason.KEY_NOT_ASSOCIATED)),
+    RouteRow("PUT",    _KEY_SUBSCRIPTION,        update_subscription,      _KEY,       "subscription",  (200, 400, 401, 403), "subscription",  "facts 4.1, self-serve twin", _FORM, _SUBSCRIPTION_CHANGE, calls=True, refuses=(*_ONE, Reason.FIELD_BROKEN, Reason.DUPLICATE_TAG, Reason.INVALID_URL, Reason.KEY_NOT_ASSOCIATED)),
+    RouteRow("DELETE", _KEY_SUBSCRIPTION,        delete_subscription,      _KEY,       "subscription",  (204, 400, 401, 403), "",              "facts 4.1, self-serve twin", refuses=(*_ONE, Reason.KEY_NOT_ASSOCIATED)),
+    RouteRow("DELETE", _KEY_SUBSCRIPTIONS,       delete_all_subscriptions, _KEY,       "subscription",  (204, 400, 401),      "",              "facts 4.1, self-serve twin", refuses=(Reason.UNAUTHORIZED_ACCESS, Reason.KEY_NOT_ASSOCIATED)),
+
+    # Apps
+    RouteRow("GET",    f"{_ACCOUNT}/partnerApps",            list_partner_apps,         _PARTNER,   "partner_call",  (200, 401),                "partner_apps",      "facts 2"),
+    RouteRow("POST",   f"{_ACCOUNT}/appLink",                link_app,                  _PARTNER,   "partner_call",  (200, 400, 401),           "linked_app",        "facts 2", _BOTH, ("apiKey", "appName"), refuses=(Reason.FIELD_MISSING, Reason.INVALID_APP_DETAILS,)),
+    RouteRow("GET",    "/partner/app/list",                  search_apps,               _PARTNER,   "partner_call",  (200, 400, 401),           "listed_apps",       "facts 2", query=("name@part", "phone@part", "pageNo@apps", "pageSize@apps"), refuses=(Reason.FIELD_BROKEN,)),
+    RouteRow("POST",   "/partner/app",                       create_app,                _PARTNER,   "create_app",    (200, 400, 401, 409),      "created_app",       "facts 2", _BOTH, ("name@app", "templateMessaging", "disableOptinPrefUrl"), refuses=(Reason.FIELD_MISSING, Reason.FIELD_BROKEN, Reason.INVALID_APP_NAME, Reason.APP_NAME_LENGTH, Reason.APP_EXISTS,)),
+    RouteRow("GET",    f"{_APP}/details",                    show_app,                  _PARTNER,   "partner_call",  (200, 401),                "app_details",       "facts 2"),
+    RouteRow("PUT",    _APP,                                 edit_app,                  _PARTNER,   "partner_call",  (200, 400, 401, 409),      "changed_app",       "facts 2", _BOTH, ("name@change", "templateMessaging", "disableOptinPrefUrl"), refuses=(Reason.FIELD_BROKEN, Reason.INVALID_APP_NAME, Reason.APP_NAME_LENGTH, Reason.APP_EXISTS,)),
+    RouteRow("DELETE", _APP,                                 remove_app,                _PARTNER,   "delete_app",    (200, 401, 403),           "deleted_app",       "facts 2", query=("comment",), refuses=(Reason.UNAUTHORIZED_ACCESS, Reason.FORBIDDEN_ACCESS,)),
+    RouteRow("PUT",    f"{_APP}/appPreference",              set_preference,            _APP_TOKEN, "partner_call",  (200, 400, 401),           "success",           "facts 2", _BOTH, ("isHSMEnabled",), refuses=(Reason.FIELD_MISSING, Reason.FIELD_BROKEN,)),
+    RouteRow("GET",    f"{_APP}/onboarding/embed/link",      onboarding_link,           _PARTNER,   "partner_call",  (400, 401),                "",                  "facts 2; decision 0025", query=("regenerate", "user", "lang"), refuses=(Reason.QUERY_EMPTY, Reason.NO_MEANING,)),
+    RouteRow("PUT",    f"{_APP}/callbackUrl",                set_callback_url,          _APP_TOKEN, "partner_call",  (200, 400, 401),           "success",           "facts 2, deprecated", _BOTH, ("callbackUrl",), refuses=(Reason.FIELD_MISSING, Reason.INVALID_URL,)),
+    RouteRow("PUT",    f"{_APP}/callback/mode",              set_callback_modes,        _APP_TOKEN, "partner_call",  (200, 400, 401),           "callback_modes",    "facts 2, deprecated", _BOTH, ("modes@callback",), refuses=(Reason.FIELD_BROKEN,)),
+    RouteRow("PUT",    f"{_APP}/callback",                   set_callback,              _APP_TOKEN, "partner_call",  (200, 400, 401),           "callback",          "facts 2, deprecated", _BOTH, ("url@callback", "modes@callback"), refuses=(Reason.FIELD_BROKEN, Reason.INVALID_CALLBACK, Reason.INVALID_URL,)),
+    RouteRow("PUT",    f"{_APP}/optin",                      opt_in,                    _APP_TOKEN, "partner_call",  (202, 400, 401),           "success",           "facts 2, withdrawn", _BOTH, ("phone",), refuses=(Reason.FIELD_MISSING, Reason.FIELD_BROKEN,)),
+    RouteRow("GET",    f"{_APP}/userStatus",                 user_status,               _APP_TOKEN, "partner_call",  (200, 400, 401),           "user_status",       "facts 2, withdrawn", query=("phone",), refuses=(Reason.FIELD_MISSING, Reason.FIELD_BROKEN,)),
+
+    # Account, numbers and everything else
+    RouteRow("GET",    f"{_APP}/wallet/balance",             wallet_balance,            _APP_TOKEN, "partner_call",  (200, 401),                "wallet",            "facts 13"),
+    RouteRow("POST",   f"{_ACCOUNT}/wallet/balance/transfer", refuse_for_partner,        _PARTNER,   "partner_call",  (400, 401),                "",                  "facts 13; decision 0025", _BOTH, ("walletName", "customerId", "amount"), refuses=(Reason.NO_MEANING,)),
+    RouteRow("GET",    f"{_APP}/usage",                      usage,                     _APP_TOKEN, "partner_call",  (200, 400, 401),           "usage",             "facts 13", query=("from", "to@day"), refuses=(Reason.FIELD_MISSING, Reason.FIELD_BROKEN,)),
+    RouteRow("GET",    f"{_APP}/discount",                   discount,                  _APP_TOKEN, "partner_call",  (200, 400, 401),           "discount",          "facts 13", query=("year", "month"), refuses=(Reason.FIELD_MISSING, Reason.FIELD_BROKEN,)),
+    RouteRow("GET",    f"{_APP}/capping",                    refuse_for_app,            _APP_TOKEN, "app_token",     (400, 401),                "",                  "facts 13; decision 0025", refuses=(Reason.NO_MEANING,)),
+    RouteRow("GET",    f"{_APP}/health",                     health,                    _APP_TOKEN, "app_token",     (200, 400, 401),           "health",            "facts 13", calls=True, refuses=(Reason.APP_NOT_LIVE, Reason.NO_BUSINESS_ACCOUNT, Reason.WRONG_BUSINESS_ACCOUNT, Reason.BUSINESS_ACCOUNT_UNKNOWN,)),
+    RouteRow("GET",    f"{_APP}/ratings",                    ratings,                   _APP_TOKEN, "ratings",       (200, 401),                "ratings",           "facts 13; decision 0025"),
+    RouteRow("GET",    f"{_APP}/waba/info",                  business_account_details,  _APP_TOKEN, "partner_call",  (200, 400, 401, 503),      "waba_info",         "facts 13", calls=True, refuses=_DIRECT),
+    RouteRow("POST",   f"{_APP}/mmlite/msg/enable",          enable_mm_lite,            _APP_TOKEN, "mmlite",        (400, 401),                "",                  "facts 9.3, 11; decision 0025", refuses=(Reason.MM_LITE_OFF,)),
+    RouteRow("GET",    f"{_APP}/business/profile",           show_profile,              _APP_TOKEN, "partner_call",  (200, 400, 401, 503),      "profile",           "facts 13", calls=True, refuses=_DIRECT),
+    RouteRow("PUT",    f"{_APP}/business/profile",           change_profile,            _APP_TOKEN, "partner_call",  (200, 400, 401, 503),      "profile",           "facts 13", _BOTH, _PROFILE, calls=True, refuses=(Reason.FIELD_MISSING, Reason.FILE_TOO_LARGE, *_DIRECT)),
+    RouteRow("GET",    f"{_APP}/business/profile/about",     show_about,                _APP_TOKEN, "partner_call",  (200, 400, 401, 503),      "about",             "facts 13", calls=True, refuses=_DIRECT),
+    RouteRow("PUT",    f"{_APP}/business/profile/about",     change_about,              _APP_TOKEN, "partner_call",  (200, 400, 401, 503),      "about",             "facts 13", _BOTH, ("about",), calls=True, refuses=(Reason.FIELD_MISSING, Reason.FIELD_BROKEN, *_DIRECT,)),
+    RouteRow("GET",    f"{_APP}/business/profile/photo",     show_photo,                _APP_TOKEN, "partner_call",  (200, 400, 401, 503),      "photo",             "facts 13", calls=True, refuses=_DIRECT),
+    RouteRow("PUT",    f"{_APP}/business/profile/photo",     change_photo,              _APP_TOKEN, "partner_call",  (200, 400, 401, 503),      "success",           "facts 13", _MULTIPART, ("file", "file_type"), calls=True, refuses=(Reason.FIELD_MISSING, Reason.FIELD_BROKEN, Reason.WRONG_FILE_TYPE, Reason.FILE_TOO_LARGE, Reason.MEDIA_NOT_FETCHED, *_DIRECT,)),
+    RouteRow("POST",   f"{_APP}/user/block",                 block,                     _APP_TOKEN, "partner_call",  (200, 400, 401, 503),      "blocked",           "facts 13", _BOTH, ("messaging_product", "block_users"), calls=True, refuses=(Reason.FIELD_MISSING, Reason.FIELD_BROKEN, *_DIRECT,)),
+    RouteRow("POST",   f"{_APP}/user/unblock",               unblock,                   _APP_TOKEN, "partner_call",  (200, 400, 401, 503),      "blocked",           "facts 13", _BOTH, ("messaging_product", "block_users"), calls=True, refuses=(Reason.FIELD_MISSING, Reason.FIELD_BROKEN, *_DIRECT,)),
+    RouteRow("GET",    f"{_APP}/user/blocklist",             block_list,                _APP_TOKEN, "partner_call",  (200, 400, 401, 503),      "block_list",        "facts 13", query=("limit@users", "after", "before"), calls=True, refuses=(Reason.FIELD_BROKEN, *_DIRECT,)),
+    RouteRow("GET",    f"{_APP}/conversational/component",   show_components,           _APP_TOKEN, "partner_call",  (200, 400, 401, 503),      "components",        "facts 13", calls=True, refuses=_DIRECT),
+    RouteRow("POST",   f"{_APP}/conversational/component",   change_components,         _APP_TOKEN, "partner_call",  (200, 400, 401, 503),      "done",              "facts 13", _BOTH, ("enable_welcome_message", "commands", "prompts"), calls=True, refuses=(Reason.FIELD_MISSING, Reason.FIELD_BROKEN, *_DIRECT,)),
+    RouteRow("POST",   f"{_APP}/flows",                      create_flow,               _APP_TOKEN, "partner_call",  (201, 400, 401, 503),      "created_flow",      "facts 9.4", _BOTH, ("name@flow", *_FLOW), calls=True, refuses=(Reason.FIELD_MISSING, Reason.FIELD_BROKEN, *_DIRECT,)),
+    RouteRow("GET",    f"{_APP}/flows",                      list_flows,                _APP_TOKEN, "partner_call",  (200, 400, 401, 503),      "flows",             "facts 9.4", calls=True, refuses=_DIRECT),
+    RouteRow("GET",    _ONE_FLOW,                            show_flow,                 _APP_TOKEN, "partner_call",  (200, 400, 401, 503),      "flow",              "facts 9.4", query=("fields",), calls=True, refuses=(Reason.FIELD_BROKEN, *_DIRECT,)),
+    RouteRow("PUT",    _ONE_FLOW,                            change_flow,               _APP_TOKEN, "partner_call",  (200, 400, 401, 503),      "done",              "facts 9.4", _BOTH, ("name@change_flow", *_FLOW), calls=True, refuses=(Reason.FIELD_MISSING, Reason.FIELD_BROKEN, *_DIRECT,)),
+    RouteRow("DELETE", _ONE_FLOW,                            delete_flow,               _APP_TOKEN, "partner_call",  (200, 400, 401, 503),      "done",              "facts 9.4", calls=True, refuses=_DIRECT),
+    RouteRow("GET",    f"{_ONE_FLOW}/assets",                show_assets,               _APP_TOKEN, "partner_call",  (200, 400, 401, 503),      "flow_assets",       "facts 9.4", calls=True, refuses=_DIRECT),
+    RouteRow("PUT",    f"{_ONE_FLOW}/assets",                put_assets,                _APP_TOKEN, "partner_call",  (200, 400, 401, 503),      "flow_file",         "facts 9.4", _MULTIPART, ("file@flow",), calls=True, refuses=(Reason.FIELD_MISSING, Reason.FILE_TOO_LARGE, *_DIRECT)),
+    RouteRow("POST",   f"{_ONE_FLOW}/publish",               publish_flow,              _APP_TOKEN, "partner_call",  (200, 400, 401, 503),      "done",              "facts 9.4", calls=True, refuses=_DIRECT),
+    RouteRow("POST",   f"{_ONE_FLOW}/deprecate",             deprecate_flow,            _APP_TOKEN, "partner_call",  (200, 400, 401, 503),      "done",              "facts 9.4", calls=True, refuses=_DIRECT),
+    RouteRow("GET",    f"{_ONE_FLOW}/preview",               preview_flow,              _APP_TOKEN, "partner_call",  (200, 400, 401, 503),      "flow_preview",      "facts 9.4", calls=True, refuses=_DIRECT),
 )
 # fmt: on

@@ -4,12 +4,16 @@ from dataclasses import dataclass
 
 from waypost.accept.limits import Limiter
 from waypost.accept.passwords import Passwords
+from waypost.accept.uploads import Uploads
 from waypost.base.clock import Clock
 from waypost.base.ids import Ids
 from waypost.base.seals import Seals
+from waypost.domain.partner import Wallet
+from waypost.operators.contract import Operator
 from waypost.outbound.vetted import VettedClient
 from waypost.store.database import Database
 from waypost.store.directory import Directory
+from waypost.store.files import MediaFiles
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,7 +21,12 @@ class Services:
     """Handed to every endpoint.
 
     Attributes:
+        operator: for direct calls, by the routes that may make them.
         strict: hold requests to the operator's rules too, at once.
+        files: the bytes of media.
+        uploads: takes files, and fetches what partners name by address.
+        public_url: where partners and receivers reach us, without a slash at its end.
+        wallet: what the wallet's balance is shown as.
     """
 
     clock: Clock
@@ -28,4 +37,9 @@ class Services:
     limiter: Limiter
     passwords: Passwords
     outbound: VettedClient
+    operator: Operator
+    public_url: str
+    wallet: Wallet
+    files: MediaFiles
+    uploads: Uploads
     strict: bool = False

@@ -1,8 +1,10 @@
-"""Where callbacks go: create, list, delete."""
+"""Where callbacks go: create, list, look at, change, delete. By app token, or self-serve by API key."""
 
 from dataclasses import replace
+from typing import Final
 
-from waypost.accept.auth import app_of_app_token
+from waypost.accept.auth import admitted_app
+from waypost.accept.credentials import Credential
 from waypost.accept.requests import Answer, Request
 from waypost.accept.services import Services
 from waypost.base.logs import log
@@ -13,29 +15,36 @@ from waypost.store.subscriptions import (
     TagTaken,
     TooMany,
     add_subscription,
+    change_subscription,
     delete_subscriptions,
+    subscription_of_partner,
     subscriptions_of,
 )
-from waypost.wire.callback_v2 import check_body
-from waypost.wire.subscriptions import SubscriptionForm, read_subscription, subscription_object
+from waypost.wire import callback_v2, callback_v3
+from waypost.wire.subscriptions import (
+    SubscriptionForm,
+    read_change,
+    read_subscription,
+    subscription_object,
+)
 
 _log = log("accept")
+_WRONG_CREDENTIAL: Final = (Reason.AUTHENTICATION_FAILED, Reason.NOT_FOR_THIS_APP)
 
 
 async def create_subscription(services: Services, request: Request) -> Answer:
     """Check the address with one ping, and keep the subscription.
 
-    Refuses in this order: 401 wrong token, 429 sixth in a minute, 400 unreadable or broken fields,
-    400 tag taken or too many, 400 an address that does not answer 2xx to the ping.
+    Refuses in this order: 401 wrong credential, 429 sixth in a minute, 400 unreadable or broken
+    fields, 400 tag taken or too many, 400 an address that does not answer 2xx to the ping.
 
     Source: facts 4.1, 4.2, 4.5.
     """
-    app = await app_of_app_token(services, request)
-    request.spend(services.limiter, "create_subscription", app.id)
+    app = await _admitted(services, request)
     form = read_subscription(request.form())
     held = await _held(services, app)
     if any(one.tag == form.tag for one in held):
-        raise Refused(Reason.DUPLICATE_TAG, f"tag {form.tag} is taken; choose another.")
+        raise _tag_taken(form.tag)
     if len(held) >= MOST_PER_APP:
         raise _too_many()
     if form.do_check:
@@ -60,48 +69,122 @@ async def create_subscription(services: Services, request: Request) -> Answer:
             add_subscription, subscription, services.directory.seal, MOST_PER_APP
         )
     except TagTaken as error:
-        raise Refused(Reason.DUPLICATE_TAG, f"tag {form.tag} is taken; choose another.") from error
+        raise _tag_taken(form.tag) from error
     except TooMany as error:
         raise _too_many() from error
-    kept = replace(subscription, id=new_id)
-    return Answer({"status": "success", "subscription": subscription_object(kept)})
+    return _answer(replace(subscription, id=new_id))
 
 
 async def list_subscriptions(services: Services, request: Request) -> Answer:
     """The app's subscriptions, oldest first. Source: facts 4.1."""
-    app = await app_of_app_token(services, request)
-    request.spend(services.limiter, "list_subscriptions", app.id)
+    app = await _admitted(services, request)
     held = await _held(services, app)
     return Answer(
         {"status": "success", "subscriptions": [subscription_object(one) for one in held]}
     )
 
 
+async def get_subscription(services: Services, request: Request) -> Answer:
+    """One subscription. Source: facts 4.1."""
+    app = await _admitted(services, request)
+    return _answer(await _named(services, request, app))
+
+
+async def update_subscription(services: Services, request: Request) -> Answer:
+    """Change a subscription, or pause it with `active` false; what is not named stays.
+
+    What was told before goes to the address that it has when it goes; a paused one hears of it once
+    it is active again, and never of what happened meanwhile (decision 0027).
+
+    Refuses in this order: 401 wrong credential, 429 sixth in a minute, 400 unknown, 403 of another
+    app, 400 broken fields, 400 tag taken, 400 a new address that does not answer 2xx to the ping.
+
+    Source: facts 4.1, 4.2, 4.5.
+    """
+    app = await _admitted(services, request)
+    held = await _named(services, request, app)
+    form = read_change(request.form(), held)
+    if any(one.tag == form.tag and one.id != held.id for one in await _held(services, app)):
+        raise _tag_taken(form.tag)
+    if form.do_check:
+        await _check(services, app, form)
+    changed = replace(
+        held,
+        tag=form.tag,
+        url=form.url,
+        version=form.version,
+        modes=form.modes,
+        active=form.active,
+        show_on_ui=form.show_on_ui,
+        meta=form.meta,
+        headers=form.headers,
+        modified_on_ms=services.clock.now_ms(),
+    )
+    try:
+        is_there = await services.database.write(
+            change_subscription, changed, services.directory.seal
+        )
+    except TagTaken as error:
+        raise _tag_taken(form.tag) from error
+    if not is_there:
+        raise _unknown()
+    return _answer(changed)
+
+
 async def delete_subscription(services: Services, request: Request) -> Answer:
     """Delete one subscription; 204 with no body. Source: facts 4.1."""
-    app = await app_of_app_token(services, request)
-    request.spend(services.limiter, "delete_subscription", app.id)
-    wanted = request.path["subscription_id"]
-    usable = wanted.isascii() and wanted.isdecimal() and len(wanted) < 19
-    gone = (
-        await services.database.write(delete_subscriptions, app.id, app.partner_id, wanted)
-        if usable
-        else 0
-    )
-    if not gone:
-        raise Refused(
-            Reason.SUBSCRIPTION_DOES_NOT_EXIST,
-            "The path must name one of this app's subscriptions.",
-        )
+    app = await _admitted(services, request)
+    held = await _named(services, request, app)
+    if not await services.database.write(delete_subscriptions, app.id, app.partner_id, held.id):
+        raise _unknown()
     return Answer(None, 204)
 
 
 async def delete_all_subscriptions(services: Services, request: Request) -> Answer:
-    """Delete every subscription of the app; 204 with no body. Source: facts 4.1."""
-    app = await app_of_app_token(services, request)
-    request.spend(services.limiter, "delete_subscriptions", app.id)
+    """Delete every subscription of the app; 204 with no body. Source: facts 4.1; its 401 facts 10."""
+    try:
+        app = await _admitted(services, request)
+    except Refused as refused:
+        if refused.reason in _WRONG_CREDENTIAL:
+            raise Refused(Reason.UNAUTHORIZED_ACCESS, refused.explanation) from refused
+        raise
     await services.database.write(delete_subscriptions, app.id, app.partner_id)
     return Answer(None, 204)
+
+
+async def _admitted(services: Services, request: Request) -> App:
+    """The app in the path. By API key it must be live, and one of the key's partner's.
+
+    Source: facts 4.1, with the last row for the self-serve twin.
+    """
+    if request.credential != Credential.API_KEY:
+        return await admitted_app(services, request)
+    try:
+        app = await admitted_app(services, request)
+    except Refused as refused:
+        if refused.reason is Reason.NOT_FOR_THIS_APP:
+            raise Refused(Reason.KEY_NOT_ASSOCIATED, refused.explanation) from refused
+        raise
+    if not app.live:
+        raise Refused(Reason.AUTHENTICATION_FAILED, "The app in the path must be live.")
+    return app
+
+
+async def _named(services: Services, request: Request, app: App) -> Subscription:
+    """The subscription in the path. Another app's of the same partner is refused by name."""
+    wanted = request.path["subscription_id"]
+    if not (wanted.isascii() and wanted.isdecimal() and len(wanted) < 19):
+        raise _unknown()
+    found = await services.database.read(
+        subscription_of_partner, app.partner_id, int(wanted), services.directory.unseal
+    )
+    if found is None:
+        raise _unknown()
+    if found.app_id != app.id:
+        raise Refused(
+            Reason.NOT_SUBSCRIPTION_OWNER, "The subscription belongs to another of your apps."
+        )
+    return found
 
 
 async def _held(services: Services, app: App) -> list[Subscription]:
@@ -112,7 +195,9 @@ async def _held(services: Services, app: App) -> list[Subscription]:
 
 async def _check(services: Services, app: App, form: SubscriptionForm) -> None:
     """Ping the address. The documented text is misleading, so the reason header tells the rest (facts 14)."""
-    body = check_body(app, services.clock.now_ms())
+    now_ms = services.clock.now_ms()
+    is_v2 = form.version == 2
+    body = callback_v2.check_body(app, now_ms) if is_v2 else callback_v3.check_body(app)
     headers = {**form.headers, "Content-Type": "application/json; charset=utf-8"}
     answer = await services.outbound.post(form.url, body, headers)
     if answer.status is None or not 200 <= answer.status < 300:
@@ -122,6 +207,20 @@ async def _check(services: Services, app: App, form: SubscriptionForm) -> None:
             Reason.INVALID_URL,
             f"url must answer 2xx to a POST within 10 s, or send doCheck=false; {what}.",
         )
+
+
+def _answer(subscription: Subscription) -> Answer:
+    return Answer({"status": "success", "subscription": subscription_object(subscription)})
+
+
+def _unknown() -> Refused:
+    return Refused(
+        Reason.SUBSCRIPTION_DOES_NOT_EXIST, "The path must name one of this app's subscriptions."
+    )
+
+
+def _tag_taken(tag: str) -> Refused:
+    return Refused(Reason.DUPLICATE_TAG, f"tag {tag} is taken; choose another.")
 
 
 def _too_many() -> Refused:

@@ -1,6 +1,7 @@
 """What an administrator can do: plain functions of a store, used by the door and by the command line."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Final
 
 from waypost.base.clock import Clock
 from waypost.base.ids import Ids
@@ -10,8 +11,11 @@ from waypost.domain.partner import Partner
 from waypost.domain.phone_number import read_phone_number
 from waypost.domain.refusals import Reason, Refused
 from waypost.store import partners as stored
+from waypost.store.apps import change_app
 from waypost.store.database import Database
 from waypost.store.directory import Directory
+
+MOST_PASSWORD: Final = 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +43,57 @@ async def add_partner(office: Office, partner: Partner, password_hash: str) -> i
     if partner_id is None:
         raise Refused(Reason.ALREADY_EXISTS, "email is taken by another partner.")
     return partner_id
+
+
+def check_password(password: str) -> None:
+    """Return when a password may be one of the portal's.
+
+    Raises:
+        Refused: too short or too long, or without one of the four kinds of characters.
+
+    Source: facts 1.3.
+    """
+    kinds = (str.isupper, str.islower, str.isdigit, _is_symbol)
+    if not 8 <= len(password) <= MOST_PASSWORD or not all(
+        any(kind(char) for char in password) for kind in kinds
+    ):
+        raise Refused(
+            Reason.FIELD_BROKEN,
+            f"password must have 8 to {MOST_PASSWORD} characters, among them an upper-case letter, "
+            "a lower-case letter, a digit and a symbol.",
+        )
+
+
+async def change_password(office: Office, partner_id: int, password_hash: str) -> None:
+    """Set a partner's password. From then on the API takes client secrets only.
+
+    Source: spec, "Authentication", rule 2.
+
+    Raises:
+        Refused: there is no such partner.
+    """
+    await _partner(office, partner_id)
+    await office.database.write(stored.change_password, partner_id, password_hash)
+
+
+async def list_client_secrets(office: Office, partner_id: int) -> list[stored.ClientSecret]:
+    """What may be shown of a partner's client secrets: never the secrets.
+
+    Raises:
+        Refused: there is no such partner.
+    """
+    await _partner(office, partner_id)
+    return await office.database.read(stored.client_secrets_of, partner_id)
+
+
+async def revoke_client_secret(office: Office, partner_id: int, secret_id: str) -> None:
+    """Revoke a client secret at once.
+
+    Raises:
+        Refused: the partner has no such secret.
+    """
+    if not await office.database.write(stored.drop_client_secret, partner_id, secret_id):
+        raise Refused(Reason.NOT_FOUND, "The partner has no such client secret.")
 
 
 async def add_client_secret(office: Office, partner_id: int, expires_on_ms: int | None) -> str:
@@ -155,6 +210,52 @@ async def add_app(
     return app, token
 
 
+async def connect_app(
+    office: Office,
+    app_id: str,
+    *,
+    phone_number: str,
+    phone_number_id: str,
+    business_account_id: str,
+    live: bool,
+) -> App:
+    """Give an app its number and business account, and make it live or a sandbox app.
+
+    Raises:
+        Refused: there is no such app, a field is broken, the number is another app's, or the business
+            account is not the partner's.
+    """
+    app = await office.database.read(stored.app_by_id, app_id)
+    if app is None:
+        raise Refused(Reason.NOT_FOUND, "There is no such app.")
+    digits = read_phone_number(phone_number)
+    if digits is None or not phone_number_id:
+        raise Refused(
+            Reason.FIELD_BROKEN,
+            "phone_number must be 8 to 15 digits, and phone_number_id the operator's id of it.",
+        )
+    account = await office.directory.business_account(business_account_id)
+    if account is None or account.partner_id != app.partner_id:
+        raise Refused(
+            Reason.NOT_FOUND, "business_account_id must name a business account of the partner."
+        )
+    now_ms = office.clock.now_ms()
+    since_ms = app.preferences.live_since_ms if app.live else now_ms
+    changed = replace(
+        app,
+        phone_number=digits,
+        phone_number_id=phone_number_id,
+        business_account_id=business_account_id,
+        live=live,
+        modified_on_ms=now_ms,
+        preferences=replace(app.preferences, live_since_ms=since_ms if live else 0),
+    )
+    if not await office.database.write(change_app, changed):
+        raise Refused(Reason.ALREADY_EXISTS, "phone_number is taken by another app.")
+    office.directory.forget()
+    return changed
+
+
 async def renew_app_token(office: Office, app_id: str) -> str:
     """Revoke an app's token and give the next one.
 
@@ -170,6 +271,10 @@ async def renew_app_token(office: Office, app_id: str) -> str:
     await office.database.write(stored.renew_app_token, app_id, serial, hash_of(token), now_ms)
     office.directory.forget()
     return token
+
+
+def _is_symbol(char: str) -> bool:
+    return not char.isalnum() and not char.isspace()
 
 
 async def _partner(office: Office, partner_id: int) -> Partner:

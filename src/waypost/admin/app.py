@@ -50,6 +50,17 @@ class _NewSecret(msgspec.Struct, forbid_unknown_fields=True):
     expires_on_ms: int | None = None
 
 
+class _Password(msgspec.Struct, forbid_unknown_fields=True):
+    password: str
+
+
+class _Connection(msgspec.Struct, forbid_unknown_fields=True):
+    phone_number: str
+    phone_number_id: str
+    business_account_id: str
+    live: bool = True
+
+
 class _NewKey(msgspec.Struct, forbid_unknown_fields=True):
     name: str = "key"
 
@@ -105,13 +116,17 @@ class AdminDoor:
         table: tuple[tuple[str, str, Callable[[Request], Awaitable[Any]]], ...] = (
             ("GET",    "/admin/partners",                             self._partners),
             ("POST",   "/admin/partners",                             self._add_partner),
+            ("POST",   "/admin/partners/{partner_id}/password",       self._change_password),
+            ("GET",    "/admin/partners/{partner_id}/client-secrets", self._client_secrets),
             ("POST",   "/admin/partners/{partner_id}/client-secrets", self._add_client_secret),
+            ("DELETE", "/admin/partners/{partner_id}/client-secrets/{secret_id}", self._revoke_client_secret),
             ("POST",   "/admin/partners/{partner_id}/api-keys",       self._add_api_key),
             ("POST",   "/admin/api-keys/revoke",                      self._revoke_api_key),
             ("PUT",    "/admin/operator-accounts/{account_id}",       self._put_operator_account),
             ("POST",   "/admin/business-accounts",                    self._add_business_account),
             ("GET",    "/admin/apps",                                 self._apps),
             ("POST",   "/admin/apps",                                 self._add_app),
+            ("POST",   "/admin/apps/{app_id}/connect",                self._connect_app),
             ("POST",   "/admin/apps/{app_id}/token/revoke",           self._renew_app_token),
             ("GET",    "/admin/lanes",                                self._lanes),
             ("GET",    "/admin/entries",                              self._entries),
@@ -141,8 +156,7 @@ class AdminDoor:
 
     async def _add_partner(self, request: Request) -> Any:
         given = await _read(request, _NewPartner)
-        if len(given.password) < 8:
-            raise Refused(Reason.FIELD_BROKEN, "password must have at least 8 characters.")
+        actions.check_password(given.password)
         partner = Partner(
             id=0,
             name=given.name,
@@ -152,6 +166,36 @@ class AdminDoor:
         )
         password_hash = await self._passwords.hash(given.password)
         return {"id": await actions.add_partner(self._office, partner, password_hash)}
+
+    async def _change_password(self, request: Request) -> Any:
+        given = await _read(request, _Password)
+        actions.check_password(given.password)
+        partner_id = _number(request, "partner_id")
+        password_hash = await self._passwords.hash(given.password)
+        await actions.change_password(self._office, partner_id, password_hash)
+        return {"changed": True, "next": "The API takes client secrets only from now on."}
+
+    async def _client_secrets(self, request: Request) -> Any:
+        partner_id = _number(request, "partner_id")
+        secrets = await actions.list_client_secrets(self._office, partner_id)
+        now_ms = self._office.clock.now_ms()
+        return {
+            "client_secrets": [
+                {
+                    "id": one.id,
+                    "created_on_ms": one.created_on_ms,
+                    "expires_on_ms": one.expires_on_ms,
+                    "expired": one.expires_on_ms is not None and one.expires_on_ms <= now_ms,
+                }
+                for one in secrets
+            ]
+        }
+
+    async def _revoke_client_secret(self, request: Request) -> Any:
+        partner_id = _number(request, "partner_id")
+        secret_id = str(request.path_params["secret_id"])
+        await actions.revoke_client_secret(self._office, partner_id, secret_id)
+        return {"revoked": secret_id}
 
     async def _add_client_secret(self, request: Request) -> Any:
         given = await _read(request, _NewSecret)
@@ -206,6 +250,18 @@ class AdminDoor:
             per_second=given.per_second,
         )
         return self._shown(app) | {"app_token": token}
+
+    async def _connect_app(self, request: Request) -> Any:
+        given = await _read(request, _Connection)
+        app = await actions.connect_app(
+            self._office,
+            request.path_params["app_id"],
+            phone_number=given.phone_number,
+            phone_number_id=given.phone_number_id,
+            business_account_id=given.business_account_id,
+            live=given.live,
+        )
+        return self._shown(app)
 
     async def _renew_app_token(self, request: Request) -> Any:
         token = await actions.renew_app_token(self._office, request.path_params["app_id"])

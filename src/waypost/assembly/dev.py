@@ -4,6 +4,7 @@ import contextlib
 import os
 import shutil
 import tempfile
+from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -80,6 +81,7 @@ class Dev:
         graph_url = f"http://{local}:{port_of(sockets[1])}"
         settings = settings.model_copy(
             update={
+                "public_url": settings.public_url or base_url,
                 "secret_key": _instance_key(settings),
                 "admin_token": settings.admin_token or demo.ADMIN_TOKEN,
                 "allowed_networks": (*LOOPBACK, *settings.allowed_networks),
@@ -113,6 +115,11 @@ class Dev:
         variables = _variables(base_url, graph_url, settings.admin_token or "", token)
         _write_env(self._options.env_file, variables)
         return Running(base_url, graph_url, settings.data, variables)
+
+    @property
+    def tally(self) -> Counter[tuple[str, str]]:
+        """How often each route has answered what."""
+        return self._waypost.application.tally
 
     async def close(self) -> None:
         """Stop doors, drain stages, hand back leases, close stores: whatever had been opened."""

@@ -8,8 +8,10 @@ from starlette.routing import Route
 
 from waypost.accept.app import Service
 from waypost.accept.limits import Limiter
+from waypost.accept.media_door import MediaDoor
 from waypost.accept.passwords import Passwords
 from waypost.accept.services import Services
+from waypost.accept.uploads import Uploads
 from waypost.admin.actions import Office
 from waypost.admin.app import AdminDoor
 from waypost.base.clock import Clock
@@ -18,11 +20,15 @@ from waypost.base.logs import log
 from waypost.base.seals import Seals
 from waypost.callbacks.worker import Callbacks
 from waypost.config import Settings
+from waypost.dispatch.media import Copies
 from waypost.dispatch.messages import MessageOutcomes
 from waypost.dispatch.pacing import Pacer
 from waypost.dispatch.templates import TemplateOutcomes
 from waypost.dispatch.worker import Dispatch
+from waypost.domain.partner import Wallet
 from waypost.events.ingest import Ingest
+from waypost.events.media import MediaFetch
+from waypost.events.media_sweep import MediaSweep
 from waypost.events.webhook import Webhook
 from waypost.journal.in_store import Journal
 from waypost.journal.lanes import plans_with
@@ -33,9 +39,11 @@ from waypost.outbound.vetted import VettedClient
 from waypost.store.database import Database
 from waypost.store.directory import Directory
 from waypost.store.engines.sqlite import SqliteEngine
+from waypost.store.files import MediaFiles
 from waypost.store.journal import Lane
 
 WEBHOOK_PATH: Final = "/operator/webhook"
+MEDIA_PATH: Final = "/media"
 
 
 class Waypost:
@@ -64,6 +72,8 @@ class Waypost:
         self._operator = CloudOperator(timeout_s=settings.operator_timeout_s)
         self._outbound = VettedClient(allowed_networks=settings.allowed_networks)
         self._probes = Probes(self.database)
+        self.files = MediaFiles(settings.media_folder)
+        self.sweep = MediaSweep(self.database, self.files, clock)
         services = Services(
             clock=clock,
             ids=ids,
@@ -73,6 +83,19 @@ class Waypost:
             limiter=Limiter(clock, on=settings.rates),
             passwords=self.passwords,
             outbound=self._outbound,
+            operator=self._operator,
+            public_url=settings.address,
+            wallet=Wallet(
+                settings.wallet_currency, settings.wallet_balance, settings.wallet_overdraft
+            ),
+            files=self.files,
+            uploads=Uploads(
+                files=self.files,
+                database=self.database,
+                outbound=self._outbound,
+                clock=clock,
+                ids=ids,
+            ),
             strict=settings.strict,
         )
         admin = AdminDoor(
@@ -97,7 +120,15 @@ class Waypost:
             clock=clock,
             chance=chance,
             pacer=pacer,
-            messages=MessageOutcomes(clock, ids, uncertain_for_ms=settings.uncertain_for_s * 1000),
+            copies=Copies(
+                database=self.database, files=self.files, operator=self._operator, clock=clock
+            ),
+            messages=MessageOutcomes(
+                clock,
+                ids,
+                uncertain_for_ms=settings.uncertain_for_s * 1000,
+                hold_ms=settings.hold_events_s * 1000,
+            ),
             templates=TemplateOutcomes(clock, ids),
             message_ttl_ms=settings.message_ttl_s * 1000,
         )
@@ -107,6 +138,8 @@ class Waypost:
             operator=self._operator,
             clock=clock,
             ids=ids,
+            public_url=settings.address,
+            hold_ms=settings.hold_events_s * 1000,
         )
         callbacks = Callbacks(
             database=self.database,
@@ -117,15 +150,32 @@ class Waypost:
             chance=chance,
             order_hold_ms=settings.order_hold_s * 1000,
         )
+        media_fetch = MediaFetch(
+            database=self.database,
+            journal=self.journal,
+            directory=self.directory,
+            operator=self._operator,
+            files=self.files,
+            clock=clock,
+            chance=chance,
+        )
+        media_door = MediaDoor(database=self.database, files=self.files, seals=seals, clock=clock)
         self._stages = (
             Stage(self.journal, Lane.SUBMISSIONS, dispatch.prepare, pace=pacer),
             Stage(self.journal, Lane.DOUBTS, dispatch.prepare_doubts),
             Stage(self.journal, Lane.ARRIVALS, ingest.prepare),
             Stage(self.journal, Lane.CALLBACKS, callbacks.prepare, pace=callbacks.pace),
+            Stage(self.journal, Lane.MEDIA, media_fetch.prepare),
         )
         self._running: list[asyncio.Task[None]] = []
         self.application = Service(
-            services, [*admin.routes(), *_webhook_routes(webhook), *self._probes.routes()]
+            services,
+            [
+                *admin.routes(),
+                *_webhook_routes(webhook),
+                Route(f"{MEDIA_PATH}/{{key}}", media_door.show, methods=["GET"]),
+                *self._probes.routes(),
+            ],
         )
 
     async def open(self) -> None:
@@ -136,18 +186,20 @@ class Waypost:
             WrongStore: the store is of another revision.
         """
         await self.database.open()
+        await self.files.open(sole=self.database.sole)
         await self.journal.open()
         await self._operator.open()
         await self._outbound.open()
 
     def start(self) -> None:
         """Begin to work the lanes."""
-        self._running = [asyncio.create_task(stage.run()) for stage in self._stages]
+        self._running = [asyncio.create_task(work.run()) for work in (*self._stages, self.sweep)]
 
     async def drain(self) -> None:
         """Claim nothing more; let what is being worked end, or cut it off after `stop_within_s`."""
         self._probes.stopping = True
         within_s = self._settings.stop_within_s
+        self.sweep.stop()
         await asyncio.gather(*(stage.stop(within_s=within_s) for stage in self._stages))
         for task in self._running:
             task.cancel()

@@ -59,3 +59,8 @@ class Seals:
         """
         message = f"app token\0{app_id}\0{serial}".encode()
         return "sk_" + hmac.new(self._key, message, hashlib.sha256).hexdigest()[:32]
+
+    def media_key(self, media_id: str) -> str:
+        """What makes an upload's address unguessable: 32 hex digits, the same whenever it is asked for."""
+        message = f"media key\0{media_id}".encode()
+        return hmac.new(self._key, message, hashlib.sha256).hexdigest()[:32]

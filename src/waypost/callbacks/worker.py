@@ -32,6 +32,9 @@ SLOW_SHARE: Final = 8
 
 PROBE_EVERY_MS: Final = 250
 
+PAUSED_MS: Final = 2_000
+"""How long the callbacks of a paused subscription wait before it is asked again."""
+
 
 @dataclass(frozen=True, slots=True)
 class _Ended:
@@ -46,6 +49,7 @@ class Address:
     failures: int = 0  # in a row
     is_slow: bool = False  # its last answer
     taken_ms: int = 0  # when it last took a callback
+    paused_until_ms: int = 0  # not asked whether it is active before then
 
 
 def places_of(address: Address) -> int | None:
@@ -86,11 +90,14 @@ class Callbacks:
     def pace(self, entry: Entry, now_ms: int, in_flight: int) -> Hold | None:
         """A failing address is tried by one callback at a time, a slow one by a few.
 
-        So a dead address holds one place of those in flight, and not its whole share.
+        So a dead address holds one place of those in flight, and not its whole share. What is for a
+        paused subscription waits: nothing of it is tried, and nothing of it is lost.
         """
         address = self._addresses.get(entry.group)
         if address is None:
             return None
+        if now_ms < address.paused_until_ms:
+            return Hold(address.paused_until_ms, whole_group=True)
         places = places_of(address)
         if places is not None and in_flight >= places:
             return Hold(now_ms + PROBE_EVERY_MS, whole_group=True)
@@ -113,6 +120,11 @@ class Callbacks:
             attempt = Attempt(self._clock.now_ms(), 0, None, error="the subscription was deleted")
             await self._end(entry, Tried(row.id, attempt, ended=False))
             return
+        address = self._addresses.setdefault(entry.group, Address())
+        if not subscription.active:
+            address.paused_until_ms = self._clock.now_ms() + PAUSED_MS
+            self._journal.let_go(entry)
+            return
         callback = Callback(
             id=row.id,
             subscription_id=subscription.id,
@@ -121,7 +133,6 @@ class Callbacks:
             sequence=row.sequence,
             body=row.body,
         )
-        address = self._addresses.setdefault(entry.group, Address())
         attempt = await deliver(self._client, self._clock, callback)
         address.is_slow = attempt.duration_ms >= SLOW_MS
         if attempt.delivered:

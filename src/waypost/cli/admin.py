@@ -15,6 +15,7 @@ from waypost.client.door import Door, DoorRefused, InProcess, NotReached, OverHt
 from waypost.config import Settings
 from waypost.store.contract import StoreInUse, WrongStore
 
+CHARACTERS_HELP = "8 characters or more: upper case, lower case, a digit, a symbol."
 PartnerId = Annotated[int, typer.Argument(help="Id of the partner.")]
 
 partner = typer.Typer(help="Partners and their credentials.", no_args_is_help=True)
@@ -27,9 +28,7 @@ entry = typer.Typer(help="Entries of the journal that were set aside.", no_args_
 def add_partner(
     email: str,
     name: str,
-    password: Annotated[
-        str, typer.Option(prompt=True, hide_input=True, help="At least 8 characters.")
-    ],
+    password: Annotated[str, typer.Option(prompt=True, hide_input=True, help=CHARACTERS_HELP)],
 ) -> None:
     """Add a partner."""
     _show("POST", "/admin/partners", {"email": email, "name": name, "password": password})
@@ -49,6 +48,33 @@ def add_client_secret(
     """Make a client secret; it is shown this once."""
     expires = None if days is None else SystemClock().now_ms() + days * 86_400_000
     _show("POST", f"/admin/partners/{partner_id}/client-secrets", {"expires_on_ms": expires})
+
+
+@partner.command("secrets")
+def list_client_secrets(partner_id: PartnerId) -> None:
+    """List a partner's client secrets by their ids; the secrets themselves are shown once only."""
+    _show("GET", f"/admin/partners/{partner_id}/client-secrets")
+
+
+@partner.command("revoke-secret")
+def revoke_client_secret(
+    partner_id: PartnerId,
+    secret_id: Annotated[str, typer.Argument(help="As `waypost partner secrets` lists it.")],
+) -> None:
+    """Revoke a client secret at once."""
+    _show("DELETE", f"/admin/partners/{partner_id}/client-secrets/{secret_id}")
+
+
+@partner.command("password")
+def change_password(
+    partner_id: PartnerId,
+    password: Annotated[
+        str,
+        typer.Option(prompt=True, hide_input=True, confirmation_prompt=True, help=CHARACTERS_HELP),
+    ],
+) -> None:
+    """Change a partner's password; from then on the API takes client secrets only."""
+    _show("POST", f"/admin/partners/{partner_id}/password", {"password": password})
 
 
 @partner.command("key")
@@ -123,6 +149,24 @@ def add_app(
         "per_second": per_second,
     }
     _show("POST", "/admin/apps", body)
+
+
+@app.command("connect")
+def connect_app(
+    app_id: Annotated[str, typer.Argument(help="Id of the app.")],
+    phone_number: Annotated[str, typer.Argument(help="Its source number.")],
+    phone_number_id: Annotated[str, typer.Argument(help="The operator's id of that number.")],
+    business_account_id: Annotated[str, typer.Argument(help="One of its partner's.")],
+    live: Annotated[bool, typer.Option(help="Live, or still a sandbox app.")] = True,
+) -> None:
+    """Give an app its number and business account: one that its partner has made, for example."""
+    body = {
+        "phone_number": phone_number,
+        "phone_number_id": phone_number_id,
+        "business_account_id": business_account_id,
+        "live": live,
+    }
+    _show("POST", f"/admin/apps/{app_id}/connect", body)
 
 
 @app.command("list")

@@ -47,12 +47,14 @@ class MessageOutcomes:
 
     Args:
         uncertain_for_ms: how long an uncertain message waits for a status that carries our id.
+        hold_ms: how long after a message was accepted its news is held back.
     """
 
-    def __init__(self, clock: Clock, ids: Ids, *, uncertain_for_ms: int) -> None:
+    def __init__(self, clock: Clock, ids: Ids, *, uncertain_for_ms: int, hold_ms: int = 0) -> None:
         self._clock = clock
         self._ids = ids
         self._uncertain_for_ms = uncertain_for_ms
+        self._hold_ms = hold_ms
 
     def record(self, connection: Connection, outcomes: Sequence[MessageOutcome]) -> list[None]:
         """Move messages by what the operator made of them.
@@ -61,7 +63,7 @@ class MessageOutcomes:
         the answer to the send, the message has gone on already and nothing is left to say.
         """
         at_ms = self._clock.now_ms()
-        telling = Telling(connection, self._ids, at_ms)
+        telling = Telling(connection, self._ids, at_ms, hold_ms=self._hold_ms)
         rows = messages_by_ids(connection, {one.message_id for one in outcomes})
         recipients = recipient_ids(
             connection,
@@ -112,7 +114,7 @@ class MessageOutcomes:
 
     def end_doubts(self, connection: Connection, doubts: Sequence[Doubt]) -> list[None]:
         """Fail what is still uncertain; a status that comes later still moves it."""
-        telling = Telling(connection, self._ids, self._clock.now_ms())
+        telling = Telling(connection, self._ids, self._clock.now_ms(), hold_ms=self._hold_ms)
         rows = messages_by_ids(connection, {one.message_id for one in doubts})
         for one in doubts:
             row = rows.get(one.message_id)

@@ -1,4 +1,4 @@
-"""What each outcome means for a template's review."""
+"""What each outcome means for a template."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -7,24 +7,40 @@ from sqlalchemy import Connection
 
 from waypost.base.clock import Clock
 from waypost.base.ids import Ids
+from waypost.base.logs import log
 from waypost.domain.app import App
-from waypost.domain.event import ReviewEvent
-from waypost.domain.lifecycle import OPERATOR_STATUSES, template_step
+from waypost.domain.event import CategoryEvent, ReviewEvent
+from waypost.domain.lifecycle import OPERATOR_STATUSES
 from waypost.domain.outcome import Rejected, Sent, Unavailable
-from waypost.domain.template import TemplateStatus
+from waypost.domain.template import Template, TemplateStatus
 from waypost.journal.telling import Telling
+from waypost.journal.template_news import template_is_filed, template_moves
 from waypost.store.journal import settle_entries
-from waypost.store.templates import change_template, template_by_id
-from waypost.wire.callback_v2 import review_body
+from waypost.store.templates import (
+    Act,
+    change_template,
+    deleted_with_operator_id,
+    template_by_id,
+)
+
+_log = log("dispatch")
+
+STILL_THERE = "the operator still has the deleted template of this name; delete it again, or take another name"
 
 
 @dataclass(frozen=True, slots=True)
 class TemplateOutcome:
-    """What came of handing in a template; `Unavailable` here means after all retries."""
+    """What came of carrying something about a template; `Unavailable` here means after all retries.
+
+    Attributes:
+        app: whose callbacks; None where it is there no more.
+        outcome: None where there was nothing to carry any more.
+    """
 
     position: int
+    act: Act
     template_id: str
-    app: App
+    app: App | None
     outcome: Sent | Rejected | Unavailable | None
 
 
@@ -39,58 +55,80 @@ class TemplateOutcomes:
         """Move templates by what the operator made of them.
 
         A refusal becomes REJECTED with the operator's words and a `rejected` callback; a template
-        that could not be handed in at all becomes FAILED. Source: design, section 3.
+        that could not be handed in at all becomes FAILED. A deleted template stays deleted, whatever
+        the operator says. Source: design, section 3.
         """
         at_ms = self._clock.now_ms()
         telling = Telling(connection, self._ids, at_ms)
         for one in outcomes:
+            template = template_by_id(connection, one.template_id)
+            if template is None or one.outcome is None:
+                continue
             match one.outcome:
-                case Sent(operator_id=operator_id, status=status):
-                    change_template(connection, one.template_id, operator_template_id=operator_id)
-                    known = OPERATOR_STATUSES.get(status or "")
-                    if known is not None:
-                        self._moves(connection, telling, one, known, None, at_ms)
+                case Sent() as sent:
+                    self._is_there(connection, telling, one, template, sent, at_ms)
                 case Rejected(text=text):
-                    self._moves(connection, telling, one, TemplateStatus.REJECTED, text, at_ms)
+                    status = TemplateStatus.REJECTED
+                    _moves(connection, telling, one, template, status, text, at_ms)
                 case Unavailable(text=text):
-                    self._moves(connection, telling, one, TemplateStatus.FAILED, text, at_ms)
-                case None:
-                    continue
+                    _moves(connection, telling, one, template, TemplateStatus.FAILED, text, at_ms)
         telling.write()
         settle_entries(connection, [one.position for one in outcomes])
         return [None] * len(outcomes)
 
-    def _moves(
+    def _is_there(
         self,
         connection: Connection,
         telling: Telling,
         one: TemplateOutcome,
-        status: TemplateStatus,
-        reason: str | None,
+        template: Template,
+        sent: Sent,
         at_ms: int,
     ) -> None:
-        template = template_by_id(connection, one.template_id)
-        # Only from PENDING: the review may have come before the answer, and it is the newer word.
-        if template is None or template.status is not TemplateStatus.PENDING:
+        """The operator has done it, under this id, and perhaps files the template under another category."""
+        operator_id = sent.operator_id
+        is_submission = one.act is Act.SUBMIT
+        if is_submission and deleted_with_operator_id(connection, template, operator_id):
+            status = TemplateStatus.REJECTED
+            _moves(connection, telling, one, template, status, STILL_THERE, at_ms)
             return
-        if not template_step(template.status, status):
-            return
-        change_template(
-            connection, template.id, status=status.value, reason=reason, modified_on_ms=at_ms
-        )
-        event = ReviewEvent(
-            business_account_id=template.business_account_id,
-            operator_template_id=template.operator_template_id or "",
-            element_name=template.draft.element_name or "",
-            language_code=template.draft.language_code,
-            status=status.value,
-            reason=reason,
-        )
-        telling.call_back(
-            one.app,
-            mode="TEMPLATE",
-            about=f"t:{template.id}",
-            message_id=None,
-            news=status.value.lower(),
-            body=review_body(one.app, at_ms, event, template_id=template.id, status=status.value),
-        )
+        if operator_id:
+            change_template(connection, template.id, operator_template_id=operator_id)
+        if is_submission and sent.category is not None:
+            names = (template.business_account_id, operator_id, *_names(template))
+            event = CategoryEvent(*names, template.category.value, sent.category, is_done=True)
+            template_is_filed(connection, telling, one.app, template, event, at_ms)
+        status = OPERATOR_STATUSES.get(sent.status or "")
+        if status is not None and one.act is not Act.DELETE:
+            _moves(connection, telling, one, template, status, None, at_ms)
+
+
+def _moves(
+    connection: Connection,
+    telling: Telling,
+    one: TemplateOutcome,
+    template: Template,
+    status: TemplateStatus,
+    reason: str | None,
+    at_ms: int,
+) -> None:
+    if one.act is Act.DELETE:
+        _log.warning("the operator keeps a deleted template", template=template.id, why=reason)
+        return
+    # Only from PENDING: the review may have come before the answer, and it is the newer word.
+    if template.status is not TemplateStatus.PENDING:
+        return
+    element_name, language_code = _names(template)
+    event = ReviewEvent(
+        business_account_id=template.business_account_id,
+        operator_template_id=template.operator_template_id or "",
+        element_name=element_name,
+        language_code=language_code,
+        status=status.value,
+        reason=reason,
+    )
+    template_moves(connection, telling, one.app, template, status, event, at_ms)
+
+
+def _names(template: Template) -> tuple[str, str]:
+    return template.draft.element_name or "", template.draft.language_code

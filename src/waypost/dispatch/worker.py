@@ -2,19 +2,20 @@
 
 import random
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from sqlalchemy import Connection
 
 from waypost.base.clock import Clock
 from waypost.base.ids import is_uuid
+from waypost.dispatch.media import NOTHING, Copies
 from waypost.dispatch.messages import Doubt, MessageOutcome, MessageOutcomes
 from waypost.dispatch.pacing import Pacer
 from waypost.dispatch.retries import wait_ms
 from waypost.dispatch.templates import TemplateOutcome, TemplateOutcomes
 from waypost.domain.app import App, OperatorAccount
-from waypost.domain.message import MessageState, SessionText
+from waypost.domain.message import MessageState, TemplateSend, media_references, reply_to_of
 from waypost.domain.outcome import (
     INVALID_ANSWER,
     Outcome,
@@ -23,18 +24,23 @@ from waypost.domain.outcome import (
     Unavailable,
     Uncertain,
 )
-from waypost.domain.template import Template, TemplateStatus
+from waypost.domain.template import Template, TemplateStatus, sample_references
 from waypost.journal.entry import Entry
 from waypost.journal.in_store import Journal
 from waypost.journal.stage import Prepared, failing
 from waypost.operators.contract import Operator
+from waypost.store.contents import content_of
 from waypost.store.database import Database
 from waypost.store.directory import Directory
+from waypost.store.media import Found, Wanted
 from waypost.store.messages import messages_by_ids
-from waypost.store.rows import content_of, message_of
-from waypost.store.templates import templates_by_ids
+from waypost.store.rows import message_of
+from waypost.store.templates import Act, templates_by_ids
 
+_ACTS = frozenset(act.value for act in Act)
 STOPPED_WHILE_SENDING = Uncertain("the service stopped while this message was being sent")
+NAMES_NO_APP = Rejected(1001, "Last Mapped Bot Failed: src.name was not given")
+"""What the API makes of a template message that names no app. Source: facts 9.2, 12."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +52,7 @@ class _Batch:
     replied_to: dict[
         tuple[int, str], str
     ]  # partner and our id of a message answered: the operator's
+    media: dict[int, Found] = field(default_factory=dict[int, Found])  # by position
 
 
 class Dispatch:
@@ -65,6 +72,7 @@ class Dispatch:
         clock: Clock,
         chance: random.Random,
         pacer: Pacer,
+        copies: Copies,
         messages: MessageOutcomes,
         templates: TemplateOutcomes,
         message_ttl_ms: int,
@@ -76,6 +84,7 @@ class Dispatch:
         self._clock = clock
         self._chance = chance
         self._pacer = pacer
+        self._copies = copies
         self._messages = messages
         self._templates = templates
         self._message_ttl_ms = message_ttl_ms
@@ -99,6 +108,10 @@ class Dispatch:
         # What can go wrong on our side is found before the mark: after it, it would be a doubt.
         unready = await self._unready(to_send, batch)
         ready = [entry for entry in to_send if entry.position not in unready]
+        await self._find_media(ready, batch)
+        # What still has to be uploaded is not being sent: its work is the upload, and then it is
+        # claimed again.
+        ready = [entry for entry in ready if not batch.media[entry.position].missing]
         if ready:
             await self._journal.take_in_hand(ready)
         return [
@@ -122,6 +135,17 @@ class Dispatch:
                 unready[entry.position] = error
         return unready
 
+    async def _find_media(self, entries: Sequence[Entry], batch: _Batch) -> None:
+        """Note by position what is known of the media that each message refers to."""
+        wanted: list[Wanted] = []
+        for entry in entries:
+            row = batch.messages[entry.ref.partition(" ")[2]]
+            app = await self._app_of(row)
+            references = media_references(content_of(row))
+            wanted.append(Wanted(app.partner_id, app.phone_number_id, references))
+        found = await self._copies.find(wanted)
+        batch.media.update(zip((entry.position for entry in entries), found, strict=True))
+
     async def prepare_doubts(self, entries: Sequence[Entry]) -> Prepared:
         """Fail each message that is still uncertain."""
         rows = await self._database.read(messages_by_ids, {entry.ref for entry in entries})
@@ -138,9 +162,26 @@ class Dispatch:
 
     def _work_of(self, entry: Entry, batch: _Batch) -> Callable[[], Awaitable[None]]:
         kind, _, about = entry.ref.partition(" ")
-        if kind == "template":
-            return lambda: self._carry_template(entry, batch.templates[about])
+        if kind in _ACTS:
+            return lambda: self._carry_template(entry, Act(kind), batch.templates[about])
+        if batch.media.get(entry.position, NOTHING).missing:
+            return lambda: self._upload_first(entry, batch.messages[about], batch)
         return lambda: self._carry_message(entry, batch.messages[about], batch)
+
+    async def _upload_first(self, entry: Entry, row: Any, batch: _Batch) -> None:
+        """Bring the operator what the message needs; the entry is not in hand, for nothing of it is sent."""
+        app = await self._app_of(row)
+        missing = tuple(batch.media[entry.position].missing.values())
+        match await self._copies.upload(await self._account_of(app), app, missing):
+            case None:
+                due_ms = self._clock.now_ms()
+                await self._journal.release(entry, due_ms=due_ms, note="its media are uploaded")
+            case Unavailable() as outcome:
+                end = MessageOutcome(entry.position, row.id, app, None)
+                await self._try_later(entry, row.accepted_on_ms, outcome, end)
+            case Rejected() as outcome:
+                item = MessageOutcome(entry.position, row.id, app, outcome)
+                await self._journal.settle(entry, self._messages.record, item)
 
     async def _carry_message(self, entry: Entry, row: Any, batch: _Batch) -> None:
         app = await self._app_of(row)
@@ -150,7 +191,12 @@ class Dispatch:
         elif not entry.in_hand:
             outcome = None  # a status came first: the operator has it
         else:
-            outcome = await self._send(app, row, batch)
+            found = batch.media[entry.position]
+            outcome = await self._send(app, row, batch, found)
+            if await self._copies.has_lost(row.id, app, found, outcome):
+                note = "the operator may have lost its media"
+                await self._journal.release(entry, due_ms=self._clock.now_ms(), note=note)
+                return
         match outcome:
             case Unavailable():
                 end = MessageOutcome(entry.position, row.id, app, None)
@@ -160,10 +206,12 @@ class Dispatch:
                 await self._journal.settle(entry, self._messages.record, item)
         self._pacer.learn(app.phone_number, app.per_second)
 
-    async def _send(self, app: App, row: Any, batch: _Batch) -> Outcome:
+    async def _send(self, app: App, row: Any, batch: _Batch, found: Found) -> Outcome:
         message = message_of(row)
         content = message.content
-        reply_to = content.reply_to if isinstance(content, SessionText) else None
+        if isinstance(content, TemplateSend) and not content.names_app:
+            return NAMES_NO_APP
+        reply_to = reply_to_of(content)
         return await self._operator.send(
             await self._account_of(app),
             app,
@@ -172,15 +220,12 @@ class Dispatch:
             reply_to=batch.replied_to.get((app.partner_id, reply_to), reply_to)
             if reply_to
             else None,
+            copies=found.copies,
         )
 
-    async def _carry_template(self, entry: Entry, template: Template) -> None:
+    async def _carry_template(self, entry: Entry, act: Act, template: Template) -> None:
         app = await self._directory.app(template.app_id)
-        if app is None:
-            raise LookupError(f"template {template.id} has no app")
-        outcome: Outcome | None = None
-        if template.status is not TemplateStatus.DELETED:
-            outcome = await self._operator.submit_template(await self._account_of(app), template)
+        outcome = await self._hand_over(act, template)
         match outcome:
             case Uncertain(text=text):
                 outcome = Unavailable(text)
@@ -188,11 +233,38 @@ class Dispatch:
                 pass
         match outcome:
             case Unavailable():
-                end = TemplateOutcome(entry.position, template.id, app, outcome)
+                end = TemplateOutcome(entry.position, act, template.id, app, outcome)
                 await self._try_later(entry, template.modified_on_ms, outcome, end)
             case Sent() | Rejected() | None:
-                item = TemplateOutcome(entry.position, template.id, app, outcome)
+                item = TemplateOutcome(entry.position, act, template.id, app, outcome)
                 await self._journal.settle(entry, self._templates.record, item)
+
+    async def _hand_over(self, act: Act, template: Template) -> Outcome | None:
+        """Tell the operator of a template as it is now; None where there is nothing to tell any more.
+
+        What an entry was appended for may be out of date: a template that has been deleted meanwhile
+        is neither handed in nor edited, and its deletion has an entry of its own behind this one.
+        """
+        account = await self._account_of_template(template)
+        if act is Act.DELETE:
+            return await self._operator.delete_template(account, template)
+        if template.status is TemplateStatus.DELETED:
+            return None
+        samples = sample_references(template.draft)
+        handles = await self._copies.handles(account, template.partner_id, samples)
+        if not isinstance(handles, dict):
+            return handles
+        if act is Act.EDIT:
+            return await self._operator.edit_template(account, template, handles)
+        return await self._operator.submit_template(account, template, handles)
+
+    async def _account_of_template(self, template: Template) -> OperatorAccount:
+        """The operator account by the business account, which outlives the app that created it."""
+        owner = await self._directory.business_account(template.business_account_id)
+        account = owner and await self._directory.operator_account(owner.operator_account_id)
+        if account is None:
+            raise LookupError(f"template {template.id} has no operator account")
+        return account
 
     async def _try_later(
         self,
@@ -210,7 +282,7 @@ class Dispatch:
             await self._journal.settle(
                 entry,
                 self._templates.record,
-                TemplateOutcome(end.position, end.template_id, end.app, outcome),
+                replace(end, outcome=outcome),
             )
         else:
             code = outcome.code if outcome.code > 999 else INVALID_ANSWER
@@ -242,9 +314,9 @@ def _look_up(connection: Connection, ids: set[str]) -> _Batch:
     messages = messages_by_ids(connection, ids)
     contents = {row.id: content_of(row) for row in messages.values()}
     answered = {
-        content.reply_to
+        reply_to
         for content in contents.values()
-        if isinstance(content, SessionText) and content.reply_to and is_uuid(content.reply_to)
+        if (reply_to := reply_to_of(content)) and is_uuid(reply_to)
     }
     templates = {row.template_id for row in messages.values() if row.template_id}
     return _Batch(

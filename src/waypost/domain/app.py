@@ -1,6 +1,6 @@
 """An app, its business account, and our account at the operator behind both."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 
 
@@ -12,12 +12,36 @@ class Hosting(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class AppPreferences:
+    """What a partner has set for an app. Source: facts 2.
+
+    Attributes:
+        callback_url: shown in the details; callbacks go where subscriptions say.
+        callback_modes: likewise.
+        analytics: whether template analytics are on; there is no way back.
+        unclicked_templates: ids of those whose taps analytics leave out.
+        live_since_ms: when the administrator made it live; 0: it was from the beginning, or is not.
+    """
+
+    template_messaging: bool = True
+    disable_optin_pref_url: bool = False
+    callback_url: str = ""
+    callback_modes: tuple[str, ...] = ()
+    analytics: bool = False
+    analytics_on_ui: bool = False
+    unclicked_templates: tuple[str, ...] = ()
+    live_since_ms: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class App:
     """A partner's messaging application.
 
     Attributes:
-        phone_number: the source number, digits; names exactly one app.
-        phone_number_id: the operator's id of that number.
+        phone_number: the source number, digits; names exactly one app. Empty: it has none yet.
+        phone_number_id: the operator's id of that number; may be empty.
+        business_account_id: may be empty, as long as it has no number.
+        live: false is a sandbox app.
         token_serial: raised to revoke the app token.
         per_second: the operator's throughput for the number; None means the service's default.
     """
@@ -34,6 +58,7 @@ class App:
     hosting: Hosting = Hosting.CLOUD
     token_serial: int = 1
     per_second: int | None = None
+    preferences: AppPreferences = field(default_factory=AppPreferences)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,6 @@
 """What an operator can tell us, in our words."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from waypost.domain.message import MessageState
@@ -13,8 +13,10 @@ class StatusEvent:
     Attributes:
         message_id: ours, from the operator's callback data; None when it carried none.
         recipient: the operator's spelling of the recipient's phone number, where given.
+        recipient_user_id: the recipient's business-scoped id, where given.
         conversation: as the operator gave it; copied into the callback.
         pricing: likewise.
+        raw: the status as the operator gave it, for version 3.
     """
 
     state: MessageState
@@ -22,20 +24,44 @@ class StatusEvent:
     message_id: str | None
     recipient: str | None
     at_s: int
+    recipient_user_id: str | None = None
     code: int | None = None
     reason: str | None = None
     conversation: dict[str, Any] | None = None
     pricing: dict[str, Any] | None = None
+    raw: dict[str, Any] = field(default_factory=dict[str, Any])
+
+
+@dataclass(frozen=True, slots=True)
+class PaymentEvent:
+    """A payment that a message asked for has come further; only version 3 tells of it.
+
+    Attributes:
+        message_id: ours, from the operator's callback data; None when it carried none.
+        raw: the status as the operator gave it.
+
+    Source: facts 4.4, `PAYMENTS`.
+    """
+
+    operator_message_id: str
+    message_id: str | None
+    raw: dict[str, Any] = field(default_factory=dict[str, Any])
 
 
 @dataclass(frozen=True, slots=True)
 class InboundEvent:
-    """A recipient has written or tapped.
+    """A recipient has written, tapped, answered or reacted.
 
     Attributes:
-        kind: `text` or `quick_reply`; any other is kept in the trace and called back to nobody.
-        payload: what came back from a tapped button, as the operator said it.
+        kind: the operator's type: `text`, `image`, …, `button` (a template's quick reply), `reaction`,
+            `order`, `location`, `contacts`, `system`, `unsupported`; of `interactive` its own type instead:
+            `button_reply`, `list_reply`, `nfm_reply`, …
+        content: the object under the name of its type, as the operator gave it; of `interactive` the
+            inner object.
         reply_to: the operator's id of the message this one answers.
+        referral: of an advertisement that it came from.
+        raw: the whole message as the operator gave it, for version 3.
+        contact: the operator's contact object of the sender, for version 3.
     """
 
     kind: str
@@ -45,11 +71,23 @@ class InboundEvent:
     sender_user_id: str | None
     sender_name: str
     at_s: int
-    text: str = ""
-    payload: str = ""
+    content: Any = None
     reply_to: str | None = None
     forwarded: bool = False
     frequently_forwarded: bool = False
+    referral: dict[str, Any] | None = None
+    raw: dict[str, Any] = field(default_factory=dict[str, Any])
+    contact: dict[str, Any] = field(default_factory=dict[str, Any])
+
+    @property
+    def is_tap(self) -> bool:
+        """Whether a template's quick-reply button was tapped."""
+        return self.kind == "button"
+
+    def text(self, name: str) -> str:
+        """A text member of the content, or an empty one."""
+        value = self.content.get(name) if isinstance(self.content, dict) else None  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
+        return value if isinstance(value, str) else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +97,7 @@ class ReviewEvent:
     Attributes:
         status: the operator's word in upper case, such as APPROVED.
         language_code: with underscores, whatever the operator wrote.
+        raw: `field` and `value` as the operator gave them, for version 3; empty where it is our own news.
     """
 
     business_account_id: str
@@ -68,6 +107,62 @@ class ReviewEvent:
     status: str
     reason: str | None = None
     description: str | None = None
+    raw: dict[str, Any] = field(default_factory=dict[str, Any])
+
+
+@dataclass(frozen=True, slots=True)
+class QualityEvent:
+    """A template's quality has changed; the operator's word in upper case, such as GREEN.
+
+    Attributes:
+        raw: `field` and `value` as the operator gave them, for version 3.
+    """
+
+    business_account_id: str
+    operator_template_id: str
+    element_name: str
+    language_code: str
+    quality: str
+    raw: dict[str, Any] = field(default_factory=dict[str, Any])
+
+
+@dataclass(frozen=True, slots=True)
+class CategoryEvent:
+    """The operator files a template under another category, or says that it will.
+
+    Attributes:
+        category: the one it has now, or had until now.
+        next_category: the coming one (announced) or the new one (done).
+        is_done: whether it has changed already.
+        raw: `field` and `value` as the operator gave them, for version 3.
+    """
+
+    business_account_id: str
+    operator_template_id: str
+    element_name: str
+    language_code: str
+    category: str
+    next_category: str
+    is_done: bool
+    raw: dict[str, Any] = field(default_factory=dict[str, Any])
+
+
+@dataclass(frozen=True, slots=True)
+class AccountEvent:
+    """Something about the business account or one of its numbers.
+
+    Attributes:
+        field: the operator's name of the change, such as `account_update`.
+        value: as the operator gave it.
+        phone_number_id: of one number, where the operator named it so.
+        phone_number: of one number, digits, where it named that.
+    """
+
+    business_account_id: str
+    field: str
+    value: dict[str, Any]
+    phone_number_id: str | None = None
+    phone_number: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,4 +172,13 @@ class UnknownEvent:
     what: str
 
 
-Event = StatusEvent | InboundEvent | ReviewEvent | UnknownEvent
+Event = (
+    StatusEvent
+    | PaymentEvent
+    | InboundEvent
+    | ReviewEvent
+    | QualityEvent
+    | CategoryEvent
+    | AccountEvent
+    | UnknownEvent
+)

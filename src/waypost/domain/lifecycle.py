@@ -10,36 +10,57 @@ MESSAGE_MOVES: Final = {  # Source: design 12.8; spec leaves it open; order from
     # from          the states it may go to
     M.ACCEPTED:  {M.UNCERTAIN, M.ENQUEUED, M.FAILED},
     M.UNCERTAIN: {M.ENQUEUED, M.FAILED},
-    M.ENQUEUED:  {M.SENT, M.DELIVERED, M.READ, M.FAILED},
-    M.SENT:      {M.DELIVERED, M.READ, M.FAILED},
-    M.DELIVERED: {M.READ},
-    M.READ:      set[M](),
+    M.ENQUEUED:  {M.SENT, M.DELIVERED, M.READ, M.DELETED, M.FAILED},
+    M.SENT:      {M.DELIVERED, M.READ, M.DELETED, M.FAILED},
+    M.DELIVERED: {M.READ, M.DELETED},
+    M.READ:      {M.DELETED},
+    M.DELETED:   set[M](),
     M.FAILED:    set[M](),
 }
-DOUBTED_FAILURE_MOVES: Final = {M.SENT, M.DELIVERED, M.READ}  # the one edge out of `failed`: design, promise 2
+DOUBTED_FAILURE_MOVES: Final = {M.SENT, M.DELIVERED, M.READ, M.DELETED}  # the one edge out of `failed`: design, promise 2
 
-TEMPLATE_MOVES: Final = {  # Source: facts 3.4
-    # from           the statuses it may go to
-    T.PENDING:   {T.APPROVED, T.REJECTED, T.FAILED, T.PAUSED, T.DISABLED, T.DELETED},
-    T.APPROVED:  {T.PAUSED, T.DISABLED, T.IN_APPEAL, T.REJECTED, T.PENDING, T.DELETED},
-    T.PAUSED:    {T.APPROVED, T.DISABLED, T.PENDING, T.DELETED},
-    T.REJECTED:  {T.APPROVED, T.IN_APPEAL, T.PENDING, T.DELETED},
-    T.IN_APPEAL: {T.APPROVED, T.REJECTED, T.DELETED},
-    T.DISABLED:  {T.APPROVED, T.DELETED},
-    T.FAILED:    {T.PENDING, T.APPROVED, T.REJECTED, T.DELETED},
-    T.DELETED:   set[T](),
+TEMPLATE_MOVES: Final = {  # Source: facts 3.4; operator's facts 3.2
+    # from                 the statuses it may go to
+    T.SANDBOX_REQUESTED: {T.PENDING, T.APPROVED, T.REJECTED, T.FAILED, T.DELETED},
+    T.PENDING:           {T.APPROVED, T.REJECTED, T.FAILED, T.PAUSED, T.DISABLED, T.IN_APPEAL, T.LOCKED, T.ARCHIVED, T.DELETED},
+    T.APPROVED:          {T.PAUSED, T.DISABLED, T.IN_APPEAL, T.REJECTED, T.FAILED, T.FLAGGED, T.LOCKED, T.ARCHIVED, T.PENDING, T.DELETED},
+    T.FLAGGED:           {T.APPROVED, T.PAUSED, T.DISABLED, T.IN_APPEAL, T.REJECTED, T.LOCKED, T.ARCHIVED, T.PENDING, T.DELETED},
+    T.PAUSED:            {T.APPROVED, T.DISABLED, T.IN_APPEAL, T.REJECTED, T.FLAGGED, T.LOCKED, T.ARCHIVED, T.PENDING, T.DELETED},
+    T.LOCKED:            {T.APPROVED, T.PAUSED, T.DISABLED, T.REJECTED, T.FLAGGED, T.ARCHIVED, T.PENDING, T.DELETED},
+    T.ARCHIVED:          {T.APPROVED, T.DISABLED, T.REJECTED, T.DELETED},
+    T.REJECTED:          {T.APPROVED, T.IN_APPEAL, T.DISABLED, T.ARCHIVED, T.PENDING, T.DELETED},
+    T.IN_APPEAL:         {T.APPROVED, T.REJECTED, T.DISABLED, T.PENDING, T.DELETED},
+    T.DISABLED:          {T.APPROVED, T.IN_APPEAL, T.REJECTED, T.DELETED},
+    T.FAILED:            {T.PENDING, T.APPROVED, T.REJECTED, T.DELETED},
+    T.DELETED:           set[T](),
 }
-OPERATOR_STATUSES: Final = {  # what the operator calls a template's status, and what we do. Source: operator 3.1
+SENDABLE: Final = {T.APPROVED, T.FLAGGED}  # Source: facts 3.4, "Can send?"; REINSTATED is APPROVED here
+EDITABLE: Final = {T.APPROVED, T.FLAGGED, T.REJECTED, T.PAUSED, T.FAILED}  # Source: operator's facts 2.6; a flagged one is approved there, a failed one is not there
+FILED: Final = {T.APPROVED, T.FLAGGED}  # the category of these stays. Source: operator's facts 2.6
+KEPT_BY_THE_OPERATOR: Final = {T.DISABLED}  # cannot be deleted. Source: operator's facts 2.6
+
+OPERATOR_STATUSES: Final = {  # what the operator calls a template's status, and what we do. Source: operator's facts 3.1
     "APPROVED":         T.APPROVED,
     "REINSTATED":       T.APPROVED,
     "UNPAUSE":          T.APPROVED,
+    "UNARCHIVED":       T.APPROVED,
     "REJECTED":         T.REJECTED,
     "PAUSED":           T.PAUSED,
     "DISABLED":         T.DISABLED,
     "IN_APPEAL":        T.IN_APPEAL,
     "PENDING":          T.PENDING,
+    "FLAGGED":          T.FLAGGED,
+    "LOCKED":           T.LOCKED,
+    "ARCHIVED":         T.ARCHIVED,
+    "LIMIT_EXCEEDED":   T.FAILED,
     "DELETED":          T.DELETED,
     "PENDING_DELETION": T.DELETED,
+}
+QUALITIES: Final = {  # the operator's word, and the partner's. Source: facts 3.4
+    "GREEN":   "HIGH",
+    "YELLOW":  "MEDIUM",
+    "RED":     "LOW",
+    "UNKNOWN": "UNKNOWN",
 }
 # fmt: on
 

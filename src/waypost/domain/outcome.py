@@ -14,11 +14,13 @@ class Sent:
     Attributes:
         recipient: the operator's spelling of the destination, where it gave one.
         status: of a template, where the operator's answer already has one.
+        category: likewise; it may be another than was asked for.
     """
 
     operator_id: str
     recipient: str | None = None
     status: str | None = None
+    category: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

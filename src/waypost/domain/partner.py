@@ -7,6 +7,15 @@ PARTNER_TOKEN_LIFE_MS: Final = 24 * 60 * 60 * 1000  # Source: spec, "Authenticat
 
 
 @dataclass(frozen=True, slots=True)
+class Wallet:
+    """What the wallet's balance is shown as: settings, because nobody is charged here. Source: facts 13."""
+
+    currency: str = "USD"
+    balance: float = 0.0
+    overdraft_limit: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
 class Partner:
     """What a partner's account shows. The flags are shown as kept; none changes what we do.
 

@@ -1,20 +1,88 @@
-"""Postback texts behind quick-reply buttons: how one travels, and whose it was."""
+"""What travels behind buttons and choices: how it goes, and whose it was when it comes back.
 
-from typing import Final
+The operator returns what travelled behind a button, or the button's label where nothing did. A
+choice of a session message, a button of a carousel's card and a text too long to travel go as a
+reference to our message; everything else travels as it is (decision 0028).
+"""
+
+from dataclasses import dataclass
+from typing import Any, Final, cast
 
 from waypost.domain.event import InboundEvent
-from waypost.domain.message import Content, TemplateSend
+from waypost.domain.message import (
+    Choice,
+    Content,
+    Passthrough,
+    SessionList,
+    SessionQuickReply,
+    TemplateSend,
+)
 from waypost.domain.template import Template
 
 LONGEST_PAYLOAD: Final = 256  # Source: operator's facts 4.2, quick_reply payload length
-_REFERENCE: Final = "waypost-postback"
+_POSTBACK: Final = "waypost-postback"
+_REPLY: Final = "waypost-reply"
 
 
-def payload_of(message_id: str, index: int, postback_text: str) -> str:
-    """What travels behind a button: the postback text, or a reference to one too long to travel."""
-    if len(postback_text) <= LONGEST_PAYLOAD:
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """A choice of a session message that was made.
+
+    Attributes:
+        sender_id: the `msgid` that the partner gave the message; empty where it gave none.
+        number: of the choice, from 1; None where the answered message is not known.
+        postback_text: what the partner gave for the choice; None where it gave none.
+    """
+
+    sender_id: str
+    number: int | None
+    postback_text: str | None
+
+
+def payload_of(message_id: str, index: int, postback_text: str, card: int | None = None) -> str:
+    """What travels behind a template's button: the text, or a reference of at most 64 characters.
+
+    Args:
+        message_id: ours.
+        index: of the button, as in the content's `postback_texts`; on a card as in the card's.
+        postback_text: what the partner gave for it.
+        card: the card's index from 0; None outside a carousel. Cards may carry the same labels and
+            texts, so that only a reference tells which was tapped.
+    """
+    if card is not None:
+        return f"{_POSTBACK}:{message_id}:{card}.{index}"
+    if len(postback_text) <= LONGEST_PAYLOAD and not postback_text.startswith(_POSTBACK):
         return postback_text
-    return f"{_REFERENCE}:{message_id}:{index}"
+    return f"{_POSTBACK}:{message_id}:{index}"
+
+
+def reply_id_of(message_id: str, number: int, choice_postback: str | None) -> str:
+    """What travels behind a choice of a session message: a reference of at most 64 characters.
+
+    Always a reference: the operator refuses a message in which two ids are the same, and two
+    choices of one message may well call back the same text.
+
+    Args:
+        message_id: ours.
+        number: of the choice, from 1 through all sections.
+        choice_postback: what the partner gave for it; it stays here, with the message.
+    """
+    del choice_postback
+    return f"{_REPLY}:{message_id}:{number}"
+
+
+def is_reference(text: str) -> bool:
+    """Whether what came back is a reference of ours, which no partner is shown."""
+    return text.partition(":")[0] in (_POSTBACK, _REPLY)
+
+
+def answered_id_of(event: InboundEvent) -> str | None:
+    """Our id of the answered message where what came back is a reference of ours."""
+    for name in ("payload", "id"):
+        text = event.text(name)
+        if is_reference(text):
+            return text.partition(":")[2].rpartition(":")[0] or None
+    return None
 
 
 def postback_text_of(
@@ -32,16 +100,91 @@ def postback_text_of(
 
     Source: design, section 5, "Fidelity".
     """
-    if event.kind != "quick_reply":
+    if not event.is_tap:
         return None
-    if answered is None:
-        return event.payload if event.payload != event.text else None
-    given = (answered.postback_texts if isinstance(answered, TemplateSend) else None) or {}
-    kind, _, place = event.payload.partition(":")
-    if kind == _REFERENCE:
-        index = place.rpartition(":")[2]
-        return given.get(int(index)) if index.isdecimal() else None
+    payload, label = event.text("payload"), event.text("text")
+    kind, _, place = payload.partition(":")
+    if kind == _POSTBACK:
+        return _referred(place.rpartition(":")[2], answered)
+    if not isinstance(answered, TemplateSend):
+        # A passthrough's payload is the partner's own, and so is that of a message unknown to us.
+        return payload if payload != label else None
+    given = answered.postback_texts or {}
     buttons = template.draft.buttons if template else ()
-    tapped = [index for index, button in enumerate(buttons) if button.text == event.text]
+    tapped = [index for index, button in enumerate(buttons) if button.text == label]
     indexes = tapped or list(given)
-    return event.payload if any(given.get(index) == event.payload for index in indexes) else None
+    return payload if any(given.get(index) == payload for index in indexes) else None
+
+
+def reply_of(event: InboundEvent, answered: Content | None) -> Reply:
+    """The choice that was made, of a `button_reply` or a `list_reply`.
+
+    Args:
+        event: the reply.
+        answered: what the answered message said; None when it is not known.
+
+    Returns:
+        Of a passthrough, and of a message unknown to us, the id that came back is the partner's own:
+        it is both `sender_id` and `postback_text`.
+
+    Source: facts 6.4, `button_reply`, `list_reply`.
+    """
+    came_back = event.text("id")
+    kind, _, place = came_back.partition(":")
+    choices = choices_of(answered)
+    if kind != _REPLY:
+        ids = _ids_in(answered.body) if isinstance(answered, Passthrough) else []
+        number = ids.index(came_back) + 1 if came_back in ids else None
+        return Reply(came_back, number, came_back or None)
+    number = _index(place.rpartition(":")[2])
+    if not isinstance(answered, SessionQuickReply | SessionList):
+        return Reply("", number, None)
+    if number is None or not 1 <= number <= len(choices):
+        return Reply(answered.sender_id, None, None)
+    return Reply(answered.sender_id, number, choices[number - 1].postback_text)
+
+
+def choices_of(content: Content | None) -> tuple[Choice, ...]:
+    """The choices of a session message in the order of their numbers; empty where it has none."""
+    match content:
+        case SessionQuickReply():
+            return content.choices
+        case SessionList():
+            return tuple(choice for section in content.sections for choice in section.choices)
+        case _:
+            return ()
+
+
+def _ids_in(body: Any) -> list[str]:
+    """The ids of an interactive passthrough's buttons and rows, in their order. Source: facts 9.3."""
+    action = _member(body, "action")
+    buttons = [_member(button, "reply") for button in _items(action, "buttons")]
+    rows = [row for section in _items(action, "sections") for row in _items(section, "rows")]
+    return [str(_member(one, "id")) for one in (*buttons, *rows)]
+
+
+def _member(value: Any, name: str) -> Any:
+    return cast(dict[str, Any], value).get(name) if isinstance(value, dict) else None
+
+
+def _items(value: Any, name: str) -> list[Any]:
+    found = _member(value, name)
+    return cast(list[Any], found) if isinstance(found, list) else []
+
+
+def _referred(place: str, answered: Content | None) -> str | None:
+    if not isinstance(answered, TemplateSend):
+        return None
+    card, dot, button = place.rpartition(".")
+    at, index = _index(card), _index(button)
+    if index is None:
+        return None
+    if not dot:
+        return (answered.postback_texts or {}).get(index)
+    if at is None or at >= len(answered.cards):
+        return None
+    return answered.cards[at].postback_texts.get(index)
+
+
+def _index(text: str) -> int | None:
+    return int(text) if text.isdecimal() and len(text) < 6 else None

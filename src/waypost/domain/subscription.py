@@ -5,7 +5,14 @@ from typing import Final
 
 MOST_PER_APP: Final = 5  # Source: facts 4.4
 
+ALL: Final = "ALL"
+"""The mode that stands for every other; version 3 only. Source: facts 4.4."""
+
 # fmt: off
+VERSIONS: Final = {  # which versions of bodies a subscription may ask for. Source: facts 4.2, 6, 7
+    2: "bodies of this service's own",
+    3: "the operator's own bodies, with our ids beside its",
+}
 MODE_BITS: Final = {  # Source: facts 4.3: bits 0 to 13 in this order
     "SENT":          1 << 0,
     "DELIVERED":     1 << 1,
@@ -22,6 +29,8 @@ MODE_BITS: Final = {  # Source: facts 4.3: bits 0 to 13 in this order
     "PAYMENTS":      1 << 12,
     "ALL":           1 << 13,
 }
+UNNUMBERED_MODES: Final = ("COEXISTENCE", "COPY", "NONE")  # newer, without a known bit: kept and echoed, nothing comes. Source: facts 4.4
+MODES: Final = (*MODE_BITS, *UNNUMBERED_MODES)
 MODE_ALIASES: Final = {  # Source: facts 4.4: what one big client sends
     "DELETE":       "DELETED",
     "FLOW_MESSAGE": "FLOWS_MESSAGE",
@@ -34,7 +43,8 @@ class Subscription:
     """One address and what goes there.
 
     Attributes:
-        modes: of the table above, in its order.
+        modes: of the tables above, in their order.
+        active: whether it gets anything; a paused one is kept as it is.
         headers: added to each callback's request; from `meta`.
         meta: the JSON text as sent; it may hold secrets.
     """
@@ -55,5 +65,5 @@ class Subscription:
 
     @property
     def mode(self) -> int:
-        """The modes as a bit mask."""
-        return sum(MODE_BITS[mode] for mode in self.modes)
+        """The modes as a bit mask, those without a known bit left out."""
+        return sum(MODE_BITS.get(mode, 0) for mode in self.modes)

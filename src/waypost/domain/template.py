@@ -1,10 +1,11 @@
 """Templates: what a partner submits, and what we keep of it."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Final
 
-from waypost.domain.buttons import Button
+from waypost.domain.buttons import VIEW_CATALOG, VIEW_ITEMS, Button
+from waypost.domain.cards import Card
 
 
 class TemplateType(StrEnum):
@@ -38,6 +39,10 @@ class TemplateStatus(StrEnum):
     PAUSED = "PAUSED"
     DISABLED = "DISABLED"
     IN_APPEAL = "IN_APPEAL"
+    FLAGGED = "FLAGGED"
+    LOCKED = "LOCKED"
+    ARCHIVED = "ARCHIVED"
+    SANDBOX_REQUESTED = "SANDBOX_REQUESTED"
     DELETED = "DELETED"
 
 
@@ -47,12 +52,30 @@ PRIORITY: Final = {  # Source: facts 3.2: all samples agree, no page explains it
     Category.UTILITY:        2,
     Category.AUTHENTICATION: 3,
 }
+ADDED: Final = {  # Source: spec, "Create template", rule 5; facts 3.1
+    TemplateType.PRODUCT: VIEW_ITEMS,
+    TemplateType.CATALOG: VIEW_CATALOG,
+}
 # fmt: on
+
+OF_MEDIA: Final = (TemplateType.IMAGE, TemplateType.VIDEO, TemplateType.DOCUMENT)
+"""The types whose header is a medium."""
 
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """A template as submitted: decoded, not yet checked. Absent texts are None, as sent otherwise."""
+    """A template as submitted: decoded, not yet checked. Absent texts are None, as sent otherwise.
+
+    Attributes:
+        buttons: of the message itself; those that the service adds are among them.
+        example_media: a handle id; it may hold line breaks.
+        media_id: of an upload for sending, accepted instead of a handle (facts 3.1).
+        media_url: where the sample is; fetched at creation, accepted instead of a handle.
+        has_expiration: None where it was not sent.
+        cards: of a carousel; None where the field was not sent.
+        message_validity_s: how long the operator tries to deliver; seconds.
+        parameter_format: POSITIONAL or NAMED, as sent in upper case.
+    """
 
     element_name: str | None = None
     language_code: str = "en_US"
@@ -66,7 +89,19 @@ class Draft:
     footer: str | None = None
     buttons: tuple[Button, ...] = ()
     enable_sample: bool = False
+    example_media: str | None = None
+    media_id: str | None = None
+    media_url: str | None = None
     allow_template_category_change: bool = False
+    is_lto: bool = False
+    limited_offer_text: str | None = None
+    has_expiration: bool | None = None
+    cards: tuple[Card, ...] | None = None
+    add_security_recommendation: bool = False
+    code_expiration_minutes: int | None = None
+    message_validity_s: int | None = None
+    is_call_permission_request: bool = False
+    parameter_format: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,8 +110,12 @@ class Template:
 
     Attributes:
         namespace: the business account's; shown in the record.
+        category: what the operator files it under; the draft's until the operator changes it.
+        quality: UNKNOWN, HIGH, MEDIUM or LOW.
         operator_template_id: the operator's id once it has the template.
         reason: why it was rejected, in the operator's words.
+        new_category: what the operator has announced that it will be filed under (facts 3.2).
+        edited: whether the draft differs from what was created: the record's `editTemplate`.
     """
 
     id: str
@@ -95,3 +134,39 @@ class Template:
     old_category: str | None = None
     operator_template_id: str | None = None
     reason: str | None = None
+    new_category: str | None = None
+    edited: bool = False
+
+
+def completed(draft: Draft) -> Draft:
+    """The draft with the button that the service adds to its type; one that was sent is not doubled.
+
+    Source: spec, "Create template", rule 5; facts 3.1: one client sends it itself.
+    """
+    added = next((button for kind, button in ADDED.items() if kind == draft.template_type), None)
+    if added is None:
+        return draft
+    others = tuple(button for button in draft.buttons if button.kind is not added.kind)
+    sent = next((button for button in draft.buttons if button.kind is added.kind), added)
+    return replace(draft, buttons=(*others, replace(sent, text=sent.text or added.text)))
+
+
+def sample_of(part: Draft | Card) -> str | None:
+    """What names the sample of a header's medium: a handle id, else a media id, else nothing."""
+    return part.example_media or part.media_id
+
+
+def is_by_address(part: Draft | Card) -> bool:
+    """Whether nothing but an address names the sample; types without a medium need none."""
+    if isinstance(part, Draft) and part.template_type not in OF_MEDIA:
+        return False
+    return bool(part.media_url) and sample_of(part) is None
+
+
+def sample_references(draft: Draft) -> tuple[str, ...]:
+    """The handle ids and media ids whose bytes the operator needs for a review, each once.
+
+    Those of other types than media and carousel are not used.
+    """
+    parts = [*([draft] if draft.template_type in OF_MEDIA else []), *(draft.cards or ())]
+    return tuple(dict.fromkeys(sample for part in parts if (sample := sample_of(part))))

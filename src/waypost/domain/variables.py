@@ -16,16 +16,26 @@ def variable_count(text: str | None) -> int:
     return len(set(variables(text)))
 
 
-def example_values(text: str, example: str) -> list[str] | None:
-    """The values that turn the text into its example, or None when the two do not fit together.
+def without_variables(text: str) -> list[str]:
+    """What stands before, between and behind the variables: one piece more than there are variables."""
+    return _VARIABLE.split(text)[0::2]
 
-    The API takes the example as the filled text; the operator wants the list of values. Values
-    may stand in square brackets (`Hi [Anil]`), which are taken away.
 
-    Source: facts 3.1, `example`; facts of the operator, section 12, "content + example".
+def has_unfinished(text: str) -> bool:
+    """Whether two braces open or close without a variable."""
+    return any("{{" in piece or "}}" in piece for piece in without_variables(text))
+
+
+def named_examples(text: str, example: str) -> dict[str, str] | None:
+    """The value of each variable that turns the text into its example, or None when they do not fit together.
+
+    The API takes the example as the filled text; the operator wants the values. Values may stand
+    in square brackets (`Hi [Anil]`), which are taken away.
+
+    Source: facts 3.1, `example`; operator's facts 12, "content + example".
     """
     names = variables(text)
-    first, *pieces = _VARIABLE.split(text)[0::2]
+    first, *pieces = without_variables(text)
     if not example.startswith(first):
         return None
     values: dict[str, str] = {}
@@ -39,7 +49,19 @@ def example_values(text: str, example: str) -> list[str] | None:
             return None
         values.setdefault(name, _unbracketed(example[at:end]))
         at = end + len(piece)
-    return list(values.values()) if at == len(example) else None
+    return values if at == len(example) else None
+
+
+def example_values(text: str, example: str) -> list[str] | None:
+    """The values of an example, of {{1}} first, or None when it does not fit; names in the order they stand."""
+    values = named_examples(text, example)
+    if values is None:
+        return None
+    return [values[name] for name in sorted(values, key=_number)]
+
+
+def _number(name: str) -> int:
+    return int(name) if name.isascii() and name.isdecimal() and len(name) < 5 else 0
 
 
 def _unbracketed(value: str) -> str:

@@ -29,6 +29,7 @@ PLANS: Final = {  # Source: design, section 3 and promise 2 (`in_flight`, 64 a p
     Lane.ARRIVALS:    LanePlan(512, 512),  # work in the store only: nothing outside can be slow
     Lane.CALLBACKS:   LanePlan(256,  64),
     Lane.DOUBTS:      LanePlan(256, 256),
+    Lane.MEDIA:       LanePlan(32,   16),  # what recipients have sent: large, and never urgent
 }
 DEFECT_DELAYS_S: Final = (1, 5, 30, 120)  # after the fifth defect an entry is set aside. Source: design, section 3
 # fmt: on

@@ -5,7 +5,7 @@ that wants it at this moment, and joins the callbacks lane in the same transacti
 """
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -14,16 +14,21 @@ from sqlalchemy import Connection, bindparam, select
 from waypost.base.ids import Ids
 from waypost.domain.app import App
 from waypost.domain.event import StatusEvent
-from waypost.domain.message import MessageKind, MessageState
+from waypost.domain.message import MessageState
+from waypost.domain.subscription import ALL
+from waypost.journal.message_bodies import MessageNewsBody
 from waypost.store.callbacks import add_callbacks, count_up
 from waypost.store.journal import Lane, NewEntry, append_entries
 from waypost.store.messages import MessageChange, MessageNews, change_messages
 from waypost.store.tables import subscriptions
-from waypost.wire.callback_v2 import enqueued_body, failed_body, status_body
+from waypost.wire.callback_kinds import STATUS
 
-_LISTENING: Final = select(subscriptions.c.id, subscriptions.c.app_id, subscriptions.c.modes).where(
-    subscriptions.c.app_id.in_(bindparam("apps", expanding=True)), subscriptions.c.active
-)
+_LISTENING: Final = select(
+    subscriptions.c.id, subscriptions.c.app_id, subscriptions.c.version, subscriptions.c.modes
+).where(subscriptions.c.app_id.in_(bindparam("apps", expanding=True)), subscriptions.c.active)
+
+Render = Callable[[int], bytes | None]
+"""Gives the body of a callback in a version, 2 or 3; None where that version has none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +38,18 @@ class _Callback:
     about: str
     message_id: str | None
     news: str
-    body: bytes
+    render: Render
+    not_before_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Listener:
+    subscription_id: int
+    version: int
+    modes: frozenset[str]
+
+    def wants(self, mode: str) -> bool:
+        return mode in self.modes or ALL in self.modes
 
 
 class Telling:
@@ -43,15 +59,20 @@ class Telling:
         connection: the writer's.
         ids: for callbacks.
         at_ms: now.
+        hold_ms: how long after a message was accepted its news is held back, so that the sender can
+            keep the message's id first.
     """
 
-    def __init__(self, connection: Connection, ids: Ids, at_ms: int) -> None:
+    def __init__(self, connection: Connection, ids: Ids, at_ms: int, *, hold_ms: int = 0) -> None:
         self._connection = connection
         self._ids = ids
         self._at_ms = at_ms
+        self._hold_ms = hold_ms
         self._changes: dict[str, MessageChange] = {}
         self._news: list[MessageNews] = []
+        self._noted: set[tuple[str, str]] = set()
         self._callbacks: list[_Callback] = []
+        self._listening: dict[str, list[_Listener]] = {}
 
     def state_of(self, row: Any) -> tuple[MessageState, bool]:
         """Where a message stands with this transaction's news, and whether a failure is doubted."""
@@ -63,6 +84,11 @@ class Telling:
     def note(self, message_id: str, news: str, detail: str = "") -> None:
         """News that moves nothing: trace only."""
         self._news.append(MessageNews(message_id, news, self._at_ms, moved=False, detail=detail))
+        self._noted.add((message_id, news))
+
+    def has_noted(self, message_id: str, news: str) -> bool:
+        """Whether this transaction has noted this news of a message."""
+        return (message_id, news) in self._noted
 
     def message_moves(
         self,
@@ -94,22 +120,32 @@ class Telling:
             self._news.append(
                 MessageNews(row.id, state.value, self._at_ms, moved=True, detail=reason or "")
             )
-            body = _body(app, self._at_ms, row, state, operator_message_id, event, code, reason)
-            if body is not None:
+            if state is not MessageState.UNCERTAIN:
                 self.call_back(
                     app,
-                    mode=state.value.upper(),
+                    mode=STATUS[state.value].mode,
                     about=str(recipient_id or row.destination),
                     message_id=row.id,
                     news=state.value,
-                    body=body,
+                    render=MessageNewsBody(
+                        app, self._at_ms, row, state, operator_message_id, event, code, reason
+                    ),
+                    accepted_on_ms=row.accepted_on_ms,
                 )
         self._changes[row.id] = MessageChange(
             row.id, steps[-1], self._at_ms, recipient_id, operator_message_id, doubted, code, reason
         )
 
     def call_back(
-        self, app: App, *, mode: str, about: str, message_id: str | None, news: str, body: bytes
+        self,
+        app: App,
+        *,
+        mode: str,
+        about: str,
+        message_id: str | None,
+        news: str,
+        render: Render,
+        accepted_on_ms: int = 0,
     ) -> None:
         """One callback for each subscription of the app that wants this mode.
 
@@ -119,19 +155,26 @@ class Telling:
             about: the recipient's id, or another text within which order is kept.
             message_id: ours, where it is about a message.
             news: one word for the trace.
-            body: version 2.
+            render: gives the body; called once for each version that is subscribed.
+            accepted_on_ms: of the message that it is about; then it is held back as long as set.
         """
-        self._callbacks.append(_Callback(app, mode, about, message_id, news, body))
+        not_before_ms = accepted_on_ms + self._hold_ms
+        self._callbacks.append(_Callback(app, mode, about, message_id, news, render, not_before_ms))
+
+    def wants(self, app: App, mode: str) -> bool:
+        """Whether any subscription of the app has this mode: for what costs a look-up to tell."""
+        self._listen({app.id})
+        return any(one.wants(mode) for one in self._listening[app.id])
 
     def write(self) -> None:
         """Write it all, in the order in which it happened."""
         change_messages(self._connection, list(self._changes.values()), self._news)
         wanted = self._wanted()
-        left = Counter((subscription, callback.about) for subscription, callback in wanted)
+        left = Counter((subscription, callback.about) for subscription, callback, _ in wanted)
         last = count_up(self._connection, left)
         rows: list[dict[str, Any]] = []
         entries: list[NewEntry] = []
-        for subscription_id, callback in wanted:
+        for subscription_id, callback, body in wanted:
             key = (subscription_id, callback.about)
             left[key] -= 1
             callback_id = self._ids.new()
@@ -145,7 +188,7 @@ class Telling:
                     "sequence": last[key] - left[key],
                     "message_id": callback.message_id,
                     "news": callback.news,
-                    "body": callback.body,
+                    "body": body,
                     "created_on_ms": self._at_ms,
                 }
             )
@@ -155,59 +198,36 @@ class Telling:
                     group=f"subscription {subscription_id}",
                     order_key=f"{subscription_id} {callback.about}",
                     ref=callback_id,
-                    due_ms=self._at_ms,
+                    due_ms=max(self._at_ms, callback.not_before_ms),
                 )
             )
         add_callbacks(self._connection, rows)
         append_entries(self._connection, entries)
 
-    def _wanted(self) -> list[tuple[int, _Callback]]:
+    def _wanted(self) -> list[tuple[int, _Callback, bytes]]:
+        """Of each callback and each subscription that wants it, the subscription, and the body."""
         if not self._callbacks:
             return []
-        apps = {callback.app.id for callback in self._callbacks}
-        listening: dict[str, list[tuple[int, set[str]]]] = {}
-        for row in self._connection.execute(_LISTENING, {"apps": list(apps)}):
-            listening.setdefault(row.app_id, []).append((row.id, set(row.modes.split(","))))
-        return [
-            (subscription, callback)
-            for callback in self._callbacks
-            for subscription, modes in listening.get(callback.app.id, [])
-            if callback.mode in modes or "ALL" in modes
-        ]
+        self._listen({callback.app.id for callback in self._callbacks})
+        wanted: list[tuple[int, _Callback, bytes]] = []
+        for callback in self._callbacks:
+            bodies: dict[int, bytes | None] = {}
+            for one in self._listening[callback.app.id]:
+                if not one.wants(callback.mode):
+                    continue
+                if one.version not in bodies:
+                    bodies[one.version] = callback.render(one.version)
+                body = bodies[one.version]
+                if body is not None:
+                    wanted.append((one.subscription_id, callback, body))
+        return wanted
 
-
-def _body(
-    app: App,
-    at_ms: int,
-    row: Any,
-    state: MessageState,
-    operator_message_id: str | None,
-    event: StatusEvent | None,
-    code: int | None,
-    reason: str | None,
-) -> bytes | None:
-    match state:
-        case MessageState.ENQUEUED:
-            kind = MessageKind.SESSION if row.template_id is None else MessageKind.TEMPLATE
-            return enqueued_body(
-                app,
-                at_ms,
-                message_id=row.id,
-                operator_message_id=operator_message_id or "",
-                kind=kind,
-                destination=row.destination,
-            )
-        case MessageState.FAILED:
-            return failed_body(
-                app,
-                at_ms,
-                message_id=row.id,
-                operator_message_id=operator_message_id,
-                destination=row.destination,
-                code=code or 0,
-                reason=reason or "",
-            )
-        case MessageState.SENT | MessageState.DELIVERED | MessageState.READ if event is not None:
-            return status_body(app, at_ms, event, message_id=row.id, destination=row.destination)
-        case _:
-            return None
+    def _listen(self, apps: set[str]) -> None:
+        """Look up who listens to apps, once in a transaction."""
+        unknown = apps - self._listening.keys()
+        if not unknown:
+            return
+        self._listening |= {app_id: [] for app_id in unknown}
+        for row in self._connection.execute(_LISTENING, {"apps": list(unknown)}):
+            listener = _Listener(row.id, row.version, frozenset(row.modes.split(",")))
+            self._listening[row.app_id].append(listener)

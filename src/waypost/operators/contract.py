@@ -1,14 +1,79 @@
 """What an adapter gives, and what it must say about itself."""
 
-from collections.abc import Mapping, Sequence
-from typing import Protocol
+from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from pathlib import Path
+from typing import Any, Protocol
 
 from waypost.domain.app import App, OperatorAccount
 from waypost.domain.arrival import ArrivalItem
 from waypost.domain.event import Event
+from waypost.domain.media import Media
 from waypost.domain.message import Message
-from waypost.domain.outcome import Outcome
+from waypost.domain.outcome import Outcome, Rejected, Unavailable, Uncertain
 from waypost.domain.template import Template
+
+
+class Ask(StrEnum):
+    """A direct call: it only asks or sets something, and its answer is the operator's (design, section 3)."""
+
+    NUMBER = "number"
+    ACCOUNT = "account"
+    MARK_READ = "mark read"
+    BUSINESS_PROFILE = "business profile"
+    SET_BUSINESS_PROFILE = "set business profile"
+    BLOCK = "block"
+    UNBLOCK = "unblock"
+    BLOCK_LIST = "block list"
+    COMPONENTS = "conversational components"
+    SET_COMPONENTS = "set conversational components"
+    TEMPLATES = "templates"
+    TEMPLATE_LIBRARY = "template library"
+    CREATE_FROM_LIBRARY = "create from library"
+    TEMPLATE_ANALYTICS = "template analytics"
+    CREATE_FLOW = "create flow"
+    FLOWS = "flows"
+    FLOW = "flow"
+    CHANGE_FLOW = "change flow"
+    DELETE_FLOW = "delete flow"
+    FLOW_ASSETS = "flow assets"
+    PUT_FLOW_ASSETS = "put flow assets"
+    PUBLISH_FLOW = "publish flow"
+    DEPRECATE_FLOW = "deprecate flow"
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """One direct call.
+
+    Attributes:
+        about: the object it is about: a number's id, a business account's, a flow's.
+        query: of the address.
+        body: JSON, where it has one.
+        file: bytes to upload, with name and MIME type.
+    """
+
+    ask: Ask
+    about: str
+    query: Mapping[str, str] = field(default_factory=dict[str, str])
+    body: Mapping[str, Any] | None = None
+    file: tuple[str, str, bytes] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What the operator answered: its JSON object as it is."""
+
+    body: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Uploaded:
+    """The operator has a medium, and this is its id or handle for it; until when, by our clock's count."""
+
+    operator_id: str
+    life_ms: int
 
 
 class Operator(Protocol):
@@ -25,6 +90,7 @@ class Operator(Protocol):
         *,
         template: Template | None,
         reply_to: str | None,
+        copies: Mapping[str, str],
     ) -> Outcome:
         """Hand one message to the operator and say what became of it.
 
@@ -34,11 +100,66 @@ class Operator(Protocol):
             message: what to send.
             template: of a template message.
             reply_to: the operator's id of the message it answers.
+            copies: the operator's media ids by ours; an id that is not there goes as it is.
         """
         ...
 
-    async def submit_template(self, account: OperatorAccount, template: Template) -> Outcome:
-        """Hand in a template for review. Handing in the same one again is harmless."""
+    async def submit_template(
+        self, account: OperatorAccount, template: Template, copies: Mapping[str, str]
+    ) -> Outcome:
+        """Hand in a template for review. Handing in the same one again is harmless.
+
+        Args:
+            account: credentials and address.
+            template: what to hand in.
+            copies: the operator's handles by ours and by our media ids; one that is not there goes as it is.
+        """
+        ...
+
+    async def edit_template(
+        self, account: OperatorAccount, template: Template, copies: Mapping[str, str]
+    ) -> Outcome:
+        """Hand in a template anew, in place of what the operator has; safe to repeat."""
+        ...
+
+    async def delete_template(self, account: OperatorAccount, template: Template) -> Outcome:
+        """Delete one template, not its name in other languages; `Sent` also where the operator has none."""
+        ...
+
+    async def upload_media(
+        self, account: OperatorAccount, app: App, media: Media, path: Path
+    ) -> Uploaded | Rejected | Unavailable:
+        """Upload a file for sending from the app's number; safe to repeat."""
+        ...
+
+    async def upload_sample(
+        self, account: OperatorAccount, media: Media, path: Path
+    ) -> Uploaded | Rejected | Unavailable:
+        """Upload a file as a template's sample; what is given back is a handle, line breaks and all."""
+        ...
+
+    def fetch_media(
+        self,
+        account: OperatorAccount,
+        operator_media_id: str,
+        *,
+        phone_number_id: str | None = None,
+    ) -> AsyncIterator[bytes | Rejected | Unavailable]:
+        """The bytes of what a recipient has sent, part by part; an outcome ends it when there are none.
+
+        An outcome may also come after bytes: then what came is not whole, and not to be used.
+
+        Args:
+            account: credentials and address.
+            operator_media_id: the operator's id.
+            phone_number_id: whose it must be; without it any of the account's.
+        """
+        ...
+
+    async def ask(
+        self, account: OperatorAccount, question: Question
+    ) -> Told | Rejected | Unavailable | Uncertain:
+        """Make a direct call, within ten seconds."""
         ...
 
     def answer_handshake(self, account: OperatorAccount, query: Mapping[str, str]) -> str | None:

@@ -3,7 +3,7 @@
 import asyncio
 import socket
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address, ip_network
 from typing import Any, Final
@@ -73,7 +73,7 @@ def is_public(address: Address) -> bool:
 
 
 class VettedClient:
-    """Posts to addresses that partners chose.
+    """Posts to addresses that partners chose, and gets what stands behind them.
 
     Each connection is vetted where its socket is made, so literal addresses, every resolved address
     and rebinding are all seen. No redirect is followed, no proxy of the environment is used.
@@ -124,6 +124,46 @@ class VettedClient:
         except (aiohttp.ClientError, TimeoutError, OSError, ValueError) as error:
             return Answer(None, _since_ms(began_ns), error=_why(error))
 
+    async def get(
+        self,
+        url: str,
+        take: Callable[[bytes], Awaitable[None]],
+        *,
+        headers: Mapping[str, str] | None = None,
+    ) -> Answer:
+        """Get bytes, handed on as they come, and say what came back; the body is not in the answer.
+
+        Only a 200 is read. An answer of another status, one that is encoded, and one that breaks off
+        are told apart by `status` and `error`.
+
+        Args:
+            url: of a partner's choice.
+            take: is given each part. What it raises ends the call, and is raised here.
+            headers: to send.
+        """
+        if self._session is None:
+            raise RuntimeError("the client is not open")
+        began_ns = time.monotonic_ns()
+        sent = {"Accept-Encoding": "identity", **(headers or {})}
+        try:
+            async with self._session.get(url, headers=sent, allow_redirects=False) as response:
+                status, told = response.status, response.headers
+                if status != 200:
+                    return Answer(status, _since_ms(began_ns), headers=told)
+                encoding = told.get("Content-Encoding", "identity").lower()
+                if encoding != "identity":
+                    error = f"its answer is encoded as {encoding[:20]}"
+                    return Answer(None, _since_ms(began_ns), headers=told, error=error)
+                async for part in response.content.iter_any():
+                    await _hand_on(part, take)
+                return Answer(status, _since_ms(began_ns), headers=told)
+        except asyncio.CancelledError:
+            raise
+        except _NotTaken as not_taken:
+            raise not_taken.error from None
+        except (aiohttp.ClientError, TimeoutError, OSError, ValueError) as error:
+            return Answer(None, _since_ms(began_ns), error=_why(error))
+
     def vet(self, host: str) -> None:
         """Refuse an address that may not be reached.
 
@@ -145,6 +185,21 @@ class VettedClient:
         made = socket.socket(family, kind, protocol)
         made.setblocking(False)
         return made
+
+
+class _NotTaken(Exception):
+    """Whoever took the parts has failed, not the other side."""
+
+    def __init__(self, error: Exception) -> None:
+        super().__init__(str(error))
+        self.error = error
+
+
+async def _hand_on(part: bytes, take: Callable[[bytes], Awaitable[None]]) -> None:
+    try:
+        await take(part)
+    except Exception as error:
+        raise _NotTaken(error) from error
 
 
 def _since_ms(began_ns: int) -> int:

@@ -9,7 +9,10 @@ from typing import Any, Final, TypeVar
 from waypost.base.clock import Clock
 from waypost.base.seals import Seals
 from waypost.domain.app import App, BusinessAccount, OperatorAccount
+from waypost.domain.app_key import AppKey, KeyStatus
+from waypost.domain.template import Template, TemplateStatus
 from waypost.store import partners as stored
+from waypost.store.app_keys import app_key_by_hash
 from waypost.store.database import Database
 from waypost.store.templates import template_by_id
 
@@ -37,8 +40,19 @@ class Directory:
         return await self._look("key", stored.partner_of_api_key, key_hash)
 
     async def partner_of_app_token(self, token_hash: str) -> int | None:
-        """The partner whose app this token is for."""
-        return await self._look("app token", stored.partner_of_app_token, token_hash)
+        """The partner whose app this token is for; a second key or a minted token is one too."""
+        found = await self._look("app token", stored.partner_of_app_token, token_hash)
+        if found is not None:
+            return found
+        key = await self.app_key(token_hash)
+        return key.partner_id if key is not None else None
+
+    async def app_key(self, key_hash: str) -> AppKey | None:
+        """The second key or minted token with this hash, unless it has run out or was revoked."""
+        key = await self._look("app key", app_key_by_hash, key_hash)
+        if key is None or key.status(self._clock.now_ms()) is not KeyStatus.ACTIVE:
+            return None
+        return key
 
     async def partner_of_token(self, token_hash: str) -> int | None:
         """The partner with this partner token, unless it has run out."""
@@ -72,14 +86,16 @@ class Directory:
         """Whom the plain webhook path serves."""
         return await self._look("first", stored.first_operator_account_id)
 
-    async def owns_template(self, app: App, template_id: str) -> bool:
-        """Whether the template exists and belongs to the app's business account."""
+    async def template(self, app: App, template_id: str) -> Template | None:
+        """The template with this id, if it belongs to the app's business account; of any status."""
         found = await self._look("template", template_by_id, template_id)
-        return (
+        is_theirs = (
             found is not None
+            and found.status is not TemplateStatus.DELETED
             and found.partner_id == app.partner_id
             and found.business_account_id == app.business_account_id
         )
+        return found if is_theirs else None
 
     def seal(self, secret: str, of: str) -> bytes:
         """Seal with the instance key."""

@@ -28,6 +28,7 @@ class Lane(IntEnum):
     ARRIVALS = 2
     CALLBACKS = 3
     DOUBTS = 4
+    MEDIA = 5
 
 
 class EntryState(IntEnum):

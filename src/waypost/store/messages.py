@@ -114,7 +114,7 @@ _BY_OPERATOR_ID: Final = select(messages).where(
     messages.c.operator_message_id.in_(bindparam("ids", expanding=True))
 )
 _RECORD: Final = Prepared(
-    insert(messages), "id", "partner_id", "app_id", "source", "destination", "template_id", "content",
+    insert(messages), "id", "partner_id", "app_id", "source", "destination", "kind", "template_id", "content",
     "request", "sandbox", "state", "doubted", "accepted_on_ms", "changed_on_ms",
 )  # fmt: skip
 _NEWS: Final = Prepared(insert(message_events), "message_id", "news", "at_ms", "moved", "detail")

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
-from sqlalchemy import Connection, bindparam, delete, func, insert, select, update
+from sqlalchemy import Connection, bindparam, delete, false, func, insert, select, update
 
 from waypost.domain.app import App, BusinessAccount, OperatorAccount
 from waypost.domain.partner import Partner
@@ -27,17 +27,22 @@ from waypost.store.tables import (
     partners,
 )
 
+SECRET_ID_CHARS: Final = 16
+"""How much of a client secret's hash names it."""
+
 
 @dataclass(frozen=True, slots=True)
 class LoginFacts:
     """What a login is checked against.
 
     Attributes:
+        password_changed: since the partner was made; then the password opens the API no more.
         secret_hashes: of every client secret that has not expired.
     """
 
     partner: Partner
     password_hash: str
+    password_changed: bool
     secret_hashes: frozenset[str]
 
 
@@ -54,7 +59,16 @@ def login_facts(connection: Connection, email: str, now_ms: int) -> LoginFacts |
             client_secrets.c.expires_on_ms.is_(None) | (client_secrets.c.expires_on_ms > now_ms),
         )
     ).scalars()
-    return LoginFacts(partner_of(row), row.password_hash, frozenset(secrets))
+    return LoginFacts(partner_of(row), row.password_hash, row.password_changed, frozenset(secrets))
+
+
+def change_password(connection: Connection, partner_id: int, password_hash: str) -> None:
+    """Set a partner's password; the API does not take a changed one."""
+    connection.execute(
+        update(partners)
+        .where(partners.c.id == partner_id)
+        .values(password_hash=password_hash, password_changed=True)
+    )
 
 
 def add_partner(
@@ -98,6 +112,41 @@ def add_client_secret(
             "expires_on_ms": expires_on_ms,
         },
     )
+
+
+@dataclass(frozen=True, slots=True)
+class ClientSecret:
+    """What may be shown of a client secret.
+
+    Attributes:
+        id: the beginning of its hash.
+        expires_on_ms: None: never.
+    """
+
+    id: str
+    created_on_ms: int
+    expires_on_ms: int | None
+
+
+def client_secrets_of(connection: Connection, partner_id: int) -> list[ClientSecret]:
+    """A partner's client secrets, oldest first, the expired too."""
+    rows = connection.execute(
+        select(client_secrets)
+        .where(client_secrets.c.partner_id == partner_id)
+        .order_by(client_secrets.c.created_on_ms, client_secrets.c.hash)
+    )
+    return [
+        ClientSecret(row.hash[:SECRET_ID_CHARS], row.created_on_ms, row.expires_on_ms)
+        for row in rows
+    ]
+
+
+def drop_client_secret(connection: Connection, partner_id: int, secret_id: str) -> bool:
+    """Revoke a client secret."""
+    chosen = (client_secrets.c.partner_id == partner_id) & (
+        func.substr(client_secrets.c.hash, 1, SECRET_ID_CHARS) == secret_id
+    )
+    return connection.execute(delete(client_secrets).where(chosen)).rowcount > 0
 
 
 def add_partner_token(
@@ -144,7 +193,7 @@ def partner_of_api_key(connection: Connection, key_hash: str) -> int | None:
 
 
 def partner_of_app_token(connection: Connection, token_hash: str) -> int | None:
-    """The partner that owns the app with this app token, or None."""
+    """The partner that owns the app with this app token, or None. Second keys are in `app_keys`."""
     return connection.execute(
         select(apps.c.partner_id).where(apps.c.token_hash == token_hash).limit(1)
     ).scalar_one_or_none()
@@ -154,7 +203,7 @@ def add_app(connection: Connection, app: App, token_hash: str) -> bool:
     """Keep an app; False when its name or its source number is taken."""
     taken = select(func.count()).where(
         (apps.c.id == app.id)
-        | (apps.c.phone_number == app.phone_number)
+        | ((apps.c.phone_number == app.phone_number) if app.phone_number else false())
         | ((apps.c.partner_id == app.partner_id) & (apps.c.name == app.name))
     )
     if connection.execute(taken).scalar_one():

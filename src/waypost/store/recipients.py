@@ -20,6 +20,8 @@ def recipient_id(
     before it was known that they are one person: the row with the phone number goes on, because what
     was sent hangs on it.
     """
+    if phone_number and not phone_number.isdecimal():  # a message's destination may be either
+        phone_number, user_id = None, user_id or phone_number
     by_number = _by(connection, app, recipients.c.phone_number, phone_number)
     by_user = _by(connection, app, recipients.c.user_id, user_id)
     if by_number is not None and by_user is not None:
@@ -48,32 +50,43 @@ def recipient_id(
 def recipient_ids(
     connection: Connection, wanted: Set[tuple[str, int, str]]
 ) -> dict[tuple[str, str], int]:
-    """Recipients known by phone number, made where they are new.
+    """Recipients known by phone number or business-scoped id, made where they are new.
 
     Args:
         connection: the writer's.
-        wanted: of each its app's id, its partner's id, and its phone number.
+        wanted: of each its app's id, its partner's id, and its phone number or business-scoped id.
 
     Returns:
-        Their ids by app id and phone number.
+        Their ids by app id and that name.
     """
     found: dict[tuple[str, str], int] = {}
     for (app_id, partner_id), group in groupby(sorted(wanted), lambda one: one[:2]):
-        numbers = [number for _, _, number in group]
-        found |= _known(connection, app_id, numbers)
-        new = [number for number in numbers if (app_id, number) not in found]
+        names = [name for _, _, name in group]
+        found |= _known(connection, app_id, names)
+        new = [name for name in names if (app_id, name) not in found]
         if new:
             row = {"partner_id": partner_id, "app_id": app_id, "name": ""}
-            _ADD.run(connection, [{**row, "phone_number": number} for number in new])
+            _ADD.run(connection, [{**row, **_named(name)} for name in new])
             found |= _known(connection, app_id, new)
     return found
 
 
 def _known(
-    connection: Connection, app_id: str, phone_numbers: Collection[str]
+    connection: Connection, app_id: str, names: Collection[str]
 ) -> dict[tuple[str, str], int]:
-    rows = connection.execute(_KNOWN, {"app_id": app_id, "phone_numbers": phone_numbers})
-    return {(app_id, row.phone_number): row.id for row in rows}
+    numbers = [name for name in names if name.isdecimal()]
+    users = [name for name in names if not name.isdecimal()]
+    rows = connection.execute(_KNOWN, {"app_id": app_id, "phone_numbers": numbers})
+    known = {(app_id, row.phone_number): row.id for row in rows}
+    if users:
+        rows = connection.execute(_KNOWN_USERS, {"app_id": app_id, "user_ids": users})
+        known |= {(app_id, row.user_id): row.id for row in rows}
+    return known
+
+
+def _named(name: str) -> dict[str, str | None]:
+    is_number = name.isdecimal()
+    return {"phone_number": name if is_number else None, "user_id": None if is_number else name}
 
 
 def has_written(connection: Connection, id: int, name: str, window_until_ms: int) -> None:
@@ -92,8 +105,14 @@ def _by(connection: Connection, app: App, column: ColumnElement[Any], value: str
     return connection.execute(found).one_or_none()
 
 
-_ADD: Final = Prepared(insert(recipients), "partner_id", "app_id", "phone_number", "name")
+_ADD: Final = Prepared(
+    insert(recipients), "partner_id", "app_id", "phone_number", "user_id", "name"
+)
 _KNOWN: Final = select(recipients.c.id, recipients.c.phone_number).where(
     recipients.c.app_id == bindparam("app_id"),
     recipients.c.phone_number.in_(bindparam("phone_numbers", expanding=True)),
+)
+_KNOWN_USERS: Final = select(recipients.c.id, recipients.c.user_id).where(
+    recipients.c.app_id == bindparam("app_id"),
+    recipients.c.user_id.in_(bindparam("user_ids", expanding=True)),
 )

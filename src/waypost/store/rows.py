@@ -5,15 +5,15 @@ from typing import Any
 
 import msgspec
 
-from waypost.domain.app import App, BusinessAccount, Hosting, OperatorAccount
-from waypost.domain.message import Content, Message, SessionText, TemplateSend
+from waypost.domain.app import App, AppPreferences, BusinessAccount, Hosting, OperatorAccount
+from waypost.domain.message import Message, TemplateSend
 from waypost.domain.partner import Partner
 from waypost.domain.template import Category, Draft, Template, TemplateStatus
+from waypost.store.contents import content_of, name_of
 
 _encode = msgspec.json.Encoder().encode
 _decode_draft = msgspec.json.Decoder(Draft).decode
-_decode_text = msgspec.json.Decoder(SessionText).decode
-_decode_template_send = msgspec.json.Decoder(TemplateSend).decode
+_decode_preferences = msgspec.json.Decoder(AppPreferences).decode
 _decode_profile = msgspec.json.Decoder(dict[str, Any]).decode
 
 
@@ -35,7 +35,7 @@ def app_of(row: Any) -> App:
         id=row.id,
         partner_id=row.partner_id,
         name=row.name,
-        phone_number=row.phone_number,
+        phone_number=row.phone_number or "",
         phone_number_id=row.phone_number_id,
         business_account_id=row.business_account_id,
         created_on_ms=row.created_on_ms,
@@ -44,6 +44,7 @@ def app_of(row: Any) -> App:
         hosting=Hosting(row.hosting),
         token_serial=row.token_serial,
         per_second=row.per_second,
+        preferences=_decode_preferences(row.preferences),
     )
 
 
@@ -53,7 +54,7 @@ def app_columns(app: App, token_hash: str) -> dict[str, Any]:
         "id": app.id,
         "partner_id": app.partner_id,
         "name": app.name,
-        "phone_number": app.phone_number,
+        "phone_number": app.phone_number or None,
         "phone_number_id": app.phone_number_id,
         "business_account_id": app.business_account_id,
         "live": app.live,
@@ -61,6 +62,7 @@ def app_columns(app: App, token_hash: str) -> dict[str, Any]:
         "token_serial": app.token_serial,
         "token_hash": token_hash,
         "per_second": app.per_second,
+        "preferences": _encode(app.preferences).decode(),
         "created_on_ms": app.created_on_ms,
         "modified_on_ms": app.modified_on_ms,
     }
@@ -114,8 +116,11 @@ def template_columns(template: Template) -> dict[str, Any]:
         "namespace": template.namespace,
         "element_name": template.draft.element_name,
         "language_code": template.draft.language_code,
+        "template_type": template.draft.template_type or "",
         "category": template.category.value,
         "old_category": template.old_category,
+        "new_category": template.new_category,
+        "edited": template.edited,
         "status": template.status.value,
         "quality": template.quality,
         "stage": template.stage,
@@ -145,6 +150,8 @@ def template_of(row: Any) -> Template:
         stage=row.stage,
         retry=row.retry,
         old_category=row.old_category,
+        new_category=row.new_category,
+        edited=row.edited,
         operator_template_id=row.operator_template_id,
         reason=row.reason,
     )
@@ -159,6 +166,7 @@ def message_columns(message: Message) -> dict[str, Any]:
         "app_id": message.app_id,
         "source": message.source,
         "destination": message.destination,
+        "kind": name_of(content),
         "template_id": content.template_id if isinstance(content, TemplateSend) else None,
         "content": _encode(content),
         "request": message.request,
@@ -182,10 +190,3 @@ def message_of(row: Any) -> Message:
         accepted_on_ms=row.accepted_on_ms,
         sandbox=row.sandbox,
     )
-
-
-def content_of(row: Any) -> Content:
-    """What a message says."""
-    if row.template_id is None:
-        return _decode_text(row.content)
-    return _decode_template_send(row.content)

@@ -4,18 +4,19 @@ import json
 from collections.abc import Callable
 from typing import Any, Final
 
-from sqlalchemy import Connection, bindparam, delete, func, insert, select
+from sqlalchemy import Connection, bindparam, delete, func, insert, select, update
 
 from waypost.domain.subscription import Subscription
 from waypost.store.tables import subscriptions
 
+Seal = Callable[[str, str], bytes]
 Unseal = Callable[[bytes, str], str]
 
 
 def add_subscription(
     connection: Connection,
     subscription: Subscription,
-    seal: Callable[[str, str], bytes],
+    seal: Seal,
     most: int,
 ) -> str:
     """Keep a subscription and give its id.
@@ -31,24 +32,50 @@ def add_subscription(
         raise TagTaken(subscription.tag)
     if connection.execute(select(func.count()).where(of_app)).scalar_one() >= most:
         raise TooMany(subscription.app_id)
-    sealed = None if subscription.meta is None else seal(subscription.meta, subscription.app_id)
     new_id = connection.execute(
         insert(subscriptions).returning(subscriptions.c.id),
         {
+            **_columns(subscription, seal),
             "partner_id": subscription.partner_id,
             "app_id": subscription.app_id,
-            "tag": subscription.tag,
-            "url": subscription.url,
-            "version": subscription.version,
-            "modes": ",".join(subscription.modes),
-            "active": subscription.active,
-            "show_on_ui": subscription.show_on_ui,
-            "sealed_meta": sealed,
             "created_on_ms": subscription.created_on_ms,
-            "modified_on_ms": subscription.modified_on_ms,
         },
     ).scalar_one()
     return str(new_id)
+
+
+def change_subscription(connection: Connection, subscription: Subscription, seal: Seal) -> bool:
+    """Keep a subscription as it is now; False where it is there no longer.
+
+    Raises:
+        TagTaken: another one of the app has this tag.
+    """
+    of_app = subscriptions.c.app_id == subscription.app_id
+    is_it = subscriptions.c.id == int(subscription.id)
+    if connection.execute(
+        select(subscriptions.c.id).where(of_app, subscriptions.c.tag == subscription.tag, ~is_it)
+    ).one_or_none():
+        raise TagTaken(subscription.tag)
+    columns = _columns(subscription, seal)
+    changed = update(subscriptions).where(
+        of_app, is_it, subscriptions.c.partner_id == subscription.partner_id
+    )
+    return connection.execute(changed.values(**columns)).rowcount == 1
+
+
+def _columns(subscription: Subscription, seal: Seal) -> dict[str, Any]:
+    """What may change of it."""
+    meta = subscription.meta
+    return {
+        "tag": subscription.tag,
+        "url": subscription.url,
+        "version": subscription.version,
+        "modes": ",".join(subscription.modes),
+        "active": subscription.active,
+        "show_on_ui": subscription.show_on_ui,
+        "sealed_meta": None if meta is None else seal(meta, subscription.app_id),
+        "modified_on_ms": subscription.modified_on_ms,
+    }
 
 
 class TagTaken(Exception):
@@ -69,6 +96,18 @@ def subscriptions_of(
         .order_by(subscriptions.c.id)
     )
     return [subscription_of(row, unseal) for row in rows]
+
+
+def subscription_of_partner(
+    connection: Connection, partner_id: int, id: int, unseal: Unseal
+) -> Subscription | None:
+    """One of a partner's subscriptions, of whichever of its apps; None where it has none such."""
+    row = connection.execute(
+        select(subscriptions).where(
+            subscriptions.c.id == id, subscriptions.c.partner_id == partner_id
+        )
+    ).one_or_none()
+    return None if row is None else subscription_of(row, unseal)
 
 
 def delete_subscriptions(

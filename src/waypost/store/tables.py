@@ -21,7 +21,7 @@ from sqlalchemy import (
     text,
 )
 
-REVISION: Final = 1
+REVISION: Final = 2
 
 metadata = MetaData()
 
@@ -40,6 +40,9 @@ partners = Table(
     Column("id", _Id, primary_key=True),
     Column("email", Text, nullable=False, unique=True),  # lower case
     Column("password_hash", Text, nullable=False),  # argon2id
+    Column(
+        "password_changed", Boolean, nullable=False, server_default=text("0")
+    ),  # then it opens the API no more
     Column("profile", Text, nullable=False),  # JSON: what the login answer shows
     Column("created_on_ms", BigInteger, nullable=False),
 )
@@ -70,6 +73,19 @@ api_keys = Table(
     Column("created_on_ms", BigInteger, nullable=False),
 )
 
+app_keys = Table(  # further credentials of one app: second keys, and app tokens that expire
+    "app_keys",
+    metadata,
+    Column("id", Text, primary_key=True),
+    Column("hash", Text, nullable=False, unique=True),
+    Column("partner_id", BigInteger, nullable=False),
+    Column("app_id", Text, nullable=False, index=True),
+    Column("name", Text, nullable=False),
+    Column("created_on_ms", BigInteger, nullable=False),
+    Column("expires_on_ms", BigInteger),  # NULL: never
+    Column("revoked_on_ms", BigInteger),  # NULL: not revoked
+)
+
 operator_accounts = Table(
     "operator_accounts",
     metadata,
@@ -97,14 +113,19 @@ apps = Table(
     Column("id", Text, primary_key=True),
     Column("partner_id", BigInteger, nullable=False),
     Column("name", Text, nullable=False),
-    Column("phone_number", Text, nullable=False, unique=True),  # a source names exactly one app
-    Column("phone_number_id", Text, nullable=False),
-    Column("business_account_id", Text, nullable=False),
+    Column(
+        "phone_number", Text, unique=True
+    ),  # a source names exactly one app; NULL: it has none yet
+    Column("phone_number_id", Text, nullable=False),  # empty: none yet
+    Column("business_account_id", Text, nullable=False),  # empty: none yet
     Column("live", Boolean, nullable=False),
     Column("hosting", Text, nullable=False),
     Column("token_serial", Integer, nullable=False),
     Column("token_hash", Text, nullable=False, index=True),
     Column("per_second", Integer),  # NULL: the service's default throughput
+    Column(
+        "preferences", Text, nullable=False, server_default=text("'{}'")
+    ),  # JSON: AppPreferences
     Column("created_on_ms", BigInteger, nullable=False),
     Column("modified_on_ms", BigInteger, nullable=False),
     UniqueConstraint("partner_id", "name"),
@@ -121,8 +142,11 @@ templates = Table(
     Column("namespace", Text, nullable=False),
     Column("element_name", Text, nullable=False),
     Column("language_code", Text, nullable=False),
+    Column("template_type", Text, nullable=False, server_default=text("''")),  # the draft's
     Column("category", Text, nullable=False),
     Column("old_category", Text),
+    Column("new_category", Text),  # announced by the operator
+    Column("edited", Boolean, nullable=False, server_default=text("0")),
     Column("status", Text, nullable=False),
     Column("quality", Text, nullable=False),
     Column("stage", Text, nullable=False),
@@ -132,9 +156,20 @@ templates = Table(
     Column("draft", LargeBinary, nullable=False),  # JSON of the whole draft
     Column("created_on_ms", BigInteger, nullable=False),
     Column("modified_on_ms", BigInteger, nullable=False),
-    UniqueConstraint("business_account_id", "element_name", "language_code"),
     Index("templates_by_app", "app_id", "id"),
+    Index("templates_by_account", "business_account_id", "id"),
     Index("templates_by_operator_id", "operator_template_id"),
+)
+
+_IS_THERE = templates.c.status != "DELETED"
+Index(  # a deleted template stays for the trace, and its name is free
+    "templates_by_name",
+    templates.c.business_account_id,
+    templates.c.element_name,
+    templates.c.language_code,
+    unique=True,
+    sqlite_where=_IS_THERE,
+    postgresql_where=_IS_THERE,
 )
 
 recipients = Table(  # whoever a number talks to; either of the two names may be missing
@@ -160,6 +195,7 @@ messages = Table(
     Column("source", Text, nullable=False),
     Column("destination", Text, nullable=False),
     Column("recipient_id", BigInteger),  # known once the operator has named the recipient
+    Column("kind", Text, nullable=False),  # of its content; the table is in store/contents.py
     Column("template_id", Text),
     Column("content", LargeBinary, nullable=False),  # canonical JSON of our own message
     Column("request", Text, nullable=False),  # the form as it came; holds no credential
@@ -178,6 +214,52 @@ Index(
     messages.c.operator_message_id,
     sqlite_where=messages.c.operator_message_id.is_not(None),
     postgresql_where=messages.c.operator_message_id.is_not(None),
+)
+
+Index(  # what template analytics count
+    "messages_by_template",
+    messages.c.template_id,
+    messages.c.accepted_on_ms,
+    sqlite_where=messages.c.template_id.is_not(None),
+    postgresql_where=messages.c.template_id.is_not(None),
+)
+
+media = Table(  # what partners have uploaded; the bytes are files
+    "media",
+    metadata,
+    Column("id", Text, primary_key=True),  # 16 digits; the media id on the wire
+    Column("handle", Text, unique=True),  # NULL: uploaded for sending
+    Column("partner_id", BigInteger, nullable=False),
+    Column("app_id", Text, nullable=False),
+    Column("mime_type", Text, nullable=False),
+    Column("size_bytes", BigInteger, nullable=False),
+    Column("sha256", Text, nullable=False, index=True),  # hex; the name of its file
+    Column("file_name", Text, nullable=False),
+    Column("created_on_ms", BigInteger, nullable=False),
+    Column("expires_on_ms", BigInteger, nullable=False),
+)
+
+media_copies = Table(  # what the operator calls an upload, once it has it
+    "media_copies",
+    metadata,
+    Column("media_id", Text, primary_key=True),
+    Column("place", Text, primary_key=True),  # a number's id, or `app` and the operator's app id
+    Column("operator_id", Text, nullable=False),  # its media id, or its handle
+    Column("expires_on_ms", BigInteger, nullable=False),
+)
+
+inbound_media = Table(  # what recipients have sent; the bytes are files once they are fetched
+    "inbound_media",
+    metadata,
+    Column("key", Text, primary_key=True),  # the end of its address; nobody can guess it
+    Column("partner_id", BigInteger, nullable=False),
+    Column("app_id", Text, nullable=False),
+    Column("operator_media_id", Text, nullable=False),
+    Column("mime_type", Text, nullable=False),
+    Column("file_name", Text, nullable=False),
+    Column("expires_on_ms", BigInteger, nullable=False),
+    Column("sha256", Text),  # NULL: not fetched yet
+    Column("failed", Text),  # why it never will be
 )
 
 arrivals = Table(  # a webhook's body as received, once
@@ -225,6 +307,7 @@ inbound_messages = Table(
     Column("kind", Text, nullable=False),
     Column("item_id", BigInteger, nullable=False),
     Column("received_on_ms", BigInteger, nullable=False),
+    Index("inbound_messages_by_kind", "app_id", "kind", "received_on_ms"),
 )
 
 subscriptions = Table(

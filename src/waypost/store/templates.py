@@ -1,13 +1,26 @@
-"""Templates, and the submissions that carry them to the operator."""
+"""Templates, and the entries that carry what becomes of them to the operator."""
 
-from typing import Any
+from enum import StrEnum
+from typing import Any, Final
 
-from sqlalchemy import Connection, insert, select, update
+from sqlalchemy import ColumnElement, Connection, insert, select, update
 
-from waypost.domain.template import Template
+from waypost.domain.template import Template, TemplateStatus
+from waypost.domain.template_wish import TemplateWish
 from waypost.store.journal import Lane, NewEntry, append_entries
 from waypost.store.rows import template_columns, template_of
-from waypost.store.tables import templates
+from waypost.store.tables import journal, templates
+
+_DELETED: Final = TemplateStatus.DELETED.value
+_IS_THERE: Final = templates.c.status != _DELETED
+
+
+class Act(StrEnum):
+    """What an entry of the submissions lane does with a template; the first word of its reference, so stored."""
+
+    SUBMIT = "template"
+    EDIT = "template-edit"
+    DELETE = "template-delete"
 
 
 def record_template(connection: Connection, template: Template) -> bool:
@@ -15,52 +28,105 @@ def record_template(connection: Connection, template: Template) -> bool:
 
     Source: facts 3.3: also while the earlier one is REJECTED or FAILED.
     """
-    name = template.draft.element_name
+    if not adopt_template(connection, template):
+        return False
+    append_entries(
+        connection, [template_entry(template, Act.SUBMIT, due_ms=template.created_on_ms)]
+    )
+    return True
+
+
+def adopt_template(connection: Connection, template: Template) -> bool:
+    """Keep a template that the operator has already; False when its name is taken in its language."""
     taken = select(templates.c.id).where(
         templates.c.business_account_id == template.business_account_id,
-        templates.c.element_name == name,
+        templates.c.element_name == template.draft.element_name,
         templates.c.language_code == template.draft.language_code,
+        _IS_THERE,
     )
     if connection.execute(taken).one_or_none() is not None:
         return False
     connection.execute(insert(templates), template_columns(template))
-    append_entries(connection, [template_submission(template, due_ms=template.created_on_ms)])
     return True
 
 
-def template_submission(template: Template, *, due_ms: int) -> NewEntry:
-    """The entry that carries a template; all of one name go in order."""
+def template_entry(template: Template, act: Act, *, due_ms: int) -> NewEntry:
+    """The entry that carries something about a template; all of one name go in order."""
     return NewEntry(
         Lane.SUBMISSIONS,
         group=f"templates {template.business_account_id}",
         order_key=f"{template.business_account_id} {template.draft.element_name}",
-        ref=f"template {template.id}",
+        ref=f"{act.value} {template.id}",
         due_ms=due_ms,
     )
 
 
 def template_by_id(connection: Connection, template_id: str) -> Template | None:
-    """One template of whichever partner, or None; the caller compares `partner_id`."""
+    """One template of whichever partner, deleted ones too, or None; the caller compares `partner_id`."""
     row = connection.execute(select(templates).where(templates.c.id == template_id)).one_or_none()
     return None if row is None else template_of(row)
 
 
 def templates_by_ids(connection: Connection, ids: set[str]) -> dict[str, Template]:
-    """Templates by id; those that are not there are left out."""
+    """Templates by id, deleted ones too; those that are not there are left out."""
     if not ids:
         return {}
     rows = connection.execute(select(templates).where(templates.c.id.in_(ids)))
     return {row.id: template_of(row) for row in rows}
 
 
-def templates_of_app(connection: Connection, app_id: str, partner_id: int) -> list[Template]:
-    """Every template of one app, newest first."""
+def find_templates(
+    connection: Connection, partner_id: int, business_account_id: str, wish: TemplateWish
+) -> list[Template]:
+    """The templates of a business account that are wished for, newest first; deleted ones never.
+
+    Source: decision 0020: ids of version 7 are in the order of creation, and no two are alike, so
+    pages do not shift while nothing is created.
+    """
     rows = connection.execute(
         select(templates)
-        .where(templates.c.app_id == app_id, templates.c.partner_id == partner_id)
+        .where(
+            templates.c.business_account_id == business_account_id,
+            templates.c.partner_id == partner_id,
+            _IS_THERE,
+            *_wished(wish),
+        )
         .order_by(templates.c.id.desc())
+        .limit(wish.at_most)
+        .offset(wish.skipped or None)
     )
     return [template_of(row) for row in rows]
+
+
+def _wished(wish: TemplateWish) -> list[ColumnElement[bool]]:
+    column = templates.c
+    exactly = (
+        (column.id, wish.template_id),
+        (column.element_name, wish.element_name),
+        (column.language_code, wish.language_code),
+    )
+    among = (
+        (column.template_type, wish.template_types),
+        (column.status, wish.statuses),
+        (column.stage, wish.stages),
+        (column.category, wish.categories),
+        (column.quality, wish.qualities),
+    )
+    claims = [one == value for one, value in exactly if value is not None]
+    claims += [one.in_(values) for one, values in among if values is not None]
+    if wish.from_ms is not None:
+        claims.append(column.created_on_ms >= wish.from_ms)
+    if wish.until_ms is not None:
+        claims.append(column.created_on_ms <= wish.until_ms)
+    return claims
+
+
+def templates_named(
+    connection: Connection, partner_id: int, business_account_id: str, element_name: str
+) -> list[Template]:
+    """The templates of a name in every language; deleted ones are left out."""
+    wish = TemplateWish(element_name=element_name)
+    return find_templates(connection, partner_id, business_account_id, wish)
 
 
 def template_known_to_operator(
@@ -70,24 +136,64 @@ def template_known_to_operator(
     element_name: str,
     language_code: str,
 ) -> Template | None:
-    """The template an operator speaks of: by its id, or by name and language before we have the id."""
-    row = connection.execute(
-        select(templates).where(
-            templates.c.business_account_id == business_account_id,
-            templates.c.operator_template_id == operator_template_id,
-        )
-    ).one_or_none()
+    """The template an operator speaks of: by its id, or by name and language before we have the id.
+
+    A template that has another id at the operator is another one: news of a deleted template must
+    not reach the new one of its name.
+    """
+    of_account = select(templates).where(templates.c.business_account_id == business_account_id)
+    by_id = of_account.where(templates.c.operator_template_id == operator_template_id)
+    row = connection.execute(by_id.order_by(templates.c.id.desc()).limit(1)).one_or_none()
     if row is None:
-        row = connection.execute(
-            select(templates).where(
-                templates.c.business_account_id == business_account_id,
-                templates.c.element_name == element_name,
-                templates.c.language_code == language_code,
-            )
-        ).one_or_none()
+        by_name = of_account.where(
+            templates.c.element_name == element_name,
+            templates.c.language_code == language_code,
+            templates.c.operator_template_id.is_(None),
+            _IS_THERE,
+        )
+        row = connection.execute(by_name).one_or_none()
     return None if row is None else template_of(row)
 
 
 def change_template(connection: Connection, template_id: str, **columns: Any) -> None:
     """Set columns of one template."""
     connection.execute(update(templates).where(templates.c.id == template_id).values(**columns))
+
+
+def edit_template(connection: Connection, before: Template, after: Template) -> bool:
+    """Keep an edited template and append the entry that carries it; False when it has changed meanwhile."""
+    changed = connection.execute(
+        update(templates)
+        .where(
+            templates.c.id == before.id,
+            templates.c.status == before.status.value,
+            templates.c.modified_on_ms == before.modified_on_ms,
+        )
+        .values(**template_columns(after))
+    )
+    if changed.rowcount != 1:
+        return False
+    append_entries(connection, [template_entry(after, Act.EDIT, due_ms=after.modified_on_ms)])
+    return True
+
+
+def deleted_with_operator_id(
+    connection: Connection, template: Template, operator_template_id: str
+) -> bool:
+    """Whether a deleted template of the same account has this id at the operator."""
+    found = select(templates.c.id).where(
+        templates.c.business_account_id == template.business_account_id,
+        templates.c.operator_template_id == operator_template_id,
+        templates.c.id != template.id,
+        templates.c.status == _DELETED,
+    )
+    return connection.execute(found.limit(1)).one_or_none() is not None
+
+
+def templates_on_their_way(connection: Connection, business_account_id: str) -> set[str]:
+    """The ids of those of which the operator has yet to hear something."""
+    waiting = select(journal.c.ref).where(
+        journal.c.lane == int(Lane.SUBMISSIONS),
+        journal.c.grp == f"templates {business_account_id}",
+    )
+    return {ref.partition(" ")[2] for ref in connection.execute(waiting).scalars()}

@@ -1,4 +1,4 @@
-"""Version 2 callback bodies."""
+"""Version 2 callback bodies: the envelope, and what becomes of a message."""
 
 from collections.abc import Callable
 from typing import Any
@@ -6,9 +6,9 @@ from typing import Any
 import msgspec
 
 from waypost.domain.app import App
-from waypost.domain.event import InboundEvent, ReviewEvent, StatusEvent
+from waypost.domain.event import StatusEvent
 from waypost.domain.message import MessageKind
-from waypost.domain.phone_number import country_and_national
+from waypost.wire.billing import deductions
 
 _encode: Callable[[Any], bytes] = msgspec.json.Encoder().encode
 
@@ -60,9 +60,8 @@ def failed_body(
 
     Source: facts 6.2, the two rows `failed`.
     """
-    ids = _ids(message_id, operator_message_id)
     payload = {
-        **ids,
+        **_ids(message_id, operator_message_id),
         "type": "failed",
         "destination": destination,
         "payload": {"code": code, "reason": reason},
@@ -73,7 +72,10 @@ def failed_body(
 def status_body(
     app: App, at_ms: int, event: StatusEvent, *, message_id: str, destination: str
 ) -> bytes:
-    """`sent`, `delivered` or `read`: `id` is the operator's, `gsId` ours. Source: facts 6.2."""
+    """`sent`, `delivered`, `read` or `deleted`: `id` is the operator's, `gsId` ours.
+
+    Source: facts 6.2.
+    """
     payload: dict[str, Any] = {
         **_ids(message_id, event.operator_message_id),
         "type": event.state.value,
@@ -87,80 +89,60 @@ def status_body(
     return envelope(app, at_ms, "message-event", payload)
 
 
-def inbound_body(
+def mismatch_body(
     app: App,
     at_ms: int,
-    event: InboundEvent,
     *,
-    reply_to_message_id: str | None,
-    postback_text: str | None,
+    operator_message_id: str,
+    message_id: str | None,
+    phone: str,
+    operator_phone: str,
 ) -> bytes:
-    """A recipient has written a text or tapped a template's quick reply.
+    """The operator knows a recipient by another number. Source: facts 6.2, `mismatch`.
 
     Args:
-        app: whose number it came to.
-        at_ms: now; the operator's own time has whole seconds and would run backwards.
-        event: what came.
-        reply_to_message_id: our id of the message it answers, where we know it.
-        postback_text: what the sender gave for the tapped button; None where it gave none.
-
-    Source: spec, "Events"; facts 6.4 (`context.id` is the operator's id, `context.gsId` ours).
+        app: whose.
+        at_ms: now.
+        operator_message_id: of the message by which it was learnt.
+        message_id: ours, where that message was ours.
+        phone: as it was until now, or as the partner wrote it.
+        operator_phone: as the operator has it.
     """
-    if event.kind == "quick_reply":
-        inner: dict[str, Any] = {"text": event.text, "type": "button"}
-        if postback_text is not None:
-            inner["postbackText"] = postback_text
-    else:
-        inner = {"text": event.text}
-    phone = event.sender or event.sender_user_id or ""
-    country_code, national = country_and_national(event.sender) if event.sender else ("", "")
-    payload: dict[str, Any] = {
-        "id": event.operator_message_id,
-        "source": phone,
-        "type": event.kind,
-        "payload": inner,
-        "sender": {
-            "phone": phone,
-            "name": event.sender_name,
-            "country_code": country_code,
-            "dial_code": national,
-        },
+    payload: dict[str, Any] = {"id": operator_message_id}
+    if message_id is not None:
+        payload["gsId"] = message_id
+    payload |= {
+        "type": "mismatch",
+        "destination": phone,
+        "payload": {"wa_id": operator_phone, "phone": phone},
     }
-    if event.reply_to is not None or event.forwarded or event.frequently_forwarded:
-        context: dict[str, Any] = {}
-        if event.reply_to is not None:
-            context["id"] = event.reply_to
-        if reply_to_message_id is not None:
-            context["gsId"] = reply_to_message_id
-        context["forwarded"] = event.forwarded
-        context["frequently_forwarded"] = event.frequently_forwarded
-        payload["context"] = context
-    return envelope(app, at_ms, "message", payload)
+    return envelope(app, at_ms, "message-event", payload)
 
 
-def review_body(
-    app: App, at_ms: int, event: ReviewEvent, *, template_id: str, status: str
+def billing_body(
+    app: App, at_ms: int, event: StatusEvent, *, message_id: str, destination: str
 ) -> bytes:
-    """A template's status has changed. Source: facts 6.5."""
-    payload: dict[str, Any] = {
-        "type": "status-update",
-        "id": template_id,
-        "status": status.lower(),
-        "elementName": event.element_name,
-        "languageCode": event.language_code,
+    """What a message costs. Source: facts 6.7."""
+    references = {
+        "id": event.operator_message_id,
+        "gsId": message_id,
+        "destination": destination,
     }
-    if event.reason:
-        payload["rejectedReason"] = event.reason
-    if event.description:
-        payload["description"] = event.description
-    return envelope(app, at_ms, "template-event", payload)
+    conversation = (event.conversation or {}).get("id")
+    if conversation:
+        references["conversationId"] = conversation
+    payload = {"deductions": deductions(event), "references": references}
+    return envelope(app, at_ms, "billing-event", payload)
+
+
+def user_body(app: App, at_ms: int, *, phone: str, type: str) -> bytes:
+    """A user has opted in or out. Source: facts 6.3."""
+    return envelope(app, at_ms, "user-event", {"phone": phone, "type": type})
 
 
 def check_body(app: App, at_ms: int) -> bytes:
     """The ping of an address at registration. Source: facts 4.5."""
-    return envelope(
-        app, at_ms, "user-event", {"phone": "callbackSetPhone", "type": "sandbox-start"}
-    )
+    return user_body(app, at_ms, phone="callbackSetPhone", type="sandbox-start")
 
 
 def _ids(message_id: str, operator_message_id: str | None) -> dict[str, str]:

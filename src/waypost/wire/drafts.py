@@ -1,27 +1,66 @@
 """Template forms to drafts."""
 
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 
-from waypost.domain.buttons import Button, ButtonKind
+from waypost.domain.buttons import Button, ButtonKind, SupportedApp
+from waypost.domain.cards import Card
+from waypost.domain.languages import spelled
 from waypost.domain.refusals import Reason, Refused
-from waypost.domain.template import Draft
+from waypost.domain.template import Draft, completed
 from waypost.wire.forms import Form, read_json
+from waypost.wire.lenient import Flag, Text, as_text, read_flag, read_integer
 
 MOST_BUTTONS: Final = 20  # read; how many a template may have is a row of the rule table
+MOST_CARDS: Final = 20  # likewise
 _KINDS: Final = ", ".join(ButtonKind)
 
 
-class _Button(msgspec.Struct):
+class SentApp(msgspec.Struct):
+    """An application that an OTP button names."""
+
+    package_name: Text | None = None
+    signature_hash: Text | None = None
+
+
+class SentButton(msgspec.Struct):
+    """A button as a partner writes it. Source: spec, "Button shapes"; facts 3.1, "Extra button shapes"."""
+
     type: str
-    text: str | None = None
-    url: str | None = None
-    phone_number: str | int | None = None
-    example: list[str] | str | None = None
+    text: Text | None = None
+    url: Text | None = None
+    phone_number: Text | None = None
+    example: list[Text | None] | Text | None = None
+    button_value: Text | None = msgspec.field(default=None, name="buttonValue")
+    suffix: Text | None = None
+    payment_link_preview: Flag | None = msgspec.field(default=None, name="paymentLinkPreview")
+    otp_type: Text | None = None
+    autofill_text: Text | None = None
+    package_name: Text | None = None
+    signature_hash: Text | None = None
+    supported_apps: list[SentApp] | None = None
+    zero_tap_terms_accepted: Flag | None = None
+    flow_id: Text | None = None
+    flow_action: Text | None = None
+    navigate_screen: Text | None = None
+    icon: Text | None = None
 
 
-_buttons: Final = msgspec.json.Decoder(list[_Button])
+class SentCard(msgspec.Struct, rename="camel"):
+    """A card as a partner writes it. Source: spec, "Card object (CAROUSEL)"; facts 3.1."""
+
+    header_type: Text | None = None
+    media_url: Text | None = None
+    media_id: Text | None = None
+    example_media: Text | None = None
+    body: Text | None = None
+    sample_text: Text | None = None
+    buttons: list[SentButton] | None = None
+
+
+_buttons: Final = msgspec.json.Decoder(list[SentButton])
+_cards: Final = msgspec.json.Decoder(list[SentCard])
 
 
 def read_draft(form: Form) -> Draft:
@@ -30,61 +69,149 @@ def read_draft(form: Form) -> Draft:
     Raises:
         Refused: a field that cannot be read at all.
     """
-    return Draft(
-        element_name=form.text("elementName"),
-        language_code=form.text("languageCode") or "en_US",
-        category=form.text("category"),
-        template_type=form.text("templateType"),
-        vertical=form.text("vertical"),
-        content=form.text("content"),
-        example=form.text("example"),
-        header=form.text("header") or None,
-        example_header=form.text("exampleHeader") or None,
-        footer=form.text("footer") or None,
-        buttons=_read_buttons(form.text("buttons")),
-        enable_sample=form.flag("enableSample"),
-        allow_template_category_change=form.flag("allowTemplateCategoryChange"),
+    cards = read_cards(form.text("cards"))
+    has_expiration = form.text("hasExpiration")
+    return completed(
+        Draft(
+            element_name=form.text("elementName"),
+            language_code=spelled(form.text("languageCode") or "en_US"),
+            category=form.text("category"),
+            template_type=form.text("templateType"),
+            vertical=form.text("vertical"),
+            content=form.text("content"),
+            example=form.text("example"),
+            header=form.text("header") or None,
+            example_header=form.text("exampleHeader") or None,
+            footer=form.text("footer") or None,
+            buttons=read_buttons(form.text("buttons")),
+            enable_sample=form.flag("enableSample"),
+            example_media=form.text("exampleMedia") or None,
+            media_id=form.text("mediaId") or None,
+            media_url=form.text("mediaUrl") or None,
+            allow_template_category_change=form.flag("allowTemplateCategoryChange"),
+            is_lto=form.flag("isLTO"),
+            limited_offer_text=form.text("limitedOfferText") or None,
+            has_expiration=form.flag("hasExpiration") if has_expiration else None,
+            cards=cards,
+            add_security_recommendation=form.flag("addSecurityRecommendation"),
+            code_expiration_minutes=_whole(form, "codeExpirationMinutes"),
+            message_validity_s=_whole(form, "messageValidity"),
+            is_call_permission_request=form.flag("isCPR"),
+            parameter_format=(form.text("parameterFormat") or "").upper() or None,
+        )
     )
 
 
-def submitted_buttons(buttons: tuple[Button, ...]) -> list[dict[str, Any]]:
-    """Buttons as a partner writes them, for the copy in `containerMeta`."""
-    return [_submitted(button) for button in buttons]
+def read_buttons(text: str | None) -> tuple[Button, ...]:
+    """The buttons in a JSON text; none when there is none.
 
-
-def _read_buttons(text: str | None) -> tuple[Button, ...]:
-    if not text or not text.strip():
+    Raises:
+        Refused: no JSON of this shape, an unknown kind, or far too many.
+    """
+    given = _json(text)
+    if given is None:
         return ()
     accepted = '[{"type":"QUICK_REPLY","text":"..."}]'
-    given = read_json(text, _buttons, name="buttons", accepted=accepted)
-    if len(given) > MOST_BUTTONS:
-        raise Refused(Reason.FIELD_BROKEN, "buttons must hold at most 10 buttons.")
-    return tuple(_read_button(at, button) for at, button in enumerate(given))
+    return _read_buttons(read_json(given, _buttons, name="buttons", accepted=accepted), "buttons")
 
 
-def _read_button(at: int, given: _Button) -> Button:
-    try:
-        kind = ButtonKind(given.type.upper())
-    except ValueError as error:
-        raise Refused(
-            Reason.FIELD_BROKEN, f"buttons[{at}].type must be one of {_KINDS} in this version."
-        ) from error
-    example = [given.example] if isinstance(given.example, str) else given.example or []
-    return Button(
-        kind=kind,
-        text=given.text or "",
-        url=given.url or "",
-        phone_number=str(given.phone_number or ""),
-        example=tuple(example),
+def read_cards(text: str | None) -> tuple[Card, ...] | None:
+    """The cards in a JSON text; None when there is none.
+
+    Raises:
+        Refused: as `read_buttons`.
+    """
+    written = _json(text)
+    if written is None:
+        return None
+    accepted = '[{"headerType":"IMAGE","exampleMedia":"...","body":"...","buttons":[...]}]'
+    given = read_json(written, _cards, name="cards", accepted=accepted)
+    if len(given) > MOST_CARDS:
+        raise Refused(Reason.FIELD_BROKEN, "cards must hold 1 to 10 cards.")
+    return tuple(_read_card(at, card) for at, card in enumerate(given))
+
+
+def _json(text: str | None) -> str | None:
+    """The JSON text of a field, or None where it says nothing."""
+    return None if text is None or text.strip() in ("", "null") else text
+
+
+def _whole(form: Form, name: str) -> int | None:
+    """A number however it was written: 10, "10" or 10.0."""
+    given = (form.text(name) or "").strip().strip('"')
+    return None if given in ("", "null") else read_integer(given, name)
+
+
+def _read_card(at: int, given: SentCard) -> Card:
+    return Card(
+        header_type=as_text(given.header_type).upper(),
+        media_url=as_text(given.media_url) or None,
+        media_id=as_text(given.media_id) or None,
+        example_media=as_text(given.example_media) or None,
+        body=as_text(given.body) or None,
+        sample_text=as_text(given.sample_text) or None,
+        buttons=_read_buttons(given.buttons or [], f"cards[{at}].buttons"),
     )
 
 
-def _submitted(button: Button) -> dict[str, Any]:
-    shown: dict[str, Any] = {"type": button.kind.value, "text": button.text}
-    if button.kind is ButtonKind.URL:
-        shown["url"] = button.url
-        if button.example:
-            shown["example"] = list(button.example)
-    if button.kind is ButtonKind.PHONE_NUMBER:
-        shown["phone_number"] = button.phone_number
-    return shown
+def _read_buttons(given: list[SentButton], name: str) -> tuple[Button, ...]:
+    if len(given) > MOST_BUTTONS:
+        raise Refused(Reason.FIELD_BROKEN, f"{name} must hold at most {MOST_BUTTONS} buttons.")
+    return tuple(_read_button(f"{name}[{at}]", button) for at, button in enumerate(given))
+
+
+def _read_button(name: str, given: SentButton) -> Button:
+    try:
+        kind = ButtonKind(given.type.strip().upper())
+    except ValueError as error:
+        raise Refused(Reason.FIELD_BROKEN, f"{name}.type must be one of {_KINDS}.") from error
+    suffix, value = as_text(given.suffix), as_text(given.button_value)
+    url = as_text(given.url)
+    if kind is ButtonKind.URL and not url and value:
+        # Of a card: the URL without its variable, and a sample of the variable beside it.
+        url = value + ("{{1}}" if suffix and "{{" not in value else "")
+    example = given.example if isinstance(given.example, list) else [given.example]
+    examples = tuple(as_text(one) for one in example if one is not None)
+    if not any(examples) and "{{" in url and suffix:
+        examples = (suffix,)
+    apps, is_flat = _read_apps(given)
+    return Button(
+        kind=kind,
+        text=as_text(given.text),
+        url=url,
+        phone_number=as_text(given.phone_number),
+        example=examples,
+        button_value=value,
+        suffix=suffix,
+        payment_link_preview=_flag(given.payment_link_preview, f"{name}.paymentLinkPreview"),
+        otp_type=as_text(given.otp_type).upper(),
+        autofill_text=as_text(given.autofill_text),
+        supported_apps=apps,
+        is_flat=is_flat,
+        zero_tap_terms_accepted=_flag(
+            given.zero_tap_terms_accepted, f"{name}.zero_tap_terms_accepted"
+        ),
+        flow_id=as_text(given.flow_id),
+        flow_action=as_text(given.flow_action).upper(),
+        navigate_screen=as_text(given.navigate_screen),
+        icon=as_text(given.icon),
+    )
+
+
+def _read_apps(given: SentButton) -> tuple[tuple[SupportedApp, ...], bool]:
+    """The applications a button names, and whether it names one in the spec's flat fields."""
+    if given.supported_apps:
+        return (
+            tuple(
+                SupportedApp(as_text(app.package_name), as_text(app.signature_hash))
+                for app in given.supported_apps
+            ),
+            False,
+        )
+    if given.package_name is None and given.signature_hash is None:
+        return (), False
+    return (SupportedApp(as_text(given.package_name), as_text(given.signature_hash)),), True
+
+
+def _flag(value: Flag | None, name: str) -> bool | None:
+    return None if value is None else read_flag(value, name)

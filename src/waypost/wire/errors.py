@@ -1,7 +1,7 @@
 """The table of refusals: which status and text each reason answers with."""
 
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 from waypost.domain.refusals import Reason, Refused
 
@@ -13,11 +13,13 @@ class ErrorRow:
     Attributes:
         text: the whole `message` where one is documented; None where the explanation is the text.
         source: where status and text come from.
+        nested: whether `message` is an object that holds the text, as one page shows it.
     """
 
     status: int
     text: str | None
     source: str
+    nested: bool = False
 
 
 _CATEGORY = (
@@ -28,6 +30,10 @@ _NOT_FOR_APP = (
     "Unauthorised access to the resource. Please review request parameters and headers and retry"
 )
 _EXISTS = "Template Already exists with same namespace and elementName and languageCode"
+_NAME_LENGTH = "App name should be between 6 to 150 characters in length"
+_WRONG_WABA = "WABA id is invalid or given phone is not associated with WABA"
+_KEY_OF_ANOTHER = "API key is not associated with partner"
+_BILLING = "Callback Billing must be enabled for this API"
 INTERNAL_TEXT: Final = (  # Source: spec, "Errors", 500; facts 3.3 without the vendor's name
     "Internal server error. Please try again later. "
     "If the issue still persists, then contact developer support"
@@ -53,26 +59,73 @@ ERRORS: Final = {  # Source: spec, "Errors"; facts 3.3, 4.1, 10. Where no text i
     Reason.DUPLICATE_TAG:                ErrorRow(400, "Duplicate component tag",      "facts 4.1"),
     Reason.TOO_MANY_SUBSCRIPTIONS:       ErrorRow(400, None,                           "facts 4.4; text not public"),
     Reason.SUBSCRIPTION_DOES_NOT_EXIST:  ErrorRow(400, "Subscription Does Not Exist",  "facts 4.1"),
+    Reason.NOT_SUBSCRIPTION_OWNER:       ErrorRow(403, "Not Subscription Owner",       "facts 4.1; within one partner only"),
+    Reason.KEY_NOT_ASSOCIATED:           ErrorRow(400, _KEY_OF_ANOTHER,                "facts 4.1"),
     Reason.NOT_FOUND:                    ErrorRow(404, None,                           "ours"),
     Reason.METHOD_NOT_ALLOWED:           ErrorRow(405, None,                           "ours"),
     Reason.MEDIA_TYPE:                   ErrorRow(415, None,                           "ours"),
     Reason.FORBIDDEN_ORIGIN:             ErrorRow(403, None,                           "design, section 9"),
     Reason.ALREADY_EXISTS:               ErrorRow(409, None,                           "ours, administration"),
+    Reason.UNAUTHORIZED_ACCESS:          ErrorRow(401, "Unauthorized Access",         "facts 10, 15: the calls listed there"),
+    Reason.FORBIDDEN_ACCESS:             ErrorRow(403, "Unauthorized Access",         "facts 2, 10; within one partner only"),
+    Reason.INVALID_APP_NAME:             ErrorRow(400, "Invalid characters used in app name", "facts 2"),
+    Reason.APP_NAME_LENGTH:              ErrorRow(400, _NAME_LENGTH,                  "facts 2"),
+    Reason.APP_EXISTS:                   ErrorRow(409, "Bot Already Exists",          "facts 2"),
+    Reason.TOKEN_NAME_TAKEN:             ErrorRow(409, None,                          "facts 1.5"),
+    Reason.TOO_MANY_TOKENS:              ErrorRow(409, None,                          "facts 1.4, 1.5"),
+    Reason.TOKEN_HAS_EXPIRED:            ErrorRow(410, None,                          "facts 1.5"),
+    Reason.QUERY_EMPTY:                  ErrorRow(400, "Query Params cannot be empty", "facts 2, the onboarding link"),
+    Reason.INVALID_CALLBACK:             ErrorRow(400, "Invalid App Details Passed", "facts 2, `callback`"),
+    Reason.NO_MEANING:                   ErrorRow(400, None,                          "design, section 5; decision 0025"),
+    Reason.APP_NOT_LIVE:                 ErrorRow(400, "App is not live.",            "facts 13"),
+    Reason.NO_BUSINESS_ACCOUNT:          ErrorRow(400, "Waba id not found for the given App", "facts 13"),
+    Reason.WRONG_BUSINESS_ACCOUNT:       ErrorRow(400, _WRONG_WABA,                   "facts 13"),
+    Reason.BUSINESS_ACCOUNT_UNKNOWN:     ErrorRow(400, "Error while getting waba info for given app", "facts 13"),
+    Reason.APP_NOT_APPROVED:             ErrorRow(400, "Please Check If App Has been approved", "facts 3.6"),
+    Reason.MM_LITE_OFF:                  ErrorRow(400, "MM lite is not enabled for this app", "facts 9.3"),
+    Reason.OPERATOR_REFUSED:             ErrorRow(400, None,                          "decision 0026: the operator's own words"),
+    Reason.OPERATOR_UNAVAILABLE:         ErrorRow(503, None,                          "decision 0026"),
+    Reason.WRONG_FILE_TYPE:              ErrorRow(400, None,                           "facts 8; the text names the types and the one received"),
+    Reason.FILE_TOO_LARGE:               ErrorRow(413, "File size exceeds the maximum limit!", "facts 8, 10"),
+    Reason.MEDIA_NOT_FETCHED:            ErrorRow(400, None,                           "facts 8; text not public"),
+    Reason.NOT_A_CLOUD_APP:              ErrorRow(400, "Only CAPI apps allowed to generate media ID", "facts 8"),
+    Reason.NESTED_AUTHENTICATION_FAILED: ErrorRow(401, "Authentication Failed",       "facts 10: product messages", nested=True),
+    Reason.MESSAGE_DOES_NOT_EXIST:       ErrorRow(400, None,                          "facts 9.1; text not public"),
+    Reason.EVENT_NOT_SUPPORTED:          ErrorRow(400, "Outbound event not supported", "facts 9.1, `v1/event`"),
+    Reason.INVALID_JSON_PAYLOAD:         ErrorRow(400, "Invalid JSON payload",        "facts 9.1, `v1/event`"),
+    Reason.CALLBACK_BILLING_OFF:         ErrorRow(400, _BILLING,                      "facts 9.3; only when strict"),
+    Reason.TEMPLATE_NOT_FOUND:           ErrorRow(400, "No Template found for given id", "facts 3.6"),
+    Reason.TEMPLATE_NOT_EDITABLE:        ErrorRow(400, None,                         "facts 3.4; operator's facts 2.6; text not public"),
+    Reason.TEMPLATE_NAME_UNKNOWN:        ErrorRow(400, "Template Does not exists.",  "facts 3.6"),
+    Reason.TEMPLATE_MISMATCH:            ErrorRow(403, "Template ID and template name does not match", "facts 3.6, 10; within one partner only"),
+    Reason.TEMPLATE_NOT_DELETABLE:       ErrorRow(400, "Template Cannot be deleted", "facts 3.6; operator's facts 2.6: a disabled one"),
+    Reason.SANDBOX_DELETION:             ErrorRow(400, "Delete Operation is not allowed for sandbox apps", "facts 3.6"),
+    Reason.INVALID_APP_ID:               ErrorRow(400, "Invalid App ID",             "facts 3.6: no id at all; an unknown one is another's"),
+    Reason.NOT_APP_OWNER:                ErrorRow(403, "Not App Owner",              "facts 3.6, 10; within one partner only"),
+    Reason.TEMPLATE_NAME_MISSING:        ErrorRow(400, "Template Name is missing",   "facts 3.6, metalibrary"),
+    Reason.CATEGORY_MISSING:             ErrorRow(400, "Category is missing",        "facts 3.6, metalibrary"),
+    Reason.LANGUAGE_MISSING:             ErrorRow(400, "Language is missing",        "facts 3.6, metalibrary"),
+    Reason.LIBRARY_NAME_MISSING:         ErrorRow(400, "Library Template Name is missing", "facts 3.6, metalibrary"),
+    Reason.ANALYTICS_TOO_OLD:            ErrorRow(400, "Start time can't be older than 90 days", "facts 3.6, analytics"),
+    Reason.ANALYTICS_NOT_SET:            ErrorRow(404, None,                         "facts 3.6, analytics: the text names the app"),
+    Reason.BAD_REQUEST:                  ErrorRow(400, "Bad Request",                "facts 3.6, analytics"),
+    Reason.TOO_FEW_SENDS:                ErrorRow(400, None,                         "facts 3.6, compare; text not public"),
 }
 # fmt: on
 
 
-def error_answer(refused: Refused) -> tuple[int, dict[str, str], dict[str, str]]:
+def error_answer(refused: Refused) -> tuple[int, dict[str, Any], dict[str, str]]:
     """Status, body and extra headers of a refusal.
 
     A documented text is the whole `message`; the explanation then travels in `Waypost-Reason`.
     """
     row = ERRORS[refused.reason]
     headers: dict[str, str] = {}
+    message: str | dict[str, str]
     if row.text is None:
         message = refused.explanation
     else:
-        message = row.text
+        message = {"message": row.text} if row.nested else row.text
         if refused.explanation:
             headers["Waypost-Reason"] = header_text(refused.explanation)
     if refused.retry_after_s is not None:

@@ -11,6 +11,8 @@ from urllib.parse import unquote_to_bytes
 import msgspec
 
 from waypost.domain.refusals import Reason, Refused
+from waypost.wire.field_parts import Branch, joined, json_of
+from waypost.wire.lenient import read_flag
 
 Shape = TypeVar("Shape")
 
@@ -20,17 +22,34 @@ _ESCAPED_NUL: Final = re.compile(r"(?<!\\)(?:\\\\)*\\u0000")
 
 
 class Form:
-    """The fields of a form; the last of several with one name counts, as with most readers."""
+    """The fields of a form; the last of several with one name counts, as with most readers.
 
-    __slots__ = ("_fields", "_pairs")
+    A field may also come in parts, as many clients write an object: `message[type]=text` and
+    `params[0]=Ann` are put together to the JSON text that the field stands for. A field that is there
+    as itself counts.
+    """
+
+    __slots__ = ("_fields", "_pairs", "_parts")
 
     def __init__(self, pairs: list[tuple[str, str]]) -> None:
         self._pairs = pairs
         self._fields = dict(pairs)
+        self._parts: dict[str, Branch] | None = None
 
     def text(self, name: str) -> str | None:
-        """The field, or None when it is missing."""
-        return self._fields.get(name)
+        """The field, or None when it is missing.
+
+        Raises:
+            Refused: it came in parts that nest too deep.
+        """
+        value = self._fields.get(name)
+        if value is not None:
+            return value
+        parts = self._parts
+        if parts is None:
+            has_parts = "[" in "".join(self._fields)
+            parts = self._parts = joined(self._pairs) if has_parts else {}
+        return json_of(parts[name]) if name in parts else None
 
     def all(self, *names: str) -> list[str]:
         """Every value given under one of the names, in order."""
@@ -42,7 +61,7 @@ class Form:
         Raises:
             Refused: missing or empty.
         """
-        value = self._fields.get(name)
+        value = self.text(name)
         if not value:
             raise Refused(
                 Reason.FIELD_MISSING,
@@ -59,15 +78,7 @@ class Form:
         value = self._fields.get(name)
         if value is None or value == "":
             return default
-        flag = _FLAGS.get(value.strip().lower())
-        if flag is None:
-            raise Refused(Reason.FIELD_BROKEN, f"{name} must be true or false.")
-        return flag
-
-
-# fmt: off
-_FLAGS: Final = {"true": True, "false": False, "1": True, "0": False, "yes": True, "no": False}
-# fmt: on
+        return read_flag(value, name)
 
 
 def read_form(body: bytes) -> Form:

@@ -1,5 +1,7 @@
 """The short answers."""
 
+from typing import Any
+
 
 def submitted(message_id: str) -> bytes:
     """What a taken message answers. Written by hand: our ids need no escaping, and this is the busiest answer.
@@ -7,3 +9,31 @@ def submitted(message_id: str) -> bytes:
     Source: spec, "Message submission result".
     """
     return b'{"status":"submitted","messageId":"' + message_id.encode() + b'"}'
+
+
+# fmt: off
+_SHOWN = {  # before the operator has a message, it is submitted; Source: facts 5
+    "accepted":  "submitted",
+    "uncertain": "submitted",
+}
+# fmt: on
+
+
+def message_record(row: Any, is_template: bool) -> dict[str, Any]:
+    """Where a message stands; what is not known yet is left out."""
+    shown: dict[str, Any] = {
+        "id": row.id,
+        "appId": row.app_id,
+        "source": row.source,
+        "destination": row.destination,
+        "type": "template" if is_template else "session",
+        "status": _SHOWN.get(row.state, row.state),
+        "createdOn": row.accepted_on_ms,
+        "modifiedOn": row.changed_on_ms,
+    }
+    optional = (
+        ("whatsappMessageId", row.operator_message_id),
+        ("code", row.code),
+        ("reason", row.reason),
+    )
+    return shown | {name: value for name, value in optional if value is not None}

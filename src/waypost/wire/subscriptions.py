@@ -9,29 +9,37 @@ from urllib.parse import urlsplit
 import msgspec
 
 from waypost.domain.refusals import Reason, Refused
-from waypost.domain.subscription import MODE_ALIASES, MODE_BITS, Subscription
-from waypost.wire.forms import Form, read_json
+from waypost.domain.subscription import ALL, MODE_ALIASES, MODES, VERSIONS, Subscription
+from waypost.wire.forms import MOST_FIELDS, Form, read_json
 
 _HEADER_NAME: Final = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,100}")
 _OURS: Final = {"host", "content-length", "transfer-encoding", "connection", "content-type"}
-VERSIONS: Final = ("2",)
+MOST_TAG_CHARS: Final = 180
+_MODES: Final = ("modes", "modes[]", *(f"modes[{index}]" for index in range(MOST_FIELDS)))
 
 
-class _Meta(msgspec.Struct):
+class SubscriptionMeta(msgspec.Struct):
+    """What `meta` may hold; other members are kept and mean nothing."""
+
     headers: dict[str, str | int] | None = None
 
 
-_meta: Final = msgspec.json.Decoder(_Meta)
+_meta: Final = msgspec.json.Decoder(SubscriptionMeta)
 
 
 @dataclass(frozen=True, slots=True)
 class SubscriptionForm:
-    """What a partner asks for."""
+    """What a partner asks for, in full: of a change, with what it does not name as it was.
+
+    Attributes:
+        do_check: whether its address is to be pinged.
+    """
 
     tag: str
     url: str
     version: int
     modes: tuple[str, ...]
+    active: bool
     show_on_ui: bool
     meta: str | None
     headers: dict[str, str]
@@ -39,7 +47,7 @@ class SubscriptionForm:
 
 
 def read_subscription(form: Form) -> SubscriptionForm:
-    """Read and check a form. Modes may be one comma-separated text or repeated fields.
+    """Read and check the form of a new subscription.
 
     Source: facts 4.2.
 
@@ -47,26 +55,58 @@ def read_subscription(form: Form) -> SubscriptionForm:
         Refused: a field is missing or broken.
     """
     modes = _read_modes(form)
-    tag = form.required("tag", "a name for the subscription, unique within the app")
-    if len(tag) > 180:
-        raise Refused(Reason.FIELD_BROKEN, "tag must be at most 180 characters.")
+    if modes is None:
+        raise Refused(
+            Reason.FIELD_MISSING,
+            f"Required request parameter 'modes' is not present: some of {','.join(MODES)}.",
+        )
+    tag = _checked_tag(form.required("tag", "a name for the subscription, unique within the app"))
     url = form.required("url", "an http or https address")
     check_url(url)
-    version = form.text("version") or "2"
-    if version not in VERSIONS:
-        raise Refused(
-            Reason.FIELD_BROKEN, "version must be 2, the one version that this version delivers."
-        )
+    version = _read_version(form) or 2
+    _check_all(modes, version)
     meta = form.text("meta") or None
     return SubscriptionForm(
         tag=tag,
         url=url,
-        version=int(version),
+        version=version,
         modes=modes,
+        active=True,
         show_on_ui=form.flag("showOnUI"),
         meta=meta,
         headers=_read_headers(meta),
         do_check=form.flag("doCheck", default=True),
+    )
+
+
+def read_change(form: Form, held: Subscription) -> SubscriptionForm:
+    """Read and check the form of a change; what it does not name stays.
+
+    The address is pinged where it becomes another, unless `doCheck` is false.
+
+    Source: facts 4.1, 4.2, 4.5.
+
+    Raises:
+        Refused: a field is broken.
+    """
+    modes = _read_modes(form) or held.modes
+    tag = _checked_tag(form.text("tag") or held.tag)
+    url = form.text("url") or held.url
+    check_url(url)
+    version = _read_version(form) or held.version
+    _check_all(modes, version)
+    meta = form.text("meta")
+    meta = held.meta if meta is None else meta or None
+    return SubscriptionForm(
+        tag=tag,
+        url=url,
+        version=version,
+        modes=modes,
+        active=form.flag("active", default=held.active),
+        show_on_ui=form.flag("showOnUI", default=held.show_on_ui),
+        meta=meta,
+        headers=_read_headers(meta),
+        do_check=form.flag("doCheck", default=True) and url != held.url,
     )
 
 
@@ -106,25 +146,41 @@ def subscription_object(subscription: Subscription) -> dict[str, Any]:
     }
 
 
-def _read_modes(form: Form) -> tuple[str, ...]:
-    given = form.all("modes", "modes[]")
+def _read_modes(form: Form) -> tuple[str, ...] | None:
+    """The modes in the order of the table; None where there are none.
+
+    They come as one text with commas, as repeated fields, or as `modes[]` and `modes[0]`.
+    """
+    given = form.all(*_MODES)
     names = [name.strip().upper() for text in given for name in text.split(",") if name.strip()]
-    if not names:
-        raise Refused(
-            Reason.FIELD_MISSING,
-            f"Required request parameter 'modes' is not present: some of {','.join(MODE_BITS)}.",
-        )
     known = [MODE_ALIASES.get(name, name) for name in names]
     for name in known:
-        if name not in MODE_BITS:
+        if name not in MODES:
             raise Refused(
-                Reason.FIELD_BROKEN, f"modes must be some of {','.join(MODE_BITS)}, with commas."
+                Reason.FIELD_BROKEN, f"modes must be some of {','.join(MODES)}, with commas."
             )
-        if name == "ALL":
-            raise Refused(
-                Reason.FIELD_BROKEN, "modes may hold ALL in version 3 only; name each mode."
-            )
-    return tuple(mode for mode in MODE_BITS if mode in known)
+    return tuple(mode for mode in MODES if mode in known) or None
+
+
+def _check_all(modes: tuple[str, ...], version: int) -> None:
+    if ALL in modes and version != 3:
+        raise Refused(Reason.FIELD_BROKEN, "modes may hold ALL in version 3 only; name each mode.")
+
+
+def _read_version(form: Form) -> int | None:
+    text = form.text("version")
+    if not text:
+        return None
+    known = {str(version): version for version in VERSIONS}
+    if text.strip() not in known:
+        raise Refused(Reason.FIELD_BROKEN, f"version must be {' or '.join(known)}.")
+    return known[text.strip()]
+
+
+def _checked_tag(tag: str) -> str:
+    if len(tag) > MOST_TAG_CHARS:
+        raise Refused(Reason.FIELD_BROKEN, f"tag must be at most {MOST_TAG_CHARS} characters.")
+    return tag
 
 
 def _read_headers(meta: str | None) -> dict[str, str]:

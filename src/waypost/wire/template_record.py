@@ -4,18 +4,20 @@ import json
 from typing import Any
 
 from waypost.domain.buttons import button_supported
-from waypost.domain.rendering import flattened
-from waypost.domain.template import PRIORITY, Template
-from waypost.wire.drafts import submitted_buttons
+from waypost.domain.rendering import body_of, flattened, footer_of
+from waypost.domain.template import PRIORITY, Category, Draft, Template
+from waypost.wire.template_parts import submitted_buttons, submitted_cards
 
 
 def template_record(template: Template) -> dict[str, Any]:
     """The record of creation and of the list.
 
-    Source: spec, "Template record"; values and order from facts 3.2.
+    Source: spec, "Template record"; values and order from facts 3.2; `master` and
+    `allowTemplateCategoryChange` always: decision 0018.
     """
     draft = template.draft
     record: dict[str, Any] = {
+        "allowTemplateCategoryChange": draft.allow_template_category_change,
         "appId": template.app_id,
         "buttonSupported": button_supported(draft.buttons),
         "category": template.category.value,
@@ -26,9 +28,11 @@ def template_record(template: Template) -> dict[str, Any]:
         "id": template.id,
         "languageCode": draft.language_code,
         "languagePolicy": "deterministic",
-        "meta": _json({"example": draft.example or ""}),
+        "master": True,
+        "meta": _json(_meta(draft)),
         "modifiedOn": template.modified_on_ms,
         "namespace": template.namespace,
+        "parameterFormat": draft.parameter_format,
         "priority": PRIORITY[template.category],
         "quality": template.quality,
         "retry": template.retry,
@@ -38,29 +42,51 @@ def template_record(template: Template) -> dict[str, Any]:
         "vertical": draft.vertical,
         "wabaId": template.business_account_id,
         "oldCategory": template.old_category,
+        "new_category": template.new_category,
         "externalId": template.operator_template_id,
         "reason": template.reason,
     }
-    return {name: value for name, value in record.items() if value is not None}
+    return _present(record)
+
+
+def _meta(draft: Draft) -> dict[str, Any]:
+    meta: dict[str, Any] = {"example": draft.example or ""}
+    if draft.category == Category.AUTHENTICATION:
+        meta["newAuthTemplate"] = True
+    return meta
 
 
 def _container_meta(template: Template) -> dict[str, Any]:
     """A copy of the components; `enableSample` is true whatever was sent. Source: facts 3.1, 3.2."""
     draft = template.draft
-    parts: dict[str, Any] = {
-        "appId": template.app_id,
-        "data": draft.content,
-        "buttons": submitted_buttons(draft.buttons) or None,
-        "header": draft.header,
-        "footer": draft.footer,
-        "sampleText": draft.example,
-        "sampleHeader": draft.example_header,
-        "enableSample": True,
-        "editTemplate": False,
-        "allowTemplateCategoryChange": draft.allow_template_category_change,
-        "addSecurityRecommendation": False,
-    }
-    return {name: value for name, value in parts.items() if value is not None}
+    offer = {"text": draft.limited_offer_text, "has_expiration": bool(draft.has_expiration)}
+    return _present(
+        {
+            "appId": template.app_id,
+            "data": body_of(draft),
+            "buttons": submitted_buttons(draft.buttons) or None,
+            "header": draft.header,
+            "footer": footer_of(draft),
+            "sampleText": draft.example,
+            "sampleHeader": draft.example_header,
+            "sampleMedia": draft.example_media,
+            "enableSample": True,
+            "editTemplate": template.edited,
+            "allowTemplateCategoryChange": draft.allow_template_category_change,
+            "addSecurityRecommendation": draft.add_security_recommendation,
+            "codeExpirationMinutes": draft.code_expiration_minutes,
+            "messageSendTTLSeconds": draft.message_validity_s,
+            "limitedTimeOffer": offer if draft.is_lto else None,
+            "isCPR": draft.is_call_permission_request or None,
+            "mediaId": draft.media_id,
+            "mediaUrl": draft.media_url,
+            "cards": submitted_cards(draft.cards) if draft.cards else None,
+        }
+    )
+
+
+def _present(members: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in members.items() if value is not None}
 
 
 def _json(value: dict[str, Any]) -> str:

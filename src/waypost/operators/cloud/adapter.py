@@ -1,6 +1,7 @@
 """The Cloud API over HTTP."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any, Final
 
 import aiohttp
@@ -9,13 +10,14 @@ import msgspec
 from waypost.domain.app import App, OperatorAccount
 from waypost.domain.arrival import ArrivalItem
 from waypost.domain.event import Event
+from waypost.domain.media import Media
 from waypost.domain.message import Message
 from waypost.domain.outcome import INVALID_ANSWER, Outcome, Rejected, Sent, Unavailable, Uncertain
 from waypost.domain.template import Template
-from waypost.operators.cloud import webhook
+from waypost.operators.cloud import asks, template_calls, uploads, webhook
 from waypost.operators.cloud.codes import outcome_of
 from waypost.operators.cloud.messages import message_body
-from waypost.operators.cloud.templates import template_body
+from waypost.operators.contract import Question, Told, Uploaded
 
 IDLE_S: Final = 2
 """How long an idle connection is kept: less than any server does, so that none is reused in the
@@ -35,7 +37,7 @@ class CloudOperator:
     """
 
     def __init__(self, *, timeout_s: float = 30) -> None:
-        self._timeout = aiohttp.ClientTimeout(total=timeout_s, connect=5)
+        self._timeout = _timeout(timeout_s)
         self._session: aiohttp.ClientSession | None = None
 
     async def open(self) -> None:
@@ -60,6 +62,7 @@ class CloudOperator:
         *,
         template: Template | None,
         reply_to: str | None,
+        copies: Mapping[str, str],
     ) -> Outcome:
         """Hand one message to the operator and say what became of it.
 
@@ -72,7 +75,7 @@ class CloudOperator:
             account,
             "POST",
             f"{app.phone_number_id}/messages",
-            message_body(message, template, reply_to),
+            message_body(message, template, reply_to, copies),
         )
         match answer:
             case {"messages": [{"id": str(operator_id)}, *_]}:
@@ -82,43 +85,21 @@ class CloudOperator:
             case _:
                 return answer
 
-    async def submit_template(self, account: OperatorAccount, template: Template) -> Outcome:
-        """Hand in a template for review.
+    async def submit_template(
+        self, account: OperatorAccount, template: Template, copies: Mapping[str, str]
+    ) -> Outcome:
+        """Hand in a template for review; one that is there already is the one handed in before."""
+        return await template_calls.submit(self._call, account, template, copies)
 
-        A name is unique at the operator, so a template that is already there under our name is the
-        one we handed in before, and an answer that was lost is no doubt: it is tried again.
-        """
-        path = f"{template.business_account_id}/message_templates"
-        answer = await self._call(account, "POST", path, template_body(template))
-        match answer:
-            case {"id": str(operator_id)}:
-                return Sent(operator_id, status=_status(answer))
-            case {"error": {"error_subcode": int(subcode)}} if subcode == ALREADY_THERE:
-                return await self._find_template(account, template)
-            case dict():
-                return _refused(answer) or Unavailable("the operator's answer has no template id")
-            case Uncertain(text=text):
-                return Unavailable(text)
-            case _:
-                return answer
+    async def edit_template(
+        self, account: OperatorAccount, template: Template, copies: Mapping[str, str]
+    ) -> Outcome:
+        """Hand in a template anew, in place of what the operator has."""
+        return await template_calls.edit(self._call, account, template, copies)
 
-    async def _find_template(self, account: OperatorAccount, template: Template) -> Outcome:
-        path = f"{template.business_account_id}/message_templates"
-        query = {"name": str(template.draft.element_name), "limit": "100"}
-        answer = await self._call(account, "GET", path, query=query)
-        if not isinstance(answer, dict):
-            return answer if not isinstance(answer, Uncertain) else Unavailable(answer.text)
-        for found in answer.get("data", []):
-            match found:
-                case {"id": str(operator_id), "name": name, "language": language} if (
-                    name == template.draft.element_name and language == template.draft.language_code
-                ):
-                    return Sent(operator_id, status=_status(found))
-                case _:
-                    continue
-        return _refused(answer) or Rejected(
-            100, "the operator says that the name is taken, and does not list the template"
-        )
+    async def delete_template(self, account: OperatorAccount, template: Template) -> Outcome:
+        """Delete one template; `Sent` also where the operator has none."""
+        return await template_calls.delete(self._call, account, template)
 
     async def _call(
         self,
@@ -127,6 +108,9 @@ class CloudOperator:
         path: str,
         body: dict[str, Any] | None = None,
         query: dict[str, str] | None = None,
+        *,
+        form: aiohttp.FormData | None = None,
+        within_s: float | None = None,
     ) -> dict[str, Any] | Outcome:
         if self._session is None:
             raise RuntimeError("the adapter is not open")
@@ -137,10 +121,11 @@ class CloudOperator:
             async with self._session.request(
                 method,
                 f"{account.base_url}/{account.version}/{path}",
-                data=None if body is None else _encode(body),
+                data=form if body is None else _encode(body),
                 params=query,
                 headers=headers,
                 allow_redirects=False,
+                timeout=self._timeout if within_s is None else _timeout(within_s),
             ) as response:
                 content = await response.read()
                 status, wish_s = response.status, _wish_s(response.headers)
@@ -149,6 +134,40 @@ class CloudOperator:
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
             return Uncertain(f"the operator's answer was lost: {error!r}")
         return _read_answer(status, content, wish_s)
+
+    async def ask(
+        self, account: OperatorAccount, question: Question
+    ) -> Told | Rejected | Unavailable | Uncertain:
+        """Make a direct call."""
+        return await asks.ask(self._call, account, question)
+
+    async def upload_media(
+        self, account: OperatorAccount, app: App, media: Media, path: Path
+    ) -> Uploaded | Rejected | Unavailable:
+        """Upload a file for sending from the app's number; safe to repeat."""
+        return await uploads.upload_media(self._pool, account, app.phone_number_id, media, path)
+
+    async def upload_sample(
+        self, account: OperatorAccount, media: Media, path: Path
+    ) -> Uploaded | Rejected | Unavailable:
+        """Upload a file as a template's sample; what is given back is a handle, line breaks and all."""
+        return await uploads.upload_sample(self._pool, account, media, path)
+
+    def fetch_media(
+        self,
+        account: OperatorAccount,
+        operator_media_id: str,
+        *,
+        phone_number_id: str | None = None,
+    ) -> AsyncIterator[bytes | Rejected | Unavailable]:
+        """The bytes of what a recipient has sent, part by part; an outcome ends it when there are none."""
+        return uploads.fetch_media(self._pool, account, operator_media_id, phone_number_id)
+
+    @property
+    def _pool(self) -> aiohttp.ClientSession:
+        if self._session is None:
+            raise RuntimeError("the adapter is not open")
+        return self._session
 
     def answer_handshake(self, account: OperatorAccount, query: Mapping[str, str]) -> str | None:
         """The challenge of a correct webhook handshake."""
@@ -165,6 +184,10 @@ class CloudOperator:
     def read(self, item: bytes) -> Event:
         """What one item says."""
         return webhook.read(item)
+
+
+def _timeout(total_s: float) -> aiohttp.ClientTimeout:
+    return aiohttp.ClientTimeout(total=total_s, connect=5)
 
 
 def _read_answer(status: int, content: bytes, wish_s: float | None) -> dict[str, Any] | Outcome:
@@ -214,11 +237,6 @@ def _recipient(answer: Mapping[str, Any]) -> str | None:
             return number
         case _:
             return None
-
-
-def _status(answer: Mapping[str, Any]) -> str | None:
-    status = answer.get("status")
-    return status.upper() if isinstance(status, str) else None
 
 
 def _wish_s(headers: Mapping[str, str]) -> float | None:

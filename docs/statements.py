@@ -1,0 +1,70 @@
+"""The statements of the specification, and which wire cases and journeys hold them."""
+
+import ast
+import tomllib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+CASES = ROOT / "tests" / "wire" / "cases"
+VERDICTS = ("kept", "differs", "answered")
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """One row of the compatibility page.
+
+    Attributes:
+        does: what we do, where we differ or answer, or where there is more to say.
+    """
+
+    key: str
+    section: str
+    verdict: str
+    says: str
+    does: str = ""
+
+
+def statements() -> list[Statement]:
+    """Every statement, in the order of the specification."""
+    text = (ROOT / "docs" / "statements.toml").read_text(encoding="utf-8")
+    return [
+        Statement(key, section, *value)
+        for section, rows in tomllib.loads(text).items()
+        for key, value in rows.items()
+    ]
+
+
+def holders() -> dict[str, list[str]]:
+    """By statement, the paths of the cases and the names of the journeys that hold it, from the root."""
+    found: dict[str, list[str]] = {}
+    for name, keys in (*_cases(), *_journeys()):
+        for key in keys:
+            found.setdefault(key, []).append(name)
+    return found
+
+
+def _cases() -> Iterator[tuple[str, list[str]]]:
+    for path in sorted(CASES.rglob("*.toml")):
+        case = tomllib.loads(path.read_text(encoding="utf-8"))
+        yield path.relative_to(ROOT).as_posix(), case.get("holds", [])
+
+
+def _journeys() -> Iterator[tuple[str, list[str]]]:
+    for path in sorted((ROOT / "tests").rglob("test_*.py")):
+        text = path.read_text(encoding="utf-8")
+        if "mark.holds(" not in text:
+            continue
+        for node in ast.walk(ast.parse(text)):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                keys = [key for mark in node.decorator_list for key in _keys_of(mark)]
+                yield f"{path.relative_to(ROOT).as_posix()}::{node.name}", keys
+
+
+def _keys_of(mark: ast.expr) -> list[str]:
+    match mark:
+        case ast.Call(func=ast.Attribute(attr="holds"), args=args):
+            return [str(one.value) for one in args if isinstance(one, ast.Constant)]
+        case _:
+            return []

@@ -1,0 +1,12 @@
+"""The kinds of credential."""
+
+from enum import StrEnum
+
+
+class Credential(StrEnum):
+    """Which credential a route takes. Source: facts 1.1."""
+
+    NONE = "none"
+    PARTNER_TOKEN = "partner token"  # noqa: S105  a kind of credential, not one
+    APP_TOKEN = "app token"  # noqa: S105  likewise
+    API_KEY = "API key"

@@ -1,0 +1,78 @@
+"""Direct calls: what only asks or sets something at the operator, and whose answer is the operator's."""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from waypost.accept.services import Services
+from waypost.base.logs import log
+from waypost.domain.app import App
+from waypost.domain.outcome import Rejected, Unavailable, Uncertain
+from waypost.domain.refusals import Reason, Refused
+from waypost.operators.contract import Ask, Question, Told
+
+RETRY_AFTER_S: Final = 10
+_NONE_YET: Final = "The app has no number at the operator yet; its administrator connects one."
+_log = log("accept")
+
+
+def number_of(app: App) -> str:
+    """The operator's id of the app's number.
+
+    Raises:
+        Refused: it has none yet.
+    """
+    if not app.phone_number_id:
+        raise Refused(Reason.APP_NOT_APPROVED, _NONE_YET)
+    return app.phone_number_id
+
+
+def account_of(app: App) -> str:
+    """The id of the app's business account.
+
+    Raises:
+        Refused: it has none yet.
+    """
+    if not app.business_account_id:
+        raise Refused(Reason.APP_NOT_APPROVED, _NONE_YET)
+    return app.business_account_id
+
+
+async def ask(
+    services: Services,
+    app: App,
+    what: Ask,
+    about: str,
+    *,
+    query: Mapping[str, str] | None = None,
+    body: Mapping[str, Any] | None = None,
+    file: tuple[str, str, bytes] | None = None,
+) -> dict[str, Any]:
+    """Ask the operator behind an app, and give its answer's object.
+
+    Raises:
+        Refused: the app has no business account; the operator refuses, in its own words; or it does not
+            answer, with 503, because then it is not known whether it has done what was asked.
+
+    Source: design, section 3, "Direct calls"; decision 0026.
+    """
+    account = await services.directory.operator_account_of(app)
+    if account is None:
+        raise Refused(Reason.APP_NOT_APPROVED, _NONE_YET)
+    question = Question(what, about, query or {}, body, file)
+    match await services.operator.ask(account, question):
+        case Told(body=told):
+            return told
+        case Rejected(text=text):
+            raise Refused(Reason.OPERATOR_REFUSED, text)
+        case Unavailable(text=text) | Uncertain(text=text):
+            raise unavailable(app, what.value, text)
+
+
+def unavailable(app: App, what: str, why: str) -> Refused:
+    """The refusal of a direct call that was not answered; why is for our log, not for the partner."""
+    _log.warning("a direct call was not answered", ask=what, app=app.id, why=why)
+    return Refused(
+        Reason.OPERATOR_UNAVAILABLE,
+        "The operator cannot be asked now; try again later.",
+        retry_after_s=RETRY_AFTER_S,
+    )

@@ -1,0 +1,217 @@
+"""Flows at the operator: made, listed, changed, published, deprecated, deleted."""
+
+import re
+from typing import Any, Final
+
+import msgspec
+
+from waypost.accept.auth import admitted_app
+from waypost.accept.direct import account_of, ask
+from waypost.accept.multipart import PartHead, read_parts
+from waypost.accept.requests import Answer, Request
+from waypost.accept.services import Services
+from waypost.domain.app import App
+from waypost.domain.refusals import Reason, Refused
+from waypost.operators.contract import Ask
+from waypost.wire.forms import Form, read_json
+
+LONGEST_NAME: Final = 200  # Source: spec, "Limits"
+MOST_FILE_BYTES: Final = 10 * 1024 * 1024  # Source: the operator's page "Flows API"
+MOST_FLOWS: Final = "1000"
+SHOWN: Final = (  # what one flow may be asked for
+    "id", "name", "status", "categories", "validation_errors", "json_version", "data_api_version",
+    "endpoint_uri", "preview", "whatsapp_business_account", "application", "updated_at",
+)  # fmt: skip
+_ID: Final = re.compile(r"[0-9]{1,32}")
+_list: Final = msgspec.json.Decoder(list[str])
+
+
+async def create_flow(services: Services, request: Request) -> Answer:
+    """Make a flow in the app's business account; it begins as a draft.
+
+    Refuses in this order: 401, 429, 400 a missing or broken field, 400 in the operator's words, 503.
+
+    Source: facts 9.4; the name's length: spec, "Limits".
+    """
+    app = await admitted_app(services, request)
+    form = request.form_or_json()
+    body = {"name": _name(form.required("name", f"1 to {LONGEST_NAME} characters"))}
+    body |= {"categories": _categories(form)} | _more(form)
+    told = await ask(services, app, Ask.CREATE_FLOW, account_of(app), body=body)
+    return Answer(
+        {
+            "id": str(told.get("id", "")),
+            "status": "success",
+            "validation_errors": told.get("validation_errors", []),
+        },
+        201,
+    )
+
+
+async def list_flows(services: Services, request: Request) -> Answer:
+    """The flows of the app's business account: a bare list. Source: facts 9.4."""
+    app = await admitted_app(services, request)
+    query = {"limit": MOST_FLOWS}
+    told = await ask(services, app, Ask.FLOWS, account_of(app), query=query)
+    return Answer(told.get("data", []))
+
+
+async def show_flow(services: Services, request: Request) -> Answer:
+    """One flow, with the fields that are wished. Source: facts 9.4."""
+    app = await admitted_app(services, request)
+    wished = [name.strip() for name in (request.query("fields") or "").split(",") if name.strip()]
+    if any(name not in SHOWN for name in wished):
+        raise Refused(Reason.FIELD_BROKEN, f"fields must be some of {','.join(SHOWN)}.")
+    flow_id = await _flow_of(services, app, request)
+    fields = wished or list(SHOWN)
+    told = await ask(services, app, Ask.FLOW, flow_id, query={"fields": ",".join(fields)})
+    return Answer(told)
+
+
+async def change_flow(services: Services, request: Request) -> Answer:
+    """Change a draft's name or categories. Source: facts 9.4."""
+    app = await admitted_app(services, request)
+    form = request.form_or_json()
+    body = _more(form)
+    if form.text("name") is not None:
+        body["name"] = _name(form.required("name", f"1 to {LONGEST_NAME} characters"))
+    if form.text("categories") is not None or form.all("categories[]"):
+        body["categories"] = _categories(form)
+    if not body:
+        raise Refused(Reason.FIELD_MISSING, "Name what is to change: name or categories.")
+    return await _done(services, app, request, Ask.CHANGE_FLOW, body)
+
+
+async def delete_flow(services: Services, request: Request) -> Answer:
+    """Delete a draft. Source: facts 9.4."""
+    return await _done(services, await admitted_app(services, request), request, Ask.DELETE_FLOW)
+
+
+async def publish_flow(services: Services, request: Request) -> Answer:
+    """Publish a draft. Source: facts 9.4."""
+    return await _done(services, await admitted_app(services, request), request, Ask.PUBLISH_FLOW)
+
+
+async def deprecate_flow(services: Services, request: Request) -> Answer:
+    """Take a published flow out of use. Source: facts 9.4."""
+    return await _done(services, await admitted_app(services, request), request, Ask.DEPRECATE_FLOW)
+
+
+async def preview_flow(services: Services, request: Request) -> Answer:
+    """Where a flow can be tried out. Source: facts 9.4."""
+    app = await admitted_app(services, request)
+    flow_id = await _flow_of(services, app, request)
+    told = await ask(services, app, Ask.FLOW, flow_id, query={"fields": "preview"})
+    return Answer({"id": flow_id, "preview": told.get("preview", {}), "status": "success"})
+
+
+async def show_assets(services: Services, request: Request) -> Answer:
+    """A flow's files: a bare list, whose first has the address of its JSON. Source: facts 9.4, 17."""
+    app = await admitted_app(services, request)
+    flow_id = await _flow_of(services, app, request)
+    told = await ask(services, app, Ask.FLOW_ASSETS, flow_id)
+    return Answer(told.get("data", []))
+
+
+async def put_assets(services: Services, request: Request) -> Answer:
+    """Set a draft's JSON by a multipart form with the field `file`. Source: facts 9.4."""
+    app = await admitted_app(services, request)
+    file = await _read_file(request)
+    flow_id = await _flow_of(services, app, request)
+    told = await ask(services, app, Ask.PUT_FLOW_ASSETS, flow_id, file=file)
+    return Answer(
+        {
+            "status": "success",
+            "success": told.get("success") is not False,
+            "validation_errors": told.get("validation_errors", []),
+        }
+    )
+
+
+async def _done(
+    services: Services, app: App, request: Request, what: Ask, body: dict[str, Any] | None = None
+) -> Answer:
+    flow_id = await _flow_of(services, app, request)
+    told = await ask(services, app, what, flow_id, body=body)
+    return Answer({"status": "success", "success": told.get("success") is not False})
+
+
+async def _flow_of(services: Services, app: App, request: Request) -> str:
+    """The flow in the path, which must belong to the app's business account.
+
+    Our token at the operator may open many accounts, so the operator is asked whose it is.
+
+    Raises:
+        Refused: it is another's, or does not exist, which is answered alike.
+    """
+    flow_id = request.path["flow_id"]
+    account = account_of(app)
+    unknown = Refused(
+        Reason.OPERATOR_REFUSED, "The path must name a flow of the app's business account."
+    )
+    if not _ID.fullmatch(flow_id):
+        raise unknown
+    query = {"fields": "id,whatsapp_business_account"}
+    try:
+        told = await ask(services, app, Ask.FLOW, flow_id, query=query)
+    except Refused as refused:
+        raise unknown if refused.reason is Reason.OPERATOR_REFUSED else refused from refused
+    match told:
+        case {"whatsapp_business_account": {"id": owner}} if str(owner) == account:
+            return flow_id
+        case _:
+            raise unknown
+
+
+def _name(name: str) -> str:
+    if len(name) > LONGEST_NAME:
+        raise Refused(Reason.FIELD_BROKEN, f"name must be at most {LONGEST_NAME} characters.")
+    return name
+
+
+def _categories(form: Form) -> list[str]:
+    """The categories: a JSON list, a list with commas, or a field that is repeated."""
+    text = form.text("categories") or ""
+    if text.lstrip().startswith("["):
+        given = read_json(text, _list, name="categories", accepted="a list of texts")
+    else:
+        given = [part for one in form.all("categories", "categories[]") for part in one.split(",")]
+    found = [one.strip().upper() for one in given if one.strip()]
+    if not found:
+        raise Refused(
+            Reason.FIELD_MISSING,
+            "Required request parameter 'categories' is not present: a list such as [\"SIGN_UP\"].",
+        )
+    return found
+
+
+def _more(form: Form) -> dict[str, Any]:
+    given = {name: form.text(name) for name in ("clone_flow_id", "endpoint_uri", "flow_json")}
+    return {name: text for name, text in given.items() if text}
+
+
+async def _read_file(request: Request) -> tuple[str, str, bytes]:
+    """Name, MIME type and bytes of the part `file`.
+
+    Raises:
+        Refused: there is none, or it is too large.
+    """
+    found: PartHead | None = None
+    is_inside = False
+    content = bytearray()
+    async for part in read_parts(request):
+        if isinstance(part, PartHead):
+            is_inside = part.name == "file" and found is None
+            found = part if is_inside else found
+        elif is_inside:
+            content += part
+            if len(content) > MOST_FILE_BYTES:
+                raise Refused(
+                    Reason.FILE_TOO_LARGE, f"file must be at most {MOST_FILE_BYTES} bytes."
+                )
+    if found is None or not content:
+        raise Refused(
+            Reason.FIELD_MISSING,
+            "Required request parameter 'file' is not present: a part with the flow's JSON.",
+        )
+    return found.file_name or "flow.json", found.content_type or "application/json", bytes(content)

@@ -1,0 +1,57 @@
+"""Messages in the operator's own words: flows, templates and every other type."""
+
+from waypost.accept.auth import admitted_app
+from waypost.accept.messages import message_from
+from waypost.accept.read_receipts import mark_read
+from waypost.accept.requests import Answer, Request
+from waypost.accept.services import Services
+from waypost.domain.app import App
+from waypost.domain.refusals import Reason, Refused
+from waypost.store.messages import record_messages
+from waypost.store.subscriptions import subscriptions_of
+from waypost.wire.passthrough import ReadReceipt, read_passthrough, taken
+
+_BILLING = frozenset({"BILLING", "ALL"})
+
+
+async def send_passthrough(services: Services, request: Request) -> Answer:
+    """Take a message that goes to the operator as it is; 200 means that it is on disk.
+
+    A read receipt in the same place is handed to the operator at once. A strict service also wants a
+    subscription of billing, as the facts' page does. Refuses in this order: 401 wrong token, 429 too
+    many, 400 unreadable body, product, recipient, type or object, 400 app without a number.
+
+    Source: spec, "Flow passthrough message"; facts 9.3.
+    """
+    app = await admitted_app(services, request)
+    given = read_passthrough(request.form_or_json())
+    if isinstance(given, ReadReceipt):
+        await mark_read(services, app, given)
+        return Answer({"success": True})
+    if not app.phone_number:
+        raise Refused(Reason.INVALID_APP_DETAILS, "The app has no phone number yet.")
+    if services.strict and not await _hears_of_billing(services, app):
+        raise Refused(
+            Reason.CALLBACK_BILLING_OFF, "The app needs a subscription with the mode BILLING."
+        )
+    message = message_from(services, request, app, given.destination, given.content)
+    await services.database.join(record_messages, message)
+    return Answer(taken(message.id, given))
+
+
+async def send_mm_lite(services: Services, request: Request) -> Answer:
+    """Refuse: a marketing interface of the vendor's own, which no app has here.
+
+    Source: facts 9.3, "MM Lite".
+    """
+    await admitted_app(services, request)
+    raise Refused(
+        Reason.MM_LITE_OFF, "No app has it here; send marketing templates as any other template."
+    )
+
+
+async def _hears_of_billing(services: Services, app: App) -> bool:
+    found = await services.database.read(
+        subscriptions_of, app.id, app.partner_id, services.directory.unseal
+    )
+    return any(one.active and _BILLING.intersection(one.modes) for one in found)

@@ -1,0 +1,67 @@
+"""What a row of the route table says."""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from enum import StrEnum
+
+from waypost.accept.credentials import Credential
+from waypost.accept.requests import Answer, Request
+from waypost.accept.services import Services
+from waypost.domain.refusals import Reason
+
+Endpoint = Callable[[Services, Request], Awaitable[Answer]]
+
+
+class Carries(StrEnum):
+    """How a request's body comes."""
+
+    NOTHING = "nothing"
+    FORM = "application/x-www-form-urlencoded"
+    JSON = "application/json"
+    FORM_OR_JSON = "form or JSON"
+    MULTIPART = "multipart/form-data"
+
+
+@dataclass(frozen=True, slots=True)
+class RouteRow:
+    """One row.
+
+    Attributes:
+        rate: its row in the table of rates. Every route has windows of its own, whichever row it names.
+        carries: how the body comes; a multipart body is left to the endpoint to stream.
+        fields: the names it reads from the body; each is a row in the table of fields.
+        query: likewise from the query.
+        answers: the statuses it may give, but 429, 413 and 500, which any may.
+        shape: the name of its successful answer in the table of shapes; empty: no body.
+        calls: whether it may call somebody else before it answers (design, section 3).
+        refuses: the reasons it may give beside those that its credential and its body bring along.
+    """
+
+    method: str
+    path: str
+    endpoint: Endpoint
+    credential: Credential
+    rate: str
+    answers: tuple[int, ...]
+    shape: str
+    source: str
+    carries: Carries = Carries.NOTHING
+    fields: tuple[str, ...] = ()
+    query: tuple[str, ...] = ()
+    calls: bool = False
+    refuses: tuple[Reason, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """Method and path, as one text."""
+        return f"{self.method} {self.path}"
+
+
+def reasons_of(row: RouteRow) -> tuple[Reason, ...]:
+    """Every reason for which a route may refuse, in the order of the table of reasons."""
+    found = {Reason.AUTHENTICATION_FAILED, Reason.TOO_MANY_REQUESTS, *row.refuses}
+    if "{app_id}" in row.path:
+        found.add(Reason.NOT_FOR_THIS_APP)
+    if row.carries is not Carries.NOTHING:
+        found |= {Reason.BODY_TOO_LARGE, Reason.UNREADABLE}
+    return tuple(reason for reason in Reason if reason in found)

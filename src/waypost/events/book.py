@@ -1,0 +1,93 @@
+"""The messages and apps that a transaction's events are about, looked up together."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import Connection
+
+from waypost.base.ids import Ids
+from waypost.domain.app import App
+from waypost.domain.event import Event, InboundEvent, PaymentEvent, StatusEvent
+from waypost.domain.postback import answered_id_of
+from waypost.journal.telling import Telling
+from waypost.store.messages import messages_by_ids, messages_by_operator_ids
+from waypost.store.partners import app_by_id, business_account_by_id
+
+
+class Book:
+    """Looks up once what several events of a batch are about.
+
+    Args:
+        connection: the writer's.
+        events: the batch.
+    """
+
+    def __init__(self, connection: Connection, events: Iterable[Event]) -> None:
+        self._connection = connection
+        self._apps: dict[tuple[str, str], App | None] = {}
+        ours: set[str] = set()
+        theirs: set[str] = set()
+        statuses: list[StatusEvent | PaymentEvent] = []
+        for event in events:
+            match event:
+                case StatusEvent() | PaymentEvent():
+                    statuses.append(event)
+                    if event.message_id is not None:
+                        ours.add(event.message_id)
+                    else:
+                        theirs.add(event.operator_message_id)
+                case InboundEvent():
+                    theirs |= {one for one in (event.reply_to, reacted_to(event)) if one}
+                    answered = answered_id_of(event)
+                    if answered is not None:
+                        ours.add(answered)
+                case _:
+                    continue
+        self._by_id: dict[str, Any] = messages_by_ids(connection, ours)
+        missing = {
+            event.operator_message_id
+            for event in statuses
+            if event.message_id is not None and event.message_id not in self._by_id
+        }
+        self._by_operator_id = messages_by_operator_ids(connection, theirs | missing)
+
+    def message(self, message_id: str | None, operator_message_id: str | None) -> Any:
+        """The message's row: by our id first, by the operator's second; None when it is not ours."""
+        found = self._by_id.get(message_id or "")
+        return found if found is not None else self._by_operator_id.get(operator_message_id or "")
+
+    def app_of(self, operator_account_id: str, app_id: str) -> App | None:
+        """As `app`, the other way round, for handing on."""
+        return self.app(app_id, operator_account_id)
+
+    def app(self, app_id: str, operator_account_id: str) -> App | None:
+        """One app, where it is this operator account's: nobody speaks for another account's apps."""
+        key = (app_id, operator_account_id)
+        if key not in self._apps:
+            app = app_by_id(self._connection, app_id)
+            account = app and business_account_by_id(self._connection, app.business_account_id)
+            is_theirs = account and account.operator_account_id == operator_account_id
+            self._apps[key] = app if is_theirs else None
+        return self._apps[key]
+
+
+def reacted_to(event: InboundEvent) -> str | None:
+    """The operator's id of the message that a reaction is to; None where it is no reaction."""
+    return event.text("message_id") or None if event.kind == "reaction" else None
+
+
+@dataclass(frozen=True, slots=True)
+class Applying:
+    """One transaction in which events are applied.
+
+    Attributes:
+        public_url: where receivers fetch media, without a slash at its end.
+    """
+
+    connection: Connection
+    telling: Telling
+    book: Book
+    ids: Ids
+    at_ms: int
+    public_url: str

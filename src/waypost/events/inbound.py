@@ -1,0 +1,152 @@
+"""What recipients send: kept, and called back with what we know around it."""
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+from waypost.base.logs import log
+from waypost.domain.app import App
+from waypost.domain.event import InboundEvent
+from waypost.domain.inbound import Around, MediaLink
+from waypost.domain.media import INBOUND_LIFE_MS, InboundMedia
+from waypost.domain.message import Content, MediaKind, TemplateSend
+from waypost.domain.postback import answered_id_of, postback_text_of, reply_of
+from waypost.events.book import Applying, reacted_to
+from waypost.store.arrivals import record_inbound
+from waypost.store.contents import content_of
+from waypost.store.media import add_inbound_media
+from waypost.store.partners import app_by_phone_number_id
+from waypost.store.recipients import has_written, recipient_id
+from waypost.store.templates import template_by_id
+from waypost.wire import callback_v3
+from waypost.wire.callback_kinds import inbound_kind
+from waypost.wire.callback_v2 import mismatch_body
+from waypost.wire.inbound_v2 import inbound_body
+
+_log = log("events")
+WINDOW_MS: Final = 24 * 60 * 60 * 1000  # Source: operator's facts 4.1
+REPLIES: Final = ("button_reply", "list_reply")
+NUMBER_CHANGED: Final = "system"
+"""The kind that says that a recipient has another number. Source: operator's facts 7.4."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Answered:
+    """Our message that an inbound one answers, or reacts to; everything None where we know none."""
+
+    id: str | None = None
+    content: Content | None = None
+
+
+def message_has_come(
+    applying: Applying, account_id: str, item_id: int, event: InboundEvent
+) -> None:
+    """Keep who wrote, open the window, and call back.
+
+    Args:
+        applying: the transaction.
+        account_id: of the operator account that says so.
+        item_id: of the arrival's item; the words stay there.
+        event: what came.
+    """
+    connection, at_ms = applying.connection, applying.at_ms
+    app = app_by_phone_number_id(connection, account_id, event.phone_number_id)
+    if app is None:
+        _log.info("an inbound message for a number that is no app's is kept")
+        return
+    who = recipient_id(connection, app, event.sender, event.sender_user_id)
+    if event.kind != NUMBER_CHANGED:
+        sent_ms = event.at_s * 1000 or at_ms
+        has_written(connection, who, event.sender_name, sent_ms + WINDOW_MS)
+    record_inbound(
+        connection,
+        [
+            {
+                "operator_message_id": event.operator_message_id,
+                "partner_id": app.partner_id,
+                "app_id": app.id,
+                "recipient_id": who,
+                "kind": event.kind,
+                "item_id": item_id,
+                "received_on_ms": at_ms,
+            }
+        ],
+    )
+    around = _around(applying, app, event)
+
+    def render(version: int) -> bytes | None:
+        if version == 3:
+            return callback_v3.inbound_body(app, event, around)
+        if event.kind == NUMBER_CHANGED:
+            return _number_changed(app, at_ms, event)
+        return inbound_body(app, at_ms, event, around)
+
+    applying.telling.call_back(
+        app,
+        mode=inbound_kind(event.kind).mode,
+        about=str(who),
+        message_id=None,
+        news=event.kind,
+        render=render,
+    )
+
+
+def _around(applying: Applying, app: App, event: InboundEvent) -> Around:
+    answered = _answered(applying, app, event)
+    template = (
+        template_by_id(applying.connection, answered.content.template_id)
+        if event.is_tap and isinstance(answered.content, TemplateSend)
+        else None
+    )
+    return Around(
+        answered_id=answered.id,
+        postback_text=postback_text_of(event, answered.content, template),
+        reply=reply_of(event, answered.content) if event.kind in REPLIES else None,
+        media=_medium(applying, app, event),
+    )
+
+
+def _answered(applying: Applying, app: App, event: InboundEvent) -> _Answered:
+    """Found by the operator's id, or by the reference that came back; another app's is not ours."""
+    row: Any = applying.book.message(answered_id_of(event), event.reply_to or reacted_to(event))
+    return (
+        _Answered() if row is None or row.app_id != app.id else _Answered(row.id, content_of(row))
+    )
+
+
+def _medium(applying: Applying, app: App, event: InboundEvent) -> MediaLink | None:
+    """Give a medium an address that nobody can guess; its bytes are fetched by a lane of their own."""
+    operator_id = event.text("id")
+    if event.kind not in set(MediaKind) or not operator_id:
+        return None
+    key = applying.ids.secret()
+    until_ms = applying.at_ms + INBOUND_LIFE_MS
+    add_inbound_media(
+        applying.connection,
+        InboundMedia(
+            key=key,
+            partner_id=app.partner_id,
+            app_id=app.id,
+            operator_media_id=operator_id,
+            mime_type=event.text("mime_type"),
+            file_name=event.text("filename"),
+            expires_on_ms=until_ms,
+        ),
+        phone_number_id=event.phone_number_id,
+        now_ms=applying.at_ms,
+    )
+    return MediaLink(f"{applying.public_url}/media/{key}", until_ms)
+
+
+def _number_changed(app: App, at_ms: int, event: InboundEvent) -> bytes | None:
+    """As a mismatch; None where the operator did not tell the new number. Source: facts 6.2."""
+    new = event.text("wa_id") or event.text("new_wa_id")
+    if not new:
+        return None
+    return mismatch_body(
+        app,
+        at_ms,
+        operator_message_id=event.operator_message_id,
+        message_id=None,
+        phone=event.sender or event.sender_user_id or "",
+        operator_phone=new,
+    )

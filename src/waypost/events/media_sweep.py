@@ -1,0 +1,52 @@
+"""Forgets media whose time is over, and removes the files that nothing refers to any more."""
+
+import asyncio
+from collections.abc import Sequence
+from typing import Final
+
+from waypost.base.clock import Clock
+from waypost.base.logs import log
+from waypost.store.database import Database
+from waypost.store.files import MediaFiles
+from waypost.store.media import forget_expired, referenced_files
+
+EVERY_MS: Final = 60 * 60 * 1000
+
+
+class MediaSweep:
+    """Sweeps at the start and then every hour."""
+
+    def __init__(self, database: Database, files: MediaFiles, clock: Clock) -> None:
+        self._database = database
+        self._files = files
+        self._clock = clock
+        self._stopped = asyncio.Event()
+        self._log = log("media")
+
+    async def run(self) -> None:
+        """Sweep until `stop`; a store or a disk that is away makes it wait for the next time."""
+        while not self._stopped.is_set():
+            try:
+                await self.sweep()
+            except Exception:  # noqa: BLE001  logged; the next sweep does what this one did not
+                self._log.exception("media could not be swept")
+            await self._clock.wait(self._stopped, until_ms=self._clock.now_ms() + EVERY_MS)
+
+    async def sweep(self) -> int:
+        """Sweep once; give how many files were removed.
+
+        Rows go first. A file whose bytes another row still has stays.
+        """
+        await self._database.write(forget_expired, self._clock.now_ms())
+
+        async def referenced(names: Sequence[str]) -> set[str]:
+            return await self._database.read(referenced_files, names)
+
+        removed = await self._files.sweep(referenced)
+        if removed:
+            self._log.info("files of media were removed", count=removed)
+        return removed
+
+    def stop(self) -> None:
+        """Let `run` return."""
+        self._stopped.set()

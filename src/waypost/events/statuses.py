@@ -1,0 +1,142 @@
+"""What the operator says of our messages: how far they came, what they cost, whom they reached."""
+
+from functools import partial
+from typing import Any, Final
+
+from waypost.base.logs import log
+from waypost.domain.app import App
+from waypost.domain.event import PaymentEvent, StatusEvent
+from waypost.domain.lifecycle import message_steps
+from waypost.domain.message import MessageState
+from waypost.domain.phone_number import read_phone_number
+from waypost.events.book import Applying
+from waypost.store.message_news import has_news
+from waypost.store.recipients import recipient_id
+from waypost.wire import callback_v2, callback_v3
+from waypost.wire.callback_kinds import BILLING, MISMATCH, PAYMENT
+
+_log = log("events")
+BILLED: Final = "billed"
+"""The word in a message's trace that keeps it from being billed twice."""
+
+_BEFORE_STATUSES: Final = {MessageState.ACCEPTED, MessageState.UNCERTAIN, MessageState.ENQUEUED}
+
+
+def status_has_come(applying: Applying, account_id: str, event: StatusEvent) -> None:
+    """Move a message, and tell; a status behind the message's state is trace only."""
+    row = applying.book.message(event.message_id, event.operator_message_id)
+    app = row and applying.book.app(row.app_id, account_id)
+    if row is None or app is None:
+        _log.info("a status of a message that is not ours is kept")
+        return
+    telling = applying.telling
+    state, doubted = telling.state_of(row)
+    steps = message_steps(state, event.state, doubted=doubted)
+    if not steps:
+        telling.note(row.id, event.state.value, f"behind {state.value}")
+        return
+    who = row.recipient_id or _recipient(applying, app, row, event)
+    telling.message_moves(
+        row,
+        app,
+        steps,
+        recipient_id=who,
+        operator_message_id=event.operator_message_id,
+        event=event,
+        code=event.code,
+        reason=event.reason,
+    )
+    if state in _BEFORE_STATUSES:
+        _tell_mismatch(applying, app, row, event, who)
+    if event.pricing and telling.wants(app, BILLING.mode):
+        _tell_price(applying, app, row, event, who, is_first=state in _BEFORE_STATUSES)
+
+
+def payment_has_come(applying: Applying, account_id: str, event: PaymentEvent) -> None:
+    """Tell that a payment has come further; the message stays where it is. Source: facts 4.4."""
+    row = applying.book.message(event.message_id, event.operator_message_id)
+    app = row and applying.book.app(row.app_id, account_id)
+    if row is None or app is None:
+        _log.info("a payment for a message that is not ours is kept")
+        return
+    status = str(event.raw.get("status", ""))
+    applying.telling.note(row.id, "payment", status)
+    applying.telling.call_back(
+        app,
+        mode=PAYMENT.mode,
+        about=str(row.recipient_id or row.destination),
+        message_id=row.id,
+        news="payment",
+        render=lambda version: (
+            callback_v3.status_body(app, event, message_id=row.id) if version == 3 else None
+        ),
+        accepted_on_ms=row.accepted_on_ms,
+    )
+
+
+def _recipient(applying: Applying, app: App, row: Any, event: StatusEvent) -> int:
+    """Whom it went to: the operator's spelling first, both names where there are both."""
+    name = event.recipient or row.destination
+    return recipient_id(applying.connection, app, name, event.recipient_user_id)
+
+
+def _tell_mismatch(
+    applying: Applying, app: App, row: Any, event: StatusEvent, recipient: int
+) -> None:
+    """With a message's first status: whether the operator has its recipient by another number.
+
+    In version 3 the status itself says so. Source: facts 6.2, `mismatch`.
+    """
+    phone, known_as = read_phone_number(row.destination), event.recipient
+    if phone is None or known_as is None or known_as == phone:
+        return
+    body = partial(
+        callback_v2.mismatch_body,
+        app,
+        applying.at_ms,
+        operator_message_id=event.operator_message_id,
+        message_id=row.id,
+        phone=row.destination,
+        operator_phone=known_as,
+    )
+    applying.telling.call_back(
+        app,
+        mode=MISMATCH.mode,
+        about=str(recipient),
+        message_id=row.id,
+        news="mismatch",
+        render=lambda version: body() if version == 2 else None,
+        accepted_on_ms=row.accepted_on_ms,
+    )
+
+
+def _tell_price(
+    applying: Applying, app: App, row: Any, event: StatusEvent, recipient: int, *, is_first: bool
+) -> None:
+    """Once a message, with the first status that moves it and has a price.
+
+    The operator puts the price on `sent` and on one of the later ones (operator's facts 7.3); the
+    first status of a message cannot have been billed before, so only later ones ask the trace.
+    """
+    telling = applying.telling
+    if telling.has_noted(row.id, BILLED) or (
+        not is_first and has_news(applying.connection, row.id, BILLED)
+    ):
+        return
+    telling.note(row.id, BILLED, str((event.pricing or {}).get("category", "")))
+
+    def render(version: int) -> bytes:
+        told = {"message_id": row.id, "destination": row.destination}
+        if version == 2:
+            return callback_v2.billing_body(app, applying.at_ms, event, **told)
+        return callback_v3.billing_body(app, event, **told)
+
+    telling.call_back(
+        app,
+        mode=BILLING.mode,
+        about=str(recipient),
+        message_id=row.id,
+        news=BILLED,
+        render=render,
+        accepted_on_ms=row.accepted_on_ms,
+    )

@@ -1,0 +1,51 @@
+"""What the operator says of templates: reviews, quality, categories."""
+
+from collections.abc import Callable
+
+from sqlalchemy import Connection
+
+from waypost.base.logs import log
+from waypost.domain.app import App
+from waypost.domain.event import CategoryEvent, QualityEvent, ReviewEvent
+from waypost.domain.lifecycle import OPERATOR_STATUSES
+from waypost.journal.telling import Telling
+from waypost.journal.template_news import template_is_filed, template_is_rated, template_moves
+from waypost.store.templates import template_known_to_operator
+
+AppOf = Callable[[str], App | None]
+"""Gives an app by its id, where it is the operator account's that speaks."""
+
+_log = log("events")
+
+
+def template_has_news(
+    connection: Connection,
+    telling: Telling,
+    app_of: AppOf,
+    event: ReviewEvent | QualityEvent | CategoryEvent,
+    at_ms: int,
+) -> None:
+    """Change a template by what the operator says, and call back; what does not apply is kept only."""
+    template = template_known_to_operator(
+        connection,
+        event.business_account_id,
+        event.operator_template_id,
+        event.element_name,
+        event.language_code,
+    )
+    app = template and app_of(template.app_id)
+    if template is None or app is None:
+        _log.info("news of a template that is not ours is kept", news=type(event).__name__)
+        return
+    match event:
+        case QualityEvent():
+            moved = template_is_rated(connection, telling, app, template, event, at_ms)
+        case CategoryEvent():
+            moved = template_is_filed(connection, telling, app, template, event, at_ms)
+        case ReviewEvent(status=word):
+            status = OPERATOR_STATUSES.get(word)
+            moved = status is not None and template_moves(
+                connection, telling, app, template, status, event, at_ms
+            )
+    if not moved:
+        _log.info("news of a template that changes nothing is kept", news=type(event).__name__)

@@ -1,0 +1,123 @@
+"""Direct calls: a table of what each asks, and one function that asks it."""
+
+import io
+from collections.abc import Awaitable
+from dataclasses import dataclass
+from typing import Any, Final, Protocol
+
+import aiohttp
+
+from waypost.domain.app import OperatorAccount
+from waypost.domain.outcome import Outcome, Rejected, Sent, Unavailable, Uncertain
+from waypost.operators.cloud.codes import outcome_of
+from waypost.operators.contract import Ask, Question, Told
+
+WITHIN_S: Final = 10
+"""For a whole direct call. Source: design, section 3."""
+
+FLOW_FILE: Final = "flow.json"
+FLOW_TYPE: Final = "FLOW_JSON"
+
+
+class Call(Protocol):
+    """One call of the operator, as the adapter makes it."""
+
+    def __call__(
+        self,
+        account: OperatorAccount,
+        method: str,
+        path: str,
+        body: dict[str, Any] | None = None,
+        query: dict[str, str] | None = None,
+        *,
+        form: aiohttp.FormData | None = None,
+        within_s: float | None = None,
+    ) -> Awaitable[dict[str, Any] | Outcome]:
+        """Its answer as an object, or what became of it."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class _Row:
+    """One row.
+
+    Attributes:
+        edge: the path after the object's id.
+        fields: what is asked for where the question does not say.
+    """
+
+    method: str
+    edge: str = ""
+    fields: str = ""
+
+
+_PROFILE: Final = "about,address,description,email,profile_picture_url,websites,vertical"
+
+# fmt: off
+ASKS: Final = {  # Source: operator's facts 1, 2.1; its pages "Business profiles", "Block users", "Conversational components", "Flows API"
+    Ask.NUMBER:               _Row("GET"),
+    Ask.ACCOUNT:              _Row("GET"),
+    Ask.MARK_READ:            _Row("POST",   "messages"),
+    Ask.BUSINESS_PROFILE:     _Row("GET",    "whatsapp_business_profile", _PROFILE),
+    Ask.SET_BUSINESS_PROFILE: _Row("POST",   "whatsapp_business_profile"),
+    Ask.BLOCK:                _Row("POST",   "block_users"),
+    Ask.UNBLOCK:              _Row("DELETE", "block_users"),
+    Ask.BLOCK_LIST:           _Row("GET",    "block_users"),
+    Ask.COMPONENTS:           _Row("GET",    "", "conversational_automation"),
+    Ask.SET_COMPONENTS:       _Row("POST",   "conversational_automation"),
+    Ask.TEMPLATES:            _Row("GET",    "message_templates"),
+    Ask.TEMPLATE_LIBRARY:     _Row("GET",    "message_template_library"),
+    Ask.CREATE_FROM_LIBRARY:  _Row("POST",   "message_templates"),
+    Ask.TEMPLATE_ANALYTICS:   _Row("GET",    "template_analytics"),
+    Ask.CREATE_FLOW:          _Row("POST",   "flows"),
+    Ask.FLOWS:                _Row("GET",    "flows"),
+    Ask.FLOW:                 _Row("GET"),
+    Ask.CHANGE_FLOW:          _Row("POST"),
+    Ask.DELETE_FLOW:          _Row("DELETE"),
+    Ask.FLOW_ASSETS:          _Row("GET",    "assets"),
+    Ask.PUT_FLOW_ASSETS:      _Row("POST",   "assets"),
+    Ask.PUBLISH_FLOW:         _Row("POST",   "publish"),
+    Ask.DEPRECATE_FLOW:       _Row("POST",   "deprecate"),
+}
+# fmt: on
+
+
+async def ask(
+    call: Call, account: OperatorAccount, question: Question
+) -> Told | Rejected | Unavailable | Uncertain:
+    """Make a direct call.
+
+    A question whose `about` is empty is asked of no object: the library of templates is nobody's.
+    """
+    row = ASKS[question.ask]
+    query = {"fields": row.fields} if row.fields else {}
+    answer = await call(
+        account,
+        row.method,
+        "/".join(part for part in (question.about, row.edge) if part),
+        None if question.body is None else dict(question.body),
+        query | dict(question.query),
+        form=_form(question),
+        within_s=WITHIN_S,
+    )
+    match answer:
+        case {"error": {"code": int(code), "message": str(text)}}:
+            outcome = outcome_of(code, text, None)
+            return Uncertain(text) if isinstance(outcome, Sent) else outcome
+        case dict():
+            return Told(answer)
+        case Sent():
+            raise AssertionError("a call has no message to send")
+        case _:
+            return answer
+
+
+def _form(question: Question) -> aiohttp.FormData | None:
+    if question.file is None:
+        return None
+    name, mime_type, content = question.file
+    form = aiohttp.FormData(quote_fields=False)
+    form.add_field("name", FLOW_FILE)
+    form.add_field("asset_type", FLOW_TYPE)
+    form.add_field("file", io.BytesIO(content), filename=name, content_type=mime_type)
+    return form

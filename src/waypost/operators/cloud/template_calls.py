@@ -1,0 +1,166 @@
+"""Templates at the operator: handed in, edited, deleted; each safe to repeat.
+
+An answer that was lost is no doubt here, as it is with messages: the call is made again, and where
+the operator then refuses what it has done already, what it has is compared with what was asked.
+"""
+
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, Final
+
+from waypost.domain.app import OperatorAccount
+from waypost.domain.outcome import Outcome, Rejected, Sent, Unavailable, Uncertain
+from waypost.domain.template import Template
+from waypost.operators.cloud.loose import as_dict, as_list, as_text
+from waypost.operators.cloud.templates import template_body
+
+Call = Callable[..., Awaitable[dict[str, Any] | Outcome]]
+"""One call: account, method, path, and perhaps `body` and `query`; the answer's object, or an outcome."""
+
+_MOST_PAGES: Final = (
+    60  # of a hundred: as many templates as an account may have. Source: operator's facts 2.3
+)
+_GOING: Final = {"DELETED", "PENDING_DELETION"}
+_COMPARED: Final = ("type", "format", "text", "url", "phone_number", "flow_id")
+
+
+async def submit(
+    call: Call, account: OperatorAccount, template: Template, copies: Mapping[str, str]
+) -> Outcome:
+    """Hand in a template for review.
+
+    A name is unique at the operator, so a template that is already there under our name is the one
+    we handed in before.
+    """
+    body = template_body(template, copies)
+    answer = _certain(await call(account, "POST", _list_of(template), body=body))
+    match answer:
+        case {"id": str(operator_id)}:
+            category = as_text(as_dict(answer).get("category")).upper() or None
+            return Sent(operator_id, status=_status(answer), category=category)
+        case {"error": error}:  # the name is taken: everything else is an outcome already
+            return await find(call, account, template) or _rejected(as_dict(error))
+        case dict():
+            return Unavailable("the operator's answer has no template id")
+        case _:
+            return answer
+
+
+async def edit(
+    call: Call, account: OperatorAccount, template: Template, copies: Mapping[str, str]
+) -> Outcome:
+    """Hand in a template anew, in place of what the operator has; where it has none, as a new one.
+
+    Source: operator's facts 2.1, 2.6.
+    """
+    operator_id = template.operator_template_id
+    if not operator_id:
+        found = await find(call, account, template)
+        if found is None:
+            return await submit(call, account, template, copies)
+        if not isinstance(found, Sent):
+            return found
+        operator_id = found.operator_id
+    body = template_body(template, copies)
+    changes = {name: value for name, value in body.items() if name not in ("name", "language")}
+    answer = _certain(await call(account, "POST", operator_id, body=changes))
+    match answer:
+        case {"success": True}:
+            return Sent(operator_id, status=_status(answer))
+        case Rejected():
+            # Perhaps it has been done already, and the answer was lost: then it may not be done twice.
+            shown = await call(account, "GET", operator_id, query={"fields": "components,status"})
+            theirs = as_list(as_dict(shown), "components")
+            is_done = _says_as_much(body["components"], theirs)
+            return Sent(operator_id, status=_status(shown)) if is_done else answer
+        case dict():
+            return Unavailable("the operator does not say that it has changed the template")
+        case _:
+            return answer
+
+
+async def delete(call: Call, account: OperatorAccount, template: Template) -> Outcome:
+    """Delete one template; `Sent` also where the operator has none.
+
+    Source: operator's facts 2.1: by id and name, so that other languages of the name stay.
+    """
+    operator_id = template.operator_template_id
+    if not operator_id:
+        found = await find(call, account, template)
+        if not isinstance(found, Sent):
+            return Sent("") if found is None else found
+        operator_id = found.operator_id
+    query = {"hsm_id": operator_id, "name": str(template.draft.element_name)}
+    answer = _certain(await call(account, "DELETE", _list_of(template), query=query))
+    match answer:
+        case {"success": True}:
+            return Sent(operator_id)
+        case Rejected():
+            found = await find(call, account, template)
+            is_gone = found is None or (
+                isinstance(found, Sent) and found.operator_id != operator_id
+            )
+            return Sent(operator_id) if is_gone else answer
+        case dict():
+            return Unavailable("the operator does not say that it has deleted the template")
+        case _:
+            return answer
+
+
+async def find(call: Call, account: OperatorAccount, template: Template) -> Outcome | None:
+    """The operator's template of this name and language; None when it has none."""
+    draft = template.draft
+    query = {"name": str(draft.element_name), "limit": "100"}
+    for _ in range(_MOST_PAGES):
+        answer = _certain(await call(account, "GET", _list_of(template), query=query))
+        if not isinstance(answer, dict):
+            return answer
+        for one in as_list(answer, "data"):
+            match one:
+                case {"id": str(operator_id), "name": name, "language": language} if (
+                    name == draft.element_name
+                    and language == draft.language_code
+                    and _status(one) not in _GOING
+                ):
+                    return Sent(operator_id, status=_status(one))
+                case _:
+                    continue
+        match answer:
+            case {"paging": {"next": str(), "cursors": {"after": str(after)}}}:
+                query = {**query, "after": after}
+            case _:
+                return None
+    return None
+
+
+def _list_of(template: Template) -> str:
+    return f"{template.business_account_id}/message_templates"
+
+
+def _certain(answer: dict[str, Any] | Outcome) -> dict[str, Any] | Outcome:
+    """An answer that was lost is tried again: nothing here is done twice."""
+    return Unavailable(answer.text) if isinstance(answer, Uncertain) else answer
+
+
+def _rejected(error: dict[str, Any]) -> Rejected:
+    text = as_text(error.get("error_user_msg")) or as_text(error.get("message"))
+    return Rejected(100, text or "the name is taken")
+
+
+def _status(answer: Any) -> str | None:
+    return as_text(as_dict(answer).get("status")).upper() or None
+
+
+def _says_as_much(ours: list[Any], theirs: list[Any]) -> bool:
+    """Whether the operator's components say what ours do; what only the operator fills in does not count."""
+    pairs = zip(ours, theirs, strict=False)
+    return len(ours) == len(theirs) and all(_says(as_dict(a), as_dict(b)) for a, b in pairs)
+
+
+def _says(ours: dict[str, Any], theirs: dict[str, Any]) -> bool:
+    # A button for a code is read back as a URL. Source: operator's facts 2.1
+    compared = ("text",) if as_text(ours.get("type")).upper() == "OTP" else _COMPARED
+    same = all(
+        as_text(ours[name]) == as_text(theirs.get(name)) for name in compared if ours.get(name)
+    )
+    inner = (name for name in ("buttons", "cards", "components") if name in ours)
+    return same and all(_says_as_much(as_list(ours, one), as_list(theirs, one)) for one in inner)

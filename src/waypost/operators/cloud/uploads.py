@@ -1,0 +1,269 @@
+"""Media to the operator and back: for sending, as samples of templates, and what recipients have sent."""
+
+import asyncio
+import base64
+import binascii
+import hashlib
+from collections.abc import AsyncIterator, Mapping
+from pathlib import Path
+from typing import IO, Any, Final
+from urllib.parse import quote, urlsplit
+
+import aiohttp
+import msgspec
+from yarl import URL
+
+from waypost.domain.app import OperatorAccount
+from waypost.domain.media import DAY_MS, MEDIA_LIFE_MS, Media
+from waypost.domain.outcome import INVALID_ANSWER, Rejected, Unavailable
+from waypost.operators.cloud.codes import outcome_of
+from waypost.operators.contract import Uploaded
+
+# fmt: off
+LIVES_MS: Final = {  # how long we count on what the operator gives
+    "media":  MEDIA_LIFE_MS - DAY_MS,  # Source: operator's facts 6.1: 30 days; a day less, so that none dies on its way
+    "handle": DAY_MS,                  # not documented; needed in the moment of a submission only
+}
+MEDIA_HOSTS: Final = (  # where the operator keeps bytes beside its own address; our token goes nowhere else
+    "fbsbx.com",
+    "fbcdn.net",
+    "facebook.com",
+    "whatsapp.net",
+)
+# fmt: on
+BROKEN_AT_MOST: Final = 4
+"""How often one upload is resumed after a broken connection before it is left for later."""
+
+_TIMEOUT: Final = aiohttp.ClientTimeout(total=15 * 60, connect=5, sock_read=30)
+_decode: Final = msgspec.json.Decoder().decode
+_Refusal = Rejected | Unavailable
+
+
+async def upload_media(
+    session: aiohttp.ClientSession,
+    account: OperatorAccount,
+    phone_number_id: str,
+    media: Media,
+    path: Path,
+) -> Uploaded | Rejected | Unavailable:
+    """Upload a file for sending from one number, streamed from disk.
+
+    Whatever breaks, it is tried again: a second copy at the operator does no harm.
+
+    Source: operator's facts 6.1.
+    """
+    with await asyncio.to_thread(path.open, "rb") as file:
+        form = aiohttp.FormData(quote_fields=False)
+        form.add_field("messaging_product", "whatsapp")
+        form.add_field("type", media.mime_type)
+        form.add_field("file", file, filename=_file_name(media), content_type=media.mime_type)
+        answer = await _ask(
+            session, account, "POST", _url(account, f"{phone_number_id}/media"), form
+        )
+    match answer:
+        case {"id": str(operator_id)} if operator_id:
+            return Uploaded(operator_id, LIVES_MS["media"])
+        case dict():
+            return Unavailable("the operator's answer has no media id")
+        case _:
+            return answer
+
+
+async def upload_sample(
+    session: aiohttp.ClientSession, account: OperatorAccount, media: Media, path: Path
+) -> Uploaded | Rejected | Unavailable:
+    """Upload a file as a template's sample; a broken connection is built on, not begun anew.
+
+    Returns:
+        The handle as it came; it may have several lines.
+
+    Source: operator's facts 6.2.
+    """
+    query = {
+        "file_name": _file_name(media),
+        "file_length": str(media.size_bytes),
+        "file_type": media.mime_type,
+    }
+    encoded = "&".join(f"{name}={quote(value, safe='')}" for name, value in query.items())
+    begin = _url(account, f"{account.app_id}/uploads?{encoded}")
+    begun = await _ask(session, account, "POST", begin)
+    match begun:
+        case {"id": str(session_id)} if session_id:
+            return await _send_bytes(session, account, session_id, path)
+        case dict():
+            return Unavailable("the operator's answer has no upload session")
+        case _:
+            return begun
+
+
+async def fetch_media(
+    session: aiohttp.ClientSession,
+    account: OperatorAccount,
+    operator_media_id: str,
+    phone_number_id: str | None,
+) -> AsyncIterator[bytes | Rejected | Unavailable]:
+    """The bytes of a medium, part by part; an outcome is the last thing where they are not whole.
+
+    The address that the operator names gets our token, so it must be the operator account's own or
+    one of the operator's media hosts over https: an answer that somebody has tampered with, or an
+    account that points to a stranger, must not lead the token elsewhere.
+
+    Source: operator's facts 6.1.
+    """
+    # An id of ours or of a partner's: encoded, it can be nothing but one segment.
+    path = quote(operator_media_id, safe="")
+    if phone_number_id is not None:
+        path += f"?phone_number_id={quote(phone_number_id, safe='')}"
+    told = await _ask(session, account, "GET", _url(account, path))
+    if not isinstance(told, dict):
+        yield told
+        return
+    url = told.get("url")
+    if not isinstance(url, str) or not may_have_token(account.base_url, url):
+        yield Rejected(INVALID_ANSWER, "the operator named no address of its own for the bytes")
+        return
+    digest = hashlib.sha256()
+    headers = {"Authorization": f"Bearer {account.token}", "Accept-Encoding": "identity"}
+    try:
+        async with session.get(
+            URL(url, encoded=True), headers=headers, allow_redirects=False, timeout=_TIMEOUT
+        ) as response:
+            if response.status != 200:  # it lives for five minutes; the next try is given a new one
+                yield Unavailable(f"the operator answered {response.status} for the bytes")
+                return
+            async for part in response.content.iter_any():
+                digest.update(part)
+                yield part
+    except (aiohttp.ClientError, TimeoutError, OSError) as error:
+        yield Unavailable(f"the bytes broke off: {error!r}")
+        return
+    wanted = _hex_digest(told.get("sha256"))
+    if wanted is not None and wanted != digest.hexdigest():
+        yield Unavailable("the bytes are not those that the operator announced")
+
+
+def may_have_token(base_url: str, url: str) -> bool:
+    """Whether an address is the operator's own: the account's scheme, host and port, or a media host."""
+    try:
+        own, named = urlsplit(base_url), urlsplit(url)
+        same = (own.scheme, own.hostname, own.port) == (named.scheme, named.hostname, named.port)
+        plain = named.username is None and named.port in (None, 443)
+    except ValueError:
+        return False
+    if same:
+        return named.username is None
+    host = named.hostname or ""
+    is_media = any(host == one or host.endswith(f".{one}") for one in MEDIA_HOSTS)
+    # A simulator or a stand-in never names them, so its token stays with it.
+    return plain and named.scheme == own.scheme == "https" and is_media
+
+
+async def _send_bytes(
+    session: aiohttp.ClientSession, account: OperatorAccount, session_id: str, path: Path
+) -> Uploaded | _Refusal:
+    # Appended as it is: it carries a signature of its own, question mark included.
+    url = _url(account, session_id)
+    offset, broken = 0, 0
+    while True:
+        answer = await _send_from(session, account, url, path, offset)
+        match answer:
+            case {"h": str(handle)} if handle:
+                return Uploaded(handle, LIVES_MS["handle"])
+            case Rejected() if not broken:
+                return answer
+            case Rejected(text=text):  # perhaps the session only: a new one tells
+                return Unavailable(text)
+            case Unavailable() | dict():
+                broken += 1
+        if broken > BROKEN_AT_MOST:
+            return answer if isinstance(answer, Unavailable) else Unavailable("no handle came")
+        match await _ask(session, account, "GET", url, scheme="OAuth"):
+            case {"file_offset": int(there)} if there >= 0:
+                offset = there
+            case dict():
+                return Unavailable("the operator does not say how far the upload has come")
+            case refused:
+                return refused
+
+
+async def _send_from(
+    session: aiohttp.ClientSession, account: OperatorAccount, url: URL, path: Path, offset: int
+) -> dict[str, Any] | _Refusal:
+    with await asyncio.to_thread(path.open, "rb") as file:
+        file.seek(offset)
+        headers = {"file_offset": str(offset), "Content-Type": "application/octet-stream"}
+        return await _ask(session, account, "POST", url, file, headers, scheme="OAuth")
+
+
+async def _ask(
+    session: aiohttp.ClientSession,
+    account: OperatorAccount,
+    method: str,
+    url: URL,
+    data: aiohttp.FormData | IO[bytes] | None = None,
+    headers: Mapping[str, str] | None = None,
+    *,
+    scheme: str = "Bearer",
+) -> dict[str, Any] | _Refusal:
+    """The answer's object, or what its error means; nothing here is uncertain, all of it can be repeated."""
+    try:
+        async with session.request(
+            method,
+            url,
+            data=data,
+            headers={"Authorization": f"{scheme} {account.token}", **(headers or {})},
+            allow_redirects=False,
+            timeout=_TIMEOUT,
+        ) as response:
+            content, status = await response.read(), response.status
+    except (aiohttp.ClientError, TimeoutError, OSError) as error:
+        return Unavailable(f"the operator was not reached: {error!r}")
+    try:
+        answer: Any = _decode(content)
+    except (msgspec.DecodeError, RecursionError, UnicodeError):
+        answer = None
+    match answer:
+        case {"error": {"code": int(code), **rest}}:
+            outcome = outcome_of(code, _told(rest), None)
+            return outcome if isinstance(outcome, Rejected | Unavailable) else _no_bytes(status)
+        case dict() if status < 300:
+            return answer  # pyright: ignore[reportUnknownVariableType]
+        case _:
+            return _no_bytes(status)
+
+
+def _no_bytes(status: int) -> _Refusal:
+    if 400 <= status < 500 and status not in (408, 425, 429):
+        return Rejected(INVALID_ANSWER, f"the operator answered {status} without a reason")
+    return Unavailable(f"the operator answered {status}")
+
+
+def _told(error: Mapping[Any, Any]) -> str:
+    """What a partner is told: the most particular text there is. Source: operator's facts 5.1."""
+    for name in ("error_user_msg", "message"):
+        text = error.get(name)
+        if isinstance(text, str) and text:
+            return text
+    return "refused without a reason"
+
+
+def _hex_digest(text: object) -> str | None:
+    """A SHA-256 in hex, however the operator writes it; None where it gives none."""
+    if not isinstance(text, str) or not text:
+        return None
+    if len(text) == 64:
+        return text.lower()
+    try:
+        return base64.b64decode(text, validate=True).hex()
+    except (binascii.Error, ValueError):
+        return None
+
+
+def _file_name(media: Media) -> str:
+    """A name for the operator, which a recipient may see: the partner's letters and digits, or one of ours."""
+    plain = "".join(char for char in media.file_name if char.isalnum() or char in "._- ")
+    return plain.strip(" .") or f"upload-{media.id}"
+
+
+def _url(account: OperatorAccount, path: str) -> URL:
+    return URL(f"{account.base_url}/{account.version}/{path}", encoded=True)

@@ -1,0 +1,85 @@
+"""Changes of templates, of the business account and of its numbers, read in our words."""
+
+from collections.abc import Callable
+from typing import Any, Final
+
+from waypost.domain.event import AccountEvent, CategoryEvent, Event, QualityEvent, ReviewEvent
+from waypost.domain.phone_number import read_phone_number
+from waypost.operators.cloud.loose import as_dict, as_text
+
+
+def _review(content: dict[str, Any]) -> Event:
+    value = as_dict(content.get("value"))
+    reason = as_text(value.get("reason"))
+    told = as_text(as_dict(value.get("rejection_info")).get("reason"))
+    return ReviewEvent(
+        **_template(content),
+        status=as_text(value.get("event")).upper(),
+        reason=told or (reason if reason not in ("", "NONE") else None),
+        description=as_text(as_dict(value.get("other_info")).get("description")) or None,
+    )
+
+
+def _quality(content: dict[str, Any]) -> Event:
+    value = as_dict(content.get("value"))
+    return QualityEvent(
+        **_template(content), quality=as_text(value.get("new_quality_score")).upper()
+    )
+
+
+def _category(content: dict[str, Any]) -> Event:
+    """A notice has the present category as the new one, beside the correct one; the change has both.
+
+    Source: operator's facts 3.3.
+    """
+    value = as_dict(content.get("value"))
+    coming = as_text(value.get("correct_category"))
+    new = as_text(value.get("new_category")).upper()
+    return CategoryEvent(
+        **_template(content),
+        category=new if coming else as_text(value.get("previous_category")).upper(),
+        next_category=coming.upper() if coming else new,
+        is_done=not coming,
+    )
+
+
+def _account(content: dict[str, Any]) -> Event:
+    value = as_dict(content.get("value"))
+    metadata = as_dict(value.get("metadata"))
+    number = as_text(value.get("display_phone_number")) or as_text(value.get("phone_number"))
+    return AccountEvent(
+        business_account_id=as_text(content.get("business_account_id")),
+        field=as_text(content.get("field")),
+        value=value,
+        phone_number_id=as_text(metadata.get("phone_number_id")) or None,
+        phone_number=read_phone_number(number),
+    )
+
+
+def _template(content: dict[str, Any]) -> dict[str, Any]:
+    value = as_dict(content.get("value"))
+    return {
+        "business_account_id": as_text(content.get("business_account_id")),
+        "operator_template_id": as_text(value.get("message_template_id")),
+        "element_name": as_text(value.get("message_template_name")),
+        "language_code": as_text(value.get("message_template_language")).replace("-", "_"),
+        "raw": {"field": content.get("field"), "value": value},
+    }
+
+
+# fmt: off
+CHANGES: Final[dict[str, Callable[[dict[str, Any]], Event]]] = {  # Source: operator's facts 3.3, 7.2; facts 6.6, 6.8
+    "message_template_status_update":     _review,
+    "message_template_quality_update":    _quality,
+    "template_category_update":           _category,
+    "message_template_components_update": _account,
+    "account_update":                     _account,
+    "account_review_update":              _account,
+    "account_alerts":                     _account,
+    "phone_number_name_update":           _account,
+    "phone_number_quality_update":        _account,
+    "business_capability_update":         _account,
+    "user_preferences":                   _account,
+    "flows":                              _account,
+}
+# fmt: on

@@ -1,0 +1,53 @@
+"""What recipients have sent, read in our words."""
+
+from typing import Any
+
+from waypost.domain.event import Event, InboundEvent
+from waypost.operators.cloud.loose import as_dict, as_number, as_text
+
+
+def inbound_event(content: dict[str, Any], given: dict[str, Any]) -> Event:
+    """What a message says, whatever its kind; of `interactive` the inner kind counts.
+
+    Args:
+        content: the item: the message, its sender's contact, the number that it came to.
+        given: the message.
+
+    Source: operator's facts 7.4, 7.5.
+    """
+    kind = as_text(given.get("type"))
+    body: Any = given.get(kind)
+    if kind == "interactive":
+        kind = as_text(as_dict(body).get("type"))
+        body = as_dict(body).get(kind)
+    context = as_dict(given.get("context"))
+    contact = as_dict(content.get("contact"))
+    sender = as_text(given.get("from")) or as_text(contact.get("wa_id")) or None
+    return InboundEvent(
+        kind=kind,
+        operator_message_id=as_text(given.get("id")),
+        phone_number_id=as_text(content.get("phone_number_id")),
+        sender=sender,
+        sender_user_id=as_text(given.get("from_user_id"))
+        or as_text(contact.get("user_id"))
+        or None,
+        sender_name=as_text(as_dict(contact.get("profile")).get("name")),
+        at_s=as_number(given.get("timestamp")) or 0,
+        content=body,
+        reply_to=as_text(context.get("id")) or None,
+        forwarded=context.get("forwarded") is True,
+        frequently_forwarded=context.get("frequently_forwarded") is True,
+        referral=as_dict(given.get("referral")) or None,
+        raw=given,
+        contact=contact,
+    )
+
+
+def contact_of(message: dict[str, Any], contacts: list[Any]) -> dict[str, Any]:
+    """Which of a body's contacts is a message's sender; an empty one where none is."""
+    known = [as_dict(contact) for contact in contacts]
+    names = {as_text(message.get("from")), as_text(message.get("from_user_id"))} - {""}
+    for contact in known:
+        if names & {as_text(contact.get("wa_id")), as_text(contact.get("user_id"))}:
+            return contact
+    return known[0] if len(known) == 1 else {}

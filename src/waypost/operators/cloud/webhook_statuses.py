@@ -1,0 +1,60 @@
+"""Statuses of messages, read in our words."""
+
+from typing import Any, Final
+
+from waypost.domain.event import Event, PaymentEvent, StatusEvent, UnknownEvent
+from waypost.domain.message import MessageState
+from waypost.operators.cloud.loose import as_dict, as_list, as_number, as_text
+
+# fmt: off
+STATUSES: Final = {  # Source: operator's facts 7.3; unknown ones, `warning` among them, are kept and ignored
+    "sent":      MessageState.SENT,
+    "delivered": MessageState.DELIVERED,
+    "read":      MessageState.READ,
+    "played":    MessageState.READ,
+    "deleted":   MessageState.DELETED,
+    "failed":    MessageState.FAILED,
+}
+# fmt: on
+PAYMENT: Final = "payment"
+"""The type of a status that is about a payment, not about the message that asked for it."""
+
+
+def status_key(given: dict[str, Any]) -> str:
+    """What makes a status the same news. Source: operator's facts 7.1, dedupe keys."""
+    kind = as_text(given.get("type"))
+    word = f"{PAYMENT} " if kind == PAYMENT else ""
+    return f"status {word}{as_text(given.get('id'))} {as_text(given.get('status'))}"
+
+
+def status_event(given: dict[str, Any]) -> Event:
+    """What a status says."""
+    operator_id = as_text(given.get("id"))
+    message_id = as_text(given.get("biz_opaque_callback_data")) or None
+    if as_text(given.get("type")) == PAYMENT:
+        return PaymentEvent(operator_id, message_id, given)
+    state = STATUSES.get(as_text(given.get("status")).lower())
+    if state is None:
+        return UnknownEvent(f"status {as_text(given.get('status'))}")
+    code, reason = _failure(given) if state is MessageState.FAILED else (None, None)
+    return StatusEvent(
+        state=state,
+        operator_message_id=operator_id,
+        message_id=message_id,
+        recipient=as_text(given.get("recipient_id")) or None,
+        at_s=as_number(given.get("timestamp")) or 0,
+        code=code,
+        reason=reason,
+        conversation=as_dict(given.get("conversation")) or None,
+        pricing=as_dict(given.get("pricing")) or None,
+        recipient_user_id=as_text(given.get("recipient_user_id")) or None,
+        raw=given,
+    )
+
+
+def _failure(given: dict[str, Any]) -> tuple[int, str]:
+    errors = as_list(given, "errors")
+    error = as_dict(errors[0]) if errors else {}
+    details = as_text(as_dict(error.get("error_data")).get("details"))
+    told = details or as_text(error.get("message")) or as_text(error.get("title"))
+    return as_number(error.get("code")) or 131000, told or "failed"

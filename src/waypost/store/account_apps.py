@@ -1,0 +1,29 @@
+"""Which apps a change of a business account concerns."""
+
+from sqlalchemy import Connection, select
+
+from waypost.domain.app import App
+from waypost.domain.event import AccountEvent
+from waypost.store.rows import app_of
+from waypost.store.tables import apps, business_accounts
+
+
+def apps_concerned(
+    connection: Connection, operator_account_id: str, event: AccountEvent
+) -> list[App]:
+    """The app of the number that it names, or else every app of the business account, oldest first.
+
+    Only apps of this operator account: nobody speaks for another account's apps.
+    """
+    of_account = (
+        select(apps)
+        .join(business_accounts, business_accounts.c.id == apps.c.business_account_id)
+        .where(
+            business_accounts.c.id == event.business_account_id,
+            business_accounts.c.operator_account_id == operator_account_id,
+        )
+        .order_by(apps.c.id)
+    )
+    found = [app_of(row) for row in connection.execute(of_account)]
+    names = {event.phone_number_id, event.phone_number} - {None}
+    return [app for app in found if {app.phone_number_id, app.phone_number} & names] or found

@@ -1,0 +1,53 @@
+"""What messages say, as canonical JSON: a table of their kinds."""
+
+from typing import Any, Final
+
+import msgspec
+
+from waypost.domain.message import (
+    Content,
+    Passthrough,
+    SessionContacts,
+    SessionList,
+    SessionLocation,
+    SessionMedia,
+    SessionProducts,
+    SessionQuickReply,
+    SessionText,
+    TemplateSend,
+)
+
+# fmt: off
+NAMES: Final[dict[type[Content], str]] = {  # the names are stored
+    SessionText:       "text",
+    SessionMedia:      "media",
+    SessionLocation:   "location",
+    SessionContacts:   "contacts",
+    SessionList:       "list",
+    SessionQuickReply: "quick_reply",
+    SessionProducts:   "products",
+    TemplateSend:      "template",
+    Passthrough:       "passthrough",
+}
+# fmt: on
+TEMPLATE_PASSTHROUGH: Final = "template_passthrough"
+OF_TEMPLATES: Final = {NAMES[TemplateSend], TEMPLATE_PASSTHROUGH}
+"""The kinds that a callback calls a template message."""
+
+_DECODE: Final = {
+    TEMPLATE_PASSTHROUGH: msgspec.json.Decoder(Passthrough).decode,
+    **{name: msgspec.json.Decoder(kind).decode for kind, name in NAMES.items()},
+}
+
+
+def name_of(content: Content) -> str:
+    """The kind of a content, as the column `kind` has it; a passthrough of a template has one of its own."""
+    if isinstance(content, Passthrough) and content.type == "template":
+        return TEMPLATE_PASSTHROUGH
+    return NAMES[type(content)]
+
+
+def content_of(row: Any) -> Content:
+    """What a message says, from its row."""
+    content: Content = _DECODE[row.kind](row.content)
+    return content

@@ -1,0 +1,91 @@
+"""What became of template messages, counted; and the taps on them."""
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import Final
+
+from sqlalchemy import Connection, func, select
+
+from waypost.store.tables import arrival_items, inbound_messages, messages
+
+DAY_MS: Final = 24 * 60 * 60 * 1000
+_AT_ONCE: Final = 500
+
+
+@dataclass(frozen=True, slots=True)
+class StateCount:
+    """So many messages of a template that were accepted on a day stand in a state now.
+
+    Attributes:
+        day: since the epoch, of UTC.
+    """
+
+    template_id: str
+    day: int
+    state: str
+    messages: int
+
+
+def state_counts(
+    connection: Connection,
+    partner_id: int,
+    template_ids: Collection[str],
+    from_ms: int,
+    until_ms: int,
+) -> list[StateCount]:
+    """The messages of these templates, by day and state.
+
+    Args:
+        connection: any.
+        partner_id: whose.
+        template_ids: of one business account.
+        from_ms: accepted then or later.
+        until_ms: accepted before.
+    """
+    day = (messages.c.accepted_on_ms // DAY_MS).label("day")
+    rows = connection.execute(
+        select(messages.c.template_id, day, messages.c.state, func.count().label("count"))
+        .where(
+            messages.c.template_id.in_(template_ids),
+            messages.c.accepted_on_ms >= from_ms,
+            messages.c.accepted_on_ms < until_ms,
+            messages.c.partner_id == partner_id,
+        )
+        .group_by(messages.c.template_id, day, messages.c.state)
+    )
+    return [StateCount(*row) for row in rows]
+
+
+def taps(
+    connection: Connection, app_id: str, from_ms: int, until_ms: int
+) -> list[tuple[int, bytes]]:
+    """When each tap on a template's button came, and the operator's item of it, as it was kept."""
+    rows = connection.execute(
+        select(inbound_messages.c.received_on_ms, arrival_items.c.item)
+        .join(arrival_items, arrival_items.c.id == inbound_messages.c.item_id)
+        .where(
+            inbound_messages.c.app_id == app_id,
+            inbound_messages.c.kind == "button",
+            inbound_messages.c.received_on_ms >= from_ms,
+            inbound_messages.c.received_on_ms < until_ms,
+        )
+    )
+    return [(received_on_ms, item) for received_on_ms, item in rows]
+
+
+def templates_of_messages(
+    connection: Connection, partner_id: int, operator_message_ids: Collection[str]
+) -> dict[str, str]:
+    """By the operator's id of a message the template it was made of; other messages are left out."""
+    ids = sorted(operator_message_ids)
+    found: dict[str, str] = {}
+    for at in range(0, len(ids), _AT_ONCE):
+        rows = connection.execute(
+            select(messages.c.operator_message_id, messages.c.template_id).where(
+                messages.c.operator_message_id.in_(ids[at : at + _AT_ONCE]),
+                messages.c.partner_id == partner_id,
+                messages.c.template_id.is_not(None),
+            )
+        )
+        found.update((operator_id, template_id) for operator_id, template_id in rows)
+    return found

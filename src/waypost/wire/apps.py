@@ -1,0 +1,178 @@
+"""Apps as the partner API shows them, and what a partner may set."""
+
+import re
+from dataclasses import dataclass
+from typing import Any, Final
+
+from waypost.domain.app import App
+from waypost.domain.app_key import AppKey
+from waypost.domain.partner import Partner
+from waypost.domain.refusals import Reason, Refused
+from waypost.domain.subscription import MODE_ALIASES, MODES
+from waypost.wire.forms import Form
+
+SHORTEST_NAME: Final = 6
+LONGEST_NAME: Final = 150
+_NAME: Final = re.compile(r"[A-Za-z0-9 _-]*")  # which characters are meant is not public
+_TYPE: Final = "apicallbackpost"
+_VERSION: Final = 2
+
+
+@dataclass(frozen=True, slots=True)
+class AppForm:
+    """What a partner says of an app; None is left as it is."""
+
+    name: str | None
+    template_messaging: bool | None
+    disable_optin_pref_url: bool | None
+
+
+def read_app(form: Form, *, is_new: bool) -> AppForm:
+    """Read the form of a new or a changed app.
+
+    Raises:
+        Refused: no name, or one with other characters or of another length; a broken flag.
+
+    Source: facts 2.
+    """
+    name = form.text("name")
+    if is_new or name:
+        name = form.required("name", f"{SHORTEST_NAME} to {LONGEST_NAME} characters").strip()
+        check_name(name)
+    return AppForm(
+        name or None, _flag(form, "templateMessaging"), _flag(form, "disableOptinPrefUrl")
+    )
+
+
+def check_name(name: str) -> None:
+    """Return when an app may be called so.
+
+    Raises:
+        Refused: with the documented texts.
+    """
+    if not _NAME.fullmatch(name):
+        raise Refused(
+            Reason.INVALID_APP_NAME, "name must hold letters, digits, spaces, - and _ only."
+        )
+    if not SHORTEST_NAME <= len(name) <= LONGEST_NAME:
+        raise Refused(Reason.APP_NAME_LENGTH, f"name has {len(name)} characters.")
+
+
+def _flag(form: Form, name: str) -> bool | None:
+    return form.flag(name) if form.text(name) else None
+
+
+def read_callback_modes(form: Form) -> tuple[str, ...]:
+    """The modes of the callback calls of old: a list with commas, perhaps repeated.
+
+    Raises:
+        Refused: one that is not in the table.
+    """
+    given = ",".join(form.all("modes", "modes[]"))
+    names = [name.strip().upper() for name in given.split(",") if name.strip()]
+    known = [MODE_ALIASES.get(name, name) for name in names]
+    if any(name not in MODES for name in known):
+        raise Refused(Reason.FIELD_BROKEN, f"modes must be some of {','.join(MODES)}, with commas.")
+    return tuple(mode for mode in MODES if mode in known)
+
+
+def partner_app(app: App) -> dict[str, Any]:
+    """An app in the list of a partner's apps. Source: facts 2, `partnerApps`."""
+    return {
+        "id": app.id,
+        "name": app.name,
+        "phone": app.phone_number,
+        "customerId": str(app.partner_id),
+        "partnerId": app.partner_id,
+        "live": app.live,
+        "stopped": False,
+        "healthy": app.live and bool(app.phone_number_id),
+        "walletId": str(app.partner_id),
+        "cap": 0,
+        "createdOn": app.created_on_ms,
+        "modifiedOn": app.modified_on_ms,
+    }
+
+
+def linked_app(app: App) -> dict[str, Any]:
+    """An app as linking it answers. Source: facts 2, `appLink`."""
+    shown = partner_app(app)
+    return {name: value for name, value in shown.items() if name not in ("customerId", "cap")}
+
+
+def listed_app(app: App) -> dict[str, Any]:
+    """An app in the searched list. Source: facts 2, `app/list`; the stages of onboarding have no meaning here."""
+    return {
+        "id": app.id,
+        "name": app.name,
+        "type": _TYPE,
+        "live": app.live,
+        "phone": app.phone_number,
+        "stopped": False,
+        "storageRegion": "",
+        "uiFormStage": None,
+        "pipelineStage": None,
+        "creationStage": None,
+        "whatsappVerificationStatus": None,
+        "version": _VERSION,
+        "products": [],
+        "createdOn": app.created_on_ms,
+        "modifiedOn": app.modified_on_ms,
+    }
+
+
+def app_details(app: App, partner: Partner) -> dict[str, Any]:
+    """Everything there is to say of one app. Source: facts 2, `details`."""
+    return {
+        "id": app.id,
+        "name": app.name,
+        "phone": app.phone_number,
+        "type": _TYPE,
+        "live": app.live,
+        "liveTs": (app.preferences.live_since_ms or app.created_on_ms) if app.live else 0,
+        "stopped": False,
+        "billingType": partner.billing_type,
+        "callbackUrl": app.preferences.callback_url,
+        "disableOptinPrefUrl": app.preferences.disable_optin_pref_url,
+        "embedAllowed": False,
+        "federated": False,
+        "languageCode": "en",
+        "storageRegion": "",
+        "templateMessaging": app.preferences.template_messaging,
+        "version": _VERSION,
+        "createdOn": app.created_on_ms,
+        "modifiedOn": app.modified_on_ms,
+    }
+
+
+def changed_app(app: App, partner: Partner) -> dict[str, Any]:
+    """An app as changing it answers. Source: facts 2, `PUT /partner/app/{appId}`."""
+    details = app_details(app, partner)
+    shown = {
+        name: value
+        for name, value in details.items()
+        if name not in ("liveTs", "embedAllowed", "languageCode")
+    }
+    return shown | {"customerId": str(app.partner_id), "customerType": "PARTNER"}
+
+
+def key_object(key: AppKey, now_ms: int) -> dict[str, Any]:
+    """A second key as the list shows it: never the key itself. Source: facts 1.4."""
+    return {
+        "id": key.id,
+        "name": key.name,
+        "active": key.status(now_ms) == "ACTIVE",
+        "createdOn": key.created_on_ms,
+        "expiresOn": 0,
+    }
+
+
+def token_object(key: AppKey, now_ms: int) -> dict[str, Any]:
+    """A minted token as the list shows it: never the token itself. Source: facts 1.5."""
+    return {
+        "id": key.id,
+        "name": key.name,
+        "status": key.status(now_ms).value,
+        "createdOn": key.created_on_ms,
+        "expiresOn": key.expires_on_ms or 0,
+    }

@@ -1,0 +1,96 @@
+"""The table of callbacks: every kind there is, its mode, and in which versions it comes."""
+
+from dataclasses import dataclass
+from typing import Final
+
+
+@dataclass(frozen=True, slots=True)
+class CallbackKind:
+    """One row.
+
+    Attributes:
+        mode: a subscription has it to get this kind.
+        type: version 2: the envelope's `type`; empty where version 2 has none.
+        inner_type: version 2: `payload.type`.
+        field: version 3: the change's `field`; empty where version 3 has none.
+        what: version 3: what stands in the value.
+        when: in a sentence.
+    """
+
+    mode: str
+    type: str
+    inner_type: str
+    field: str
+    what: str
+    when: str
+    source: str
+
+
+# fmt: off
+STATUS: Final = {  # by the state of a message. Source: facts 4.4, 6.2, 7
+    "enqueued":  CallbackKind("ENQUEUED",  "message-event", "enqueued",  "messages", "statuses", "The operator has taken the message.", "facts 6.2, 7"),
+    "sent":      CallbackKind("SENT",      "message-event", "sent",      "messages", "statuses", "The operator has sent it on.", "facts 6.2, 7"),
+    "delivered": CallbackKind("DELIVERED", "message-event", "delivered", "messages", "statuses", "It is on the recipient's device.", "facts 6.2, 7"),
+    "read":      CallbackKind("READ",      "message-event", "read",      "messages", "statuses", "The recipient has read it, or played it.", "facts 6.2, 7"),
+    "deleted":   CallbackKind("DELETED",   "message-event", "deleted",   "messages", "statuses", "The recipient has deleted it.", "facts 6.2, 7"),
+    "failed":    CallbackKind("FAILED",    "message-event", "failed",    "messages", "statuses", "It has failed, or nobody knows (code 4002).", "facts 6.2, 7, 12"),
+}
+MISMATCH: Final = CallbackKind("OTHERS", "message-event", "mismatch", "", "", "The operator knows the recipient by another number.", "facts 4.4, 6.2")
+BILLING: Final = CallbackKind("BILLING", "billing-event", "", "billing-event", "billing", "What a message costs, once a message.", "facts 6.7, 7")
+PAYMENT: Final = CallbackKind("PAYMENTS", "", "", "messages", "statuses", "A payment that a message asked for has come further.", "facts 4.4")
+INBOUND: Final = {  # by the operator's kind. Source: facts 4.4, 6.4, 7
+    "text":         CallbackKind("MESSAGE", "message", "text",         "messages", "messages", "A recipient has written.", "spec, Events; facts 6.4, 7"),
+    "button":       CallbackKind("MESSAGE", "message", "quick_reply",  "messages", "messages", "A template's quick reply was tapped.", "spec, Events; facts 6.4, 7"),
+    "button_reply": CallbackKind("MESSAGE", "message", "button_reply", "messages", "messages", "A choice of a session quick reply was tapped.", "facts 6.4, 7"),
+    "list_reply":   CallbackKind("MESSAGE", "message", "list_reply",   "messages", "messages", "A row of a list was chosen.", "facts 6.4, 7"),
+    "image":        CallbackKind("MESSAGE", "message", "image",        "messages", "messages", "An image came.", "facts 6.4, 7"),
+    "video":        CallbackKind("MESSAGE", "message", "video",        "messages", "messages", "A video came.", "facts 6.4, 7"),
+    "audio":        CallbackKind("MESSAGE", "message", "audio",        "messages", "messages", "A recording or a voice message came.", "facts 6.4, 7"),
+    "document":     CallbackKind("MESSAGE", "message", "file",         "messages", "messages", "A document came.", "facts 6.4, 7"),
+    "sticker":      CallbackKind("MESSAGE", "message", "sticker",      "messages", "messages", "A sticker came.", "facts 6.4, 7"),
+    "location":     CallbackKind("MESSAGE", "message", "location",     "messages", "messages", "A location came.", "facts 6.4, 7"),
+    "contacts":     CallbackKind("MESSAGE", "message", "contact",      "messages", "messages", "Contact cards came.", "facts 6.4, 7"),
+    "reaction":     CallbackKind("MESSAGE", "message", "reaction",     "messages", "messages", "A recipient has reacted, or taken the reaction back.", "facts 6.4, 7"),
+    "order":        CallbackKind("MESSAGE", "message", "order",        "messages", "messages", "A basket of products came.", "facts 6.4, 7"),
+    "nfm_reply":    CallbackKind("FLOWS_MESSAGE", "", "",              "messages", "messages", "A flow, or a form for an address, was sent back.", "facts 4.4, 7, 17"),
+    "system":       CallbackKind("OTHERS", "message-event", "mismatch", "messages", "messages", "A recipient has another number.", "facts 4.4, 6.2"),
+}
+OTHER_INBOUND: Final = CallbackKind("OTHERS", "", "", "messages", "messages", "Something came that has no shape in version 2, such as `unsupported`.", "facts 4.4")
+TEMPLATE: Final = {  # by the operator's field. Source: facts 4.4, 6.5
+    "message_template_status_update":     CallbackKind("TEMPLATE", "template-event", "status-update",   "message_template_status_update", "as the operator gave it", "A template was reviewed, paused, disabled or deleted.", "facts 6.5"),
+    "message_template_quality_update":    CallbackKind("TEMPLATE", "template-event", "quality-update",  "message_template_quality_update", "as the operator gave it", "A template's quality has changed.", "facts 6.5"),
+    "template_category_update":           CallbackKind("TEMPLATE", "template-event", "category-update", "template_category_update", "as the operator gave it", "A template's category will change, or has.", "facts 6.5"),
+    "message_template_components_update": CallbackKind("TEMPLATE", "", "",                              "message_template_components_update", "as the operator gave it", "A template was edited.", "operator's facts 3.3"),
+}
+ACCOUNT: Final = {  # by the operator's field. Source: facts 4.4, 6.6, 6.8
+    "account_review_update":       CallbackKind("ACCOUNT", "account-event", "review-event",        "account_review_update", "as the operator gave it", "The account was reviewed.", "facts 6.6"),
+    "account_update":              CallbackKind("ACCOUNT", "account-event", "status-event",        "account_update", "as the operator gave it", "The account was verified, restricted, disabled, reinstated or linked.", "facts 6.6"),
+    "phone_number_name_update":    CallbackKind("ACCOUNT", "account-event", "pndn-event",          "phone_number_name_update", "as the operator gave it", "The display name was reviewed.", "facts 6.6"),
+    "phone_number_quality_update": CallbackKind("ACCOUNT", "account-event", "tier-event",          "phone_number_quality_update", "as the operator gave it", "The number's messaging limit has changed.", "facts 6.6"),
+    "business_capability_update":  CallbackKind("ACCOUNT", "account-event", "capability-event",    "business_capability_update", "as the operator gave it", "What the business may do has changed.", "facts 6.6"),
+    "account_alerts":              CallbackKind("ACCOUNT", "", "",                                 "account_alerts", "as the operator gave it", "The operator warns of something.", "operator's facts 7.2"),
+    "user_preferences":            CallbackKind("OTHERS",  "preference-event", "user_preferences", "user_preferences", "as the operator gave it", "A recipient stops or resumes marketing messages.", "facts 6.8"),
+    "flows":                       CallbackKind("OTHERS",  "", "",                                 "flows", "as the operator gave it", "A flow's state or health has changed.", "operator's facts 7.2; mode ours"),
+}
+USER: Final = {  # by what was preferred. Source: facts 6.3
+    "stop":   CallbackKind("OTHERS", "user-event", "opted-out", "", "", "A recipient stops marketing messages.", "facts 6.3, 6.8; pairing ours"),
+    "resume": CallbackKind("OTHERS", "user-event", "opted-in",  "", "", "A recipient resumes marketing messages.", "facts 6.3, 6.8; pairing ours"),
+}
+PING: Final = CallbackKind("", "user-event", "sandbox-start", "messages", "statuses, `set-callback`", "An address is registered or changed; to that address only.", "facts 4.5, 6.3")
+# fmt: on
+
+KINDS: Final = (
+    *STATUS.values(), MISMATCH, BILLING, PAYMENT, *INBOUND.values(), OTHER_INBOUND, *TEMPLATE.values(),
+    *ACCOUNT.values(), *USER.values(), PING,
+)  # fmt: skip
+"""Every row, in the order in which the page shows them."""
+
+
+def inbound_kind(kind: str) -> CallbackKind:
+    """The row of what a recipient has sent."""
+    return INBOUND.get(kind, OTHER_INBOUND)
+
+
+def change_kind(field: str) -> CallbackKind | None:
+    """The row of a change of a template or an account; None where there is none."""
+    return ACCOUNT.get(field) or TEMPLATE.get(field)

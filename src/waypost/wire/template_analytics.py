@@ -1,0 +1,143 @@
+"""What a partner asks of template analytics, and how the answer shows it. Source: facts 3.6."""
+
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from waypost.domain.refusals import Reason, Refused
+
+Query = Callable[[str], str | None]
+
+DAY_S: Final = 24 * 60 * 60
+USUAL_DAYS: Final = 30
+MOST_DAYS: Final = 90
+MOST_POINTS: Final = 30
+METRICS: Final = ("SENT", "DELIVERED", "READ", "CLICKED")
+GRANULARITIES: Final = ("AGGREGATED", "DAILY")
+WINDOWS_D: Final = (7, 30, 60, 90)
+LEAST_SENDS: Final = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class AnalyticsWish:
+    """What is asked for.
+
+    Attributes:
+        start_s: seconds since the epoch; likewise `end_s`, which is the last second counted.
+        template_id: None: every template.
+        limit: at most so many points.
+    """
+
+    start_s: int
+    end_s: int
+    daily: bool
+    metrics: frozenset[str]
+    template_id: str | None
+    limit: int
+
+
+@dataclass(slots=True)
+class Point:
+    """What became of a template's messages within a time; `clicked` by the button's text."""
+
+    template_id: str
+    start_s: int
+    end_s: int
+    sent: int = 0
+    delivered: int = 0
+    read: int = 0
+    clicked: Counter[str] = field(default_factory=Counter[str])
+
+
+def read_wish(query: Query, now_s: int) -> AnalyticsWish:
+    """Read the query.
+
+    Raises:
+        Refused: a start of more than 90 days ago, or a value that cannot be read.
+    """
+    end_s = _number(query, "end", most=2**40)
+    end_s = now_s if end_s is None else end_s
+    start_s = _number(query, "start", most=2**40)
+    start_s = end_s - USUAL_DAYS * DAY_S if start_s is None else start_s
+    if start_s < now_s - MOST_DAYS * DAY_S:
+        raise Refused(Reason.ANALYTICS_TOO_OLD)
+    if end_s <= start_s or end_s > now_s + DAY_S:
+        raise Refused(
+            Reason.FIELD_BROKEN,
+            "end must be after start and not in the future: seconds since 1970.",
+        )
+    granularity = (query("granularity") or "AGGREGATED").strip().upper()
+    if granularity not in GRANULARITIES:
+        raise Refused(
+            Reason.FIELD_BROKEN, f"granularity must be one of {', '.join(GRANULARITIES)}."
+        )
+    ids = _words(query("template_ids"))
+    if len(ids) > 1:
+        raise Refused(Reason.FIELD_BROKEN, "template_ids must hold one id.")
+    metrics = frozenset(word.upper() for word in _words(query("metric_types"))) or set(METRICS)
+    if metrics - set(METRICS):
+        raise Refused(Reason.FIELD_BROKEN, f"metric_types must be of {', '.join(METRICS)}.")
+    limit = _number(query, "limit", least=1, most=MOST_POINTS)
+    return AnalyticsWish(
+        start_s=start_s,
+        end_s=end_s,
+        daily=granularity == "DAILY",
+        metrics=frozenset(metrics),
+        template_id=ids[0] if ids else None,
+        limit=MOST_POINTS if limit is None else limit,
+    )
+
+
+def read_comparison(query: Query, now_s: int) -> AnalyticsWish:
+    """Read the query of a comparison: the other template, and a window of 7, 30, 60 or 90 days.
+
+    Raises:
+        Refused: no other template, or another window. Source: facts 3.6: the windows; names are ours.
+    """
+    days = _number(query, "days", most=MOST_DAYS)
+    days = WINDOWS_D[0] if days is None else days
+    if days not in WINDOWS_D:
+        raise Refused(Reason.FIELD_BROKEN, "days must be one of 7, 30, 60, 90.")
+    ids = _words(query("template_ids"))
+    if len(ids) != 1:
+        raise Refused(
+            Reason.FIELD_MISSING,
+            "Required request parameter 'template_ids' is not present: "
+            "the id of the template to compare with.",
+        )
+    every = frozenset(METRICS)
+    return AnalyticsWish(now_s - days * DAY_S, now_s, False, every, ids[0], MOST_POINTS)
+
+
+def shown_point(point: Point, metrics: frozenset[str]) -> dict[str, Any]:
+    """A point of the answer. We see taps on quick replies; addresses open without us."""
+    counts: Mapping[str, Any] = {
+        "SENT": point.sent,
+        "DELIVERED": point.delivered,
+        "READ": point.read,
+        "CLICKED": [
+            {"type": "quick_reply_button", "button_content": text, "count": count}
+            for text, count in sorted(point.clicked.items())
+        ],
+    }
+    return {
+        "template_id": point.template_id,
+        "start": point.start_s,
+        "end": point.end_s,
+        **{metric.lower(): counts[metric] for metric in METRICS if metric in metrics},
+    }
+
+
+def _words(text: str | None) -> list[str]:
+    words = (word.strip().strip("\"'") for word in (text or "").strip().strip("[]").split(","))
+    return [word for word in words if word]
+
+
+def _number(query: Query, name: str, *, least: int = 0, most: int) -> int | None:
+    text = (query(name) or "").strip()
+    if not text:
+        return None
+    if text.isascii() and text.isdecimal() and len(text) < 20 and least <= int(text) <= most:
+        return int(text)
+    raise Refused(Reason.FIELD_BROKEN, f"{name} must be a whole number from {least} to {most}.")

@@ -1,0 +1,106 @@
+"""What a partner is told of a template: status, quality and category, in either version of the body.
+
+Each function takes the version first. Version 3 passes the operator's own change on; where the news
+is our own, such as a deletion, it says it as the operator would.
+"""
+
+from typing import Any, Final
+
+from waypost.domain.app import App
+from waypost.domain.event import CategoryEvent, QualityEvent, ReviewEvent
+from waypost.domain.template import Template, TemplateStatus
+from waypost.wire.callback_v2 import envelope
+from waypost.wire.callback_v3 import change_body
+
+_STATUS_FIELD: Final = "message_template_status_update"
+_CATEGORY_FIELD: Final = "template_category_update"
+
+
+def status_body(
+    version: int,
+    app: App,
+    at_ms: int,
+    template: Template,
+    status: TemplateStatus,
+    event: ReviewEvent,
+) -> bytes:
+    """A template's status has changed.
+
+    Args:
+        version: 2 or 3.
+        app: whose template it is.
+        at_ms: now.
+        template: as it was before.
+        status: what it is now, in our words; the operator has more of them than partners know.
+        event: with the reason and the description.
+
+    Source: facts 6.5; operator's facts 3.3.
+    """
+    if version == 3:
+        field, value = _change(event.raw, _STATUS_FIELD)
+        return change_body(app, field, value or _status_value(template, status, event))
+    payload = {"type": "status-update", "id": template.id, "status": status.value.lower()}
+    payload |= _named(template)
+    if event.reason:
+        payload["rejectedReason"] = event.reason
+    if event.description:
+        payload["description"] = event.description
+    return envelope(app, at_ms, "template-event", payload)
+
+
+def quality_body(
+    version: int, app: App, at_ms: int, template: Template, quality: str, event: QualityEvent
+) -> bytes:
+    """A template's quality has changed, and is now HIGH, MEDIUM, LOW or UNKNOWN. Source: facts 6.5."""
+    if version == 3:
+        field, value = _change(event.raw, "message_template_quality_update")
+        value = value or {"new_quality_score": event.quality, **_operators_names(template)}
+        return change_body(app, field, value)
+    payload = {"type": "quality-update", "id": template.id, **_named(template), "quality": quality}
+    return envelope(app, at_ms, "template-event", payload)
+
+
+def category_body(
+    version: int, app: App, at_ms: int, template: Template, event: CategoryEvent
+) -> bytes:
+    """A template has, or will have, another category. Source: facts 6.5; operator's facts 3.3."""
+    old, new = event.category, event.next_category
+    if version == 3:
+        field, value = _change(event.raw, _CATEGORY_FIELD)
+        if not value:
+            names = ("previous_category", "new_category")
+            if not event.is_done:  # there `new_category` is the present one
+                names = ("new_category", "correct_category")
+            value = {**_operators_names(template), **dict(zip(names, (old, new), strict=True))}
+        return change_body(app, field, value)
+    told = {"old": old, "new": new} if event.is_done else {"current": old, "correct": new}
+    payload = {"type": "category-update", "id": template.id, **_named(template), "category": told}
+    return envelope(app, at_ms, "template-event", payload)
+
+
+def _named(template: Template) -> dict[str, Any]:
+    draft = template.draft
+    return {"elementName": draft.element_name, "languageCode": draft.language_code}
+
+
+def _operators_names(template: Template) -> dict[str, Any]:
+    draft = template.draft
+    return {
+        "message_template_id": template.operator_template_id or template.id,
+        "message_template_name": draft.element_name,
+        "message_template_language": draft.language_code,
+    }
+
+
+def _status_value(template: Template, status: TemplateStatus, event: ReviewEvent) -> dict[str, Any]:
+    reason = None if status is TemplateStatus.DELETED else event.reason or "NONE"
+    return {"event": status.value, **_operators_names(template), "reason": reason}
+
+
+def _change(raw: dict[str, Any], usual: str) -> tuple[str, dict[str, Any]]:
+    """The operator's own field and value; an empty value where it is our own news."""
+    field, value = raw.get("field"), raw.get("value")
+    return (
+        field if isinstance(field, str) else usual,
+        value if isinstance(value, dict) else {},  # pyright: ignore[reportUnknownVariableType]
+    )

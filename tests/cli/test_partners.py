@@ -1,0 +1,90 @@
+"""The commands for partners and apps, on a store of their own."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from waypost.cli.main import app
+
+PASSWORD = "Correct-horse-1"
+
+pytestmark = pytest.mark.timeout(60)  # argon2 takes its time on a busy machine
+
+
+class Commands:
+    """Runs commands on one store."""
+
+    def __init__(self, folder: Path) -> None:
+        self._env = {
+            "WAYPOST_DATA": str(folder),
+            "WAYPOST_SECRET_KEY": "5ec7" * 16,
+            "WAYPOST_ADMIN_TOKEN": None,
+            "WAYPOST_ADMIN_URL": None,
+        }
+
+    def run(self, *words: str) -> Result:
+        return CliRunner(env=self._env).invoke(app, list(words))
+
+    def told(self, *words: str) -> Any:
+        result = self.run(*words)
+        assert result.exit_code == 0, result.output
+        return json.loads(result.stdout)
+
+
+@pytest.fixture
+def commands(tmp_path: Path) -> Commands:
+    """Commands on a fresh store with one partner, whose id is 1."""
+    commands = Commands(tmp_path)
+    commands.told("partner", "add", "ada@acme.test", "Acme", "--password", PASSWORD)
+    return commands
+
+
+def test_weak_password_is_refused_with_the_rule(commands: Commands) -> None:
+    result = commands.run("partner", "password", "1", "--password", "password")
+
+    assert result.exit_code == 1
+    assert "an upper-case letter" in result.output
+
+
+def test_password_can_be_changed(commands: Commands) -> None:
+    told = commands.told("partner", "password", "1", "--password", "Another-horse-2")
+
+    assert told["changed"] is True
+
+
+def test_secrets_are_listed_without_being_shown_and_revoked_by_id(commands: Commands) -> None:
+    secret = commands.told("partner", "secret", "1", "--days", "90")["client_secret"]
+    listed = commands.told("partner", "secrets", "1")["client_secrets"]
+
+    revoked = commands.told("partner", "revoke-secret", "1", listed[0]["id"])
+
+    assert secret not in json.dumps(listed)
+    assert listed[0]["expired"] is False
+    assert revoked == {"revoked": listed[0]["id"]}
+    assert commands.told("partner", "secrets", "1") == {"client_secrets": []}
+
+
+def test_connecting_an_app_that_is_not_there_is_refused(commands: Commands) -> None:
+    result = commands.run("app", "connect", "none", "15550001111", "2", "1")
+
+    assert result.exit_code == 1
+    assert "There is no such app." in result.output
+
+
+def test_app_can_be_made_a_sandbox_app_and_live_again(commands: Commands) -> None:
+    account = ("--base-url", "http://127.0.0.1:9", "--app-id", "3", "--token", "t")
+    secrets = ("--app-secret", "s", "--verify-token", "v")
+    commands.told("account", "operator", "main", *account, *secrets)
+    commands.told("account", "business", "1000", "1", "a_namespace", "main")
+    made = commands.told("app", "add", "1", "AcmeShop", "15550001111", "2000", "1000")
+
+    sandbox = commands.told(
+        "app", "connect", made["id"], "15550001111", "2000", "1000", "--no-live"
+    )
+    live = commands.told("app", "connect", made["id"], "15550002222", "2001", "1000")
+
+    assert (sandbox["live"], live["live"]) == (False, True)
+    assert live["phone_number"] == "15550002222"

@@ -1,0 +1,45 @@
+"""Every statement of the specification is held by a case, and no case holds what is none."""
+
+import pytest
+
+from docs.statements import CASES, ROOT, VERDICTS, Statement, holders, statements
+from tests.support.wire_cases import read_cases
+
+STATEMENTS = statements()
+HOLDERS = holders()
+LIMITS = [statement for statement in STATEMENTS if statement.section == "Limits"]
+STATUSES = {
+    (CASES / f"{name}.toml").relative_to(ROOT).as_posix(): case.response.status
+    for name, case in read_cases().items()
+}
+
+
+@pytest.mark.parametrize("statement", STATEMENTS, ids=lambda statement: statement.key)
+def test_every_statement_is_held_by_a_case_or_a_journey(statement: Statement) -> None:
+    assert HOLDERS.get(statement.key)
+
+
+@pytest.mark.parametrize("statement", STATEMENTS, ids=lambda statement: statement.key)
+def test_every_statement_has_a_verdict_and_says_what_differs(statement: Statement) -> None:
+    assert statement.verdict in VERDICTS
+    assert statement.verdict == "kept" or statement.does
+
+
+@pytest.mark.parametrize("statement", LIMITS, ids=lambda statement: statement.key)
+def test_every_limit_is_held_on_both_sides(statement: Statement) -> None:
+    answers = [STATUSES[name] for name in HOLDERS[statement.key] if name in STATUSES]
+
+    assert min(answers) < 300
+    assert max(answers) >= 400
+
+
+def test_no_case_holds_what_is_no_statement() -> None:
+    known = {statement.key for statement in STATEMENTS}
+
+    assert set(HOLDERS) - known == set()
+
+
+def test_no_key_stands_twice() -> None:
+    keys = [statement.key for statement in STATEMENTS]
+
+    assert len(keys) == len(set(keys))

@@ -1,0 +1,523 @@
+"""What the adapter says to the operator of messages, as its documentation wants it."""
+
+from typing import Any
+
+import pytest
+
+from tests.support.builders import ANN, draft, id_number, message, template
+from waypost.domain.buttons import VIEW_CATALOG, VIEW_ITEMS, Button, ButtonKind
+from waypost.domain.cards import Card
+from waypost.domain.message import (
+    CardSend,
+    Choice,
+    Content,
+    ListSection,
+    MediaKind,
+    MediaRef,
+    Passthrough,
+    Place,
+    ProductSection,
+    SessionContacts,
+    SessionList,
+    SessionLocation,
+    SessionMedia,
+    SessionProducts,
+    SessionQuickReply,
+    SessionText,
+    TemplateSend,
+    media_references,
+    reply_to_of,
+)
+from waypost.domain.postback import payload_of, reply_id_of
+from waypost.domain.template import Draft
+from waypost.operators.cloud.messages import message_body
+
+REPLY = Button(ButtonKind.QUICK_REPLY, "Yes")
+URL = Button(ButtonKind.URL, "Track", url="https://acme.test/{{1}}", example=("7",))
+CALL = Button(ButtonKind.PHONE_NUMBER, "Call", phone_number="+15550001111")
+COPY = Button(ButtonKind.COPY_CODE, "Copy offer code", example=("SAVE20",))
+OTP = Button(ButtonKind.OTP, "Copy code", otp_type="COPY_CODE")
+FULL = draft(
+    header="Order {{1}}",
+    content="Hi {{1}}, {{2}} is ready, {{1}}.",
+    buttons=(CALL, URL, REPLY, Button(ButtonKind.QUICK_REPLY, "No")),
+    language_code="de",
+)
+PICTURE = MediaRef(id="1000000000000001")
+COPIES = {"1000000000000001": "77"}
+MESSAGE_ID = id_number(1)
+
+
+def sent(content: Content, of: Draft | None = None, reply_to: str | None = None) -> dict[str, Any]:
+    """The body without what every body has."""
+    stored = None if of is None else template(of=of)
+    body = message_body(message(content=content), stored, reply_to, COPIES)
+    return {
+        name: member
+        for name, member in body.items()
+        if name not in ("messaging_product", "recipient_type", "to", "biz_opaque_callback_data")
+    }
+
+
+def components(of: Draft, *params: str, **more: Any) -> list[dict[str, Any]]:
+    return sent(TemplateSend("t", params, **more), of)["template"]["components"]
+
+
+def texts(*values: str) -> list[dict[str, str]]:
+    return [{"type": "text", "text": value} for value in values]
+
+
+def button(sub_type: str, index: str, **parameter: Any) -> dict[str, Any]:
+    return {"type": "button", "sub_type": sub_type, "index": index, "parameters": [parameter]}
+
+
+def header(**parameter: Any) -> dict[str, Any]:
+    return {"type": "header", "parameters": [parameter]}
+
+
+def test_text_is_sent_with_our_id_as_callback_data() -> None:
+    body = message_body(message(content=SessionText("Hello", preview_url=True)), None, None, {})
+
+    assert body == {
+        "messaging_product": "whatsapp",
+        "recipient_type": "individual",
+        "to": f"+{ANN}",
+        "biz_opaque_callback_data": MESSAGE_ID,
+        "type": "text",
+        "text": {"body": "Hello", "preview_url": True},
+    }
+
+
+def test_user_id_is_sent_as_recipient_and_not_as_a_number() -> None:
+    one = message(content=SessionText("Hello"), destination="US.1349")
+
+    body = message_body(one, None, None, {})
+
+    assert body["recipient"] == "US.1349"
+    assert "to" not in body
+
+
+def test_any_content_in_reply_names_the_operators_id() -> None:
+    body = sent(SessionLocation(Place(1.5, 2)), reply_to="wamid.1")
+
+    assert body["context"] == {"message_id": "wamid.1"}
+
+
+def reply(number: int, title: str) -> dict[str, Any]:
+    return {
+        "type": "reply",
+        "reply": {"id": reply_id_of(MESSAGE_ID, number, None), "title": title},
+    }
+
+
+CHOICES = (Choice("Yes", "y-1"), Choice("No"))
+ROWS = (Choice("Red", "r", "like fire"), Choice("Blue"))
+SECTIONS = (ListSection("Colours", "", ROWS), ListSection("", "", (Choice("None"),)))
+PRODUCTS = (ProductSection("Cakes", ("a", "b")),)
+CARD = [{"name": {"formatted_name": "Ann"}}]
+
+
+@pytest.mark.parametrize(
+    ("content", "kind", "expected"),
+    [
+        (
+            SessionMedia(MediaKind.IMAGE, MediaRef(link="https://a.test/a.png"), "Look"),
+            "image",
+            {"link": "https://a.test/a.png", "caption": "Look"},
+        ),
+        (SessionMedia(MediaKind.VIDEO, PICTURE), "video", {"id": "77"}),
+        (SessionMedia(MediaKind.AUDIO, MediaRef(id="88"), "unheard"), "audio", {"id": "88"}),
+        (
+            SessionMedia(MediaKind.DOCUMENT, PICTURE, "Bill", "bill.pdf"),
+            "document",
+            {"id": "77", "filename": "bill.pdf", "caption": "Bill"},
+        ),
+        (SessionMedia(MediaKind.STICKER, PICTURE, "", "a.webp"), "sticker", {"id": "77"}),
+        (
+            SessionLocation(Place(19.14, 72.85, "Shop", "1 Main St")),
+            "location",
+            {"latitude": 19.14, "longitude": 72.85, "name": "Shop", "address": "1 Main St"},
+        ),
+        (SessionLocation(Place(0, -7)), "location", {"latitude": 0, "longitude": -7}),
+        (SessionContacts(CARD), "contacts", CARD),
+        (
+            SessionQuickReply("Sure?", CHOICES, header="Order", footer="Acme"),
+            "interactive",
+            {
+                "type": "button",
+                "header": {"type": "text", "text": "Order"},
+                "body": {"text": "Sure?"},
+                "footer": {"text": "Acme"},
+                "action": {"buttons": [reply(1, "Yes"), reply(2, "No")]},
+            },
+        ),
+        (
+            SessionQuickReply(
+                "Sure?",
+                CHOICES[:1],
+                header="lost",
+                media_kind=MediaKind.DOCUMENT,
+                media=PICTURE,
+                file_name="a.pdf",
+            ),
+            "interactive",
+            {
+                "type": "button",
+                "header": {"type": "document", "document": {"id": "77", "filename": "a.pdf"}},
+                "body": {"text": "Sure?"},
+                "action": {"buttons": [reply(1, "Yes")]},
+            },
+        ),
+        (
+            SessionList("Choose", "Menu", SECTIONS, title="Paint", footer="Acme"),
+            "interactive",
+            {
+                "type": "list",
+                "header": {"type": "text", "text": "Paint"},
+                "body": {"text": "Choose"},
+                "footer": {"text": "Acme"},
+                "action": {
+                    "button": "Menu",
+                    "sections": [
+                        {
+                            "title": "Colours",
+                            "rows": [
+                                {
+                                    "id": reply_id_of(MESSAGE_ID, 1, "r"),
+                                    "title": "Red",
+                                    "description": "like fire",
+                                },
+                                {"id": reply_id_of(MESSAGE_ID, 2, None), "title": "Blue"},
+                            ],
+                        },
+                        {"rows": [{"id": reply_id_of(MESSAGE_ID, 3, None), "title": "None"}]},
+                    ],
+                },
+            },
+        ),
+        (
+            SessionProducts("product", "9", "a", header="lost", body="This", footer="Acme"),
+            "interactive",
+            {
+                "type": "product",
+                "body": {"text": "This"},
+                "footer": {"text": "Acme"},
+                "action": {"catalog_id": "9", "product_retailer_id": "a"},
+            },
+        ),
+        (
+            SessionProducts("product_list", "9", header="Sweets", body="These", sections=PRODUCTS),
+            "interactive",
+            {
+                "type": "product_list",
+                "header": {"type": "text", "text": "Sweets"},
+                "body": {"text": "These"},
+                "action": {
+                    "catalog_id": "9",
+                    "sections": [
+                        {
+                            "title": "Cakes",
+                            "product_items": [
+                                {"product_retailer_id": "a"},
+                                {"product_retailer_id": "b"},
+                            ],
+                        }
+                    ],
+                },
+            },
+        ),
+        (
+            SessionProducts("catalog_message", body="All", thumbnail_id="a"),
+            "interactive",
+            {
+                "type": "catalog_message",
+                "body": {"text": "All"},
+                "action": {
+                    "name": "catalog_message",
+                    "parameters": {"thumbnail_product_retailer_id": "a"},
+                },
+            },
+        ),
+    ],
+)
+def test_session_content_is_sent_as_the_operator_wants_it(
+    content: Content, kind: str, expected: Any
+) -> None:
+    assert sent(content) == {"type": kind, kind: expected}
+
+
+def test_template_is_named_in_its_language() -> None:
+    told = sent(TemplateSend("t"), FULL)["template"]
+
+    assert told["name"] == "order_ready"
+    assert told["language"] == {"code": "de", "policy": "deterministic"}
+
+
+def test_parameters_go_to_header_body_and_buttons_in_this_order() -> None:
+    assert components(FULL, "4711", "Ann", "It", "track-7") == [
+        {"type": "header", "parameters": texts("4711")},
+        {"type": "body", "parameters": texts("Ann", "It")},
+        button("url", "1", type="text", text="track-7"),
+    ]
+
+
+def test_named_parameters_go_under_their_names() -> None:
+    of = draft(content="Hi {{name}}, {{thing}} for {{name}}.", parameter_format="NAMED")
+
+    [body] = components(of, "Ann", "cake")
+
+    assert body["parameters"] == [
+        {"type": "text", "text": "Ann", "parameter_name": "name"},
+        {"type": "text", "text": "cake", "parameter_name": "thing"},
+    ]
+
+
+def test_postback_texts_travel_as_payloads_of_their_buttons() -> None:
+    told = components(FULL, "1", "2", "3", "4", postback_texts={2: "yes-1", 3: "no-1"})
+
+    assert told[2:] == [
+        button("url", "1", type="text", text="4"),
+        button("quick_reply", "2", type="payload", payload="yes-1"),
+        button("quick_reply", "3", type="payload", payload="no-1"),
+    ]
+
+
+def test_postback_texts_of_other_buttons_are_left_out() -> None:
+    told = components(FULL, "1", "2", "3", "4", postback_texts={0: "call", 1: "look", 9: "nowhere"})
+
+    assert [one.get("sub_type") for one in told] == [None, None, "url"]
+
+
+@pytest.mark.parametrize(("length", "is_whole"), [(256, True), (257, False)])
+def test_postback_text_too_long_to_travel_goes_as_a_reference(length: int, is_whole: bool) -> None:
+    text = "x" * length
+
+    payload = payload_of(MESSAGE_ID, 3, text)
+
+    assert (payload == text) is is_whole
+    assert len(payload) <= 256
+
+
+@pytest.mark.parametrize(
+    ("more", "expected"),
+    [
+        (
+            {"media_kind": MediaKind.IMAGE, "media": PICTURE},
+            {"type": "image", "image": {"id": "77"}},
+        ),
+        (
+            {"media_kind": MediaKind.VIDEO, "media": MediaRef(link="https://a.test/a.mp4")},
+            {"type": "video", "video": {"link": "https://a.test/a.mp4"}},
+        ),
+        (
+            {"media_kind": MediaKind.DOCUMENT, "media": PICTURE, "file_name": "a.pdf"},
+            {"type": "document", "document": {"id": "77", "filename": "a.pdf"}},
+        ),
+        (
+            {"place": Place(1, 2, "Shop")},
+            {"type": "location", "location": {"latitude": 1, "longitude": 2, "name": "Shop"}},
+        ),
+    ],
+)
+def test_medium_or_place_goes_into_the_header(
+    more: dict[str, Any], expected: dict[str, Any]
+) -> None:
+    told = components(draft(content="Hi {{1}}, look.", template_type="IMAGE"), "Ann", **more)
+
+    assert told == [header(**expected), {"type": "body", "parameters": texts("Ann")}]
+
+
+def test_offer_goes_with_its_end_and_its_code() -> None:
+    of = draft(
+        content="Hi {{1}}, buy.", is_lto=True, has_expiration=True, buttons=(COPY, URL, REPLY)
+    )
+
+    told = components(of, "Ann", "p-7", "SAVE20", expiration_ms=1_767_225_600_000)
+
+    assert told == [
+        {"type": "body", "parameters": texts("Ann")},
+        {
+            "type": "limited_time_offer",
+            "parameters": [
+                {
+                    "type": "limited_time_offer",
+                    "limited_time_offer": {"expiration_time_ms": 1_767_225_600_000},
+                }
+            ],
+        },
+        button("copy_code", "0", type="coupon_code", coupon_code="SAVE20"),
+        button("url", "1", type="text", text="p-7"),
+    ]
+
+
+@pytest.mark.parametrize("params", [("123",), ("123", "123")])
+def test_one_time_code_goes_to_the_body_and_to_the_button(params: tuple[str, ...]) -> None:
+    of = draft(content="{{1}} is your verification code.", buttons=(OTP,))
+
+    assert components(of, *params) == [
+        {"type": "body", "parameters": texts("123")},
+        button("url", "0", type="text", text="123"),
+    ]
+
+
+def test_catalogue_goes_with_its_thumbnail_when_there_is_one() -> None:
+    of = draft(content="Hi {{1}}, look.", buttons=(VIEW_CATALOG,))
+    action = {"thumbnail_product_retailer_id": "sku"}
+
+    assert components(of, "Ann") == [{"type": "body", "parameters": texts("Ann")}]
+    assert components(of, "Ann", "sku")[1:] == [
+        button("catalog", "0", type="action", action=action)
+    ]
+
+
+def test_products_go_with_their_sections_and_the_thumbnail() -> None:
+    of = draft(content="Look.", buttons=(VIEW_ITEMS,))
+
+    assert components(of, "a", sections=PRODUCTS) == [
+        button(
+            "mpm",
+            "0",
+            type="action",
+            action={
+                "thumbnail_product_retailer_id": "a",
+                "sections": [
+                    {
+                        "title": "Cakes",
+                        "product_items": [
+                            {"product_retailer_id": "a"},
+                            {"product_retailer_id": "b"},
+                        ],
+                    }
+                ],
+            },
+        )
+    ]
+
+
+CAROUSEL = draft(
+    content="Hi {{1}}, look.",
+    template_type="CAROUSEL",
+    cards=(
+        Card("VIDEO", body="Cake {{1}}", buttons=(REPLY, URL)),
+        Card("VIDEO", body="Pie {{1}}", buttons=(REPLY, URL)),
+    ),
+)
+
+
+def card(index: int, kind: str, medium: dict[str, Any], *more: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "card_index": index,
+        "components": [header(**{"type": kind, kind: medium}), *more],
+    }
+
+
+def test_cards_go_with_their_media_parameters_and_postback_texts() -> None:
+    cards = (
+        CardSend(PICTURE, {0: "more-1"}),
+        CardSend(MediaRef(link="https://a.test/b.mp4")),
+    )
+
+    told = components(CAROUSEL, "Ann", "A", "a-1", "B", "b-1", cards=cards)
+
+    payload = payload_of(MESSAGE_ID, 0, "more-1", card=0)
+    assert told == [
+        {"type": "body", "parameters": texts("Ann")},
+        {
+            "type": "carousel",
+            "cards": [
+                card(
+                    0,
+                    "video",
+                    {"id": "77"},
+                    {"type": "body", "parameters": texts("A")},
+                    button("quick_reply", "0", type="payload", payload=payload),
+                    button("url", "1", type="text", text="a-1"),
+                ),
+                card(
+                    1,
+                    "video",
+                    {"link": "https://a.test/b.mp4"},
+                    {"type": "body", "parameters": texts("B")},
+                    button("url", "1", type="text", text="b-1"),
+                ),
+            ],
+        },
+    ]
+
+
+def test_as_many_cards_go_as_were_sent_for_the_operator_to_count() -> None:
+    cards = (CardSend(PICTURE), CardSend(PICTURE), CardSend(PICTURE))
+
+    [told] = components(CAROUSEL, cards=cards, card_media_kind=MediaKind.IMAGE)
+
+    assert told["cards"] == [card(at, "image", {"id": "77"}) for at in range(3)]
+
+
+def test_template_that_was_deleted_meanwhile_is_sent_for_the_operator_to_refuse() -> None:
+    told = sent(TemplateSend("gone"))["template"]
+
+    assert told == {"name": "gone", "language": {"code": "en_US"}}
+
+
+def test_passthrough_goes_as_it_is_but_for_our_ids() -> None:
+    body = {
+        "name": "n",
+        "components": [
+            {"type": "header", "parameters": [{"type": "image", "image": {"id": PICTURE.id}}]},
+            {"type": "button", "parameters": [{"action": {"flow_token": "t"}}]},
+        ],
+    }
+
+    told = sent(Passthrough("template", body), reply_to="wamid.1")
+
+    assert told == {
+        "type": "template",
+        "template": {
+            "name": "n",
+            "components": [
+                {"type": "header", "parameters": [{"type": "image", "image": {"id": "77"}}]},
+                body["components"][1],
+            ],
+        },
+        "context": {"message_id": "wamid.1"},
+    }
+
+
+def test_reaction_names_the_operators_id_of_what_it_reacts_to() -> None:
+    content = Passthrough("reaction", {"message_id": id_number(9), "emoji": "+"})
+
+    assert reply_to_of(content) == id_number(9)
+    assert sent(content, reply_to="wamid.1") == {
+        "type": "reaction",
+        "reaction": {"message_id": "wamid.1", "emoji": "+"},
+    }
+
+
+@pytest.mark.parametrize(
+    ("content", "ids"),
+    [
+        (SessionText("a"), ()),
+        (SessionMedia(MediaKind.IMAGE, PICTURE), (PICTURE.id,)),
+        (SessionMedia(MediaKind.IMAGE, MediaRef(link="https://a.test")), ()),
+        (SessionQuickReply("a", (), media_kind=MediaKind.IMAGE, media=PICTURE), (PICTURE.id,)),
+        (
+            TemplateSend("t", media=MediaRef(id="1"), cards=(CardSend(MediaRef(id="2")),)),
+            ("1", "2"),
+        ),
+        (Passthrough("image", {"id": "5"}), ("5",)),
+        (Passthrough("image", {"id": 5}), ("5",)),
+        (Passthrough("contacts", [{"image": {"id": ["5"]}}]), ()),
+        (
+            Passthrough(
+                "interactive",
+                {
+                    "header": {"type": "video", "video": {"id": "6"}},
+                    "action": {"parameters": {"flow_action_payload": {"image": {"id": "7"}}}},
+                },
+            ),
+            ("6",),
+        ),
+    ],
+)
+def test_media_references_are_every_id_of_a_medium(content: Content, ids: tuple[str, ...]) -> None:
+    assert media_references(content) == ids

@@ -1,0 +1,224 @@
+"""Whatever stands in a send form, it is refused or can be kept, read back, and said to the operator."""
+
+import json
+from typing import Any
+
+import msgspec
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.support.builders import draft, message, template
+from waypost.domain.buttons import VIEW_ITEMS, Button, ButtonKind
+from waypost.domain.cards import Card
+from waypost.domain.message import (
+    Content,
+    Passthrough,
+    TemplateSend,
+    media_references,
+    reply_to_of,
+)
+from waypost.domain.refusals import Refused
+from waypost.domain.send_rules import operators_complaint, templates_complaint
+from waypost.operators.cloud.messages import message_body
+from waypost.store.contents import content_of, name_of
+from waypost.wire.forms import Form
+from waypost.wire.passthrough import PassthroughSend, read_event, read_passthrough
+from waypost.wire.session_forms import is_about_products, read_session_message
+from waypost.wire.template_forms import read_template_send
+
+ALL = template(
+    of=draft(
+        header="{{1}}",
+        content="{{1}} {{2}}",
+        buttons=(
+            Button(ButtonKind.URL, "Go", url="https://a.test/{{1}}"),
+            Button(ButtonKind.QUICK_REPLY, "Yes"),
+            Button(ButtonKind.COPY_CODE, "Copy"),
+            VIEW_ITEMS,
+        ),
+        is_lto=True,
+        cards=(Card("IMAGE", body="{{1}}", buttons=(Button(ButtonKind.QUICK_REPLY, "Yes"),)),),
+    )
+)
+TYPES = [
+    "text",
+    "image",
+    "video",
+    "audio",
+    "file",
+    "sticker",
+    "location",
+    "contact",
+    "list",
+    "quick_reply",
+    "product_details",
+    "carousel",
+    "gif",
+    "LOCATION",
+    "document",
+    "reaction",
+    "contacts",
+    "interactive",
+    "template",
+    "read",
+]
+NAMES = [
+    "type",
+    "text",
+    "id",
+    "url",
+    "originalUrl",
+    "previewUrl",
+    "caption",
+    "latitude",
+    "longitude",
+    "name",
+    "address",
+    "contact",
+    "title",
+    "body",
+    "header",
+    "footer",
+    "globalButtons",
+    "items",
+    "options",
+    "content",
+    "subType",
+    "catalogId",
+    "productId",
+    "sections",
+    "productList",
+    "thumbnailId",
+    "context",
+    "msgId",
+    "msgid",
+    "link",
+    "image",
+    "video",
+    "location",
+    "cards",
+    "cardHeaderType",
+    "postbackTexts",
+    "index",
+    "params",
+    "expiration",
+    "mpm",
+    "products",
+    "message_id",
+    "emoji",
+    "status",
+    "message",
+]
+
+leaves: st.SearchStrategy[Any] = (
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats()
+    | st.text(max_size=20)
+    | st.sampled_from([*TYPES, "1", "1.0", "true", "https://a.test/a.png", "product", "IMAGE"])
+)
+values: st.SearchStrategy[Any] = st.recursive(
+    leaves,
+    lambda inner: (
+        st.lists(inner, max_size=4)
+        | st.dictionaries(st.sampled_from(NAMES) | st.text(max_size=5), inner, max_size=6)
+    ),
+    max_leaves=15,
+)
+
+
+def _typed(kind: str, rest: dict[str, Any]) -> dict[str, Any]:
+    return {"type": kind, **rest}
+
+
+objects: st.SearchStrategy[Any] = st.builds(
+    _typed,
+    st.sampled_from(TYPES),
+    st.dictionaries(st.sampled_from(NAMES), values, max_size=8),
+)
+texts: st.SearchStrategy[str] = (objects | values).map(json.dumps) | st.text(max_size=30)
+
+
+class Row:
+    """A message's row, as far as its content goes."""
+
+    def __init__(self, content: Content) -> None:
+        self.kind = name_of(content)
+        self.content = msgspec.json.encode(content)
+
+
+def hold(content: Content) -> None:
+    """Keep it, read it back, and say it to the operator."""
+    kept = content_of(Row(content))
+    of = ALL if isinstance(content, TemplateSend) else None
+    body: dict[str, Any] = message_body(message(content=kept), of, reply_to_of(kept), {"1": "2"})
+
+    assert kept == content
+    assert msgspec.json.encode(body)
+    assert all(isinstance(one, str) for one in media_references(kept))
+    assert operators_complaint(kept) is None or operators_complaint(kept)
+
+
+@settings(max_examples=60, deadline=None)
+@given(text=texts)
+def test_any_session_message_is_refused_or_can_be_sent(text: str) -> None:
+    form = Form([("message", text)])
+
+    try:
+        content = read_session_message(form)
+    except Refused:
+        return
+
+    hold(content)
+    assert is_about_products(form) in (True, False)
+
+
+@settings(max_examples=60, deadline=None)
+@given(given_template=values, more=objects | values, own=texts)
+def test_any_template_message_is_refused_or_can_be_sent(
+    given_template: Any, more: Any, own: str
+) -> None:
+    named: dict[str, Any] = {"id": "t"}
+    if isinstance(given_template, dict):
+        named |= given_template
+    form = Form(
+        [("template", json.dumps(named)), ("message", json.dumps(more)), ("postbackTexts", own)]
+    )
+
+    try:
+        content = read_template_send(form)
+    except Refused:
+        return
+
+    hold(content)
+    assert templates_complaint(content, ALL.draft, now_ms=0)
+
+
+@settings(max_examples=60, deadline=None)
+@given(kind=st.sampled_from(TYPES), text=texts, context=texts, to=st.text(max_size=12))
+def test_any_passthrough_is_refused_or_can_be_sent(
+    kind: str, text: str, context: str, to: str
+) -> None:
+    form = Form([("to", to), ("type", kind), (kind, text), ("context", context)])
+    valid = Form([("to", "15551234567"), ("type", kind), (kind, text)])
+
+    for one in (form, valid):
+        try:
+            given = read_passthrough(one)
+        except Refused:
+            continue
+        assert isinstance(given, PassthroughSend)
+        assert isinstance(given.content, Passthrough)
+        hold(given.content)
+
+
+@settings(max_examples=60, deadline=None)
+@given(body=st.binary(max_size=60) | texts.map(lambda text: text.encode("utf-8", "replace")))
+def test_any_event_is_refused_or_names_a_message(body: bytes) -> None:
+    try:
+        receipt = read_event(body)
+    except Refused:
+        return
+
+    assert receipt.message_id

@@ -1,0 +1,111 @@
+"""Apps: a deleted one takes what waits for it along; a day's use is counted from messages."""
+
+from dataclasses import replace
+from functools import partial
+
+from sqlalchemy import Connection
+
+from tests.support.builders import ACCOUNT, APP, AT_MS, PARTNER, draft, message, template
+from waypost.base.clock import ManualClock
+from waypost.base.ids import RandomIds
+from waypost.domain.app import App
+from waypost.domain.message import SessionText, TemplateSend
+from waypost.domain.template import Category
+from waypost.store.apps import apps_of, change_app, delete_app
+from waypost.store.database import Database
+from waypost.store.journal import Lane, depth_of
+from waypost.store.messages import record_messages
+from waypost.store.partners import add_app, add_business_account, add_partner, app_by_id
+from waypost.store.templates import record_template, template_by_id
+from waypost.store.usage import DAY_MS, usage_of
+
+SECOND = replace(
+    APP, id="01990000-0000-7000-8000-00000000000b", name="AcmeToo", phone_number="15550002222"
+)
+TODAY = AT_MS // DAY_MS
+
+
+async def with_apps(database: Database, *apps: App) -> None:
+    def keep(connection: Connection) -> None:
+        add_partner(connection, PARTNER, "no password", AT_MS)
+        add_business_account(connection, ACCOUNT)
+        for app in apps:
+            assert add_app(connection, app, f"hash of {app.id}")
+
+    await database.write(keep)
+
+
+async def open_submissions(database: Database) -> int:
+    return sum((await database.read(depth_of, Lane.SUBMISSIONS)).values())
+
+
+async def test_deleted_app_takes_what_waits_for_it_along(database: Database) -> None:
+    await with_apps(database, APP, SECOND)
+    await database.join(record_messages, message(1))
+    await database.join(record_messages, message(2, app_id=SECOND.id))
+
+    await database.write(delete_app, APP)
+
+    assert await database.read(app_by_id, APP.id) is None
+    assert await open_submissions(database) == 1
+
+
+async def test_templates_of_a_deleted_app_go_to_another_of_its_business_account(
+    database: Database,
+) -> None:
+    await with_apps(database, APP, SECOND)
+    await database.write(record_template, template(1))
+
+    await database.write(delete_app, APP)
+
+    kept = await database.read(template_by_id, template(1).id)
+    assert kept is not None
+    assert kept.app_id == SECOND.id
+    assert await open_submissions(database) == 1
+
+
+async def test_templates_of_the_last_app_go_with_it(database: Database) -> None:
+    await with_apps(database, APP)
+    await database.write(record_template, template(1))
+
+    await database.write(delete_app, APP)
+
+    assert await database.read(template_by_id, template(1).id) is None
+    assert await open_submissions(database) == 0
+
+
+async def test_any_number_of_apps_have_no_number(database: Database) -> None:
+    bare = replace(APP, phone_number="", phone_number_id="", business_account_id="")
+
+    await with_apps(database, bare, replace(bare, id=SECOND.id, name=SECOND.name))
+
+    numbers = [app.phone_number for app in await database.read(apps_of, PARTNER.id)]
+    assert numbers == ["", ""]
+
+
+async def test_number_of_another_app_cannot_be_taken(database: Database) -> None:
+    await with_apps(database, APP, SECOND)
+
+    changed = await database.write(change_app, replace(SECOND, phone_number=APP.phone_number))
+
+    assert not changed
+    assert await database.read(app_by_id, SECOND.id) == SECOND
+
+
+async def test_use_is_counted_by_day_and_category(database: Database) -> None:
+    await with_apps(database, APP, SECOND)
+    ids = RandomIds(ManualClock(AT_MS))
+    marketing = template(1, draft(category="MARKETING"), category=Category.MARKETING)
+    await database.write(record_template, marketing)
+    for content in (SessionText("a"), SessionText("b"), TemplateSend(marketing.id, ("Ann",))):
+        await database.join(record_messages, message(content=content, id=ids.new()))
+    await database.join(record_messages, message(app_id=SECOND.id, id=ids.new()))
+
+    days = await database.read(partial(usage_of, app_id=APP.id, first_day=TODAY, last_day=TODAY))
+    before = await database.read(
+        partial(usage_of, app_id=APP.id, first_day=TODAY - 9, last_day=TODAY - 1)
+    )
+
+    assert [(day.day, day.texts, day.templates) for day in days] == [(TODAY, 2, 1)]
+    assert days[0].by_category == {Category.MARKETING: 1}
+    assert before == []

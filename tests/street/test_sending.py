@@ -1,0 +1,130 @@
+"""Messages of every kind from the partner's form to the phone."""
+
+import json
+from typing import Any
+
+import pytest
+
+from tests.support.builders import ANN, APP
+from tests.support.street import API_KEY, Street
+
+OPTIONS = [{"type": "text", "title": "Yes"}, {"type": "text", "title": "No"}]
+
+
+async def submit(street: Street, path: str, field: str, **form: Any) -> str:
+    """Send a form through the partner API, and give our id."""
+    texts = {name: one if isinstance(one, str) else json.dumps(one) for name, one in form.items()}
+    addresses = {"source": APP.phone_number, "destination": ANN, "to": ANN}
+    answer = await street.ask(
+        "POST",
+        f"/partner/app/{APP.id}/{path}",
+        addresses | texts,
+        {"Authorization": street.app_token},
+    )
+    assert answer.status == 200, answer
+    told: str = answer.body[field] if field == "messageId" else answer.body[field][0]["id"]
+    return told
+
+
+async def arrived(street: Street, message_id: str) -> dict[str, Any]:
+    """What the phone shows of a message, once it is there."""
+    await street.events_of(message_id, until="delivered")
+    return (await street.inbox())[-1]
+
+
+@pytest.mark.parametrize(
+    ("message", "shown"),
+    [
+        (
+            {"type": "location", "latitude": "19.5", "longitude": 72.5, "name": "Shop"},
+            {"location": {"latitude": 19.5, "longitude": 72.5, "name": "Shop"}},
+        ),
+        (
+            {"type": "contact", "contact": {"name": {"formattedName": "Ann", "firstName": "Ann"}}},
+            {"contacts": [{"name": {"formatted_name": "Ann", "first_name": "Ann"}}]},
+        ),
+        (
+            {"type": "quick_reply", "content": {"text": "Sure?"}, "options": OPTIONS},
+            {"text": "Sure?"},
+        ),
+        (
+            {
+                "type": "list",
+                "body": "Choose",
+                "globalButtons": [{"title": "Menu"}],
+                "items": [{"title": "A", "options": OPTIONS}],
+            },
+            {"text": "Choose"},
+        ),
+        (
+            {
+                "type": "product_details",
+                "subType": "product",
+                "catalogId": "9",
+                "productId": "a",
+                "body": {"text": "This"},
+            },
+            {"text": "This"},
+        ),
+    ],
+)
+async def test_session_message_of_any_type_is_shown_on_the_phone(
+    street: Street, message: dict[str, Any], shown: dict[str, Any]
+) -> None:
+    await street.open_window()
+
+    message_id = await submit(street, "msg", "messageId", message=message)
+
+    seen = await arrived(street, message_id)
+    assert {name: seen[name] for name in shown} == shown
+
+
+async def test_passthrough_is_shown_on_the_phone_and_called_back_under_our_id(
+    street: Street,
+) -> None:
+    await street.open_window()
+
+    message_id = await submit(
+        street, "v3/message", "messages", type="text", text={"body": "As it is"}
+    )
+
+    assert (await arrived(street, message_id))["text"] == "As it is"
+
+
+async def test_passthrough_of_a_reaction_reacts_to_our_own_message(street: Street) -> None:
+    await street.open_window()
+    message_id = await street.send_text("Look")
+    operator_id = (await arrived(street, message_id))["wamid"]
+
+    reaction_id = await submit(
+        street,
+        "v3/message",
+        "messages",
+        type="reaction",
+        reaction={"message_id": message_id, "emoji": "+"},
+    )
+
+    shown = await arrived(street, reaction_id)
+    assert shown["reaction"] == {"message_id": operator_id, "emoji": "+"}
+
+
+@pytest.mark.holds("postback-app-name")
+async def test_template_message_that_names_no_app_fails_without_being_sent(
+    street: Street,
+) -> None:
+    template_id = await street.approved_template()
+    answer = await street.ask(
+        "POST",
+        "/wa/api/v1/template/msg",
+        {
+            "source": APP.phone_number,
+            "destination": ANN,
+            "template": json.dumps({"id": template_id, "params": ["Ann"]}),
+        },
+        {"apikey": API_KEY},
+    )
+
+    [failed] = await street.events_of(answer.body["messageId"], until="failed")
+
+    assert failed["payload"]["code"] == 1001
+    assert await street.deliveries(answer.body["messageId"]) == []

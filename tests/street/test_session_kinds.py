@@ -1,0 +1,240 @@
+"""Every kind of session message: sent by both APIs, seen on the phone, and where it offers a choice answered."""
+
+from typing import Any, Final
+
+import pytest
+
+from tests.support.both_versions import (
+    is_in_version_2,
+    is_in_version_3,
+    is_told_as_delivered,
+    operator_id_of,
+)
+from tests.support.builders import ANN
+from tests.support.media_samples import sample
+from tests.support.street import Street
+from tests.support.third_version import ThirdVersion
+
+LINK: Final = "https://files.acme.test/one"
+OPTIONS: Final = [
+    {"type": "text", "title": "Yes", "postbackText": "come"},
+    {"type": "text", "title": "No", "postbackText": "stay"},
+]
+OPTIONS_SHOWN: Final = [
+    {"index": 0, "type": "REPLY", "text": "Yes"},
+    {"index": 1, "type": "REPLY", "text": "No"},
+]
+SECTIONS: Final = [
+    {"title": "Shoes", "productList": [{"productId": "shoe-1"}, {"productId": "shoe-2"}]}
+]
+SECTIONS_SHOWN: Final = [
+    {
+        "title": "Shoes",
+        "product_items": [{"product_retailer_id": "shoe-1"}, {"product_retailer_id": "shoe-2"}],
+    }
+]
+
+Kind = tuple[dict[str, Any], dict[str, Any]]
+
+
+def with_replies(kind: str, above: dict[str, Any], **content: str) -> Kind:
+    """A question with a header of some kind."""
+    return (
+        {
+            "type": "quick_reply",
+            "msgid": "q-1",
+            "content": {
+                "type": kind,
+                "text": "Shall we come?",
+                "caption": "Acme",
+                **content,
+            },
+            "options": OPTIONS,
+        },
+        {
+            "type": "interactive",
+            "header": above,
+            "text": "Shall we come?",
+            "footer": "Acme",
+            "buttons": OPTIONS_SHOWN,
+        },
+    )
+
+
+# fmt: off
+KINDS: Final[dict[str, Kind]] = {  # Source: facts 9.1; what is sent, and what the phone shows
+    "text": (
+        {"type": "text", "text": "See https://acme.test", "previewUrl": True},
+        {"type": "text", "text": "See https://acme.test", "preview_url": True},
+    ),
+    "image": (
+        {"type": "image", "originalUrl": LINK, "previewUrl": LINK, "caption": "New"},
+        {"type": "image", "text": "New", "media": {"kind": "image", "link": LINK, "caption": "New"}},
+    ),
+    "video": (
+        {"type": "video", "url": LINK, "caption": "New"},
+        {"type": "video", "text": "New", "media": {"kind": "video", "link": LINK, "caption": "New"}},
+    ),
+    "audio": (
+        {"type": "audio", "url": LINK},
+        {"type": "audio", "text": "", "media": {"kind": "audio", "link": LINK}},
+    ),
+    "file": (
+        {"type": "file", "url": LINK, "filename": "bill.pdf", "caption": "Your bill"},
+        {"type": "document", "text": "Your bill",
+         "media": {"kind": "document", "link": LINK, "filename": "bill.pdf", "caption": "Your bill"}},
+    ),
+    "sticker": (
+        {"type": "sticker", "url": LINK},
+        {"type": "sticker", "text": "", "media": {"kind": "sticker", "link": LINK}},
+    ),
+    "location": (
+        {"type": "location", "longitude": "13.405", "latitude": 52.52, "name": "Acme", "address": "High Street 1"},
+        {"type": "location", "text": "Acme, High Street 1",
+         "location": {"longitude": 13.405, "latitude": 52.52, "name": "Acme", "address": "High Street 1"}},
+    ),
+    "contact": (
+        {"type": "contact", "contact": {
+            "name": {"firstName": "Ben", "formattedName": "Ben Bell", "lastName": "Bell"},
+            "addresses": [{"city": "Bonn", "country": "Germany", "countryCode": "de", "street": "High Street 1", "type": "WORK", "zip": "53111"}],
+            "emails": [{"email": "ben@acme.test", "type": "WORK"}],
+            "phones": [{"phone": "+4915112345678", "type": "CELL", "wa_id": "4915112345678"}]}},
+        {"type": "contacts", "text": "Ben Bell", "contacts": [{
+            "name": {"first_name": "Ben", "formatted_name": "Ben Bell", "last_name": "Bell"},
+            "addresses": [{"city": "Bonn", "country": "Germany", "country_code": "de", "street": "High Street 1", "type": "WORK", "zip": "53111"}],
+            "emails": [{"email": "ben@acme.test", "type": "WORK"}],
+            "phones": [{"phone": "+4915112345678", "type": "CELL", "wa_id": "4915112345678"}]}]},
+    ),
+    "list": (
+        {"type": "list", "title": "Menu", "body": "What would you like?", "footer": "Acme", "msgid": "l-1",
+         "globalButtons": [{"type": "text", "title": "Open"}],
+         "items": [
+             {"title": "Warm", "subtitle": "", "options": [
+                 {"type": "text", "title": "Soup", "description": "Hot", "postbackText": "soup"}]},
+             {"title": "Cold", "subtitle": "", "options": [
+                 {"type": "text", "title": "Ice", "description": "Cold", "postbackText": "ice"}]}]},
+        {"type": "interactive", "header": {"format": "TEXT", "text": "Menu"},
+         "text": "What would you like?", "footer": "Acme", "opens_with": "Open",
+         "buttons": [
+             {"index": 0, "type": "LIST_ROW", "text": "Soup", "description": "Hot", "section": "Warm"},
+             {"index": 1, "type": "LIST_ROW", "text": "Ice", "description": "Cold", "section": "Cold"}]},
+    ),
+    "quick_reply": with_replies("text", {"format": "TEXT", "text": "Order"}, header="Order"),
+    "quick_reply with an image": with_replies("image", {"format": "IMAGE", "image": {"link": LINK}}, url=LINK),
+    "quick_reply with a video": with_replies("video", {"format": "VIDEO", "video": {"link": LINK}}, url=LINK),
+    "quick_reply with a file": with_replies(
+        "file", {"format": "DOCUMENT", "document": {"link": LINK, "filename": "bill.pdf"}},
+        url=LINK, filename="bill.pdf"),
+    "product": (
+        {"type": "product_details", "subType": "product", "catalogId": "4711", "productId": "shoe-1",
+         "body": {"text": "Our best"}, "footer": {"text": "Acme"}},
+        {"type": "interactive", "text": "Our best", "footer": "Acme", "buttons": [
+            {"index": 0, "type": "PRODUCT", "text": "View", "catalog_id": "4711", "product_retailer_id": "shoe-1"}]},
+    ),
+    "product_list": (
+        {"type": "product_details", "sub_type": "product_list", "catalogId": "4711", "header": {"text": "New"},
+         "body": {"text": "See what is new"}, "footer": {"text": "Acme"}, "sections": SECTIONS},
+        {"type": "interactive", "header": {"format": "TEXT", "text": "New"}, "text": "See what is new", "footer": "Acme",
+         "buttons": [{"index": 0, "type": "MPM", "text": "View items", "catalog_id": "4711", "sections": SECTIONS_SHOWN}]},
+    ),
+    "catalog_message": (
+        {"type": "product_details", "subType": "catalog_message", "body": {"text": "All we have"},
+         "footer": {"text": "Acme"}, "thumbnailId": "shoe-1"},
+        {"type": "interactive", "text": "All we have", "footer": "Acme", "buttons": [
+            {"index": 0, "type": "CATALOG", "text": "View catalog", "thumbnail_product_retailer_id": "shoe-1"}]},
+    ),
+}
+OF_UPLOADS: Final = {  # kind, MIME type, sample
+    "image":   ("image",    "image/png",       sample("png")),
+    "video":   ("video",    "video/mp4",       sample("mp4")),
+    "audio":   ("audio",    "audio/mpeg",      sample("mp3")),
+    "file":    ("document", "application/pdf", sample("pdf")),
+    "sticker": ("sticker",  "image/webp",      sample("webp")),
+}
+# fmt: on
+
+
+def seen(shown: dict[str, Any]) -> dict[str, Any]:
+    """What a person sees: without what lies behind buttons, which is between us and the operator."""
+    interactive = shown.pop("interactive", {})
+    opens_with = interactive.get("action", {}).get("button")
+    shown["buttons"] = [
+        {name: value for name, value in button.items() if name != "payload"}
+        for button in shown["buttons"]
+    ]
+    return shown | ({"opens_with": opens_with} if opens_with else {})
+
+
+@pytest.mark.parametrize("api", ["messaging", "partner"])
+@pytest.mark.holds(
+    "does-session", "session-call", "session-message", "session-type", "session-preview",
+    "session-context",
+)  # fmt: skip
+async def test_every_kind_of_session_message_is_seen_as_it_was_meant(
+    street: Street, third: ThirdVersion, api: str
+) -> None:
+    asked = await street.reply(ANN, "What have you got?")
+    context = {"context": {"msgId": asked["payload"]["id"]}}
+
+    sent = {
+        name: await street.send_session(message | context, by=api)
+        for name, (message, _) in KINDS.items()
+    }
+    untyped = await street.send_session({"text": "As you like"}, by=api)
+
+    shown = {name: seen(await street.shown(message_id)) for name, message_id in sent.items()}
+    assert shown == {name: {"buttons": [], **expected} for name, (_, expected) in KINDS.items()}
+    assert await street.shown(untyped) == {"type": "text", "text": "As you like", "buttons": []}
+    for message_id in sent.values():
+        await is_told_as_delivered(street, third, message_id, kind="session")
+    answered = {one["context_id"] for one in await street.inbox() if one.get("callback_data")}
+    assert answered == {asked["payload"]["id"], None}
+    row = {"title": "Ice", "description": "Cold"}
+    await a_choice_comes_back(
+        street, third, sent["list"], 1, "list_reply", {"id": "l-1", "postbackText": "ice", **row},
+    )  # fmt: skip
+    for name in (name for name in KINDS if name.startswith("quick_reply")):
+        await a_choice_comes_back(
+            street, third, sent[name], 1, "button_reply",
+            {"id": "q-1", "postbackText": "stay", "title": "No"},
+        )  # fmt: skip
+
+
+async def a_choice_comes_back(
+    street: Street,
+    third: ThirdVersion,
+    message_id: str,
+    index: int,
+    kind: str,
+    inner: dict[str, str],
+) -> None:
+    """Choose: version 2 has the partner's `msgid` as the id, version 3 what was behind the choice."""
+    operator_id = await operator_id_of(street, message_id)
+    callback = await street.tap(ANN, index, message_id=operator_id)
+    told = {**inner, "reply": f"{inner['title']} {index + 1}"}
+    is_in_version_2(callback, operator_id, message_id, kind, told)
+    chosen = {name: inner[name] for name in ("title", "description") if name in inner}
+    content = {"type": kind, kind: {"id": inner["postbackText"], **chosen}}
+    await is_in_version_3(third, callback, operator_id, message_id, "interactive", content)
+
+
+@pytest.mark.holds("upload-id-call", "upload-id-answer")
+async def test_every_kind_of_medium_is_sent_by_its_id(street: Street) -> None:
+    await street.open_window()
+    ids = {
+        name: await street.upload(content, mime_type, name=name)
+        for name, (_, mime_type, content) in OF_UPLOADS.items()
+    }
+
+    sent = {
+        name: await street.send_session({"type": name, "id": media_id})
+        for name, media_id in ids.items()
+    }
+
+    shown = {name: await street.shown(message_id) for name, message_id in sent.items()}
+    held = (await street.control("GET", "media"))["media"]
+    operators = {one["mime_type"]: one["media_id"] for one in held}
+    for name, (kind, mime_type, _) in OF_UPLOADS.items():
+        assert shown[name]["type"] == kind
+        media = {"id": operators[mime_type], "mime_type": mime_type, "filename": name}
+        assert shown[name]["media"] == {"kind": kind, **media}

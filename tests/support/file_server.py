@@ -1,0 +1,57 @@
+"""A web server that partners name files of: what stands behind an address."""
+
+import asyncio
+
+from aiohttp import web
+
+from tests.support.media_samples import SAMPLES, sample
+
+
+class FileServer:
+    """Answers `/{sample}` with a sample, `/{sample}/{bytes}` with a larger one, `/status/{n}` with a status.
+
+    Attributes:
+        asked: the paths that were asked for.
+    """
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+        self.url = ""
+        self._runner: web.AppRunner | None = None
+
+    async def open(self) -> None:
+        """Listen on a free port."""
+        application = web.Application()
+        application.router.add_get("/{path:.*}", self._answer)
+        self._runner = web.AppRunner(application, shutdown_timeout=0.1)
+        await self._runner.setup()
+        await web.TCPSite(self._runner, "127.0.0.1", 0).start()
+        self.url = f"http://127.0.0.1:{self._runner.addresses[0][1]}"
+
+    async def close(self) -> None:
+        """Listen no more."""
+        if self._runner is not None:
+            await self._runner.cleanup()
+
+    async def _answer(self, request: web.Request) -> web.StreamResponse:
+        self.asked.append(request.path)
+        first, _, second = request.match_info["path"].partition("/")
+        if first == "status":
+            return web.Response(status=int(second), headers={"Location": f"{self.url}/png"})
+        if first == "broken":
+            return await self._half(request)
+        if first == "encoded":
+            return web.Response(body=b"x", headers={"Content-Encoding": "zstd"})
+        kind = first.partition(".")[0]
+        if kind not in SAMPLES:
+            return web.Response(status=404)
+        return web.Response(body=sample(kind, int(second or 0)))
+
+    async def _half(self, request: web.Request) -> web.StreamResponse:
+        response = web.StreamResponse(headers={"Content-Length": "100000"})
+        await response.prepare(request)
+        await response.write(sample("png"))
+        await asyncio.sleep(0)
+        assert request.transport is not None
+        request.transport.abort()
+        return response
