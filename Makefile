@@ -2,6 +2,7 @@
 
 PYTHON ?= python3
 ARGS   ?=
+EXAMPLES ?= 300
 
 VENV := .venv
 BIN  := $(VENV)/bin
@@ -11,7 +12,7 @@ RUN_READY := $(VENV)/run.stamp
 DEV_READY := $(VENV)/dev.stamp
 PINS      := pyproject.toml constraints.txt
 
-.PHONY: run test lint check bench format reference pin
+.PHONY: run test lint check bench fuzz format reference pin
 .DELETE_ON_ERROR:
 
 run: $(RUN_READY)  ## start the service, the simulator and its phones; ARGS goes to `waypost dev`
@@ -34,13 +35,16 @@ check: lint test  ## what has to pass before a change is merged
 bench: $(DEV_READY)  ## measure, and print ratios with the machine they were taken on
 	$(BIN)/python -m benchmarks.run $(ARGS)
 
+fuzz: $(DEV_READY)  ## ask every route for long, and print how far the requests got; EXAMPLES=300 for each route
+	WAYPOST_FUZZ_EXAMPLES=$(EXAMPLES) $(BIN)/pytest -n 0 -s tests/fuzz tests/properties $(ARGS)
+
 format: $(DEV_READY)  ## put code and pages into the one layout
 	$(BIN)/ruff check --select I --fix --quiet .
 	$(BIN)/ruff format .
 	$(BIN)/rumdl fmt .
 
 reference: $(DEV_READY)  ## write docs/reference/ anew from the tables in the code
-	$(BIN)/python docs/make_reference.py
+	$(BIN)/python -m docs.make_reference
 
 pin:  ## write constraints.txt anew: the newest versions that pyproject.toml allows
 	@folder=$$(mktemp -d) && trap 'rm -rf "$$folder"' EXIT && \

@@ -33,6 +33,7 @@ from waypost.events.webhook import Webhook
 from waypost.journal.in_store import Journal
 from waypost.journal.lanes import plans_with
 from waypost.journal.stage import Stage
+from waypost.operations.docs import Docs
 from waypost.operations.probes import Probes
 from waypost.operators.cloud.adapter import CloudOperator
 from waypost.outbound.vetted import VettedClient
@@ -175,6 +176,7 @@ class Waypost:
                 *_webhook_routes(webhook),
                 Route(f"{MEDIA_PATH}/{{key}}", media_door.show, methods=["GET"]),
                 *self._probes.routes(),
+                *Docs(settings.address).routes(),
             ],
         )
 

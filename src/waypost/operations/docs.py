@@ -1,0 +1,190 @@
+"""`/openapi.json` and `/docs`: the reference of the API, made when it is first asked for; nothing from the network."""
+
+import json
+from typing import Any, Final
+
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, Response
+from starlette.routing import Route
+
+from waypost import __version__
+from waypost.accept.fields import Field, FieldType
+from waypost.accept.limits import RATES
+from waypost.accept.route_row import Carries, RouteRow
+from waypost.accept.routes import ROUTES
+from waypost.accept.shapes import SHAPES
+from waypost.operations import openapi
+from waypost.operations.samples import sample
+
+_HEADERS: Final = {
+    "Content-Security-Policy": "default-src 'none'; style-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "Cache-Control": "no-cache",
+}
+
+
+_USUAL: Final = {  # fields that a sample request shows although they may be left out
+    "password", "enableSample", "buttons", "channel", "source", "src.name", "message", "postbackTexts", "version",
+    "messaging_product", "recipient_type", "to", "type", "text", "file_type", "active", "name", "categories",
+    "typing_indicator", "vertical", "desc", "profileEmail", "prompts",
+}  # fmt: skip
+
+
+class Docs:
+    """The pages. Jinja2 and the document are loaded at the first request, not at the start.
+
+    Args:
+        server: where the service is reached, for the samples.
+    """
+
+    def __init__(self, server: str) -> None:
+        self._server = server
+        self._document: openapi.Document | None = None
+        self._pages: Any = None
+
+    def routes(self) -> list[Route]:
+        """All of them."""
+        return [
+            Route("/openapi.json", self._openapi),
+            Route("/docs", self._index),
+            Route("/docs/style.css", self._style),
+            Route("/docs/{operation}", self._operation),
+        ]
+
+    async def _openapi(self, _request: Request) -> Response:
+        """The whole document."""
+        if self._document is None:
+            self._document = openapi.document(self._server)
+        return JSONResponse(self._document)
+
+    async def _index(self, _request: Request) -> Response:
+        """Every route, by section."""
+        return self._page("index.html", path="")
+
+    async def _operation(self, request: Request) -> Response:
+        """One route."""
+        wanted = request.path_params["operation"]
+        row = next((row for row in ROUTES if openapi.operation_id(row) == wanted), None)
+        if row is None:
+            return self._page("missing.html", 404, path="")
+        return self._page("operation.html", path=wanted, **_shown(row, self._server))
+
+    async def _style(self, _request: Request) -> Response:
+        """The pages' one style sheet."""
+        source, _, _ = self._loaded().loader.get_source(self._loaded(), "style.css")
+        return PlainTextResponse(source, media_type="text/css", headers=_HEADERS)
+
+    def _page(self, name: str, status: int = 200, **values: Any) -> Response:
+        text = (
+            self._loaded()
+            .get_template(name)
+            .render(version=__version__, sections=_sections(), **values)
+        )
+        return HTMLResponse(text, status, _HEADERS)
+
+    def _loaded(self) -> Any:
+        if self._pages is None:
+            from jinja2 import Environment, PackageLoader  # here, because few ask for a page
+
+            self._pages = Environment(
+                loader=PackageLoader("waypost.operations", "pages"),
+                autoescape=True,
+                trim_blocks=True,
+                lstrip_blocks=True,
+            )
+        return self._pages
+
+
+def _sections() -> list[dict[str, Any]]:
+    found: dict[str, list[dict[str, str]]] = {}
+    for row in ROUTES:
+        found.setdefault(openapi.section_of(row), []).append(
+            {
+                "id": openapi.operation_id(row),
+                "method": row.method,
+                "path": row.path,
+                "summary": openapi.told_of(row)[0],
+            }
+        )
+    return [{"name": name, "rows": rows} for name, rows in found.items()]
+
+
+def _shown(row: RouteRow, server: str) -> dict[str, Any]:
+    """What one page shows."""
+    summary, description = openapi.told_of(row)
+    schema = SHAPES.get(row.shape)
+    is_file = schema is not None and openapi.is_file(schema)
+    return {
+        "row": row,
+        "summary": summary,
+        "paragraphs": [" ".join(part.split()) for part in description.split("\n\n") if part],
+        "rate": RATES[row.rate],
+        "headers": _credential_headers(row),
+        "parts": [(name, *openapi.PATH_PARTS[name]) for name in openapi.path_parts(row)],
+        "query": _rows_of(row.query),
+        "fields": _rows_of(row.fields),
+        "sample": None if schema is None or is_file else _pretty(sample(schema)),
+        "is_file": is_file,
+        "errors": openapi.errors_of(row),
+        "curl": _curl(row, server),
+    }
+
+
+def _credential_headers(row: RouteRow) -> list[tuple[str, str]]:
+    names = [name for choice in openapi.SECURITY[row.credential] for name in choice]
+    return [openapi.SCHEMES[name] for name in names]
+
+
+def _rows_of(names: tuple[str, ...]) -> list[dict[str, Any]]:
+    rows: list[dict[str, Any]] = []
+    for name, field in openapi.fields_of(names).items():
+        schema = openapi.json_schema(field)
+        rows.append(
+            {
+                "name": name,
+                "type": field.type.value,
+                "required": field.required,
+                "meaning": field.meaning,
+                "example": field.example,
+                "schema": _pretty(schema) if schema else "",
+            }
+        )
+    return rows
+
+
+def _curl(row: RouteRow, server: str) -> str:
+    """A command that makes such a request, with sample values."""
+    path = row.path
+    for name in openapi.path_parts(row):
+        path = path.replace(f"{{{name}}}", openapi.PATH_PARTS[name][1])
+    lines = [f"curl -X {row.method} '{server}{path}'"]
+    for header, _ in _credential_headers(row)[:1]:
+        lines.append(f"-H '{header}: <{row.credential}>'")
+    if row.carries is Carries.JSON:
+        body = {
+            name: _json_sample(field)
+            for name, field in openapi.fields_of(row.fields).items()
+            if field.example and (field.required or name in _USUAL)
+        }
+        lines += ["-H 'Content-Type: application/json'", f"-d {_quoted(json.dumps(body))}"]
+    else:
+        for name, field in openapi.fields_of(row.fields).items():
+            if field.example and (field.required or name in _USUAL):
+                flag = "-F" if row.carries is Carries.MULTIPART else "--data-urlencode"
+                lines.append(f"{flag} {_quoted(f'{name}={field.example}')}")
+    return " \\\n  ".join(lines)
+
+
+def _json_sample(field: Field) -> Any:
+    if field.type in (FieldType.OBJECT, FieldType.JSON) and field.example:
+        return json.loads(field.example)
+    return field.example
+
+
+def _quoted(text: str) -> str:
+    return "'" + text.replace("'", "'\\''") + "'"
+
+
+def _pretty(value: Any) -> str:
+    return json.dumps(value, indent=2, ensure_ascii=False)

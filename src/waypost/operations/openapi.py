@@ -1,0 +1,337 @@
+"""The OpenAPI document, made from the tables of routes, fields, shapes and errors, so that none can drift."""
+
+import inspect
+import re
+from collections.abc import Iterable, Mapping
+from http import HTTPStatus
+from typing import Any, Final
+
+import msgspec
+
+from waypost import __version__
+from waypost.accept.credentials import Credential
+from waypost.accept.fields import FIELDS, Field, FieldType, wire_name
+from waypost.accept.limits import RATES
+from waypost.accept.route_row import Carries, RouteRow, reasons_of
+from waypost.accept.routes import ROUTES
+from waypost.accept.shapes import SHAPES
+from waypost.operations.samples import sample
+from waypost.wire.errors import ERRORS, ErrorRow
+
+Document = dict[str, Any]
+
+# fmt: off
+PATH_PARTS: Final = {  # name: meaning, example
+    "app_id":          ("The app's id.", "01990000-0000-7000-8000-0000000000a1"),
+    "template_id":     ("A template's id.", "01990000-0000-7000-8000-0000000000b1"),
+    "element_name":    ("A template's name.", "order_ready"),
+    "subscription_id": ("A subscription's id.", "1"),
+    "media_id":        ("A media id.", "1000000000000017"),
+    "message_id":      ("A message's id.", "01990000-0000-7000-8000-0000000000c1"),
+    "flow_id":         ("A flow's id at the operator.", "1000000000000021"),
+    "key_id":          ("A key's id.", "01990000-0000-7000-8000-0000000000d1"),
+}
+SECURITY: Final[Mapping[Credential, list[dict[str, list[str]]]]] = {  # Source: facts 1.1: either header will do
+    Credential.NONE:          [],
+    Credential.PARTNER_TOKEN: [{"partnerToken": []}, {"partnerTokenHeader": []}],
+    Credential.APP_TOKEN:     [{"appToken": []}, {"appTokenHeader": []}],
+    Credential.API_KEY:       [{"apiKey": []}],
+}
+SCHEMES: Final = {
+    #                       header           what it holds
+    "partnerToken":       ("Authorization", "A partner token from login, as it is or after `Bearer `; 24 hours."),
+    "partnerTokenHeader": ("token",         "A partner token from login, in the other header that clients use."),
+    "appToken":           ("Authorization", "The app token of the app in the path, as it is or after `Bearer `."),
+    "appTokenHeader":     ("token",         "The app token of the app in the path, in the other header."),
+    "apiKey":             ("apikey",        "An API key of the account, or the app token of one app."),
+}
+SECTIONS: Final = {  # modules whose routes stand under a heading that is not their name
+    "login":              "Login and tokens",
+    "app_keys":           "Login and tokens",
+    "messages":           "Sending",
+    "passthrough":        "Sending",
+    "read_receipts":      "Sending",
+    "template_list":      "Templates",
+    "template_edits":     "Templates",
+    "template_sync":      "Templates",
+    "template_library":   "Template library",
+    "business":           "Business profile and blocked users",
+    "numbers":            "Health and ratings",
+    "no_meaning":         "What has no meaning here",
+}
+EVERYWHERE: Final = (413, 429, 500)
+"""Statuses that any route may answer with."""
+# fmt: on
+
+_PART: Final = re.compile(r"\{(\w+)\}")
+
+
+def document(server: str) -> Document:
+    """The whole document, OpenAPI 3.1.
+
+    Args:
+        server: where the service is reached.
+    """
+    paths: dict[str, dict[str, Any]] = {}
+    for row in ROUTES:
+        paths.setdefault(row.path, {})[row.method.lower()] = _operation(row)
+    return {
+        "openapi": "3.1.0",
+        "info": {
+            "title": "Waypost",
+            "version": __version__,
+            "description": "Partner API and messaging API. Bodies are forms unless a route says otherwise; answers are JSON.",
+            "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
+        },
+        "servers": [{"url": server}],
+        "tags": [{"name": name} for name in dict.fromkeys(section_of(row) for row in ROUTES)],
+        "paths": paths,
+        "components": {
+            "securitySchemes": {
+                name: {"type": "apiKey", "in": "header", "name": header, "description": meaning}
+                for name, (header, meaning) in SCHEMES.items()
+            },
+            "schemas": {
+                "Error": {
+                    "type": "object",
+                    "properties": {
+                        "status": {"const": "error"},
+                        "message": {
+                            "oneOf": [
+                                {"type": "string"},
+                                {
+                                    "type": "object",
+                                    "properties": {"message": {"type": "string"}},
+                                    "required": ["message"],
+                                    "additionalProperties": False,
+                                },
+                            ]
+                        },
+                    },
+                    "required": ["status", "message"],
+                    "additionalProperties": False,
+                }
+            },
+        },
+    }
+
+
+def section_of(row: RouteRow) -> str:
+    """The heading under which a route stands: its module's, or its module's name in words."""
+    name = row.endpoint.__module__.rpartition(".")[2]
+    return SECTIONS.get(name, name.replace("_", " ").capitalize())
+
+
+def operation_id(row: RouteRow) -> str:
+    """A name of its own for each route."""
+    parts = re.sub(r"[^a-z0-9]+", "-", row.path.lower()).strip("-")
+    return f"{row.method.lower()}-{parts}"
+
+
+def told_of(row: RouteRow) -> tuple[str, str]:
+    """What a route does, in a line, and the rest: its endpoint's own words."""
+    text = inspect.getdoc(row.endpoint) or ""
+    first, _, rest = text.partition("\n\n")
+    rest = re.sub(r"(?ms)^(Args|Returns|Raises):\n(?:[ \t]+.*\n?)*", "", rest)
+    return " ".join(first.split()), rest.strip()
+
+
+def path_parts(row: RouteRow) -> list[str]:
+    """The names of the parts of the path that vary."""
+    return _PART.findall(row.path)
+
+
+def fields_of(names: Iterable[str]) -> dict[str, Field]:
+    """Rows of the table of fields, by their names on the wire."""
+    return {wire_name(name): FIELDS[name] for name in names}
+
+
+def errors_of(row: RouteRow) -> dict[int, list[ErrorRow]]:
+    """The refusals a route may give, by status, in the order of the table."""
+    found: dict[int, list[ErrorRow]] = {}
+    for reason in reasons_of(row):
+        error = ERRORS[reason]
+        found.setdefault(error.status, []).append(error)
+    return found
+
+
+def json_schema(field: Field) -> dict[str, Any] | None:
+    """The JSON Schema of a JSON text's content, references resolved; None for other fields."""
+    if field.json_shape is None:
+        return None
+    schema, components = msgspec.json.schema_components([field.json_shape], ref_template="{name}")
+    resolved = _resolved(schema[0], components, ())
+    return resolved if isinstance(resolved, dict) else {}  # pyright: ignore[reportUnknownVariableType]
+
+
+def is_file(schema: Mapping[str, Any]) -> bool:
+    """Whether a shape is the bytes of a file and no JSON."""
+    return schema.get("format") == "binary"
+
+
+def format_of(name: str) -> str:
+    """The name of the string format of a JSON text; `name` is the key of the table of fields."""
+    return f"waypost-{re.sub('[^a-z0-9]+', '-', name.lower())}"
+
+
+def _operation(row: RouteRow) -> dict[str, Any]:
+    summary, description = told_of(row)
+    rate = RATES[row.rate]
+    limit = f"At most {rate.at_most} requests in {rate.within_ms // 1000} s per {rate.per}."
+    operation: dict[str, Any] = {
+        "operationId": operation_id(row),
+        "tags": [section_of(row)],
+        "summary": summary,
+        "description": "\n\n".join(part for part in (description, limit) if part),
+        "parameters": [*_path_parameters(row), *_query_parameters(row)],
+        "security": SECURITY[row.credential],
+        "responses": _responses(row),
+    }
+    content = _content(row)
+    if content:
+        operation["requestBody"] = {"content": content, "required": bool(_required(row))}
+    return operation
+
+
+def _path_parameters(row: RouteRow) -> list[dict[str, Any]]:
+    return [
+        {
+            "name": name,
+            "in": "path",
+            "required": True,
+            "description": PATH_PARTS[name][0],
+            "schema": {"type": "string", "minLength": 1},
+            "example": PATH_PARTS[name][1],
+        }
+        for name in path_parts(row)
+    ]
+
+
+def _query_parameters(row: RouteRow) -> list[dict[str, Any]]:
+    return [
+        {
+            "name": wire_name(key),
+            "in": "query",
+            "required": FIELDS[key].required,
+            "description": FIELDS[key].meaning,
+            "schema": _field_schema(key),
+        }
+        for key in row.query
+    ]
+
+
+def _required(row: RouteRow) -> list[str]:
+    return [wire_name(key) for key in row.fields if FIELDS[key].required]
+
+
+def _content(row: RouteRow) -> dict[str, Any]:
+    match row.carries:
+        case Carries.NOTHING:
+            return {}
+        case Carries.FORM_OR_JSON:
+            kinds = [Carries.FORM.value, Carries.JSON.value]
+        case kind:
+            kinds = [kind.value]
+    schema: dict[str, Any] = {
+        "type": "object",
+        "properties": {wire_name(key): _field_schema(key) for key in row.fields},
+    }
+    required = _required(row)
+    if required:
+        schema["required"] = required
+    return {kind: {"schema": schema} for kind in kinds}
+
+
+def _field_schema(key: str) -> dict[str, Any]:
+    field = FIELDS[key]
+    schema: dict[str, Any] = {"description": field.meaning}
+    match field.type:
+        case FieldType.TEXT:
+            schema["type"] = "string"
+        case FieldType.INTEGER:
+            schema |= {"type": "string", "pattern": "^[0-9]{1,15}$"}
+        case FieldType.BOOLEAN:
+            schema |= {"type": "string", "enum": ["true", "false"]}
+        case FieldType.FILE:
+            schema |= {"type": "string", "contentMediaType": "application/octet-stream"}
+        case FieldType.OBJECT:
+            schema |= json_schema(field) or {}
+        case FieldType.JSON:
+            schema |= {
+                "type": "string",
+                "format": format_of(key),
+                "contentMediaType": "application/json",
+                "contentSchema": json_schema(field) or {},
+            }
+    if field.example and field.type is not FieldType.OBJECT:
+        schema["examples"] = [field.example]
+    return schema
+
+
+def _responses(row: RouteRow) -> dict[str, Any]:
+    responses: dict[str, Any] = {}
+    errors = errors_of(row)
+    for status in sorted({*row.answers, *EVERYWHERE, *errors}):
+        if status < 300:
+            responses[str(status)] = _success(row, status)
+        else:
+            responses[str(status)] = _refusal(status, errors.get(status, []))
+    return responses
+
+
+def _success(row: RouteRow, status: int) -> dict[str, Any]:
+    told: dict[str, Any] = {"description": HTTPStatus(status).phrase}
+    if status == HTTPStatus.NO_CONTENT or not row.shape:
+        return told
+    schema = SHAPES[row.shape]
+    if is_file(schema):
+        told["content"] = {"*/*": {"schema": {}}}
+        return told
+    told["content"] = {"application/json": {"schema": schema, "example": sample(schema)}}
+    return told
+
+
+def _refusal(status: int, errors: list[ErrorRow]) -> dict[str, Any]:
+    examples = {
+        f"text-{at}": {"value": {"status": "error", "message": error.text}}
+        for at, error in enumerate(errors, 1)
+        if error.text is not None
+    }
+    media: dict[str, Any] = {"schema": {"$ref": "#/components/schemas/Error"}}
+    if examples:
+        media["examples"] = examples
+    told: dict[str, Any] = {
+        "description": HTTPStatus(status).phrase,
+        "content": {"application/json": media},
+        "headers": {
+            "Waypost-Reason": {
+                "description": "Field, rule and what would be accepted, where `message` is a documented text.",
+                "schema": {"type": "string"},
+            }
+        },
+    }
+    if status == HTTPStatus.TOO_MANY_REQUESTS:
+        told["headers"]["Retry-After"] = {
+            "description": "Seconds until the next request may be made.",
+            "schema": {"type": "string", "pattern": "^[0-9]+$"},
+        }
+    return told
+
+
+def _resolved(schema: Any, components: Mapping[str, Any], inside: tuple[str, ...]) -> Any:
+    """A schema with its references written out; one inside itself becomes anything."""
+    match schema:
+        case {"$ref": str(name)}:
+            if name in inside:
+                return {}
+            return _resolved(components[name], components, (*inside, name))
+        case dict():
+            return {
+                key: _resolved(value, components, inside)
+                for key, value in schema.items()  # pyright: ignore[reportUnknownVariableType]
+                if key != "title"
+            }
+        case list():
+            return [_resolved(one, components, inside) for one in schema]  # pyright: ignore[reportUnknownVariableType]
+        case _:
+            return schema

@@ -1,0 +1,58 @@
+"""Sample values of a JSON Schema: what an answer looks like, for the document and the pages."""
+
+from collections.abc import Mapping
+from typing import Any, Final, cast
+
+# fmt: off
+BY_NAME: Final[Mapping[str, Any]] = {  # members whose sample says more than their type
+    "id":            "01990000-0000-7000-8000-0000000000b1",
+    "messageId":     "01990000-0000-7000-8000-0000000000c1",
+    "appId":         "01990000-0000-7000-8000-0000000000a1",
+    "mediaId":       "1000000000000017",
+    "elementName":   "order_ready",
+    "languageCode":  "en_US",
+    "createdOn":     1763722800000,
+    "modifiedOn":    1763722800000,
+    "name":          "WaypostDemo",
+    "phone":         "15550001000",
+    "wabaId":        "1000000000000001",
+}
+# fmt: on
+
+
+def sample(schema: Mapping[str, Any], name: str = "") -> Any:
+    """A value that the schema allows, the same at every call.
+
+    Args:
+        schema: of the kinds that the tables use: const, enum, object, array, oneOf, plain types.
+        name: of the member it is for.
+    """
+    if "const" in schema:
+        return schema["const"]
+    if "enum" in schema:
+        return schema["enum"][0]
+    if "example" in schema:
+        return schema["example"]
+    for key in ("oneOf", "anyOf"):
+        if key in schema:
+            return sample(schema[key][0], name)
+    kind: Any = schema.get("type")
+    if isinstance(kind, list):
+        kind = next(one for one in cast("list[str]", kind) if one != "null")
+    known = BY_NAME.get(name)
+    match kind:
+        case "object":
+            members: Mapping[str, Any] = schema.get("properties", {})
+            return {member: sample(inner, member) for member, inner in members.items()}
+        case "array":
+            return [sample(schema.get("items", {}), name.removesuffix("s"))]
+        case "string":
+            return known if isinstance(known, str) else name or "text"
+        case "integer":
+            return known if isinstance(known, int) else 1
+        case "number":
+            return 1.5
+        case "boolean":
+            return True
+        case _:
+            return known if known is not None else {}

@@ -1,0 +1,48 @@
+"""A service with its simulator, on a loop of its own in a thread, for clients that block."""
+
+import asyncio
+import threading
+from collections import Counter
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+
+from waypost.assembly.dev import Dev, DevOptions, Running
+from waypost.base.clock import SystemClock
+from waypost.base.ids import RandomIds
+from waypost.base.logs import set_up_logs
+from waypost.config import Settings
+
+
+class Served:
+    """What runs, and what its doors have answered."""
+
+    def __init__(self, dev: Dev, running: Running) -> None:
+        self.running = running
+        self._dev = dev
+
+    @property
+    def answered(self) -> Counter[tuple[str, str]]:
+        """How often each route has answered what: the name of a reason, or `accepted`."""
+        return self._dev.tally
+
+
+@contextmanager
+def served(folder: Path) -> Generator[Served]:
+    """Start the demonstration with rates off, on free ports."""
+    set_up_logs(SystemClock(), as_json=False, level="error")
+    loop = asyncio.new_event_loop()
+    thread = threading.Thread(target=loop.run_forever, name="served", daemon=True)
+    thread.start()
+    clock = SystemClock()
+    settings = Settings(data=folder, port=0, rates=False, log_level="error")
+    options = DevOptions(settings, simulator_port=0, env_file=folder / "dev.env")
+    dev = Dev(options, clock, RandomIds(clock))
+    try:
+        running = asyncio.run_coroutine_threadsafe(dev.open(), loop).result(30)
+        yield Served(dev, running)
+    finally:
+        asyncio.run_coroutine_threadsafe(dev.close(), loop).result(30)
+        loop.call_soon_threadsafe(loop.stop)
+        thread.join(10)
+        loop.close()
