@@ -46,6 +46,7 @@ def greeting(running: Running, env_file: Path, *, memory: bool, host: str) -> li
         "Waypost is running. Ctrl+C stops it.",
         "",
         f"  partner and messaging API   {running.base_url}",
+        f"  its reference, page by page {running.base_url}/docs",
         f"  simulator (Graph API)       {running.graph_url}",
         f"  phones and reviews (JSON)   {known['CONTROL_URL']}/phones",
         f"  administration              {known['ADMIN_URL']}",
