@@ -77,7 +77,7 @@ def test_journey_ends_with_the_tapped_buttons_postback_text(running: Path) -> No
     ]
     assert told, done.stdout + done.stderr
     assert told[-1]["payload"]["payload"] == {
-        "text": "Yes, please",
+        "text": "Yes please",
         "type": "button",
         "postbackText": "bring-today",
     }, done.stdout + done.stderr

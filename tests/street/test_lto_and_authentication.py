@@ -17,6 +17,8 @@ SHOP_NOW: Final = {
     "url": "https://acme.test/offers/{{1}}",
     "example": ["https://acme.test/offers/1"],
 }
+CALL: Final = {"type": "PHONE_NUMBER", "text": "Call", "phone_number": "+15550001111"}
+YES: Final = {"type": "QUICK_REPLY", "text": "Yes"}
 COPY_CODE: Final = {"type": "COPY_CODE", "example": "SAVE10"}
 CODE_SENTENCE: Final = "{{1}} is your verification code."
 APPLICATION: Final = {"package_name": "com.acme.shop", "signature_hash": "K8a/AINcGX7"}
@@ -48,12 +50,18 @@ async def approved_offer(street: Street, buttons: list[dict[str, Any]], **fields
 async def test_offer_that_ends_shows_its_end_and_its_code(
     street: Street, third: ThirdVersion
 ) -> None:
-    template_id = await approved_offer(street, [COPY_CODE, SHOP_NOW], hasExpiration="true")
+    """The documented sample's four buttons: code, address, number, and a reply that is tapped."""
+    buttons = [COPY_CODE, SHOP_NOW, CALL, YES]
+    template_id = await approved_offer(street, buttons, hasExpiration="true")
     ends_ms = street.clock.now_ms() + IN_AN_HOUR_MS
 
     sent = [
         await street.send_template(
-            template_id, by=api, params=["Ben", "shoes", "SAVE25"], expiration=expiration
+            template_id,
+            by=api,
+            params=["Ben", "shoes", "SAVE25"],
+            expiration=expiration,
+            postback_texts={3: "wants-it"},
         )
         for api, expiration in (("messaging", ends_ms), ("partner", str(ends_ms)))
     ]
@@ -70,13 +78,18 @@ async def test_offer_that_ends_shows_its_end_and_its_code(
                 "text": "Shop now",
                 "url": "https://acme.test/offers/shoes",
             },
+            {"index": 2, "type": "PHONE_NUMBER", "text": "Call", "phone_number": "+15550001111"},
+            {"index": 3, "type": "QUICK_REPLY", "text": "Yes", "payload": "wants-it"},
         ],
     )
     await is_told_as_approved(street, third, template_id)
     assert [await street.shown(one) for one in sent] == [expected, expected]
     for message_id in sent:
         await is_told_as_delivered(street, third, message_id)
-    assert (await listed(street))["templateType"] == "TEXT"
+    await a_tap_comes_back(street, third, sent[-1], 3, text="Yes", postback_text="wants-it")
+    record = await listed(street)
+    assert record["templateType"] == "TEXT"
+    assert record["buttonSupported"] == "CC,PN,QR,URL"
 
 
 @pytest.mark.holds("does-templates", "create-lto")

@@ -55,7 +55,7 @@ COMPONENTS: Final = (
     {
         "type": "BUTTONS",
         "buttons": [
-            {"type": "QUICK_REPLY", "text": "Yes, please"},
+            {"type": "QUICK_REPLY", "text": "Yes please"},
             {"type": "QUICK_REPLY", "text": "Another day"},
         ],
     },
@@ -92,7 +92,7 @@ def template(at_ms: int) -> Template:
             content="Hi {{1}}, your order {{2}} is ready. Shall we bring it today?",
             example="Hi [Ann], your order [4711] is ready. Shall we bring it today?",
             buttons=(
-                Button(ButtonKind.QUICK_REPLY, "Yes, please"),
+                Button(ButtonKind.QUICK_REPLY, "Yes please"),
                 Button(ButtonKind.QUICK_REPLY, "Another day"),
             ),
             enable_sample=True,

@@ -36,8 +36,9 @@ def offer_malformed(draft: Draft) -> str | None:
         return "A template with a limited-time offer has no footer."
     if header["format"] not in ("IMAGE", "VIDEO"):
         return "The header of a limited-time offer is an image or a video."
-    if kinds not in (["COPY_CODE", "URL"], ["URL"]):
-        return "The buttons of a limited-time offer are COPY_CODE, if any, and then URL."
+    first = ["COPY_CODE", "URL"] if "COPY_CODE" in kinds else ["URL"]
+    if kinds[: len(first)] != first:
+        return "The buttons of a limited-time offer begin with COPY_CODE, if any, and then URL."
     if has_expiration and kinds[0] != "COPY_CODE":
         return "A limited-time offer that expires has a COPY_CODE button first."
     return None
