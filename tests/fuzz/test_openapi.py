@@ -66,15 +66,15 @@ class World:
     media_id: str = ""
     made: list[str] = field(default_factory=list[str])
 
-    def upload(self) -> None:
-        """A picture to download."""
+    def upload(self) -> str:
+        """A picture; gives its media id."""
         answer = self.http.post(
             f"{self.service.running.base_url}/partner/app/{demo.APP_ID}/media",
             files={"file": ("a.png", sample("png"), "image/png")},
             headers={"Authorization": self.service.running.variables["APP_TOKEN"]},
             timeout=10,
         )
-        self.media_id = answer.json()["mediaId"]
+        return str(answer.json()["mediaId"])
 
     def paths(self, row: RouteRow) -> dict[str, str]:
         """What stands in a route's path: things that are there, made for each route anew."""
@@ -83,6 +83,7 @@ class World:
             "template_id": demo.TEMPLATE_ID,
             "element_name": "order_ready",
             "media_id": self.media_id,
+            "app_name": demo.APP_NAME,
             "message_id": demo.TEMPLATE_ID,
             "key_id": demo.TEMPLATE_ID,
         }
@@ -91,6 +92,8 @@ class World:
             self.made.append(name)
             spare = self._make("templates", SPARE | {"elementName": name})["template"]
             found |= {"template_id": spare["id"], "element_name": name}
+        if row.method == "DELETE" and "{media_id}" in row.path:
+            found["media_id"] = self.upload()
         if "{subscription_id}" in row.path:
             found["subscription_id"] = self._make(
                 "subscription",
@@ -141,7 +144,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Generator[World]:
             timeout=10,
         )
         world = World(service, http, answer.json()["token"])
-        world.upload()
+        world.media_id = world.upload()
         yield world
 
 

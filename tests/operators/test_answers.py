@@ -70,6 +70,12 @@ ANSWERS: dict[str, tuple[Answering, Outcome | type[Outcome]]] = {
     "an_error_without_text":   (json_answer({"error": {"code": 131026}}, 400), Rejected(131026, "refused without a reason")),
     "an_error_without_code":   (json_answer({"error": {"message": "no"}}, 200), Uncertain),
     "an_error_that_is_a_text": (json_answer({"error": "no"}, 200), Uncertain),
+    "an_error_of_a_gateway":   (json_answer({"error": "bad gateway"}, 502), Uncertain),
+    "a_refusal_of_a_proxy":    (json_answer({"error": "unauthorized"}, 401), Rejected(INVALID_ANSWER, "the operator answered 401 without a reason")),
+    "a_limit_as_text":         (json_answer({"error": "slow down"}, 429), Unavailable("the operator answered 429", 4)),
+    "a_code_that_is_a_text":   (json_answer({"error": {"message": "x", "code": "2"}}, 500), Uncertain),
+    "an_id_beside_an_error":   (json_answer({"error": "no", **SENT}, 200), Uncertain),
+    "an_id_behind_a_redirect": (json_answer(SENT, 302), Uncertain),
     "a_redirect":              (text_answer("", 302), Uncertain),
     "a_broken_connection":     (hang_up, Uncertain),
     "half_an_answer":          (half_an_answer, Uncertain),
@@ -132,8 +138,16 @@ async def test_template_is_posted_to_its_business_account(tiny: TinyOperator) ->
 
 @pytest.mark.parametrize(
     "answer",
-    [hang_up, half_an_answer, never, text_answer("<html>", 502), json_answer({})],
-    ids=["reset", "half", "silence", "html", "no_id"],
+    [
+        hang_up,
+        half_an_answer,
+        never,
+        text_answer("<html>", 502),
+        json_answer({}),
+        json_answer({"error": "bad gateway"}, 502),
+        json_answer({"error": {"message": "x", "code": "2"}}, 500),
+    ],
+    ids=["reset", "half", "silence", "html", "no_id", "gateway", "code_as_text"],
 )
 async def test_template_whose_answer_was_lost_is_handed_in_again(
     tiny: TinyOperator, answer: Answering

@@ -63,6 +63,11 @@ ANSWERS: dict[str, tuple[Any, type[Any]]] = {
     "refused":          (json_answer({"error": {"message": "no", "code": 100}}, 400), Rejected),
     "for later":        (json_answer({"error": {"message": "no", "code": 4}}, 400),   Unavailable),
     "our token":        (json_answer({"error": {"message": "no", "code": 190}}, 401), Unavailable),
+    "taken":            (json_answer({"error": {"code": 100, "error_subcode": 2388024}}, 400), Rejected),
+    "a gateway's":      (json_answer({"error": "bad gateway"}, 502),                  Uncertain),
+    "a proxy's":        (json_answer({"error": "unauthorized"}, 401),                 Rejected),
+    "a code as text":   (json_answer({"error": {"message": "x", "code": "2"}}, 500),  Uncertain),
+    "no text":          (json_answer({"error": {"code": 190}}, 401),                  Unavailable),
     "a page":           (text_answer("<html>", 502),                                  Uncertain),
     "hung up":          (hang_up,                                                     Uncertain),
 }
@@ -77,6 +82,18 @@ async def test_what_is_no_answer_becomes_an_outcome(name: str, tiny: TinyOperato
     outcome = await tiny.adapter.ask(tiny.account, Question(Ask.NUMBER, "77"))
 
     assert isinstance(outcome, expected)
+
+
+@pytest.mark.parametrize("what", [what for what in Ask if ASKS[what].is_list])
+@pytest.mark.parametrize("answer", [{}, {"success": True}, {"data": {}}, {"data": None}], ids=str)
+async def test_answer_without_the_list_that_was_asked_for_is_none(
+    what: Ask, answer: dict[str, Any], tiny: TinyOperator
+) -> None:
+    tiny.answers = [json_answer(answer)]
+
+    outcome = await tiny.adapter.ask(tiny.account, Question(what, "77"))
+
+    assert isinstance(outcome, Unavailable)
 
 
 async def test_answer_that_takes_too_long_is_uncertain(

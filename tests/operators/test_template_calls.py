@@ -155,3 +155,62 @@ async def test_template_is_looked_for_on_every_page(tiny: TinyOperator) -> None:
 
     assert outcome == Sent("77")
     assert "after=abc" in tiny.requests[1][1]
+
+
+ENDLESS: dict[str, Any] = {
+    "data": [],
+    "paging": {"next": "http://more", "cursors": {"after": "abc"}},
+}
+NO_LIST: dict[str, dict[str, Any]] = {
+    "empty": {},
+    "success": {"success": True},
+    "no_list": {"data": None},
+    "no_template": {"data": ["order_ready"]},
+    "no_way_on": {"data": [], "paging": {"next": "http://more"}},
+    "endless": ENDLESS,
+}
+
+
+@pytest.mark.parametrize("name", NO_LIST)
+async def test_template_that_an_odd_list_does_not_name_is_looked_for_again(
+    tiny: TinyOperator, name: str
+) -> None:
+    tiny.answers = [json_answer(NO_LIST[name])]
+
+    deleted = await tiny.adapter.delete_template(tiny.account, UNKNOWN)
+    edited = await tiny.adapter.edit_template(tiny.account, UNKNOWN, {})
+
+    assert isinstance(deleted, Unavailable)
+    assert isinstance(edited, Unavailable)
+    assert {method for method, *_ in tiny.requests} == {"GET"}
+
+
+async def test_refused_deletion_with_an_odd_list_after_it_is_tried_again(
+    tiny: TinyOperator,
+) -> None:
+    tiny.answers = [json_answer(REFUSED, 400), json_answer({})]
+
+    outcome = await tiny.adapter.delete_template(tiny.account, TEMPLATE)
+
+    assert isinstance(outcome, Unavailable)
+
+
+async def test_refused_edit_of_what_then_cannot_be_seen_is_tried_again(
+    tiny: TinyOperator,
+) -> None:
+    tiny.answers = [json_answer(REFUSED, 400), hang_up]
+
+    outcome = await tiny.adapter.edit_template(tiny.account, TEMPLATE, {})
+
+    assert isinstance(outcome, Unavailable)
+
+
+async def test_taken_name_with_an_odd_list_after_it_is_handed_in_again(
+    tiny: TinyOperator,
+) -> None:
+    taken = {"error": {"message": "taken", "code": 100, "error_subcode": 2388024}}
+    tiny.answers = [json_answer(taken, 400), json_answer({"success": True})]
+
+    outcome = await tiny.submit()
+
+    assert isinstance(outcome, Unavailable)

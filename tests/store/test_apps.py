@@ -3,6 +3,7 @@
 from dataclasses import replace
 from functools import partial
 
+import pytest
 from sqlalchemy import Connection
 
 from tests.support.builders import ACCOUNT, APP, AT_MS, PARTNER, draft, message, template
@@ -11,7 +12,7 @@ from waypost.base.ids import RandomIds
 from waypost.domain.app import App
 from waypost.domain.message import SessionText, TemplateSend
 from waypost.domain.template import Category
-from waypost.store.apps import apps_of, change_app, delete_app
+from waypost.store.apps import Taken, apps_of, change_app, delete_app
 from waypost.store.database import Database
 from waypost.store.journal import Lane, depth_of
 from waypost.store.messages import record_messages
@@ -19,6 +20,7 @@ from waypost.store.partners import add_app, add_business_account, add_partner, a
 from waypost.store.templates import record_template, template_by_id
 from waypost.store.usage import DAY_MS, usage_of
 
+SANDBOX = replace(APP, live=False)
 SECOND = replace(
     APP, id="01990000-0000-7000-8000-00000000000b", name="AcmeToo", phone_number="15550002222"
 )
@@ -40,11 +42,11 @@ async def open_submissions(database: Database) -> int:
 
 
 async def test_deleted_app_takes_what_waits_for_it_along(database: Database) -> None:
-    await with_apps(database, APP, SECOND)
+    await with_apps(database, SANDBOX, SECOND)
     await database.join(record_messages, message(1))
     await database.join(record_messages, message(2, app_id=SECOND.id))
 
-    await database.write(delete_app, APP)
+    await database.write(delete_app, SANDBOX)
 
     assert await database.read(app_by_id, APP.id) is None
     assert await open_submissions(database) == 1
@@ -53,10 +55,10 @@ async def test_deleted_app_takes_what_waits_for_it_along(database: Database) -> 
 async def test_templates_of_a_deleted_app_go_to_another_of_its_business_account(
     database: Database,
 ) -> None:
-    await with_apps(database, APP, SECOND)
+    await with_apps(database, SANDBOX, SECOND)
     await database.write(record_template, template(1))
 
-    await database.write(delete_app, APP)
+    await database.write(delete_app, SANDBOX)
 
     kept = await database.read(template_by_id, template(1).id)
     assert kept is not None
@@ -64,11 +66,30 @@ async def test_templates_of_a_deleted_app_go_to_another_of_its_business_account(
     assert await open_submissions(database) == 1
 
 
+async def test_templates_stay_with_their_business_account_when_their_app_has_moved_to_another(
+    database: Database,
+) -> None:
+    other = replace(ACCOUNT, id="1000000000000009")
+    moved = replace(SANDBOX, business_account_id=other.id)
+    await with_apps(database, moved, SECOND)
+    await database.write(add_business_account, other)
+    await database.write(record_template, template(1))
+    await database.write(record_template, template(2, business_account_id=other.id))
+
+    await database.write(delete_app, moved)
+
+    kept = await database.read(template_by_id, template(1).id)
+    assert kept is not None
+    assert kept.app_id == SECOND.id
+    assert await database.read(template_by_id, template(2).id) is None
+    assert await open_submissions(database) == 1
+
+
 async def test_templates_of_the_last_app_go_with_it(database: Database) -> None:
-    await with_apps(database, APP)
+    await with_apps(database, SANDBOX)
     await database.write(record_template, template(1))
 
-    await database.write(delete_app, APP)
+    await database.write(delete_app, SANDBOX)
 
     assert await database.read(template_by_id, template(1).id) is None
     assert await open_submissions(database) == 0
@@ -86,10 +107,26 @@ async def test_any_number_of_apps_have_no_number(database: Database) -> None:
 async def test_number_of_another_app_cannot_be_taken(database: Database) -> None:
     await with_apps(database, APP, SECOND)
 
-    changed = await database.write(change_app, replace(SECOND, phone_number=APP.phone_number))
+    with pytest.raises(Taken):
+        await database.write(change_app, SECOND.id, partial(replace, phone_number=APP.phone_number))
 
-    assert not changed
     assert await database.read(app_by_id, SECOND.id) == SECOND
+
+
+async def test_changes_of_one_app_add_up(database: Database) -> None:
+    await with_apps(database, APP)
+
+    await database.write(change_app, APP.id, partial(replace, phone_number="15550003333"))
+    changed = await database.write(change_app, APP.id, partial(replace, name="Other"))
+
+    assert changed == replace(APP, phone_number="15550003333", name="Other")
+    assert await database.read(app_by_id, APP.id) == changed
+
+
+async def test_app_that_is_gone_cannot_be_changed(database: Database) -> None:
+    await with_apps(database, APP)
+
+    assert await database.write(change_app, SECOND.id, partial(replace, name="Other")) is None
 
 
 async def test_use_is_counted_by_day_and_category(database: Database) -> None:
@@ -109,3 +146,12 @@ async def test_use_is_counted_by_day_and_category(database: Database) -> None:
     assert [(day.day, day.texts, day.templates) for day in days] == [(TODAY, 2, 1)]
     assert days[0].by_category == {Category.MARKETING: 1}
     assert before == []
+
+
+async def test_app_that_has_been_made_live_meanwhile_is_not_deleted(database: Database) -> None:
+    await with_apps(database, APP)
+
+    gone = await database.write(delete_app, SANDBOX)
+
+    assert gone is False
+    assert await database.read(app_by_id, APP.id) == APP

@@ -1,14 +1,16 @@
 """Rows of media: a partner finds its own, and only while they live."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import pytest
+from sqlalchemy import Connection, event, func, select
 
 from tests.support.builders import APP, AT_MS
 from waypost.domain.media import Media
+from waypost.store import tables
 from waypost.store.database import Database
 from waypost.store.engines.sqlite import SqliteEngine
 from waypost.store.media import (
@@ -19,9 +21,12 @@ from waypost.store.media import (
     drop_copies,
     find_copies,
     forget_expired,
+    forget_media,
+    inbound_of_app,
     media_of_app,
     record_copies,
     referenced_files,
+    uploads_named,
 )
 
 PLACE: Final = "2000000000000002"
@@ -61,6 +66,17 @@ async def test_upload_is_found_by_id_and_by_handle(database: Database) -> None:
         SAMPLE.id: SAMPLE,
         handle: SAMPLE,
     }
+
+
+async def test_uploads_are_named_as_they_were_asked_for(database: Database) -> None:
+    handle = SAMPLE.handle or ""
+
+    by_handle = await database.read(uploads_named, 7, [handle, "77"], AT_MS)
+
+    assert by_handle == {handle: SAMPLE}
+    assert await database.read(uploads_named, 7, [SAMPLE.id], AT_MS) == {SAMPLE.id: SAMPLE}
+    assert await database.read(uploads_named, 8, [SAMPLE.id], AT_MS) == {}
+    assert await database.read(uploads_named, 7, [SAMPLE.id], AT_MS + 1000) == {}
 
 
 async def test_upload_of_another_partner_is_not_there(database: Database) -> None:
@@ -109,6 +125,106 @@ async def test_media_of_another_app_is_not_there(database: Database) -> None:
     assert await database.read(media_of_app, "another", SAMPLE.id, AT_MS) is None
 
 
+async def statements_of(
+    database: Database, work: Callable[[Connection], Any]
+) -> tuple[Any, list[str]]:
+    """What a read gives, and the statements that it runs."""
+    run: list[str] = []
+
+    def look(connection: Connection) -> Any:
+        def note(_c: Any, _cursor: Any, text: str, *_rest: Any) -> None:
+            run.append(text)
+
+        event.listen(connection, "before_cursor_execute", note)
+        try:
+            return work(connection)
+        finally:
+            event.remove(connection, "before_cursor_execute", note)
+
+    return await database.read(look), run
+
+
+async def test_whole_batch_needs_two_queries_and_each_finds_its_own(database: Database) -> None:
+    await database.join(record_copies, Copy(SAMPLE.id, PLACE, "77", AT_MS + 500))
+    wanted = [
+        *(Wanted(7, PLACE, ()) for _ in range(40)),
+        Wanted(7, PLACE, (SAMPLE.id, "1")),
+        Wanted(7, "another", (SAMPLE.handle or "",)),
+        Wanted(8, PLACE, (SAMPLE.id,)),
+    ]
+
+    found, statements = await statements_of(
+        database, lambda connection: find_copies(connection, wanted, AT_MS)
+    )
+
+    assert found[:40] == [Found({}, {})] * 40
+    assert found[40:] == [
+        Found({SAMPLE.id: "77"}, {}),
+        Found({}, {SAMPLE.handle or "": SAMPLE}),
+        Found({}, {}),
+    ]
+    assert len(statements) == 2
+
+
+async def test_batch_that_names_no_media_asks_nothing(database: Database) -> None:
+    found, statements = await statements_of(
+        database, lambda connection: find_copies(connection, [Wanted(7, PLACE, ())] * 3, AT_MS)
+    )
+
+    assert found == [Found({}, {})] * 3
+    assert statements == []
+
+
+async def test_submission_that_names_tens_of_thousands_is_looked_up(database: Database) -> None:
+    names = [str(10**15 + at) for at in range(40_000)]
+
+    one = await found(database, *names, SAMPLE.id)
+
+    assert list(one.missing) == [SAMPLE.id]
+
+
+async def test_no_look_up_of_media_reads_a_whole_table(database: Database) -> None:
+    def plans(connection: Connection) -> list[str]:
+        ran: list[tuple[str, Any]] = []
+
+        def note(_c: Any, _cursor: Any, statement: str, parameters: Any, *_rest: Any) -> None:
+            ran.append((statement, parameters))
+
+        event.listen(connection, "before_cursor_execute", note)
+        find_copies(connection, [Wanted(7, PLACE, (SAMPLE.id,))], AT_MS)
+        referenced_files(connection, ["a" * 64])
+        inbound_of_app(connection, APP.id, "77", AT_MS)
+        forget_expired(connection, AT_MS)
+        event.remove(connection, "before_cursor_execute", note)
+        return [
+            row.detail
+            for statement, parameters in ran
+            for row in connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {statement}", parameters)
+        ]
+
+    told = await database.write(plans)
+
+    assert told
+    assert [line for line in told if line.startswith("SCAN")] == []
+
+
+async def test_what_is_over_is_forgotten_some_at_a_time(database: Database) -> None:
+    for at in range(4):
+        other = replace(SAMPLE, id=f"123456789012345{at}", handle=None)
+        assert await database.join(add_media, other)
+    over_ms = SAMPLE.expires_on_ms
+
+    def forget(connection: Connection) -> tuple[bool, int]:
+        is_more = forget_expired(connection, over_ms, at_most=2)
+        return is_more, connection.execute(
+            select(func.count()).select_from(tables.media)
+        ).scalar_one()
+
+    left = [await database.write(forget) for _ in range(3)]
+
+    assert left == [(True, 3), (True, 1), (False, 0)]
+
+
 async def test_what_is_over_is_forgotten_with_its_copies(database: Database) -> None:
     await database.join(record_copies, Copy(SAMPLE.id, PLACE, "77", AT_MS + 2000))
 
@@ -118,3 +234,29 @@ async def test_what_is_over_is_forgotten_with_its_copies(database: Database) -> 
 
     assert before == {"a" * 64}
     assert await database.read(referenced_files, ["a" * 64]) == set()
+
+
+async def test_upload_that_is_forgotten_is_gone_with_its_copies(database: Database) -> None:
+    await database.join(record_copies, Copy(SAMPLE.id, PLACE, "77", AT_MS + 2000))
+
+    was_there = await database.write(forget_media, 7, SAMPLE.id, AT_MS)
+    is_there = await database.write(forget_media, 7, SAMPLE.id, AT_MS)
+
+    assert (was_there, is_there) == (True, False)
+    assert await found(database, SAMPLE.id) == Found({}, {})
+    assert await database.read(referenced_files, ["a" * 64]) == set()
+
+
+async def test_only_its_partner_forgets_an_upload(database: Database) -> None:
+    is_forgotten = await database.write(forget_media, 8, SAMPLE.id, AT_MS)
+
+    assert not is_forgotten
+    assert await database.read(media_of_app, APP.id, SAMPLE.id, AT_MS) is not None
+
+
+async def test_file_stays_while_another_upload_has_its_bytes(database: Database) -> None:
+    await database.join(add_media, replace(SAMPLE, id="9", handle=None))
+
+    await database.write(forget_media, 7, SAMPLE.id, AT_MS)
+
+    assert await database.read(referenced_files, ["a" * 64]) == {"a" * 64}

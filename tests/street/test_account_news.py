@@ -77,6 +77,24 @@ async def test_news_without_a_shape_in_version_2_is_told_in_version_3(
     assert [one["type"] for one in street.callbacks] == ["message"]
 
 
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("phone_number_name_update", {"display_phone_number": "15559990000", "decision": "APPROVED"}),
+        ("phone_number_quality_update", {"display_phone_number": "15559990000", "event": "UPGRADE"}),
+        ("user_preferences", {"metadata": {"phone_number_id": "2000000000000099"}, "user_preferences": [{"wa_id": ANN, "value": "stop"}]}),
+    ],
+)  # fmt: skip
+async def test_news_of_a_number_that_no_app_has_is_told_to_nobody(
+    street: Street, field: str, value: dict[str, Any]
+) -> None:
+    await tell(street, field, value)
+    await tell(street, "account_update", {"event": "VERIFIED_ACCOUNT", "phone_number": "15559990000"})  # fmt: skip
+
+    await street.wait_for_callback(is_event("account-event", type="status-event"))
+    assert [one["payload"]["type"] for one in street.callbacks] == ["status-event"]
+
+
 @pytest.mark.parametrize(("wants", "word", "type"), [(False, "stop", "opted-out"), (True, "resume", "opted-in")])  # fmt: skip
 async def test_who_stops_marketing_is_told_as_a_preference_and_as_a_user(
     street: Street, wants: bool, word: str, type: str

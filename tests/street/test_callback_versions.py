@@ -11,6 +11,7 @@ import pytest
 from tests.support.builders import ACCOUNT, ANN, APP, OPERATOR, is_event
 from tests.support.street import Street
 from tests.support.third_version import listening, value_of
+from waypost import __version__
 from waypost.assembly.service import WEBHOOK_PATH
 from waypost.base.clock import ManualClock
 
@@ -264,6 +265,7 @@ async def test_address_is_pinged_in_the_words_of_its_version(street: Street) -> 
     await street.subscribe(tag="third", doCheck="true", version="3")
 
     second, third = (one.value for one in street.sink.taken)
+    assert {one.headers["User-Agent"] for one in street.sink.taken} == {f"Waypost/{__version__}"}
     assert second["payload"] == {"phone": "callbackSetPhone", "type": "sandbox-start"}
     assert value_of(third)["statuses"] == [{"type": "set-callback"}]
     assert third["gs_app_id"] == APP.id

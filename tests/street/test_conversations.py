@@ -2,8 +2,8 @@
 
 import pytest
 
-from tests.support.builders import ANN, BEN
-from tests.support.street import Street
+from tests.support.builders import ANN, APP, BEN
+from tests.support.street import API_KEY, Street
 
 
 async def test_inbound_text_is_called_back_with_its_sender(street: Street) -> None:
@@ -102,3 +102,19 @@ async def test_number_with_punctuation_reaches_the_same_phone(street: Street) ->
     [enqueued, *_] = await street.events_of(message_id, until="delivered")
     assert enqueued["destination"] == "15550004567"
     assert (await street.inbox("15550004567"))[-1]["text"] == "Hello"
+
+
+async def test_inbound_message_can_be_looked_at_by_the_id_it_is_called_back_with(
+    street: Street,
+) -> None:
+    callback = await street.reply(ANN, "Where is my order?")
+    received_id = callback["payload"]["id"]
+
+    answer = await street.ask(
+        "GET", f"/wa/app/{APP.id}/msg/{received_id}", headers={"apikey": API_KEY}
+    )
+
+    shown = answer.body["message"]
+    assert (shown["id"], shown["type"], shown["status"]) == (received_id, "message", "received")
+    assert (shown["source"], shown["destination"]) == (ANN, APP.phone_number)
+    assert shown["createdOn"] <= street.clock.now_ms()

@@ -508,6 +508,30 @@ async def test_sweep_removes_what_is_over_and_keeps_what_others_need(make_street
     )
 
 
+@pytest.mark.parametrize("days", [1, 31, 100])
+async def test_template_is_edited_with_its_sample_however_old_that_is(
+    make_street: Any, days: int
+) -> None:
+    clock = ManualClock()
+    street: Street = await make_street(clock=clock)
+    handle = await handle_of(street, PNG, "image/png")
+    template_id = await street.approved_template(
+        templateType="IMAGE", enableSample="true", exampleMedia=handle
+    )
+    for path in (street.folder / "media").iterdir():
+        os.utime(path, (0, 0))
+    clock.advance(ms=days * DAY_MS)
+    await street.waypost.sweep.sweep()
+
+    path = f"/partner/app/{APP.id}/templates/{template_id}"
+    answer = await street.ask("PUT", path, {"footer": "Bye"}, {"token": street.app_token})
+
+    assert answer.status == 200, answer
+    await street.sink.wait_for(
+        is_event("template-event", id=template_id, status="approved"), count=2
+    )
+
+
 async def test_hour_passes_and_the_service_sweeps_by_itself(make_street: Any) -> None:
     clock = ManualClock()
     street: Street = await make_street(clock=clock)

@@ -1,6 +1,7 @@
 """What becomes of a template after its review: edits, deletions, pauses, quality and category."""
 
 import asyncio
+import json
 from typing import Any
 
 import pytest
@@ -257,7 +258,9 @@ async def test_category_is_announced_and_then_changed(street: Street) -> None:
 
     await street.control("POST", path, {"category": "MARKETING", "announced": True})
     [announced] = await street.sink.wait_for(is_event("template-event", type="category-update"))
-    assert (await shown(street, template_id))["new_category"] == "MARKETING"
+    coming = await shown(street, template_id)
+    assert (coming["new_category"], coming["correct_category"]) == ("MARKETING", "MARKETING")
+    assert json.loads(coming["containerMeta"])["correctCategory"] == "MARKETING"
     await street.control("POST", path, {"category": "MARKETING"})
     [_, changed] = await street.sink.wait_for(
         is_event("template-event", type="category-update"), count=2
@@ -267,7 +270,8 @@ async def test_category_is_announced_and_then_changed(street: Street) -> None:
     assert changed["payload"]["category"] == {"old": "UTILITY", "new": "MARKETING"}
     record = await shown(street, template_id)
     assert (record["category"], record["oldCategory"]) == ("MARKETING", "UTILITY")
-    assert "new_category" not in record
+    assert not {"new_category", "correct_category"} & record.keys()
+    assert "correctCategory" not in json.loads(record["containerMeta"])
 
 
 async def test_version_3_passes_the_operators_own_change_on(street: Street) -> None:
@@ -287,6 +291,7 @@ async def test_version_3_passes_the_operators_own_change_on(street: Street) -> N
     [approved], [deleted] = of_3("APPROVED"), of_3("DELETED")
     assert approved["message_template_id"] == int(held["id"])
     assert approved["reason"] == "NONE"
+    assert deleted["message_template_id"] == int(held["id"])  # ours to say, in the operator's words
     assert deleted["message_template_name"] == "greeting"
     assert deleted["reason"] is None
 

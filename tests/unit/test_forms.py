@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from waypost.domain.refusals import Reason, Refused
-from waypost.wire.forms import Form, depth, read_form, read_json, read_json_body
+from waypost.wire.forms import MOST_BRACKETS, Form, depth, read_form, read_json, read_json_body
 from waypost.wire.lenient import Flag, Text, read_flag, read_integer
 
 Found = TypeVar("Found")
@@ -184,3 +184,34 @@ def test_integers_are_read_in_every_spelling(value: Text, expected: int | Reason
 )  # fmt: skip
 def test_booleans_are_read_in_every_spelling(value: Flag, expected: bool | Reason) -> None:
     assert or_reason(lambda: read_flag(value, "field")) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "is_read"),
+    [
+        ('{"a":9223372036854775807}', True),
+        ('{"a":9223372036854775808}', False),
+        ('{"a":-9223372036854775808}', True),
+        ('{"a":-9223372036854775809}', False),
+        ('{"a":%s}' % ("9" * 400), False),
+        ('{"a":"99999999999999999999"}', True),
+        ('{"a":1.00000000000000000000001}', True),
+    ],
+)
+def test_integers_have_at_most_64_bits(text: str, is_read: bool) -> None:
+    if is_read:
+        assert "a" in read_json_body(text.encode())
+        return
+    with pytest.raises(Refused) as told:
+        read_json_body(text.encode())
+    assert told.value.explanation == "The body must hold integers of at most 64 bits."
+
+
+def test_json_text_of_too_many_lists_is_refused() -> None:
+    most = "[" + "[]," * (MOST_BRACKETS - 2) + "[]]"
+    assert depth(most) == 2
+
+    with pytest.raises(Refused) as told:
+        read_json_body(('{"a":' + most + "}").encode())
+
+    assert told.value.explanation == "The body must hold at most 20000 lists and objects."

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from waypost.accept.multipart import MOST_HEADER_BYTES, MOST_HEADERS, PartHead, read_parts
+from waypost.accept.multipart import read_parts
+from waypost.accept.parts import MOST_HEADER_BYTES, MOST_HEADERS, PartHead
 from waypost.accept.requests import Request
 from waypost.domain.refusals import Reason, Refused
 

@@ -30,6 +30,11 @@ _encode: Final = msgspec.json.Encoder().encode
 _JSON: Final = (b"content-type", b"application/json")
 _log = log("accept")
 
+SPENT: Final = {  # refusals that spend all the same: the window is full, or somebody else has been called already
+    Reason.TOO_MANY_REQUESTS, Reason.INVALID_URL, Reason.MEDIA_NOT_FETCHED, Reason.WRONG_FILE_TYPE,
+    Reason.FILE_TOO_LARGE, Reason.OPERATOR_REFUSED,
+}  # fmt: skip
+
 
 class Door:
     """One route as a plain ASGI callable.
@@ -70,7 +75,7 @@ class Door:
             headers.extend((name.encode(), value.encode()) for name, value in answer.headers)
             self.tally["accepted"] += 1
         except Refused as refused:
-            if request is not None and refused.reason is not Reason.TOO_MANY_REQUESTS:
+            if request is not None and refused.reason not in SPENT:
                 request.give_back(self._services.limiter)
             self.tally[refused.reason.value] += 1
             status, told, extra = error_answer(refused)

@@ -5,7 +5,7 @@ from functools import partial
 from waypost.accept.auth import admitted_app
 from waypost.accept.requests import Answer, Request
 from waypost.accept.services import Services
-from waypost.base.seals import hash_of
+from waypost.base.seals import TOKEN_PREFIX, hash_of
 from waypost.domain.app import App
 from waypost.domain.app_key import (
     LONGEST_LIFE_MS,
@@ -117,7 +117,7 @@ async def _add(
 ) -> tuple[AppKey, str]:
     now_ms = services.clock.now_ms()
     key = AppKey(services.ids.new(), app.partner_id, app.id, name, now_ms, expires_on_ms)
-    secret = "sk_" + services.ids.secret()
+    secret = TOKEN_PREFIX + services.ids.secret()
     most = MOST_SECOND_KEYS if expires_on_ms is None else MOST_MINTED
     try:
         await services.database.write(

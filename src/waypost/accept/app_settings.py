@@ -1,13 +1,16 @@
 """What a partner may set for an app: preferences, and the callback calls of old."""
 
 from dataclasses import replace
+from typing import Any
 
 from waypost.accept.apps import keep
-from waypost.accept.auth import admitted_app
+from waypost.accept.auth import admitted_app, holder_of_api_key, opens
 from waypost.accept.requests import Answer, Request
 from waypost.accept.services import Services
+from waypost.domain.app import App
 from waypost.domain.phone_number import read_phone_number
 from waypost.domain.refusals import Reason, Refused
+from waypost.store.apps import app_by_name
 from waypost.wire.apps import read_callback_modes
 from waypost.wire.subscriptions import check_url
 
@@ -20,9 +23,7 @@ async def set_preference(services: Services, request: Request) -> Answer:
     form = request.form_or_json()
     form.required("isHSMEnabled", "true or false")
     is_on = form.flag("isHSMEnabled")
-    await keep(
-        services, replace(app, preferences=replace(app.preferences, template_messaging=is_on))
-    )
+    await _prefer(services, app, template_messaging=is_on)
     return Answer({"status": "success"})
 
 
@@ -31,7 +32,7 @@ async def set_callback_url(services: Services, request: Request) -> Answer:
     app = await admitted_app(services, request)
     url = request.form_or_json().required("callbackUrl", "an http or https address")
     check_url(url)
-    await keep(services, replace(app, preferences=replace(app.preferences, callback_url=url)))
+    await _prefer(services, app, callback_url=url)
     return Answer({"status": "success"}, headers=_SHOWN)
 
 
@@ -39,7 +40,7 @@ async def set_callback_modes(services: Services, request: Request) -> Answer:
     """Keep the modes of the app's callback address. Source: facts 2, `callback/mode`; deprecated there."""
     app = await admitted_app(services, request)
     modes = read_callback_modes(request.form_or_json())
-    await keep(services, replace(app, preferences=replace(app.preferences, callback_modes=modes)))
+    await _prefer(services, app, callback_modes=modes)
     callback = {"custom": False, "modes": list(modes)}
     return Answer({"status": "success", "callback": callback}, headers=_SHOWN)
 
@@ -53,8 +54,7 @@ async def set_callback(services: Services, request: Request) -> Answer:
         raise Refused(Reason.INVALID_CALLBACK, "url must be an http or https address.")
     check_url(url)
     modes = read_callback_modes(form)
-    preferences = replace(app.preferences, callback_url=url, callback_modes=modes)
-    await keep(services, replace(app, preferences=preferences))
+    await _prefer(services, app, callback_url=url, callback_modes=modes)
     callback = {"url": url, "custom": False, "modes": list(modes)}
     return Answer({"status": "success", "callback": callback}, headers=_SHOWN)
 
@@ -66,6 +66,19 @@ async def opt_in(services: Services, request: Request) -> Answer:
     """
     await admitted_app(services, request)
     _phone(request.form_or_json().required("phone", "a phone number of 8 to 15 digits"))
+    return Answer({"status": "success"}, 202)
+
+
+async def note_opted_in(services: Services, request: Request) -> Answer:
+    """The same by the app's name, for holders of an API key. Source: a public client's habit."""
+    holder = await holder_of_api_key(services, request)
+    app = await services.database.read(app_by_name, holder.partner_id, request.path["app_name"])
+    if app is None or not await opens(services, holder, app):
+        raise Refused(
+            Reason.INVALID_APP_DETAILS, "The path must end in the name of one of your apps."
+        )
+    request.spend(services.limiter, app.id)
+    _phone(request.form_or_json().required("user", "a phone number of 8 to 15 digits"), "user")
     return Answer({"status": "success"}, 202)
 
 
@@ -82,6 +95,15 @@ async def user_status(services: Services, request: Request) -> Answer:
     return Answer({"status": "success", "userStatus": {"status": "OPT_IN"}})
 
 
-def _phone(text: str) -> None:
+async def _prefer(services: Services, app: App, **preferences: Any) -> None:
+    """Set these preferences of an app, and no other."""
+
+    def preferring(held: App) -> App:
+        return replace(held, preferences=replace(held.preferences, **preferences))
+
+    await keep(services, app, preferring)
+
+
+def _phone(text: str, name: str = "phone") -> None:
     if read_phone_number(text) is None:
-        raise Refused(Reason.FIELD_BROKEN, "phone must be a phone number of 8 to 15 digits.")
+        raise Refused(Reason.FIELD_BROKEN, f"{name} must be a phone number of 8 to 15 digits.")

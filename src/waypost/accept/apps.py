@@ -1,5 +1,6 @@
 """A partner's apps: lists, details, create, change, delete."""
 
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -11,7 +12,7 @@ from waypost.base.seals import hash_of
 from waypost.domain.app import App
 from waypost.domain.partner import Partner
 from waypost.domain.refusals import Reason, Refused
-from waypost.store.apps import app_by_name, apps_of, change_app, delete_app
+from waypost.store.apps import Taken, app_by_name, apps_of, change_app, delete_app
 from waypost.store.partners import add_app, partner_by_id
 from waypost.wire.apps import (
     AppForm,
@@ -121,7 +122,7 @@ async def edit_app(services: Services, request: Request) -> Answer:
     """
     app = await admitted_app(services, request)
     form = read_app(request.form_or_json(), is_new=False)
-    changed = await keep(services, _with_wishes(app, form))
+    changed = await keep(services, app, partial(_with_wishes, form=form))
     shown = changed_app(changed, await _partner_of(services, changed))
     return Answer({"status": "success", "app": shown})
 
@@ -135,26 +136,37 @@ async def remove_app(services: Services, request: Request) -> Answer:
     """
     app = await app_of_partner_token(services, request, otherwise=Reason.UNAUTHORIZED_ACCESS)
     request.spend(services.limiter, str(app.partner_id))
-    if app.live:
+    if app.live or not await services.database.write(delete_app, app):
         raise Refused(
             Reason.FORBIDDEN_ACCESS, "A live app is deleted by the administrator, not by this call."
         )
-    await services.database.write(delete_app, app)
     services.directory.forget()
     return Answer({"status": "success", "message": "App deleted successfully"})
 
 
-async def keep(services: Services, app: App) -> App:
-    """Keep a changed app, and make the change count at once.
+async def keep(services: Services, app: App, change: Callable[[App], App]) -> App:
+    """Change an app as it is now, and make the change count at once.
+
+    Args:
+        services: of the request.
+        app: which; it may be seconds old, so nothing of it but its id counts.
+        change: lays what was asked for over the app as it is.
 
     Raises:
-        Refused: its name is taken.
+        Refused: its name is taken, or it has just been deleted.
     """
-    app = replace(app, modified_on_ms=services.clock.now_ms())
-    if not await services.database.write(change_app, app):
-        raise _name_taken()
+
+    def changed(held: App) -> App:
+        return replace(change(held), modified_on_ms=services.clock.now_ms())
+
+    try:
+        kept = await services.database.write(change_app, app.id, changed)
+    except Taken as error:
+        raise _name_taken() from error
     services.directory.forget()
-    return app
+    if kept is None:
+        raise Refused(Reason.NOT_FOR_THIS_APP, "The app has just been deleted.")
+    return kept
 
 
 def _with_wishes(app: App, form: AppForm) -> App:
@@ -174,11 +186,12 @@ async def _partner_of(services: Services, app: App) -> Partner:
 
 
 def _positive(request: Request, name: str, default: int) -> int:
+    """A number of the query; 0 says nothing, as in the lists of templates."""
     text = request.query(name)
-    number = read_integer(text, name) if text else default
-    if not 1 <= number <= 1_000_000:
-        raise Refused(Reason.FIELD_BROKEN, f"{name} must be a number from 1 to 1000000.")
-    return number
+    number = read_integer(text, name) if text else 0
+    if not 0 <= number <= 1_000_000:
+        raise Refused(Reason.FIELD_BROKEN, f"{name} must be a number from 0 to 1000000.")
+    return number or default
 
 
 def _name_taken() -> Refused:

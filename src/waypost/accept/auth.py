@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from waypost.accept.credentials import Credential
 from waypost.accept.requests import Request
 from waypost.accept.services import Services
-from waypost.base.seals import hash_of
+from waypost.base.seals import TOKEN_PREFIX, hash_of
 from waypost.domain.app import App
 from waypost.domain.refusals import Reason, Refused
 
@@ -34,9 +34,12 @@ async def holder_of_api_key(services: Services, request: Request) -> KeyHolder:
     key = request.header(b"apikey")
     if key:
         key_hash = hash_of(key)
-        partner_id = await services.directory.partner_of_api_key(key_hash)
-        if partner_id is not None:
-            return KeyHolder(partner_id)
+        if not key.startswith(
+            TOKEN_PREFIX
+        ):  # misses are not remembered, so the likelier goes first
+            partner_id = await services.directory.partner_of_api_key(key_hash)
+            if partner_id is not None:
+                return KeyHolder(partner_id)
         partner_id = await services.directory.partner_of_app_token(key_hash)
         if partner_id is not None:
             return KeyHolder(partner_id, key_hash)

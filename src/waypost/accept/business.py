@@ -8,6 +8,7 @@ from waypost.accept.auth import admitted_app
 from waypost.accept.direct import ask, number_of, unavailable
 from waypost.accept.requests import Answer, Request
 from waypost.accept.services import Services
+from waypost.accept.time_limit import in_time
 from waypost.domain.app import App
 from waypost.domain.outcome import Rejected, Unavailable
 from waypost.domain.refusals import Reason, Refused
@@ -69,9 +70,10 @@ async def show_photo(services: Services, request: Request) -> Answer:
 
 
 async def change_photo(services: Services, request: Request) -> Answer:
-    """Set the number's picture from a file or a public address.
+    """Set the number's picture from a file or a public address; some clients call the part `image`.
 
-    Refuses in this order: 401, 429, 400 no file or another type, 413, 400 in the operator's words, 503.
+    Refuses in this order: 401, 429, 400 no file or another type, 413, 400 in the operator's words, 503
+    also where the operator takes longer than 10 s for the file and the change together.
 
     Source: facts 13, `business/profile/photo`.
     """
@@ -80,20 +82,23 @@ async def change_photo(services: Services, request: Request) -> Answer:
     account = await services.directory.operator_account_of(app)
     if account is None:
         raise Refused(Reason.APP_NOT_APPROVED, "The app has no business account yet.")
-    media = await services.uploads.from_request(app, request, for_handle=True)
+    media = await services.uploads.from_request(
+        app, request, for_handle=True, names=("file", "image")
+    )
     if media.mime_type not in PHOTO_TYPES:
         raise Refused(Reason.FIELD_BROKEN, f"file must be one of {', '.join(PHOTO_TYPES)}.")
-    sample = await services.operator.upload_sample(
-        account, media, services.files.path(media.sha256)
-    )
-    match sample:
-        case Uploaded(operator_id=handle):
-            body = {"messaging_product": _PRODUCT, "profile_picture_handle": handle}
-            await ask(services, app, Ask.SET_BUSINESS_PROFILE, number, body=body)
-        case Rejected(text=text):
-            raise Refused(Reason.OPERATOR_REFUSED, text)
-        case Unavailable(text=text):
-            raise unavailable(app, "business photo", text)
+    async with in_time(app, "business photo"):
+        sample = await services.operator.upload_sample(
+            account, media, services.files.path(media.sha256)
+        )
+        match sample:
+            case Uploaded(operator_id=handle):
+                body = {"messaging_product": _PRODUCT, "profile_picture_handle": handle}
+                await ask(services, app, Ask.SET_BUSINESS_PROFILE, number, body=body)
+            case Rejected(text=text):
+                raise Refused(Reason.OPERATOR_REFUSED, text)
+            case Unavailable(text=text):
+                raise unavailable(app, "business photo", text)
     return Answer({"status": "success"})
 
 

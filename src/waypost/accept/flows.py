@@ -1,13 +1,18 @@
 """Flows at the operator: made, listed, changed, published, deprecated, deleted."""
 
+import asyncio
 import re
+import threading
+from collections.abc import Generator
+from contextlib import contextmanager
 from typing import Any, Final
 
 import msgspec
 
 from waypost.accept.auth import admitted_app
 from waypost.accept.direct import account_of, ask
-from waypost.accept.multipart import PartHead, read_parts
+from waypost.accept.multipart import read_parts
+from waypost.accept.parts import PartHead
 from waypost.accept.requests import Answer, Request
 from waypost.accept.services import Services
 from waypost.domain.app import App
@@ -22,6 +27,12 @@ SHOWN: Final = (  # what one flow may be asked for
     "id", "name", "status", "categories", "validation_errors", "json_version", "data_api_version",
     "endpoint_uri", "preview", "whatsapp_business_account", "application", "updated_at",
 )  # fmt: skip
+MOST_FILES: Final = 4
+"""How many flows' files are held in memory at once: each until the operator has it."""
+_places: Final = threading.BoundedSemaphore(MOST_FILES)
+_PLACE_AGAIN_S: Final = 2
+FILE_WITHIN_S: Final = 60
+"""How long a file may take to arrive: whoever sends slowly holds a place of others."""
 _ID: Final = re.compile(r"[0-9]{1,32}")
 _list: Final = msgspec.json.Decoder(list[str])
 
@@ -37,6 +48,7 @@ async def create_flow(services: Services, request: Request) -> Answer:
     form = request.form_or_json()
     body = {"name": _name(form.required("name", f"1 to {LONGEST_NAME} characters"))}
     body |= {"categories": _categories(form)} | _more(form)
+    await _check_clone(services, app, body)
     told = await ask(services, app, Ask.CREATE_FLOW, account_of(app), body=body)
     return Answer(
         {
@@ -79,6 +91,7 @@ async def change_flow(services: Services, request: Request) -> Answer:
         body["categories"] = _categories(form)
     if not body:
         raise Refused(Reason.FIELD_MISSING, "Name what is to change: name or categories.")
+    await _check_clone(services, app, body)
     return await _done(services, app, request, Ask.CHANGE_FLOW, body)
 
 
@@ -114,11 +127,18 @@ async def show_assets(services: Services, request: Request) -> Answer:
 
 
 async def put_assets(services: Services, request: Request) -> Answer:
-    """Set a draft's JSON by a multipart form with the field `file`. Source: facts 9.4."""
+    """Set a draft's JSON by a multipart form with the field `file`.
+
+    Refuses in this order: 401, 429 also where too many such files are on their way, 400 no file, 413,
+    400 another's flow, 400 in the operator's words, 503.
+
+    Source: facts 9.4.
+    """
     app = await admitted_app(services, request)
-    file = await _read_file(request)
-    flow_id = await _flow_of(services, app, request)
-    told = await ask(services, app, Ask.PUT_FLOW_ASSETS, flow_id, file=file)
+    with _place():
+        file = await _file_in_time(request)
+        flow_id = await _flow_of(services, app, request)
+        told = await ask(services, app, Ask.PUT_FLOW_ASSETS, flow_id, file=file)
     return Answer(
         {
             "status": "success",
@@ -139,16 +159,37 @@ async def _done(
 async def _flow_of(services: Services, app: App, request: Request) -> str:
     """The flow in the path, which must belong to the app's business account.
 
-    Our token at the operator may open many accounts, so the operator is asked whose it is.
-
     Raises:
         Refused: it is another's, or does not exist, which is answered alike.
     """
-    flow_id = request.path["flow_id"]
-    account = account_of(app)
     unknown = Refused(
         Reason.OPERATOR_REFUSED, "The path must name a flow of the app's business account."
     )
+    return await _own_flow(services, app, request.path["flow_id"], unknown)
+
+
+async def _check_clone(services: Services, app: App, body: dict[str, Any]) -> None:
+    """The flow that is to be copied must belong to the app's business account too.
+
+    Raises:
+        Refused: as `_flow_of`.
+    """
+    if "clone_flow_id" in body:
+        unknown = Refused(
+            Reason.FIELD_BROKEN, "clone_flow_id must name a flow of the app's business account."
+        )
+        await _own_flow(services, app, body["clone_flow_id"], unknown)
+
+
+async def _own_flow(services: Services, app: App, flow_id: str, unknown: Refused) -> str:
+    """A flow's id, once it is known to belong to the app's business account.
+
+    Our token at the operator may open many accounts, so the operator is asked whose it is.
+
+    Raises:
+        Refused: `unknown`, where it does not.
+    """
+    account = account_of(app)
     if not _ID.fullmatch(flow_id):
         raise unknown
     query = {"fields": "id,whatsapp_business_account"}
@@ -188,6 +229,36 @@ def _categories(form: Form) -> list[str]:
 def _more(form: Form) -> dict[str, Any]:
     given = {name: form.text(name) for name in ("clone_flow_id", "endpoint_uri", "flow_json")}
     return {name: text for name, text in given.items() if text}
+
+
+@contextmanager
+def _place() -> Generator[None]:
+    """A place for one file in memory.
+
+    Raises:
+        Refused: none is free.
+    """
+    if not _places.acquire(blocking=False):
+        raise Refused(
+            Reason.TOO_MANY_REQUESTS,
+            f"Only {MOST_FILES} files of flows are taken at once; try again shortly.",
+            retry_after_s=_PLACE_AGAIN_S,
+        )
+    try:
+        yield
+    finally:
+        _places.release()
+
+
+async def _file_in_time(request: Request) -> tuple[str, str, bytes]:
+    try:
+        async with asyncio.timeout(FILE_WITHIN_S):
+            return await _read_file(request)
+    except TimeoutError as late:
+        raise Refused(
+            Reason.FIELD_MISSING,
+            f"Required request parameter 'file' did not arrive within {FILE_WITHIN_S} seconds.",
+        ) from late
 
 
 async def _read_file(request: Request) -> tuple[str, str, bytes]:

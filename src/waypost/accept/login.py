@@ -9,6 +9,7 @@ from waypost.domain.refusals import Reason, Refused
 from waypost.store.partners import add_partner_token, login_facts
 from waypost.wire.login import account_object, app_token_answer
 
+MOST_BYTES = 16 * 1024  # of a body that nobody has vouched for yet
 MOST_EMAIL = 254
 MOST_PASSWORD = 1024
 
@@ -22,6 +23,8 @@ async def log_in(services: Services, request: Request) -> Answer:
     Source: spec, "Partner login"; facts 1.2, also for JSON and the field `secret`.
     """
     services.limiter.spend("login_address", request.client_address)
+    if len(request.body) > MOST_BYTES:
+        raise Refused(Reason.BODY_TOO_LARGE, f"The body must be at most {MOST_BYTES} bytes.")
     form = request.form_or_json()
     email = form.required("email", "the e-mail address of your account").strip().lower()
     given = [text for text in (form.text("password"), form.text("secret")) if text]

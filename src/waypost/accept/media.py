@@ -13,7 +13,7 @@ from waypost.domain.media import MOST_UPLOAD_BYTES, Media
 from waypost.domain.outcome import Rejected, Unavailable
 from waypost.domain.refusals import Reason, Refused
 from waypost.store.files import Incoming
-from waypost.store.media import inbound_of_app, media_of_app
+from waypost.store.media import forget_media, inbound_of_app, media_of_app
 from waypost.wire.media import (
     UPLOAD_FAILED_TEXT,
     content_type,
@@ -88,8 +88,26 @@ async def download_media(services: Services, request: Request) -> Answer:
     if inbound is not None and inbound.sha256 is not None:
         name = wished or inbound.file_name or media_id
         return _file(services, inbound.sha256, inbound.mime_type, name)
+    request.spent.clear()  # the operator is called, whatever comes of it
     sha256, mime_type = await _from_operator(services, app, media_id)
     return _file(services, sha256, mime_type, wished or media_id)
+
+
+async def delete_media(services: Services, request: Request) -> Answer:
+    """Forget an upload of the partner's. A message that names it and has not gone out yet will fail.
+
+    Refuses in this order: 401 wrong token, 429 too many, 400 no media id, 401 an id that is none of the
+    partner's uploads. The operator's copy is left to run out.
+
+    Source: a public client's habit.
+    """
+    app = await admitted_app(services, request)
+    media_id = request.path["media_id"]
+    now_ms = services.clock.now_ms()
+    if await services.database.write(forget_media, app.partner_id, media_id, now_ms):
+        return Answer({"status": "success"})
+    _check_id(media_id)
+    raise _none_of_theirs()
 
 
 async def _taken(
@@ -109,11 +127,7 @@ async def _taken(
 async def _from_operator(services: Services, app: App, media_id: str) -> tuple[str, str]:
     """Fetch one of the number's media from the operator; it stays here for an hour at most."""
     account = await services.directory.operator_account_of(app)
-    if not (media_id.isascii() and media_id.isdecimal() and len(media_id) <= MOST_ID_DIGITS):
-        raise Refused(
-            Reason.FIELD_BROKEN,
-            f"The path must end in a media id: at most {MOST_ID_DIGITS} digits.",
-        )
+    _check_id(media_id)
     if account is None or not app.phone_number_id:
         raise _none_of_theirs()
     incoming = await services.files.begin()
@@ -130,6 +144,14 @@ async def _from_operator(services: Services, app: App, media_id: str) -> tuple[s
         raise _not_given("it took longer than 10 s") from error
     finally:
         await incoming.drop()
+
+
+def _check_id(media_id: str) -> None:
+    if not (media_id.isascii() and media_id.isdecimal() and len(media_id) <= MOST_ID_DIGITS):
+        raise Refused(
+            Reason.FIELD_BROKEN,
+            f"The path must end in a media id: at most {MOST_ID_DIGITS} digits.",
+        )
 
 
 async def _take(incoming: Incoming, part: bytes | Rejected | Unavailable) -> None:

@@ -16,7 +16,7 @@ from waypost.wire.addresses import Addresses, read_addresses
 from waypost.wire.forms import Form
 from waypost.wire.results import submitted
 from waypost.wire.session_forms import is_about_products, read_session_message
-from waypost.wire.template_forms import read_template_send
+from waypost.wire.template_forms import json_text, read_template_send
 
 _WITH_MESSAGE: Final = (
     TemplateType.IMAGE,
@@ -24,6 +24,10 @@ _WITH_MESSAGE: Final = (
     TemplateType.DOCUMENT,
     TemplateType.LOCATION,
 )
+
+
+MOST_BYTES_OF_STRANGERS: Final = 64 * 1024
+"""How long a body may be that is read although its credential is wrong."""
 
 
 async def send_session_message(services: Services, request: Request) -> Answer:
@@ -61,7 +65,7 @@ async def send_partner_session_message(services: Services, request: Request) -> 
     except Refused as refused:
         raise _in_its_words(request, refused) from refused
     form = request.form_or_json()
-    addresses = read_addresses(form)
+    addresses = read_addresses(form, app.id)
     _check_app(app, addresses)
     content = _session_content(services, form)
     return await take(services, request, app, addresses.destination, content)
@@ -104,12 +108,16 @@ async def send_partner_template_message(services: Services, request: Request) ->
     """
     app = await admitted_app(services, request)
     form = request.form_or_json()
-    addresses = read_addresses(form)
+    addresses = read_addresses(form, app.id)
     _check_app(app, addresses)
     content, template = await _template_content(services, form, app)
     kind = template.draft.template_type
-    if kind in _WITH_MESSAGE and not form.text("message"):
-        form.required("message", f"what a template of type {kind} shows above its text")
+    if kind in _WITH_MESSAGE and json_text(form, "message") is None:
+        raise Refused(
+            Reason.FIELD_MISSING,
+            "Required request parameter 'message' is not present: what a template of type "
+            f"{kind} shows above its text.",
+        )
     _check_template(services, content, template)
     return await take(
         services, request, app, addresses.destination, content, sandbox=form.flag("sandbox")
@@ -156,7 +164,10 @@ def message_from(
 
 def _in_its_words(request: Request, refused: Refused) -> Refused:
     """A refused credential as the message's own pages say it: nested for products. Source: facts 10."""
-    if refused.reason is not Reason.AUTHENTICATION_FAILED:
+    if (
+        refused.reason is not Reason.AUTHENTICATION_FAILED
+        or len(request.body) > MOST_BYTES_OF_STRANGERS
+    ):
         return refused
     try:
         nested = is_about_products(request.form_or_json())
@@ -180,10 +191,12 @@ async def _app_of(services: Services, holder: KeyHolder, addresses: Addresses) -
 
 
 def _check_app(app: App, addresses: Addresses) -> None:
-    if app.phone_number != addresses.source or addresses.app_name not in ("", app.name):
+    is_its_number = addresses.source in (app.phone_number, app.id) and bool(app.phone_number)
+    if not is_its_number or addresses.app_name not in ("", app.name, app.id):
         raise Refused(
             Reason.INVALID_APP_DETAILS,
-            "source must be the phone number of the app in the path, and src.name its name.",
+            "source must be the phone number of the app in the path, and src.name its name; "
+            "the app's id serves for either.",
         )
 
 

@@ -10,10 +10,10 @@ from waypost.domain.app import App
 from waypost.domain.refusals import Reason, Refused
 from waypost.operators.contract import Ask
 from waypost.store.contents import OF_TEMPLATES
-from waypost.store.inbound_messages import inbound_message
+from waypost.store.inbound_messages import inbound_message, inbound_with_sender
 from waypost.store.messages import messages_by_ids
 from waypost.wire.passthrough import ReadReceipt, read_event
-from waypost.wire.results import message_record
+from waypost.wire.results import message_record, received_record
 
 
 async def put_message_read(services: Services, request: Request) -> Answer:
@@ -34,15 +34,22 @@ async def post_event(services: Services, request: Request) -> Answer:
 
 
 async def message_state(services: Services, request: Request) -> Answer:
-    """Where a message of the app stands. The path is the facts' (9.1), the shape our own."""
+    """Where a message of the app stands, sent or received: what can be marked as read can be looked at.
+
+    The path is the facts' (9.1), the shape our own.
+    """
     app = await admitted_app(services, request)
     message_id = request.path["message_id"]
     row = (await services.database.read(messages_by_ids, {message_id})).get(message_id)
-    if row is None or row.app_id != app.id:
+    if row is not None and row.app_id == app.id:
+        shown = message_record(row, row.kind in OF_TEMPLATES)
+        return Answer({"status": "success", "message": shown})
+    received = await services.database.read(inbound_with_sender, app.id, message_id)
+    if received is None:
         raise Refused(
             Reason.MESSAGE_DOES_NOT_EXIST, "The path must end in the id of a message of the app's."
         )
-    return Answer({"status": "success", "message": message_record(row, row.kind in OF_TEMPLATES)})
+    return Answer({"status": "success", "message": received_record(received, app.phone_number)})
 
 
 async def mark_read(services: Services, app: App, receipt: ReadReceipt) -> None:

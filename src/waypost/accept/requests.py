@@ -11,6 +11,7 @@ from urllib.parse import parse_qsl
 import msgspec
 
 from waypost.accept.limits import Limiter
+from waypost.accept.parts import read_form_parts
 from waypost.domain.refusals import Reason, Refused
 from waypost.wire.forms import Form, read_form, read_json_body
 
@@ -77,7 +78,7 @@ class Request:
             return None
 
     def form(self) -> Form:
-        """The body as a form.
+        """The body as a form; multipart is one too, of text parts only: PHP's curl sends arrays so.
 
         Raises:
             Refused: it is declared to be something else, or cannot be read.
@@ -105,6 +106,8 @@ class Request:
         return (self.header(b"content-type") or "").partition(";")[0].strip().lower()
 
     def _form(self, kind: str) -> Form:
+        if kind == "multipart/form-data":
+            return read_form_parts(self.header(b"content-type") or "", self.body)
         if kind not in ("", "application/x-www-form-urlencoded"):
             raise Refused(Reason.UNREADABLE, "The body must be application/x-www-form-urlencoded.")
         return read_form(self.body)

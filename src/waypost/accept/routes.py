@@ -12,6 +12,7 @@ from waypost.accept.app_keys import (
     revoke_token,
 )
 from waypost.accept.app_settings import (
+    note_opted_in,
     opt_in,
     set_callback,
     set_callback_modes,
@@ -56,6 +57,7 @@ from waypost.accept.flows import (
 )
 from waypost.accept.login import app_token, log_in
 from waypost.accept.media import (
+    delete_media,
     download_media,
     upload_for_handle,
     upload_for_sending,
@@ -143,6 +145,7 @@ _PASSTHROUGH: Final = (
     "location", "contacts", "reaction", "interactive", "template@passthrough",
 )
 _UPLOAD: Final = ("file", "file_type")
+_PHOTO: Final = ("file@photo", "image@photo", "file_type")
 _UPLOADS: Final = (
     Reason.FIELD_MISSING, Reason.FIELD_BROKEN, Reason.WRONG_FILE_TYPE, Reason.FILE_TOO_LARGE, Reason.MEDIA_NOT_FETCHED,
 )
@@ -171,6 +174,11 @@ _LIBRARY_REFUSES: Final = (
     *_DIRECT, Reason.FIELD_BROKEN, Reason.INVALID_CATEGORY, Reason.TEMPLATE_EXISTS, Reason.TEMPLATE_NAME_MISSING,
     Reason.CATEGORY_MISSING, Reason.LANGUAGE_MISSING, Reason.LIBRARY_NAME_MISSING,
 )  # fmt: skip
+_COMPARE_REFUSES: Final = (
+    Reason.FIELD_MISSING, Reason.FIELD_BROKEN, Reason.TEMPLATE_NOT_FOUND, Reason.ANALYTICS_NOT_SET,
+    Reason.COMPARISON_WINDOW, Reason.COMPARISON_ENDS_FIRST, Reason.NOT_TEMPLATE_OWNER, Reason.TEMPLATE_NOT_APPROVED,
+    Reason.TOO_FEW_SENDS,
+)  # fmt: skip
 _SEND_REFUSES: Final = (
     Reason.FIELD_MISSING, Reason.FIELD_BROKEN, Reason.INVALID_DESTINATION, Reason.INVALID_APP_DETAILS,
 )  # fmt: skip
@@ -179,7 +187,8 @@ _READ_REFUSES: Final = (
 )  # fmt: skip
 _APP: Final = "/partner/app/{app_id}"
 _ONE_TEMPLATE: Final = f"{_APP}/templates/{{template_id}}"
-_KEY_TEMPLATES: Final = "/wa/app/{app_id}/template"
+_KEY_APP: Final = "/wa/app/{app_id}"
+_KEY_TEMPLATES: Final = f"{_KEY_APP}/template"
 _KEY_TEMPLATE: Final = f"{_KEY_TEMPLATES}/{{template_id}}"
 _ACCOUNT: Final = "/partner/account/api"
 _ONE_FLOW: Final = f"{_APP}/flows/{{flow_id}}"
@@ -217,7 +226,7 @@ ROUTES: Final = (  # Source: spec, "Endpoints"; facts 1.4, 3.5, 4.1
     RouteRow("GET",    f"{_APP}/template/analytics", show_analytics,       _APP_TOKEN, "analytics",     (200, 400, 401, 404), "analytics",     "facts 3.6", query=_ANALYTICS, refuses=(Reason.FIELD_BROKEN, Reason.TEMPLATE_NOT_FOUND, Reason.ANALYTICS_TOO_OLD, Reason.ANALYTICS_NOT_SET)),
     RouteRow("POST",   f"{_APP}/template/analytics", set_analytics,        _APP_TOKEN, "analytics",     (200, 400, 401),      "success",       "facts 3.6", _FORM, ("enable", "enableOnUi"), refuses=(Reason.BAD_REQUEST,)),
     RouteRow("POST",   f"{_APP}/template/analytics/buttonclick", set_button_clicks, _APP_TOKEN, "analytics", (200, 400, 401), "success",       "facts 3.6", _FORM, ("templateId", "disable"), refuses=(Reason.FIELD_MISSING, Reason.FIELD_BROKEN, Reason.TEMPLATE_NOT_FOUND)),
-    RouteRow("GET",    f"{_APP}/template/analytics/{{template_id}}/compare", compare_templates, _APP_TOKEN, "analytics", (200, 400, 401, 404), "analytics", "facts 3.6", query=("template_ids@compare", "days"), refuses=(Reason.FIELD_MISSING, Reason.FIELD_BROKEN, Reason.TEMPLATE_NOT_FOUND, Reason.ANALYTICS_NOT_SET, Reason.TOO_FEW_SENDS)),
+    RouteRow("GET",    f"{_APP}/template/analytics/{{template_id}}/compare", compare_templates, _APP_TOKEN, "analytics", (200, 400, 401, 404), "comparison", "facts 3.6; the call's public page", query=("templateList", "template_ids@compare", "start@compare", "end@compare", "days"), refuses=_COMPARE_REFUSES),
     RouteRow("DELETE", f"{_APP}/template/{{element_name}}", delete_named,  _APP_TOKEN, "partner_call",  (200, 400, 401, 403), "success",       "facts 3.6", refuses=_DELETE_ONE_REFUSES),
     RouteRow("DELETE", f"{_APP}/template/{{element_name}}/{{template_id}}", delete_one, _APP_TOKEN, "partner_call", (200, 400, 401, 403), "success", "facts 3.6", refuses=(*_DELETE_ONE_REFUSES, Reason.TEMPLATE_MISMATCH)),
     RouteRow("GET",    _KEY_TEMPLATES,           list_own_templates,       _KEY,       "partner_call",  (200, 400, 401),      "templates",     "facts 3.5, self-serve twin", query=_OWN_LIST, refuses=(Reason.FIELD_BROKEN,)),
@@ -231,6 +240,7 @@ ROUTES: Final = (  # Source: spec, "Endpoints"; facts 1.4, 3.5, 4.1
     RouteRow("POST",   "/wa/api/v1/template/msg", send_template_message,         _KEY,       "send_template", (200, 400, 401), "submitted",     "spec, Send template message with postback texts; facts 9.2", Carries.FORM_OR_JSON, _SEND, refuses=(Reason.INVALID_TEMPLATE, *_SEND_REFUSES)),
     RouteRow("POST",   f"{_APP}/msg",             send_partner_session_message,  _APP_TOKEN, "session",       (200, 400, 401), "submitted",     "facts 9.1", Carries.FORM_OR_JSON, _SESSION, refuses=(Reason.NESTED_AUTHENTICATION_FAILED, *_SEND_REFUSES)),
     RouteRow("POST",   f"{_APP}/template/msg",    send_partner_template_message, _APP_TOKEN, "send_template", (200, 400, 401), "submitted",     "spec, Send template message (image, location); facts 9.2", Carries.FORM_OR_JSON, _SEND, refuses=(Reason.INVALID_TEMPLATE, *_SEND_REFUSES)),
+    RouteRow("POST",   f"{_KEY_TEMPLATES}/v1/msg",    send_partner_template_message, _KEY,       "send_template", (200, 400, 401), "submitted",     "facts 9.2; by API key a public client's habit", Carries.FORM_OR_JSON, _SEND, refuses=(Reason.INVALID_TEMPLATE, *_SEND_REFUSES)),
     RouteRow("POST",   f"{_APP}/v3/message",      send_passthrough,              _APP_TOKEN, "partner_call",  (200, 400, 401, 503), "passthrough", "spec, Flow passthrough message; facts 9.3", Carries.FORM_OR_JSON, _PASSTHROUGH, calls=True, refuses=(*_SEND_REFUSES, Reason.CALLBACK_BILLING_OFF, *_READ_REFUSES)),
     RouteRow("POST",   f"{_APP}/v3/mmlite/message", send_mm_lite,                _APP_TOKEN, "partner_call",  (400, 401),      "",              "facts 9.3, MM Lite", Carries.FORM_OR_JSON, _PASSTHROUGH, refuses=(Reason.MM_LITE_OFF,)),
     RouteRow("PUT",    f"{_KEY_MESSAGE}/read",    put_message_read,              _KEY,       "partner_call",  (200, 400, 401, 503), "success",  "facts 9.1, read receipts", calls=True, refuses=_READ_REFUSES),
@@ -241,6 +251,7 @@ ROUTES: Final = (  # Source: spec, "Endpoints"; facts 1.4, 3.5, 4.1
     RouteRow("POST",   f"{_APP}/upload/media",   upload_for_handle,        _APP_TOKEN, "upload",        (200, 400, 401),      "handle_id",     "spec, Upload media, handle id", _MULTIPART, _UPLOAD, calls=True, refuses=_UPLOADS),
     RouteRow("POST",   f"{_APP}/media",          upload_for_sending,       _APP_TOKEN, "upload",        (200, 400, 401),      "media_id",      "spec, Upload media, media id", _MULTIPART, _UPLOAD, calls=True, refuses=(*_UPLOADS, Reason.NOT_A_CLOUD_APP)),
     RouteRow("GET",    f"{_APP}/media/{{media_id}}", download_media,       _APP_TOKEN, "download",      (200, 400, 401, 503), "file",          "facts 8", query=("fileName",), calls=True, refuses=(Reason.FIELD_BROKEN, Reason.UNAUTHORIZED_ACCESS, Reason.OPERATOR_UNAVAILABLE)),
+    RouteRow("DELETE", f"{_APP}/media/{{media_id}}", delete_media,         _APP_TOKEN, "partner_call",  (200, 400, 401),      "success",       "facts 8; a public client's habit", refuses=(Reason.FIELD_BROKEN, Reason.UNAUTHORIZED_ACCESS)),
     RouteRow("POST",   _KEY_MEDIA,               upload_through_messaging, _KEY,       "upload",        (200, 400, 401),      "stored_media",  "facts 8", _MULTIPART, _UPLOAD, calls=True, refuses=_UPLOADS),
     RouteRow("POST",   f"{_KEY_MEDIA}/v2",       upload_through_messaging, _KEY,       "upload",        (200, 400, 401),      "stored_media",  "facts 8", _MULTIPART, _UPLOAD, calls=True, refuses=_UPLOADS),
 
@@ -272,6 +283,7 @@ ROUTES: Final = (  # Source: spec, "Endpoints"; facts 1.4, 3.5, 4.1
     RouteRow("PUT",    f"{_APP}/callback/mode",              set_callback_modes,        _APP_TOKEN, "partner_call",  (200, 400, 401),           "callback_modes",    "facts 2, deprecated", _BOTH, ("modes@callback",), refuses=(Reason.FIELD_BROKEN,)),
     RouteRow("PUT",    f"{_APP}/callback",                   set_callback,              _APP_TOKEN, "partner_call",  (200, 400, 401),           "callback",          "facts 2, deprecated", _BOTH, ("url@callback", "modes@callback"), refuses=(Reason.FIELD_BROKEN, Reason.INVALID_CALLBACK, Reason.INVALID_URL,)),
     RouteRow("PUT",    f"{_APP}/optin",                      opt_in,                    _APP_TOKEN, "partner_call",  (202, 400, 401),           "success",           "facts 2, withdrawn", _BOTH, ("phone",), refuses=(Reason.FIELD_MISSING, Reason.FIELD_BROKEN,)),
+    RouteRow("POST",   "/wa/api/v1/optedin/{app_name}",      note_opted_in,             _KEY,       "partner_call",  (202, 400, 401),           "success",           "facts 2, withdrawn; by API key a public client's habit", _BOTH, ("user@optedin",), refuses=(Reason.FIELD_MISSING, Reason.FIELD_BROKEN, Reason.INVALID_APP_DETAILS)),
     RouteRow("GET",    f"{_APP}/userStatus",                 user_status,               _APP_TOKEN, "partner_call",  (200, 400, 401),           "user_status",       "facts 2, withdrawn", query=("phone",), refuses=(Reason.FIELD_MISSING, Reason.FIELD_BROKEN,)),
 
     # Account, numbers and everything else
@@ -289,10 +301,20 @@ ROUTES: Final = (  # Source: spec, "Endpoints"; facts 1.4, 3.5, 4.1
     RouteRow("GET",    f"{_APP}/business/profile/about",     show_about,                _APP_TOKEN, "partner_call",  (200, 400, 401, 503),      "about",             "facts 13", calls=True, refuses=_DIRECT),
     RouteRow("PUT",    f"{_APP}/business/profile/about",     change_about,              _APP_TOKEN, "partner_call",  (200, 400, 401, 503),      "about",             "facts 13", _BOTH, ("about",), calls=True, refuses=(Reason.FIELD_MISSING, Reason.FIELD_BROKEN, *_DIRECT,)),
     RouteRow("GET",    f"{_APP}/business/profile/photo",     show_photo,                _APP_TOKEN, "partner_call",  (200, 400, 401, 503),      "photo",             "facts 13", calls=True, refuses=_DIRECT),
-    RouteRow("PUT",    f"{_APP}/business/profile/photo",     change_photo,              _APP_TOKEN, "partner_call",  (200, 400, 401, 503),      "success",           "facts 13", _MULTIPART, ("file", "file_type"), calls=True, refuses=(Reason.FIELD_MISSING, Reason.FIELD_BROKEN, Reason.WRONG_FILE_TYPE, Reason.FILE_TOO_LARGE, Reason.MEDIA_NOT_FETCHED, *_DIRECT,)),
+    RouteRow("PUT",    f"{_APP}/business/profile/photo",     change_photo,              _APP_TOKEN, "partner_call",  (200, 400, 401, 503),      "success",           "facts 13", _MULTIPART, _PHOTO, calls=True, refuses=(Reason.FIELD_MISSING, Reason.FIELD_BROKEN, Reason.WRONG_FILE_TYPE, Reason.FILE_TOO_LARGE, Reason.MEDIA_NOT_FETCHED, *_DIRECT,)),
     RouteRow("POST",   f"{_APP}/user/block",                 block,                     _APP_TOKEN, "partner_call",  (200, 400, 401, 503),      "blocked",           "facts 13", _BOTH, ("messaging_product", "block_users"), calls=True, refuses=(Reason.FIELD_MISSING, Reason.FIELD_BROKEN, *_DIRECT,)),
     RouteRow("POST",   f"{_APP}/user/unblock",               unblock,                   _APP_TOKEN, "partner_call",  (200, 400, 401, 503),      "blocked",           "facts 13", _BOTH, ("messaging_product", "block_users"), calls=True, refuses=(Reason.FIELD_MISSING, Reason.FIELD_BROKEN, *_DIRECT,)),
     RouteRow("GET",    f"{_APP}/user/blocklist",             block_list,                _APP_TOKEN, "partner_call",  (200, 400, 401, 503),      "block_list",        "facts 13", query=("limit@users", "after", "before"), calls=True, refuses=(Reason.FIELD_BROKEN, *_DIRECT,)),
+    RouteRow("GET",    f"{_KEY_APP}/business/profile",       show_profile,              _KEY,       "partner_call",  (200, 400, 401, 503),      "profile",           "facts 13; by API key a public client's habit", calls=True, refuses=_DIRECT),
+    RouteRow("PUT",    f"{_KEY_APP}/business/profile",       change_profile,            _KEY,       "partner_call",  (200, 400, 401, 503),      "profile",           "facts 13; by API key a public client's habit", _BOTH, _PROFILE, calls=True, refuses=(Reason.FIELD_MISSING, Reason.FILE_TOO_LARGE, *_DIRECT)),
+    RouteRow("GET",    f"{_KEY_APP}/business/profile/about", show_about,                _KEY,       "partner_call",  (200, 400, 401, 503),      "about",             "facts 13; by API key a public client's habit", calls=True, refuses=_DIRECT),
+    RouteRow("PUT",    f"{_KEY_APP}/business/profile/about", change_about,              _KEY,       "partner_call",  (200, 400, 401, 503),      "about",             "facts 13; by API key a public client's habit", _BOTH, ("about",), calls=True, refuses=(Reason.FIELD_MISSING, Reason.FIELD_BROKEN, *_DIRECT,)),
+    RouteRow("GET",    f"{_KEY_APP}/business/profile/photo", show_photo,                _KEY,       "partner_call",  (200, 400, 401, 503),      "photo",             "facts 13; by API key a public client's habit", calls=True, refuses=_DIRECT),
+    RouteRow("PUT",    f"{_KEY_APP}/business/profile/photo", change_photo,              _KEY,       "partner_call",  (200, 400, 401, 503),      "success",           "facts 13; by API key a public client's habit", _MULTIPART, _PHOTO, calls=True, refuses=(Reason.FIELD_MISSING, Reason.FIELD_BROKEN, Reason.WRONG_FILE_TYPE, Reason.FILE_TOO_LARGE, Reason.MEDIA_NOT_FETCHED, *_DIRECT,)),
+    RouteRow("POST",   f"{_KEY_APP}/user/block",             block,                     _KEY,       "partner_call",  (200, 400, 401, 503),      "blocked",           "facts 13; by API key a public client's habit", _BOTH, ("messaging_product", "block_users"), calls=True, refuses=(Reason.FIELD_MISSING, Reason.FIELD_BROKEN, *_DIRECT,)),
+    RouteRow("POST",   f"{_KEY_APP}/user/unblock",           unblock,                   _KEY,       "partner_call",  (200, 400, 401, 503),      "blocked",           "facts 13; by API key a public client's habit", _BOTH, ("messaging_product", "block_users"), calls=True, refuses=(Reason.FIELD_MISSING, Reason.FIELD_BROKEN, *_DIRECT,)),
+    RouteRow("GET",    f"{_KEY_APP}/user/blocklist",         block_list,                _KEY,       "partner_call",  (200, 400, 401, 503),      "block_list",        "facts 13; by API key a public client's habit", query=("limit@users", "after", "before"), calls=True, refuses=(Reason.FIELD_BROKEN, *_DIRECT,)),
+    RouteRow("GET",    f"{_KEY_APP}/business",               business_account_details,  _KEY,       "partner_call",  (200, 400, 401, 503),      "waba_info",         "facts 13; by API key a public client's habit", calls=True, refuses=_DIRECT),
     RouteRow("GET",    f"{_APP}/conversational/component",   show_components,           _APP_TOKEN, "partner_call",  (200, 400, 401, 503),      "components",        "facts 13", calls=True, refuses=_DIRECT),
     RouteRow("POST",   f"{_APP}/conversational/component",   change_components,         _APP_TOKEN, "partner_call",  (200, 400, 401, 503),      "done",              "facts 13", _BOTH, ("enable_welcome_message", "commands", "prompts"), calls=True, refuses=(Reason.FIELD_MISSING, Reason.FIELD_BROKEN, *_DIRECT,)),
     RouteRow("POST",   f"{_APP}/flows",                      create_flow,               _APP_TOKEN, "partner_call",  (201, 400, 401, 503),      "created_flow",      "facts 9.4", _BOTH, ("name@flow", *_FLOW), calls=True, refuses=(Reason.FIELD_MISSING, Reason.FIELD_BROKEN, *_DIRECT,)),

@@ -53,13 +53,15 @@ _SUBSCRIPTION: Final = record(
 )  # fmt: skip
 
 _TEMPLATE: Final = record(
-    optional=("buttonSupported", "parameterFormat", "oldCategory", "new_category", "externalId", "reason"),
+    optional=("buttonSupported", "parameterFormat", "oldCategory", "new_category", "correct_category",
+              "externalId", "reason"),
     allowTemplateCategoryChange=BOOLEAN, appId=TEXT, buttonSupported=TEXT,
     category=one_of("AUTHENTICATION", "MARKETING", "UTILITY"), containerMeta=TEXT, createdOn=INTEGER, data=TEXT,
     elementName=TEXT, id=TEXT, languageCode=TEXT, languagePolicy=just("deterministic"), master=BOOLEAN, meta=TEXT,
     modifiedOn=INTEGER, namespace=TEXT, parameterFormat=TEXT, priority=INTEGER,
     quality=one_of("UNKNOWN", "HIGH", "MEDIUM", "LOW"), retry=INTEGER, stage=TEXT, status=TEXT, templateType=TEXT,
-    vertical=TEXT, wabaId=TEXT, oldCategory=TEXT, new_category=TEXT, externalId=TEXT, reason=TEXT,
+    vertical=TEXT, wabaId=TEXT, oldCategory=TEXT, new_category=TEXT, correct_category=TEXT,
+    externalId=TEXT, reason=TEXT,
 )  # fmt: skip
 
 _CLICKS: Final = listed(record(type=TEXT, button_content=TEXT, count=INTEGER))
@@ -68,14 +70,21 @@ _POINT: Final = record(
     template_id=TEXT, start=INTEGER, end=INTEGER, sent=INTEGER, delivered=INTEGER, read=INTEGER, clicked=_CLICKS,
 )  # fmt: skip
 
+_METRIC: Final = record(
+    optional=("order_by_relative_metric", "number_values", "string_values"),
+    metric=one_of("BLOCK_RATE", "MESSAGE_SENDS", "TOP_BLOCK_REASON"),
+    type=one_of("RELATIVE", "NUMBER_VALUES", "STRING_VALUES"), order_by_relative_metric=listed(TEXT),
+    number_values=listed(record(key=TEXT, value=INTEGER)), string_values=listed(record(key=TEXT, value=TEXT)),
+)  # fmt: skip
+
 _PASSTHROUGH: Final = record(
     messages=listed(record(id=TEXT)), messaging_product=just("whatsapp"),
     contacts=listed(record(optional=("wa_id", "user_id"), input=TEXT, wa_id=TEXT, user_id=TEXT)),
 )  # fmt: skip
 _MESSAGE: Final = record(
-    optional=("whatsappMessageId", "code", "reason"), id=TEXT, appId=TEXT, source=TEXT, destination=TEXT,
-    type=one_of("session", "template"),
-    status=one_of("submitted", "enqueued", "sent", "delivered", "read", "deleted", "failed"),
+    optional=("source", "whatsappMessageId", "code", "reason"), id=TEXT, appId=TEXT, source=TEXT, destination=TEXT,
+    type=one_of("session", "template", "message"),
+    status=one_of("submitted", "enqueued", "sent", "delivered", "read", "deleted", "failed", "received"),
     createdOn=INTEGER, modifiedOn=INTEGER, whatsappMessageId=TEXT, code=INTEGER, reason=TEXT,
 )  # fmt: skip
 
@@ -125,6 +134,7 @@ SHAPES: Final[dict[str, Schema]] = {  # Source: spec, "Resources and their field
     "library":   success(templates=listed(record(open=True))),
     "from_library": success(templates=_TEMPLATE),
     "analytics": success(template_analytics=listed(_POINT)),
+    "comparison": success(data=listed(_METRIC)),
 
     # Subscriptions. Source: facts 4.3
     "subscription":  success(subscription=_SUBSCRIPTION),

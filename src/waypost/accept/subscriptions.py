@@ -1,8 +1,10 @@
 """Where callbacks go: create, list, look at, change, delete. By app token, or self-serve by API key."""
 
 from dataclasses import replace
+from functools import partial
 from typing import Final
 
+from waypost import __version__
 from waypost.accept.auth import admitted_app
 from waypost.accept.credentials import Credential
 from waypost.accept.requests import Answer, Request
@@ -21,6 +23,7 @@ from waypost.store.subscriptions import (
     subscriptions_of,
 )
 from waypost.wire import callback_v2, callback_v3
+from waypost.wire.forms import Form
 from waypost.wire.subscriptions import (
     SubscriptionForm,
     read_change,
@@ -103,12 +106,32 @@ async def update_subscription(services: Services, request: Request) -> Answer:
     """
     app = await _admitted(services, request)
     held = await _named(services, request, app)
-    form = read_change(request.form(), held)
+    fields = request.form()
+    form = read_change(fields, held)
     if any(one.tag == form.tag and one.id != held.id for one in await _held(services, app)):
         raise _tag_taken(form.tag)
     if form.do_check:
         await _check(services, app, form)
-    changed = replace(
+    directory = services.directory
+    change = partial(_changed, fields, services.clock.now_ms())
+    try:
+        changed = await services.database.write(
+            change_subscription, held, change, directory.seal, directory.unseal
+        )
+    except TagTaken as error:
+        raise _tag_taken(form.tag) from error
+    if changed is None:
+        raise _unknown()
+    return _answer(changed)
+
+
+def _changed(fields: Form, now_ms: int, held: Subscription) -> Subscription:
+    """The form laid over the subscription as it is once its address has answered.
+
+    Another call may have changed it meanwhile: what this one does not name stays as that one left it.
+    """
+    form = read_change(fields, held)
+    return replace(
         held,
         tag=form.tag,
         url=form.url,
@@ -118,17 +141,8 @@ async def update_subscription(services: Services, request: Request) -> Answer:
         show_on_ui=form.show_on_ui,
         meta=form.meta,
         headers=form.headers,
-        modified_on_ms=services.clock.now_ms(),
+        modified_on_ms=now_ms,
     )
-    try:
-        is_there = await services.database.write(
-            change_subscription, changed, services.directory.seal
-        )
-    except TagTaken as error:
-        raise _tag_taken(form.tag) from error
-    if not is_there:
-        raise _unknown()
-    return _answer(changed)
 
 
 async def delete_subscription(services: Services, request: Request) -> Answer:
@@ -198,7 +212,11 @@ async def _check(services: Services, app: App, form: SubscriptionForm) -> None:
     now_ms = services.clock.now_ms()
     is_v2 = form.version == 2
     body = callback_v2.check_body(app, now_ms) if is_v2 else callback_v3.check_body(app)
-    headers = {**form.headers, "Content-Type": "application/json; charset=utf-8"}
+    headers = {
+        **form.headers,
+        "Content-Type": "application/json; charset=utf-8",
+        "User-Agent": f"Waypost/{__version__}",  # as every callback has it
+    }
     answer = await services.outbound.post(form.url, body, headers)
     if answer.status is None or not 200 <= answer.status < 300:
         what = answer.error or f"it answered {answer.status}"

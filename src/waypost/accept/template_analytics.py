@@ -13,9 +13,10 @@ from waypost.domain.app import App
 from waypost.domain.event import InboundEvent
 from waypost.domain.message import MessageState
 from waypost.domain.refusals import Reason, Refused
+from waypost.domain.template import Template, TemplateStatus
 from waypost.domain.template_wish import TemplateWish
 from waypost.store.template_analytics import state_counts, taps, templates_of_messages
-from waypost.store.templates import find_templates
+from waypost.store.templates import find_templates, template_by_id
 from waypost.wire.template_analytics import (
     DAY_S,
     LEAST_SENDS,
@@ -23,6 +24,7 @@ from waypost.wire.template_analytics import (
     Point,
     read_comparison,
     read_wish,
+    shown_comparison,
     shown_point,
 )
 
@@ -52,7 +54,7 @@ async def show_analytics(services: Services, request: Request) -> Answer:
         every = await services.database.read(
             find_templates, app.partner_id, app.business_account_id, TemplateWish()
         )
-        ids = [template.id for template in every]
+        ids = [template.id for template in every[: wish.limit]]  # each has one point at least
     points = await _points(services, app, ids, wish)
     shown = [shown_point(point, wish.metrics) for point in points[: wish.limit]]
     return Answer({"status": "success", "template_analytics": shown})
@@ -70,13 +72,17 @@ async def set_analytics(services: Services, request: Request) -> Answer:
         raise Refused(Reason.BAD_REQUEST, "enable or enableOnUi must be true or false.")
     if enable is False:
         raise Refused(Reason.BAD_REQUEST, "enable must be true: analytics cannot be switched off.")
-    kept = app.preferences
-    changed = replace(
-        kept,
-        analytics=kept.analytics or enable is True,
-        analytics_on_ui=kept.analytics_on_ui if on_ui is None else on_ui,
-    )
-    await keep(services, replace(app, preferences=changed))
+
+    def switched(held: App) -> App:
+        kept = held.preferences
+        changed = replace(
+            kept,
+            analytics=kept.analytics or enable is True,
+            analytics_on_ui=kept.analytics_on_ui if on_ui is None else on_ui,
+        )
+        return replace(held, preferences=changed)
+
+    await keep(services, app, switched)
     return Answer({"status": "success"})
 
 
@@ -86,33 +92,57 @@ async def set_button_clicks(services: Services, request: Request) -> Answer:
     form = request.form()
     template_id = form.required("templateId", "the id of a template")
     template = await template_of(services, app, template_id)
-    kept = app.preferences
-    without = tuple(one for one in kept.unclicked_templates if one != template.id)
-    if form.flag("disable"):
-        without = (*without, template.id)
-    await keep(services, replace(app, preferences=replace(kept, unclicked_templates=without)))
+    disabled = form.flag("disable")
+
+    def listed(held: App) -> App:
+        kept = held.preferences
+        without = tuple(one for one in kept.unclicked_templates if one != template.id)
+        if disabled:
+            without = (*without, template.id)
+        return replace(held, preferences=replace(kept, unclicked_templates=without))
+
+    await keep(services, app, listed)
     return Answer({"status": "success"})
 
 
 async def compare_templates(services: Services, request: Request) -> Answer:
     """Two templates of one business account side by side.
 
-    Source: facts 3.6: windows of 7, 30, 60 and 90 days, at least 1,000 sends each, which is a
-    rule of the operator's and so of strict services; its answer is not public, so the points are those
-    of the analytics.
+    Refuses in this order: 401 wrong token, 429 eleventh in a minute, 404 analytics are off, 400 a
+    window or list that is not accepted, 400 an unknown template, 400 one of another business account,
+    400 one that is not approved, and where the service is strict 400 one of fewer than 1,000 sends.
+
+    Source: the call's public page; facts 3.6.
     """
     app = await admitted_app(services, request)
     _check_on(app)
     wish = read_comparison(request.query, services.clock.now_ms() // 1000)
-    one = await template_of(services, app, request.path["template_id"])
-    other = await template_of(services, app, wish.template_id or "")
-    points = await _points(services, app, [one.id, other.id], wish)
+    ids = (request.path["template_id"], wish.template_id or "")
+    compared = [await _compared(services, app, template_id) for template_id in ids]
+    if any(one.status is not TemplateStatus.APPROVED for one in compared):
+        raise Refused(Reason.TEMPLATE_NOT_APPROVED, "Only approved templates can be compared.")
+    points = await _points(services, app, [one.id for one in compared], wish)
     if services.strict and any(point.sent < LEAST_SENDS for point in points):
         raise Refused(
             Reason.TOO_FEW_SENDS, f"Each of the two templates needs at least {LEAST_SENDS} sends."
         )
-    shown = [shown_point(point, wish.metrics) for point in points]
-    return Answer({"status": "success", "template_analytics": shown})
+    return Answer({"status": "success", "data": shown_comparison(points)})
+
+
+async def _compared(services: Services, app: App, template_id: str) -> Template:
+    """One of the two.
+
+    Raises:
+        Refused: another business account of the same partner has it, or there is none of this id.
+    """
+    found = await services.database.read(template_by_id, template_id)
+    if found is None or found.partner_id != app.partner_id:
+        return await template_of(services, app, template_id)
+    if found.business_account_id != app.business_account_id:
+        raise Refused(
+            Reason.NOT_TEMPLATE_OWNER, "Both templates must be of the app's business account."
+        )
+    return await template_of(services, app, template_id)
 
 
 async def _points(

@@ -6,9 +6,9 @@ from sqlalchemy import Connection
 
 from waypost.accept.auth import admitted_app, tokens_of
 from waypost.accept.requests import Answer, Request
+from waypost.accept.samples import with_samples
 from waypost.accept.services import Services
 from waypost.accept.template_list import template_of
-from waypost.accept.templates import with_samples
 from waypost.base.ids import Ids, is_uuid
 from waypost.base.seals import hash_of
 from waypost.domain.app import App

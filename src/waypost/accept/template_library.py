@@ -5,22 +5,23 @@ from typing import Any, Final
 import msgspec
 
 from waypost.accept.auth import admitted_app
-from waypost.accept.direct import account_of, ask
+from waypost.accept.direct import account_of, ask, unavailable
 from waypost.accept.requests import Answer, Request
 from waypost.accept.services import Services
-from waypost.accept.template_sync import objects_of, text_of
+from waypost.accept.template_sync import GOING, objects_of, text_of, whole_list
 from waypost.domain.app import App
 from waypost.domain.buttons import Button, ButtonKind
+from waypost.domain.languages import spelled
 from waypost.domain.lifecycle import OPERATOR_STATUSES
 from waypost.domain.refusals import Reason, Refused
 from waypost.domain.template import Category, Draft, Template, TemplateStatus
 from waypost.operators.contract import Ask
-from waypost.store.templates import adopt_template, templates_named
-from waypost.wire.forms import Form
+from waypost.store.templates import adopt_template, template_known_to_operator, templates_named
 from waypost.wire.library_buttons import LibraryButton, read_library_buttons
 from waypost.wire.template_record import template_record
 
 _VARIABLE: Final = "{{%d}}"
+_COMPARED: Final = "name,language,status,components"
 
 # fmt: off
 _FILTERS: Final = {  # Source: facts 3.6; the operator's page "Template library"
@@ -44,6 +45,8 @@ async def list_library(services: Services, request: Request) -> Answer:
     """The operator's ready templates, as it shows them. Source: facts 3.6."""
     app = await admitted_app(services, request)
     query = {theirs: value for ours, theirs in _FILTERS.items() if (value := request.query(ours))}
+    if "language" in query:
+        query["language"] = spelled(query["language"])
     told = await ask(services, app, Ask.TEMPLATE_LIBRARY, "", query=query)
     return Answer({"status": "success", "templates": objects_of(told.get("data"))})
 
@@ -67,14 +70,14 @@ async def create_from_library(services: Services, request: Request) -> Answer:
     if form.text("category") != Category.UTILITY:
         raise Refused(Reason.FIELD_BROKEN, "category must be UTILITY: the library has no other.")
     inputs = read_library_buttons(form.text("buttons"))
-    name, language = form.text("elementName") or "", form.text("languageCode") or ""
+    name, language = form.text("elementName") or "", spelled(form.text("languageCode") or "")
     business = await services.directory.business_account(account_of(app))
     if business is None:
         raise LookupError(f"app {app.id} has no business account")
     namesakes = await services.database.read(templates_named, app.partner_id, business.id, name)
     if any(one.draft.language_code == language for one in namesakes):
         raise Refused(Reason.TEMPLATE_EXISTS, f"elementName {name} is taken in {language}.")
-    ready = await _ready_template(services, app, form)
+    ready = await _ready_template(services, app, form.text("libraryTemplateName") or "", language)
     body: dict[str, Any] = {
         "name": name,
         "language": language,
@@ -83,7 +86,7 @@ async def create_from_library(services: Services, request: Request) -> Answer:
     }
     if inputs:
         body["library_template_button_inputs"] = msgspec.to_builtins(inputs)
-    made = await ask(services, app, Ask.CREATE_FROM_LIBRARY, business.id, body=body)
+    made = await _made_by_operator(services, app, body, ready)
     now_ms = services.clock.now_ms()
     template = Template(
         id=services.ids.new(),
@@ -96,21 +99,68 @@ async def create_from_library(services: Services, request: Request) -> Answer:
         created_on_ms=now_ms,
         modified_on_ms=now_ms,
         category=Category.UTILITY,
-        operator_template_id=text_of(made.get("id")) or None,
+        operator_template_id=made["id"],
     )
     if not await services.database.write(adopt_template, template):
         raise Refused(Reason.TEMPLATE_EXISTS, f"elementName {name} is taken in {language}.")
     return Answer({"status": "success", "templates": template_record(template)})
 
 
-async def _ready_template(services: Services, app: App, form: Form) -> dict[str, Any]:
-    """The library's template of a form.
+async def _made_by_operator(
+    services: Services, app: App, body: dict[str, Any], ready: dict[str, Any]
+) -> dict[str, Any]:
+    """What the operator has made of a library template: now, or when it was last asked to.
+
+    An answer may have been lost, or we may have stopped before we kept it. The operator then refuses
+    to make it again; what it has under this name and of this text is what we asked for.
+
+    Raises:
+        Refused: the operator refuses, and has nothing of the kind; or it does not answer.
+    """
+    account_id = account_of(app)
+    try:
+        made = await ask(services, app, Ask.CREATE_FROM_LIBRARY, account_id, body=body)
+    except Refused as refused:
+        if refused.reason is not Reason.OPERATOR_REFUSED:
+            raise
+        wish = {"name": body["name"], "fields": _COMPARED}
+        for node in await whole_list(services, app, account_id, wish):
+            if _is_made_of(node, body, ready) and not await _is_known(services, account_id, node):
+                return node
+        raise
+    if not text_of(made.get("id")):
+        raise unavailable(app, Ask.CREATE_FROM_LIBRARY.value, "its answer has no template id")
+    return made
+
+
+def _is_made_of(node: dict[str, Any], body: dict[str, Any], ready: dict[str, Any]) -> bool:
+    """Whether a template of the operator's is the one that was asked for."""
+    texts = [
+        text_of(part.get("text"))
+        for part in objects_of(node.get("components"))
+        if part.get("type") == "BODY"
+    ]
+    return (
+        all(node.get(name) == body[name] for name in ("name", "language"))
+        and node["status"] not in GOING
+        and texts in ([], [text_of(ready.get("body"))])
+    )
+
+
+async def _is_known(services: Services, account_id: str, node: dict[str, Any]) -> bool:
+    """Whether we have, or had, this template of the operator's: perhaps it is about to be deleted."""
+    names = (node["id"], node["name"], node["language"])
+    known = await services.database.read(template_known_to_operator, account_id, *names)
+    return known is not None
+
+
+async def _ready_template(services: Services, app: App, name: str, language: str) -> dict[str, Any]:
+    """The library's template of a name in a language.
 
     Raises:
         Refused: it has none of this name in this language.
     """
-    name, language = form.text("libraryTemplateName"), form.text("languageCode")
-    query = {"name": name or "", "language": language or ""}
+    query = {"name": name, "language": language}
     told = await ask(services, app, Ask.TEMPLATE_LIBRARY, "", query=query)
     for ready in objects_of(told.get("data")):
         if ready.get("name") == name and ready.get("language") == language:

@@ -1,13 +1,15 @@
 """Templates brought into line with the operator's."""
 
+from collections.abc import Mapping
 from typing import Any, Final
 
 from sqlalchemy import Connection
 
 from waypost.accept.auth import admitted_app
-from waypost.accept.direct import account_of, ask
+from waypost.accept.direct import account_of, ask, unavailable
 from waypost.accept.requests import Answer, Request
 from waypost.accept.services import Services
+from waypost.accept.time_limit import in_time
 from waypost.base.ids import Ids
 from waypost.domain.app import App
 from waypost.domain.event import CategoryEvent, QualityEvent, ReviewEvent
@@ -34,7 +36,7 @@ _KEPT: Final = {
     TemplateStatus.FLAGGED,
     TemplateStatus.LOCKED,
 }  # the operator lists these as approved
-_GOING: Final = {"DELETED", "PENDING_DELETION"}
+GOING: Final = {"DELETED", "PENDING_DELETION"}
 
 
 async def sync_templates(services: Services, request: Request) -> Answer:
@@ -43,21 +45,15 @@ async def sync_templates(services: Services, request: Request) -> Answer:
     What the operator no longer has is deleted here; what it has and we do not is left alone
     (decision 0021). What differs is called back, as the operator's own news is.
 
-    Source: facts 3.6: 202, once an hour, 401 `Unauthorized Access`.
+    Refuses in this order: 401, 429, 400 in the operator's words, 503 the operator's list did not come
+    whole within 10 s: then nothing is changed, because what is not on half a list may be there.
+
+    Source: facts 3.6: 202, once an hour, 401 `Unauthorized Access`; design, section 3.
     """
     app = await _admitted(services, request)
     account_id = account_of(app)
     known = await services.database.read(find_templates, app.partner_id, account_id, TemplateWish())
-    nodes: list[dict[str, Any]] = []
-    query = {"fields": _FIELDS, "limit": "100"}
-    for _ in range(_MOST_PAGES):
-        told = await ask(services, app, Ask.TEMPLATES, account_id, query=query)
-        nodes += objects_of(told.get("data"))
-        match told.get("paging"):
-            case {"next": str(), "cursors": {"after": str(after)}}:
-                query = query | {"after": after}
-            case _:
-                break
+    nodes = await whole_list(services, app, account_id, {"fields": _FIELDS})
     now_ms = services.clock.now_ms()
     await services.database.write(_bring_into_line, services.ids, account_id, known, nodes, now_ms)
     return Answer({"status": "success"}, status=202)
@@ -71,6 +67,47 @@ async def _admitted(services: Services, request: Request) -> App:
         if refused.reason in (Reason.AUTHENTICATION_FAILED, Reason.NOT_FOR_THIS_APP):
             raise Refused(Reason.UNAUTHORIZED_ACCESS, refused.explanation) from refused
         raise
+
+
+async def whole_list(
+    services: Services, app: App, account_id: str, wish: Mapping[str, str]
+) -> list[dict[str, Any]]:
+    """Every template the operator has in an account, with texts as id, name, language and status.
+
+    Args:
+        services: of the door.
+        app: for which it is asked.
+        account_id: of the business account.
+        wish: `fields`, which must name those three; perhaps `name`.
+
+    Raises:
+        Refused: 503, a page is no list of templates, or the last one does not come within 10 s.
+    """
+    async with in_time(app, Ask.TEMPLATES.value):
+        return await _every_page(services, app, account_id, wish)
+
+
+async def _every_page(
+    services: Services, app: App, account_id: str, wish: Mapping[str, str]
+) -> list[dict[str, Any]]:
+    nodes: list[dict[str, Any]] = []
+    query = {**wish, "limit": "100"}
+    for _ in range(_MOST_PAGES):
+        told = await ask(services, app, Ask.TEMPLATES, account_id, query=query)
+        for node in told["data"]:
+            match node:
+                case {"id": str(), "name": str(), "language": str(), "status": str()}:
+                    nodes.append(node)
+                case _:
+                    raise unavailable(app, Ask.TEMPLATES.value, "its list has what is no template")
+        match told.get("paging"):
+            case {"next": str(), "cursors": {"after": str(after)}}:
+                query = query | {"after": after}
+            case {"next": str()}:
+                break
+            case _:
+                return nodes
+    raise unavailable(app, Ask.TEMPLATES.value, "its list has no end")
 
 
 def _bring_into_line(
@@ -88,7 +125,7 @@ def _bring_into_line(
     for node in nodes:
         operator_id, status = text_of(node.get("id")), text_of(node.get("status"))
         name, language = text_of(node.get("name")), text_of(node.get("language"))
-        if status not in _GOING:
+        if status not in GOING:
             there.add(operator_id)
         template = template_known_to_operator(
             connection, business_account_id, operator_id, name, language.replace("-", "_")

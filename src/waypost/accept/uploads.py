@@ -2,12 +2,13 @@
 
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 from urllib.parse import unquote, urlsplit
 
 from waypost.accept.kinds import most_bytes_types, types_of
-from waypost.accept.multipart import MOST_NAME_CHARS, PartHead, read_parts
+from waypost.accept.multipart import read_parts
+from waypost.accept.parts import MOST_NAME_CHARS, PartHead
 from waypost.accept.requests import Request, read_body
 from waypost.base.clock import Clock
 from waypost.base.ids import Ids
@@ -64,8 +65,16 @@ class Uploads:
         self._clock = clock
         self._ids = ids
 
-    async def from_request(self, app: App, request: Request, *, for_handle: bool) -> Media:
+    async def from_request(
+        self, app: App, request: Request, *, for_handle: bool, names: tuple[str, ...] = ("file",)
+    ) -> Media:
         """Take what the field `file` holds: a file, with or without a name, or an address as text.
+
+        Args:
+            app: for whom.
+            request: its body has not been read.
+            for_handle: as a template's sample; else for sending.
+            names: what the field may be called; the first of them in refusals.
 
         Returns:
             The upload, once its bytes and its row are on disk.
@@ -77,11 +86,12 @@ class Uploads:
         """
         kind = read_type(request.header(b"content-type") or "")
         if kind == "multipart/form-data":
-            return await self._from_parts(app, request, for_handle=for_handle)
+            return await self._from_parts(app, request, names, for_handle=for_handle)
         if kind not in ("", "application/x-www-form-urlencoded") or request.receive is None:
             raise Refused(Reason.UNREADABLE, "The body must be multipart/form-data.")
         form = read_form(await read_body(request.scope, request.receive))
-        url = form.required("file", "a file, or the public address of one")
+        name = next((name for name in names if form.text(name)), names[0])
+        url = form.required(name, "a file, or the public address of one")
         return await self.from_url(
             app, url.strip(), for_handle=for_handle, declared=form.text("file_type") or ""
         )
@@ -114,10 +124,12 @@ class Uploads:
                 app, incoming, read_type(declared), read_type(hint), _name_in(url), for_handle
             )
 
-    async def _from_parts(self, app: App, request: Request, *, for_handle: bool) -> Media:
+    async def _from_parts(
+        self, app: App, request: Request, names: tuple[str, ...], *, for_handle: bool
+    ) -> Media:
         _check_length(request)
         async with self._incoming() as incoming:
-            sent = await _read(request, _Guard(incoming, for_handle=for_handle))
+            sent = await _read(request, names, _Guard(incoming, for_handle=for_handle))
             file = sent.file
             if file is None or not incoming.size_bytes:
                 raise Refused(
@@ -151,27 +163,46 @@ class Uploads:
             raise too_large(most_bytes, mime_type)
         size_bytes = incoming.size_bytes
         sha256 = await incoming.keep()
+        upload = Media(
+            id="",
+            partner_id=app.partner_id,
+            app_id=app.id,
+            handle=None,
+            mime_type=mime_type,
+            size_bytes=size_bytes,
+            sha256=sha256,
+            file_name=file_name,
+            created_on_ms=0,
+            expires_on_ms=0,
+        )
+        return await self._record(upload, for_handle=for_handle)
+
+    async def with_handle(self, media: Media) -> Media:
+        """A further upload of the same bytes, with a handle: for a template whose sample was sent by its id.
+
+        Args:
+            media: a live one, so that its bytes are on disk.
+        """
+        return await self._record(media, for_handle=True)
+
+    async def _record(self, upload: Media, *, for_handle: bool) -> Media:
+        """Write the row of bytes that are on disk, under an id of its own, as uploaded now."""
         now_ms = self._clock.now_ms()
         expires_on_ms = now_ms + MEDIA_LIFE_MS
         for _ in range(_ID_TRIES):
             media_id = self._ids.digits(16)
             handle = handle_of(
-                mime_type,
+                upload.mime_type,
                 self._ids.secret(),
                 self._ids.secret(),
                 media_id=media_id,
-                size_bytes=size_bytes,
+                size_bytes=upload.size_bytes,
                 expires_on_ms=expires_on_ms,
             )
-            media = Media(
+            media = replace(
+                upload,
                 id=media_id,
-                partner_id=app.partner_id,
-                app_id=app.id,
                 handle=handle if for_handle else None,
-                mime_type=mime_type,
-                size_bytes=size_bytes,
-                sha256=sha256,
-                file_name=file_name,
                 created_on_ms=now_ms,
                 expires_on_ms=expires_on_ms,
             )
@@ -215,7 +246,7 @@ class _Guard:
             raise too_large(self._most_bytes, "what it begins as")
 
 
-async def _read(request: Request, guard: _Guard) -> _Sent:
+async def _read(request: Request, names: tuple[str, ...], guard: _Guard) -> _Sent:
     """Read the parts; the file's bytes go to the guard as they come, other fields are short."""
     sent = _Sent()
     field, field_bytes, around_bytes = "", bytearray(), 0
@@ -224,11 +255,11 @@ async def _read(request: Request, guard: _Guard) -> _Sent:
         if isinstance(one, PartHead):
             fields[field] = bytes(field_bytes)
             field, field_bytes = one.name, bytearray()
-            if one.name == "file":
+            if one.name in names:
                 if sent.file is not None:
-                    raise Refused(Reason.FIELD_BROKEN, "file must be given once.")
+                    raise Refused(Reason.FIELD_BROKEN, f"{names[0]} must be given once.")
                 sent.file = one
-        elif field == "file":
+        elif field in names:
             await guard.take(one)
         else:
             around_bytes += len(one)

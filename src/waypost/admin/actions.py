@@ -11,7 +11,7 @@ from waypost.domain.partner import Partner
 from waypost.domain.phone_number import read_phone_number
 from waypost.domain.refusals import Reason, Refused
 from waypost.store import partners as stored
-from waypost.store.apps import change_app
+from waypost.store.apps import Taken, change_app
 from waypost.store.database import Database
 from waypost.store.directory import Directory
 
@@ -240,19 +240,26 @@ async def connect_app(
             Reason.NOT_FOUND, "business_account_id must name a business account of the partner."
         )
     now_ms = office.clock.now_ms()
-    since_ms = app.preferences.live_since_ms if app.live else now_ms
-    changed = replace(
-        app,
-        phone_number=digits,
-        phone_number_id=phone_number_id,
-        business_account_id=business_account_id,
-        live=live,
-        modified_on_ms=now_ms,
-        preferences=replace(app.preferences, live_since_ms=since_ms if live else 0),
-    )
-    if not await office.database.write(change_app, changed):
-        raise Refused(Reason.ALREADY_EXISTS, "phone_number is taken by another app.")
+
+    def connected(held: App) -> App:
+        since_ms = held.preferences.live_since_ms if held.live else now_ms
+        return replace(
+            held,
+            phone_number=digits,
+            phone_number_id=phone_number_id,
+            business_account_id=business_account_id,
+            live=live,
+            modified_on_ms=now_ms,
+            preferences=replace(held.preferences, live_since_ms=since_ms if live else 0),
+        )
+
+    try:
+        changed = await office.database.write(change_app, app_id, connected)
+    except Taken as error:
+        raise Refused(Reason.ALREADY_EXISTS, "phone_number is taken by another app.") from error
     office.directory.forget()
+    if changed is None:
+        raise Refused(Reason.NOT_FOUND, "There is no such app.")
     return changed
 
 

@@ -112,6 +112,9 @@ class Waypost:
             clock=clock,
             ids=ids,
         )
+        self._copies = Copies(
+            database=self.database, files=self.files, operator=self._operator, clock=clock
+        )
         pacer = Pacer(per_second=settings.per_second)
         dispatch = Dispatch(
             database=self.database,
@@ -121,9 +124,7 @@ class Waypost:
             clock=clock,
             chance=chance,
             pacer=pacer,
-            copies=Copies(
-                database=self.database, files=self.files, operator=self._operator, clock=clock
-            ),
+            copies=self._copies,
             messages=MessageOutcomes(
                 clock,
                 ids,
@@ -203,6 +204,7 @@ class Waypost:
         within_s = self._settings.stop_within_s
         self.sweep.stop()
         await asyncio.gather(*(stage.stop(within_s=within_s) for stage in self._stages))
+        await self._copies.close()
         for task in self._running:
             task.cancel()
         await asyncio.gather(*self._running, return_exceptions=True)

@@ -1,13 +1,16 @@
 """Brings our uploads to the operator when a submission first needs them, and knows its names for them."""
 
-import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+import re
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from dataclasses import replace
+from functools import partial
 from typing import Final
-from weakref import WeakValueDictionary
 
 from waypost.base.clock import Clock
 from waypost.base.logs import log
+from waypost.dispatch.uploads import Tell, Uploads
 from waypost.domain.app import App, OperatorAccount
+from waypost.domain.handles import lines_of
 from waypost.domain.media import Media
 from waypost.domain.outcome import Outcome, Rejected, Unavailable
 from waypost.operators.contract import Operator, Uploaded
@@ -15,9 +18,15 @@ from waypost.store.database import Database
 from waypost.store.files import MediaFiles
 from waypost.store.media import Copy, Found, Wanted, drop_copies, find_copies, record_copies
 
-LOST_CODES: Final = frozenset({100, 131009, 131053})
+PARAMETER: Final = 100
+"""The operator's code for almost any wrong parameter: only its words tell whether a medium is meant."""
+LOST_CODES: Final = frozenset({PARAMETER, 131009, 131053})
 """What the operator answers to a media id that it does not have (any more). Source: operator's facts 1, 5.2."""
+FORGET_EVERY_MS: Final = 10 * 60 * 1000
+"""A copy that is refused so soon after another was is not lost: uploading it again helps nobody."""
+MOST_FORGOTTEN: Final = 10_000
 
+_SPEAKS_OF_MEDIA: Final = re.compile(r"media|does not exist|\bids?\b", re.IGNORECASE)
 NOTHING: Final = Found({}, {})
 
 _Refusal = Rejected | Unavailable
@@ -35,8 +44,10 @@ class Copies:
         self._files = files
         self._operator = operator
         self._clock = clock
-        self._locks: WeakValueDictionary[tuple[str, str], asyncio.Lock] = WeakValueDictionary()
+        self._uploads = Uploads()
         self._tried_again: set[str] = set()
+        # By place and our name: what the operator's was, and when it was forgotten.
+        self._forgotten: dict[tuple[str, str], tuple[str, int]] = {}
 
     async def find(self, wanted: Sequence[Wanted]) -> list[Found]:
         """What is known of the media that submissions refer to; most refer to none, and cost nothing."""
@@ -44,75 +55,106 @@ class Copies:
             return [NOTHING] * len(wanted)
         return await self._database.read(find_copies, wanted, self._clock.now_ms())
 
-    async def upload(
-        self, account: OperatorAccount, app: App, missing: Sequence[Media]
-    ) -> _Refusal | None:
-        """Upload what a message needs to its number; None once the operator has all of it."""
-        for media in missing:
-            outcome = await self._uploaded(
-                media,
-                app.phone_number_id,
-                lambda one: self._operator.upload_media(
-                    account, app, one, self._files.path(one.sha256)
-                ),
-            )
-            if not isinstance(outcome, str):
-                return outcome
-        return None
-
-    async def handles(
+    async def samples(
         self, account: OperatorAccount, partner_id: int, references: tuple[str, ...]
-    ) -> dict[str, str] | _Refusal:
-        """The operator's handles by our handles and media ids, each uploaded where it was not yet."""
-        if not references:
-            return {}
-        place = f"app {account.app_id}"
-        [found] = await self.find([Wanted(partner_id, place, references)])
-        handles = dict(found.copies)
-        for reference, media in found.missing.items():
-            outcome = await self._uploaded(
-                media,
-                place,
-                lambda one: self._operator.upload_sample(
-                    account, one, self._files.path(one.sha256)
-                ),
-            )
-            if not isinstance(outcome, str):
-                return outcome
-            handles[reference] = outcome
-        return handles
+    ) -> Found:
+        """The operator's handles by our handles and media ids, and which of ours it has not yet.
+
+        A reference that is several handles of ours, a line each, gets the operator's joined likewise.
+        """
+        lines = {whole: lines_of(whole) for whole in references}
+        names = dict.fromkeys((*references, *(line for each in lines.values() for line in each)))
+        [found] = await self.find([Wanted(partner_id, _place_of(account), tuple(names))])
+        joined = {
+            whole: "\n".join(found.copies.get(line, line) for line in each)
+            for whole, each in lines.items()
+            if whole not in found.missing and any(line in found.copies for line in each)
+        }
+        return replace(found, copies={**joined, **found.copies})
+
+    def bring(
+        self, account: OperatorAccount, app: App, missing: Iterable[Media], tell: Tell
+    ) -> None:
+        """Upload what a message needs to its number; `tell` is called once that has ended."""
+        place = app.phone_number_id
+        self._bring(
+            missing,
+            place,
+            lambda one: self._operator.upload_media(
+                account, app, one, self._files.path(one.sha256)
+            ),
+            tell,
+        )
+
+    def bring_samples(self, account: OperatorAccount, missing: Iterable[Media], tell: Tell) -> None:
+        """Upload what a template shows; `tell` is called once that has ended."""
+        self._bring(
+            missing,
+            _place_of(account),
+            lambda one: self._operator.upload_sample(account, one, self._files.path(one.sha256)),
+            tell,
+        )
+
+    async def close(self) -> None:
+        """Cut off the uploads that go on."""
+        await self._uploads.close()
 
     async def has_lost(self, message_id: str, app: App, found: Found, outcome: Outcome) -> bool:
         """Whether a refusal may mean that the operator has lost what we named; then it is forgotten.
 
-        Once for each message: a refusal that comes again has another cause.
+        Once for each message, and one medium is forgotten at most every `FORGET_EVERY_MS`: a refusal
+        that comes again has another cause. Whoever has still named what is forgotten tries again.
         """
-        is_lost = isinstance(outcome, Rejected) and outcome.code in LOST_CODES
+        is_lost = isinstance(outcome, Rejected) and _is_about_media(outcome)
         again = message_id in self._tried_again
         if not isinstance(outcome, Unavailable):
             self._tried_again.discard(message_id)
-        if not is_lost or again or not found.copies:
+        if not is_lost or again:
             return False
-        self._tried_again.add(message_id)
-        _log.info("the operator may have lost a medium; it is uploaded again")
-        names = sorted(set(found.copies.values()))
-        await self._database.write(drop_copies, app.phone_number_id, names)
-        return True
+        now_ms = self._clock.now_ms()
+        lost: set[str] = set()
+        is_forgotten = False
+        for reference, operator_id in found.copies.items():
+            name, since_ms = self._forgotten.get((app.phone_number_id, reference), ("", 0))
+            is_recent = bool(name) and now_ms < since_ms + FORGET_EVERY_MS
+            if is_recent:
+                is_forgotten = is_forgotten or name == operator_id
+            else:
+                if len(self._forgotten) >= MOST_FORGOTTEN:
+                    self._forgotten.clear()
+                self._forgotten[app.phone_number_id, reference] = (operator_id, now_ms)
+                lost.add(operator_id)
+        if lost:
+            _log.info("the operator may have lost a medium; it is uploaded again")
+            await self._database.write(drop_copies, app.phone_number_id, sorted(lost))
+        if lost or is_forgotten:
+            self._tried_again.add(message_id)
+        return bool(lost) or is_forgotten
 
-    async def _uploaded(self, media: Media, place: str, upload: _Upload) -> str | _Refusal:
-        """Upload one medium to one place, unless somebody just has; give the operator's name for it."""
-        key = (media.id, place)
-        lock = self._locks.get(key)
-        if lock is None:
-            lock = self._locks[key] = asyncio.Lock()
-        async with lock:
-            [found] = await self.find([Wanted(media.partner_id, place, (media.id,))])
-            if media.id in found.copies:
-                return found.copies[media.id]
-            outcome = await upload(media)
-            if not isinstance(outcome, Uploaded):
-                return outcome
-            until_ms = self._clock.now_ms() + outcome.life_ms
-            copy = Copy(media.id, place, outcome.operator_id, until_ms)
-            await self._database.join(record_copies, copy)
-            return outcome.operator_id
+    def _bring(self, missing: Iterable[Media], place: str, upload: _Upload, tell: Tell) -> None:
+        self._uploads.bring(
+            {(one.id, place): partial(self._brought, one, place, upload) for one in missing}, tell
+        )
+
+    async def _brought(self, media: Media, place: str, upload: _Upload) -> _Refusal | None:
+        """Upload one medium to one place, unless somebody just has."""
+        [found] = await self.find([Wanted(media.partner_id, place, (media.id,))])
+        if media.id in found.copies:
+            return None
+        outcome = await upload(media)
+        if not isinstance(outcome, Uploaded):
+            return outcome
+        until_ms = self._clock.now_ms() + outcome.life_ms
+        copy = Copy(media.id, place, outcome.operator_id, until_ms)
+        await self._database.join(record_copies, copy)
+        return None
+
+
+def _place_of(account: OperatorAccount) -> str:
+    return f"app {account.app_id}"
+
+
+def _is_about_media(refusal: Rejected) -> bool:
+    if refusal.code == PARAMETER:
+        return bool(_SPEAKS_OF_MEDIA.search(refusal.text))
+    return refusal.code in LOST_CODES

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from sqlalchemy import Connection
 
@@ -10,7 +11,7 @@ from waypost.base.ids import Ids
 from waypost.base.logs import log
 from waypost.domain.app import App
 from waypost.domain.event import CategoryEvent, ReviewEvent
-from waypost.domain.lifecycle import OPERATOR_STATUSES
+from waypost.domain.lifecycle import OPERATOR_STATUSES, SENDABLE
 from waypost.domain.outcome import Rejected, Sent, Unavailable
 from waypost.domain.template import Template, TemplateStatus
 from waypost.journal.telling import Telling
@@ -22,6 +23,9 @@ from waypost.store.templates import (
     deleted_with_operator_id,
     template_by_id,
 )
+
+_UNDECIDED: Final = {TemplateStatus.PENDING}
+_OF_OLD_TEXT: Final = _UNDECIDED | SENDABLE | {TemplateStatus.PAUSED}
 
 _log = log("dispatch")
 
@@ -55,8 +59,9 @@ class TemplateOutcomes:
         """Move templates by what the operator made of them.
 
         A refusal becomes REJECTED with the operator's words and a `rejected` callback; a template
-        that could not be handed in at all becomes FAILED. A deleted template stays deleted, whatever
-        the operator says. Source: design, section 3.
+        that could not be handed in at all becomes FAILED; an edited one also where the operator has
+        spoken of its old text meanwhile. A deleted template stays deleted, whatever the operator
+        says. Source: design, section 3.
         """
         at_ms = self._clock.now_ms()
         telling = Telling(connection, self._ids, at_ms)
@@ -115,8 +120,11 @@ def _moves(
     if one.act is Act.DELETE:
         _log.warning("the operator keeps a deleted template", template=template.id, why=reason)
         return
-    # Only from PENDING: the review may have come before the answer, and it is the newer word.
-    if template.status is not TemplateStatus.PENDING:
+    # The review may have come before the answer, and is the newer word: but not of an edit that the
+    # operator does not take. What it has said meanwhile was of the old text.
+    is_of_old_text = one.act is Act.EDIT and not isinstance(one.outcome, Sent)
+    overruled = _OF_OLD_TEXT if is_of_old_text else _UNDECIDED
+    if template.status not in overruled:
         return
     element_name, language_code = _names(template)
     event = ReviewEvent(

@@ -3,6 +3,7 @@
 import random
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 from sqlalchemy import Connection
@@ -14,6 +15,7 @@ from waypost.dispatch.messages import Doubt, MessageOutcome, MessageOutcomes
 from waypost.dispatch.pacing import Pacer
 from waypost.dispatch.retries import wait_ms
 from waypost.dispatch.templates import TemplateOutcome, TemplateOutcomes
+from waypost.dispatch.uploads import Failure
 from waypost.domain.app import App, OperatorAccount
 from waypost.domain.message import MessageState, TemplateSend, media_references, reply_to_of
 from waypost.domain.outcome import (
@@ -53,6 +55,8 @@ class _Batch:
         tuple[int, str], str
     ]  # partner and our id of a message answered: the operator's
     media: dict[int, Found] = field(default_factory=dict[int, Found])  # by position
+    failures: dict[int, Failure] = field(default_factory=dict[int, Failure])
+    """By position, what the uploads came to that the entry has waited for, where they failed."""
 
 
 class Dispatch:
@@ -88,6 +92,7 @@ class Dispatch:
         self._messages = messages
         self._templates = templates
         self._message_ttl_ms = message_ttl_ms
+        self._failures: dict[Entry, Failure] = {}  # until the entry is claimed again
 
     async def prepare(self, entries: Sequence[Entry]) -> Prepared:
         """Mark what will be sent in hand, on disk, and give the work of each entry.
@@ -107,7 +112,15 @@ class Dispatch:
         ]
         # What can go wrong on our side is found before the mark: after it, it would be a doubt.
         unready = await self._unready(to_send, batch)
-        ready = [entry for entry in to_send if entry.position not in unready]
+        for entry in entries:
+            failure = self._failures.pop(entry, None)
+            if failure is not None:
+                batch.failures[entry.position] = failure
+        ready = [
+            entry
+            for entry in to_send
+            if entry.position not in unready and entry.position not in batch.failures
+        ]
         await self._find_media(ready, batch)
         # What still has to be uploaded is not being sent: its work is the upload, and then it is
         # claimed again.
@@ -163,25 +176,43 @@ class Dispatch:
     def _work_of(self, entry: Entry, batch: _Batch) -> Callable[[], Awaitable[None]]:
         kind, _, about = entry.ref.partition(" ")
         if kind in _ACTS:
-            return lambda: self._carry_template(entry, Act(kind), batch.templates[about])
+            return lambda: self._carry_template(
+                entry, Act(kind), batch.templates[about], batch.failures.get(entry.position)
+            )
+        failure = batch.failures.get(entry.position)
+        if failure is not None and _still_to_send(batch.messages.get(about)):
+            return lambda: self._end_unsent(entry, batch.messages[about], failure)
         if batch.media.get(entry.position, NOTHING).missing:
             return lambda: self._upload_first(entry, batch.messages[about], batch)
         return lambda: self._carry_message(entry, batch.messages[about], batch)
 
     async def _upload_first(self, entry: Entry, row: Any, batch: _Batch) -> None:
-        """Bring the operator what the message needs; the entry is not in hand, for nothing of it is sent."""
+        """Have brought to the operator what the message needs, and let it wait for that.
+
+        The entry is not in hand, for nothing of it is sent, and takes no place while it waits: however
+        slow an upload is, it holds up only those who need it.
+        """
         app = await self._app_of(row)
-        missing = tuple(batch.media[entry.position].missing.values())
-        match await self._copies.upload(await self._account_of(app), app, missing):
-            case None:
-                due_ms = self._clock.now_ms()
-                await self._journal.release(entry, due_ms=due_ms, note="its media are uploaded")
-            case Unavailable() as outcome:
-                end = MessageOutcome(entry.position, row.id, app, None)
-                await self._try_later(entry, row.accepted_on_ms, outcome, end)
-            case Rejected() as outcome:
-                item = MessageOutcome(entry.position, row.id, app, outcome)
+        account = await self._account_of(app)
+        missing = batch.media[entry.position].missing.values()
+        self._copies.bring(account, app, missing, partial(self._uploads_ended, entry))
+        self._journal.park(entry)
+
+    def _uploads_ended(self, entry: Entry, failure: Failure | None) -> None:
+        if self._journal.unpark(entry) and failure is not None:
+            self._failures[entry] = failure
+
+    async def _end_unsent(self, entry: Entry, row: Any, failure: Failure) -> None:
+        """What the failure of an upload means for a message that needs it."""
+        match failure:
+            case Rejected():
+                item = MessageOutcome(entry.position, row.id, await self._app_of(row), failure)
                 await self._journal.settle(entry, self._messages.record, item)
+            case Unavailable():
+                end = MessageOutcome(entry.position, row.id, await self._app_of(row), None)
+                await self._try_later(entry, row.accepted_on_ms, failure, end)
+            case Exception():
+                raise failure
 
     async def _carry_message(self, entry: Entry, row: Any, batch: _Batch) -> None:
         app = await self._app_of(row)
@@ -223,9 +254,19 @@ class Dispatch:
             copies=found.copies,
         )
 
-    async def _carry_template(self, entry: Entry, act: Act, template: Template) -> None:
+    async def _carry_template(
+        self, entry: Entry, act: Act, template: Template, failure: Failure | None
+    ) -> None:
         app = await self._directory.app(template.app_id)
-        outcome = await self._hand_over(act, template)
+        if isinstance(failure, Exception):
+            raise failure
+        outcome = failure or await self._hand_over(act, template)
+        if isinstance(outcome, Found):
+            account = await self._account_of_template(template)
+            missing = outcome.missing.values()
+            self._copies.bring_samples(account, missing, partial(self._uploads_ended, entry))
+            self._journal.park(entry)
+            return
         match outcome:
             case Uncertain(text=text):
                 outcome = Unavailable(text)
@@ -239,8 +280,10 @@ class Dispatch:
                 item = TemplateOutcome(entry.position, act, template.id, app, outcome)
                 await self._journal.settle(entry, self._templates.record, item)
 
-    async def _hand_over(self, act: Act, template: Template) -> Outcome | None:
+    async def _hand_over(self, act: Act, template: Template) -> Outcome | Found | None:
         """Tell the operator of a template as it is now; None where there is nothing to tell any more.
+
+        Where it shows what the operator has not got yet, nothing is told and that is given instead.
 
         What an entry was appended for may be out of date: a template that has been deleted meanwhile
         is neither handed in nor edited, and its deletion has an entry of its own behind this one.
@@ -251,12 +294,12 @@ class Dispatch:
         if template.status is TemplateStatus.DELETED:
             return None
         samples = sample_references(template.draft)
-        handles = await self._copies.handles(account, template.partner_id, samples)
-        if not isinstance(handles, dict):
-            return handles
+        found = await self._copies.samples(account, template.partner_id, samples)
+        if found.missing:
+            return found
         if act is Act.EDIT:
-            return await self._operator.edit_template(account, template, handles)
-        return await self._operator.submit_template(account, template, handles)
+            return await self._operator.edit_template(account, template, found.copies)
+        return await self._operator.submit_template(account, template, found.copies)
 
     async def _account_of_template(self, template: Template) -> OperatorAccount:
         """The operator account by the business account, which outlives the app that created it."""

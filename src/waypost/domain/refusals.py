@@ -75,6 +75,10 @@ class Reason(StrEnum):
     ANALYTICS_NOT_SET = auto()
     BAD_REQUEST = auto()
     TOO_FEW_SENDS = auto()
+    COMPARISON_WINDOW = auto()
+    COMPARISON_ENDS_FIRST = auto()
+    TEMPLATE_NOT_APPROVED = auto()
+    NOT_TEMPLATE_OWNER = auto()
 
 
 class Refused(Exception):

@@ -166,7 +166,8 @@ def is_by_address(part: Draft | Card) -> bool:
 def sample_references(draft: Draft) -> tuple[str, ...]:
     """The handle ids and media ids whose bytes the operator needs for a review, each once.
 
-    Those of other types than media and carousel are not used.
+    Those of other types than media and carousel are not used. One may be several handles of ours, a line
+    each; it is named whole here, as the template keeps it.
     """
     parts = [*([draft] if draft.template_type in OF_MEDIA else []), *(draft.cards or ())]
     return tuple(dict.fromkeys(sample for part in parts if (sample := sample_of(part))))

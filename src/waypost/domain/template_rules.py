@@ -108,17 +108,18 @@ _NUMBERED = "must number its variables {{1}}, {{2}} and so on without a gap, or 
 _FINISHED = "must finish each of its variables; write {{1}}, {{2}} and so on"
 _FITS = "must be the text with each of its variables replaced by a value"
 _PACKAGE = "must be at most 224 characters: two or more segments with dots between them, each beginning with a letter"
+_IS_REQUIRED = "is required: "
 _MUST_SAMPLE = "is required, or mediaId or mediaUrl: a sample of the medium"
 
 # fmt: off
 SPEC_RULES: Final = (  # Source: spec, "Create template", "Errors" and "Limits"; facts 3.1 to 3.3
     #    id                       field                         must                                                                      says                                                                       source                                  reason or whose
-    Rule("name-given",            "elementName",                be_given("element_name"),                                                 "is required: at most 180 characters",                                     "spec, Create template"),
-    Rule("category-given",        "category",                   be_given("category"),                                                     f"is required: {_ANY_CATEGORY}",                                           "spec, Create template"),
-    Rule("type-given",            "templateType",               be_given("template_type"),                                                f"is required: one of {_ANY_TYPE}",                                        "spec, Create template"),
-    Rule("vertical-given",        "vertical",                   be_given("vertical"),                                                     "is required: at most 180 characters",                                     "spec, Create template"),
-    Rule("content-given",         "content",                    be_given("content"),                                                      "is required: at most 1024 characters",                                    "spec, Create template"),
-    Rule("example-given",         "example",                    be_given("example"),                                                      "is required: the body with each variable replaced by a value",            "spec, Create template"),
+    Rule("name-given",            "elementName",                be_given("element_name"),                                                 f"{_IS_REQUIRED}at most 180 characters",                                   "spec, Create template; facts 3.3",     Reason.FIELD_MISSING),
+    Rule("category-given",        "category",                   be_given("category"),                                                     f"{_IS_REQUIRED}{_ANY_CATEGORY}",                                          "spec, Create template; facts 3.3",     Reason.FIELD_MISSING),
+    Rule("type-given",            "templateType",               be_given("template_type"),                                                f"{_IS_REQUIRED}one of {_ANY_TYPE}",                                       "spec, Create template; facts 3.3",     Reason.FIELD_MISSING),
+    Rule("vertical-given",        "vertical",                   be_given("vertical"),                                                     f"{_IS_REQUIRED}at most 180 characters",                                   "spec, Create template; facts 3.3",     Reason.FIELD_MISSING),
+    Rule("content-given",         "content",                    be_given("content"),                                                      f"{_IS_REQUIRED}at most 1024 characters",                                  "spec, Create template; facts 3.3",     Reason.FIELD_MISSING),
+    Rule("example-given",         "example",                    be_given("example"),                                                      f"{_IS_REQUIRED}the body with each variable replaced by a value",          "spec, Create template; facts 3.3",     Reason.FIELD_MISSING),
     Rule("name-length",           "elementName",                be_at_most("element_name", 180),                                          "must be at most 180 characters",                                          "spec, Limits"),
     Rule("name-characters",       "elementName",                be_a_name,                                                                "must consist of lower-case letters, digits and underscores, such as order_update_2", "facts 3.3; operator 2.3", Reason.INVALID_ELEMENT_NAME),
     Rule("category-known",        "category",                   be_one_of("category", tuple(Category)),                                   f"must be {_ANY_CATEGORY}",                                                "spec, Errors, rule 1",                 Reason.INVALID_CATEGORY),
@@ -263,5 +264,13 @@ def check_draft(draft: Draft, *, strict: bool = False, hosting: Hosting = Hostin
     broken = first_broken(draft, strict=strict, hosting=hosting)
     if broken is not None:
         rule, wrong = broken
-        detail = f"; {wrong.detail}" if wrong.detail else ""
-        raise Refused(rule.reason, f"{rule.field}{wrong.place} {rule.says}{detail}.")
+        raise Refused(rule.reason, _told(rule, wrong))
+
+
+def _told(rule: Rule, wrong: Wrong) -> str:
+    """What is wrong, in the documented words where a field is missing."""
+    if rule.reason is Reason.FIELD_MISSING:
+        accepted = rule.says.removeprefix(_IS_REQUIRED)
+        return f"Required request parameter '{rule.field}' is not present: {accepted}."
+    detail = f"; {wrong.detail}" if wrong.detail else ""
+    return f"{rule.field}{wrong.place} {rule.says}{detail}."

@@ -9,6 +9,7 @@ from waypost.base.logs import log
 from waypost.store.database import Database
 from waypost.store.files import MediaFiles
 from waypost.store.media import forget_expired, referenced_files
+from waypost.store.samples import ending_samples, renew_uploads
 
 EVERY_MS: Final = 60 * 60 * 1000
 
@@ -35,9 +36,14 @@ class MediaSweep:
     async def sweep(self) -> int:
         """Sweep once; give how many files were removed.
 
-        Rows go first. A file whose bytes another row still has stays.
+        Rows go first, but for samples that a template names. A file whose bytes another row still
+        has stays.
         """
-        await self._database.write(forget_expired, self._clock.now_ms())
+        now_ms = self._clock.now_ms()
+        samples = await self._database.read(ending_samples, now_ms)
+        await self._database.write(renew_uploads, samples, now_ms)
+        while await self._database.write(forget_expired, now_ms):
+            pass  # some at a time: what waits for the writer comes in between
 
         async def referenced(names: Sequence[str]) -> set[str]:
             return await self._database.read(referenced_files, names)

@@ -1,6 +1,7 @@
 """What the operator says of templates: reviews, quality, categories."""
 
 from collections.abc import Callable
+from typing import Final
 
 from sqlalchemy import Connection
 
@@ -8,12 +9,16 @@ from waypost.base.logs import log
 from waypost.domain.app import App
 from waypost.domain.event import CategoryEvent, QualityEvent, ReviewEvent
 from waypost.domain.lifecycle import OPERATOR_STATUSES
+from waypost.domain.template import Template, TemplateStatus
 from waypost.journal.telling import Telling
 from waypost.journal.template_news import template_is_filed, template_is_rated, template_moves
-from waypost.store.templates import template_known_to_operator
+from waypost.store.templates import edit_is_ours_only, template_known_to_operator
 
 AppOf = Callable[[str], App | None]
 """Gives an app by its id, where it is the operator account's that speaks."""
+
+_ENDS: Final = {TemplateStatus.DELETED, TemplateStatus.DISABLED}
+"""What holds whatever the template's text is."""
 
 _log = log("events")
 
@@ -44,8 +49,19 @@ def template_has_news(
             moved = template_is_filed(connection, telling, app, template, event, at_ms)
         case ReviewEvent(status=word):
             status = OPERATOR_STATUSES.get(word)
-            moved = status is not None and template_moves(
-                connection, telling, app, template, status, event, at_ms
+            moved = (
+                status is not None
+                and not _is_of_the_old_text(connection, template, status)
+                and template_moves(connection, telling, app, template, status, event, at_ms)
             )
     if not moved:
         _log.info("news of a template that changes nothing is kept", news=type(event).__name__)
+
+
+def _is_of_the_old_text(connection: Connection, template: Template, status: TemplateStatus) -> bool:
+    """Whether the operator has decided on what an edit, still here, is about to take the place of.
+
+    While the edit is being handed over, nobody can tell: the review of the new text may come before
+    the answer does. Then the news counts, and a refusal of the edit overrules it.
+    """
+    return status not in _ENDS and edit_is_ours_only(connection, template)

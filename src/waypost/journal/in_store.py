@@ -201,6 +201,25 @@ class Journal:
         entry.due_ms, entry.defects = due_ms, defects
         self._end(entry, again=not set_aside)
 
+    def park(self, entry: Entry) -> None:
+        """Give back an entry that waits for something of this process, until `unpark`.
+
+        It takes no place, and stays the head of its key. Nothing is written: after a crash it is
+        simply claimed.
+        """
+        group = self._waiting[entry.lane].groups.get(entry.group)
+        if group is not None and group.works_on(entry):
+            group.park()
+
+    def unpark(self, entry: Entry) -> bool:
+        """Let a parked entry be claimed again; false where another process works its group now."""
+        group = self._waiting[entry.lane].groups.get(entry.group)
+        if group is None or not group.works_on(entry):
+            return False
+        group.unpark(entry)
+        self._woken[entry.lane].set()
+        return True
+
     def let_go(self, entry: Entry) -> None:
         """Give back an entry whose work was not begun, or cannot be written down; nothing is written."""
         entry.was_in_hand = entry.was_in_hand or entry.in_hand

@@ -82,6 +82,14 @@ class Group:
         else:
             del self.keys[entry.order_key]
 
+    def park(self) -> None:
+        """End the work on a key's head, and do not offer it again before `unpark`."""
+        self.in_flight -= 1
+
+    def unpark(self, entry: Entry) -> None:
+        """Offer a parked head again."""
+        self._offer(entry)
+
     def leave_key(self, entry: Entry, new_key: str) -> None:
         """A head leaves its key to its followers and waits under a key of its own."""
         self.in_flight -= 1

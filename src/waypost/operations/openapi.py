@@ -30,6 +30,7 @@ PATH_PARTS: Final = {  # name: meaning, example
     "message_id":      ("A message's id.", "01990000-0000-7000-8000-0000000000c1"),
     "flow_id":         ("A flow's id at the operator.", "1000000000000021"),
     "key_id":          ("A key's id.", "01990000-0000-7000-8000-0000000000d1"),
+    "app_name":        ("The name of one of your apps.", "WaypostDemo"),
 }
 SECURITY: Final[Mapping[Credential, list[dict[str, list[str]]]]] = {  # Source: facts 1.1: either header will do
     Credential.NONE:          [],

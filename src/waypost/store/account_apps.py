@@ -1,5 +1,7 @@
 """Which apps a change of a business account concerns."""
 
+from typing import Final
+
 from sqlalchemy import Connection, select
 
 from waypost.domain.app import App
@@ -7,13 +9,20 @@ from waypost.domain.event import AccountEvent
 from waypost.store.rows import app_of
 from waypost.store.tables import apps, business_accounts
 
+OF_ONE_NUMBER: Final = {  # what is about a number, and not about its account. Source: facts 6.6, 6.8
+    "phone_number_name_update",
+    "phone_number_quality_update",
+    "user_preferences",
+}
+
 
 def apps_concerned(
     connection: Connection, operator_account_id: str, event: AccountEvent
 ) -> list[App]:
     """The app of the number that it names, or else every app of the business account, oldest first.
 
-    Only apps of this operator account: nobody speaks for another account's apps.
+    What is about one number is nobody's where no app has that number. Only apps of this operator
+    account: nobody speaks for another account's apps.
     """
     of_account = (
         select(apps)
@@ -26,4 +35,6 @@ def apps_concerned(
     )
     found = [app_of(row) for row in connection.execute(of_account)]
     names = {event.phone_number_id, event.phone_number} - {None}
-    return [app for app in found if {app.phone_number_id, app.phone_number} & names] or found
+    named = [app for app in found if {app.phone_number_id, app.phone_number} & names]
+    is_of_one_number = bool(names) and event.field in OF_ONE_NUMBER
+    return named if named or is_of_one_number else found

@@ -1,5 +1,6 @@
 """Apps as their partner changes them, and as the administrator connects them."""
 
+from collections.abc import Callable
 from typing import Final
 
 from sqlalchemy import Connection, Table, delete, false, func, select, update
@@ -11,6 +12,8 @@ from waypost.store.tables import apps, journal, messages, subscriptions, templat
 
 ID_CHARS: Final = 36
 """Of the ids of messages and templates."""
+
+_FIXED: Final = ("id", "partner_id", "token_serial", "token_hash", "created_on_ms")
 
 
 def apps_of(
@@ -51,46 +54,77 @@ def app_by_name(connection: Connection, partner_id: int, name: str) -> App | Non
     return None if row is None else app_of(row)
 
 
-def change_app(connection: Connection, app: App) -> bool:
-    """Keep an app's name, number, account and preferences; False when its name or number is taken."""
+class Taken(Exception):
+    """Another app has the name or the number that an app was to get."""
+
+
+def change_app(connection: Connection, app_id: str, change: Callable[[App], App]) -> App | None:
+    """Change an app as it is now, and give it; None where it is there no longer.
+
+    Only the columns that the change makes different are written, and none of its identity, its
+    credential or its birth.
+
+    Args:
+        connection: the writer's, so that nothing comes between the look and the change.
+        app_id: whose.
+        change: gives the app as it is to be from the app as it is.
+
+    Raises:
+        Taken: its name or its number is another app's.
+    """
+    row = connection.execute(select(apps).where(apps.c.id == app_id)).one_or_none()
+    if row is None:
+        return None
+    before = app_of(row)
+    app = change(before)
     clash = select(func.count()).where(
         apps.c.id != app.id,
         ((apps.c.partner_id == app.partner_id) & (apps.c.name == app.name))
         | ((apps.c.phone_number == app.phone_number) if app.phone_number else false()),
     )
     if connection.execute(clash).scalar_one():
-        return False
-    columns = app_columns(app, "")
-    for fixed in ("id", "partner_id", "token_serial", "token_hash", "created_on_ms"):
-        del columns[fixed]
-    connection.execute(update(apps).where(apps.c.id == app.id).values(**columns))
-    return True
+        raise Taken(app.id)
+    was = app_columns(before, "")
+    columns = {
+        name: value
+        for name, value in app_columns(app, "").items()
+        if name not in _FIXED and value != was[name]
+    }
+    if columns:
+        connection.execute(update(apps).where(apps.c.id == app.id).values(**columns))
+    return app
 
 
-def delete_app(connection: Connection, app: App) -> None:
-    """Delete an app with its credentials, its subscriptions, and what still waits to be submitted for it.
+def delete_app(connection: Connection, app: App) -> bool:
+    """Delete a sandbox app with its credentials, its subscriptions, and what still waits to be submitted for it.
 
-    Templates belong to the business account: another app of it takes them over.
+    False when it has been made live meanwhile: then nothing is deleted.
+
+    Templates belong to the business account under which they were made, which need not be the app's of
+    today: another app of that one takes them over. Those of an account without another app go.
     """
-    heir = connection.execute(
-        select(apps.c.id)
-        .where(
-            apps.c.business_account_id == app.business_account_id,
-            apps.c.business_account_id != "",
-            apps.c.id != app.id,
-        )
-        .limit(1)
-    ).scalar_one_or_none()
+    is_live = select(apps.c.live).where(apps.c.id == app.id)
+    if connection.execute(is_live).scalar_one_or_none():
+        return False
     _drop_entries(connection, messages, app.id)
-    if heir is None:
-        _drop_entries(connection, templates, app.id)
-        connection.execute(delete(templates).where(templates.c.app_id == app.id))
-    else:
-        of_app = update(templates).where(templates.c.app_id == app.id)
-        connection.execute(of_app.values(app_id=heir))
+    of_app = templates.c.app_id == app.id
+    accounts = select(templates.c.business_account_id).where(of_app).distinct()
+    for account_id in connection.execute(accounts).scalars().all():
+        heir = connection.execute(
+            select(apps.c.id)
+            .where(apps.c.business_account_id == account_id, apps.c.id != app.id)
+            .order_by(apps.c.id)
+            .limit(1)
+        ).scalar_one_or_none()
+        if heir is not None:
+            of_account = of_app & (templates.c.business_account_id == account_id)
+            connection.execute(update(templates).where(of_account).values(app_id=heir))
+    _drop_entries(connection, templates, app.id)
+    connection.execute(delete(templates).where(of_app))
     connection.execute(delete(subscriptions).where(subscriptions.c.app_id == app.id))
     forget_app_keys(connection, app.id)
     connection.execute(delete(apps).where(apps.c.id == app.id))
+    return True
 
 
 def _drop_entries(connection: Connection, things: Table, app_id: str) -> None:

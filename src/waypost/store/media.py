@@ -1,15 +1,19 @@
 """Rows of media: what partners upload, the operator's copies of it, and what recipients send."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
-from sqlalchemy import Connection, delete, insert, select, update
+from sqlalchemy import Connection, Select, delete, insert, select, tuple_, update
 from sqlalchemy.dialects.sqlite import insert as insert_or_update
 
 from waypost.domain.media import InboundMedia, Media
 from waypost.store.journal import Lane, NewEntry, append_entries, settle_entries
 from waypost.store.tables import inbound_media, media, media_copies
+
+MOST_NAMES: Final = 5_000
+"""How many media ids and handles one query asks for; SQLite takes some 32,000 parameters."""
+MOST_FORGOTTEN: Final = 1_000
 
 
 def add_media(connection: Connection, uploads: Sequence[Media]) -> list[bool]:
@@ -67,8 +71,22 @@ class Found:
 
 
 def find_copies(connection: Connection, wanted: Sequence[Wanted], now_ms: int) -> list[Found]:
-    """Look up references of submissions. A partner's own only; what has expired counts as not ours."""
-    return [_find(connection, one, now_ms) for one in wanted]
+    """Look up references of submissions. A partner's own only; what has expired counts as not ours.
+
+    Two queries for all of them together, unless they name very many.
+    """
+    names = sorted({name for one in wanted for name in one.references})
+    partners = {one.partner_id for one in wanted if one.references}
+    ours: dict[tuple[int, str], Media] = {}
+    there: dict[tuple[str, str], str] = {}
+    for begin in range(0, len(names), MOST_NAMES):
+        rows = connection.execute(_named(partners, names[begin : begin + MOST_NAMES], now_ms)).all()
+        for row in rows:
+            upload = _media_of(row)
+            ours.update({(row.partner_id, name): upload for name in (row.id, row.handle) if name})
+        if rows:
+            there.update(_copies_of(connection, [row.id for row in rows], now_ms))
+    return [_found(one, ours, there) for one in wanted]
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,10 +207,33 @@ def record_fetches(connection: Connection, outcomes: Sequence[FetchOutcome]) -> 
     return [None] * len(outcomes)
 
 
-def forget_expired(connection: Connection, now_ms: int) -> None:
-    """Delete the rows whose time is over."""
+def forget_expired(connection: Connection, now_ms: int, *, at_most: int = MOST_FORGOTTEN) -> bool:
+    """Delete rows whose time is over, some of each table; true while there may be more."""
+    is_more = False
     for table in (media_copies, media, inbound_media):
-        connection.execute(delete(table).where(table.c.expires_on_ms <= now_ms))
+        key = tuple_(*table.primary_key.columns)
+        over = select(*table.primary_key.columns).where(table.c.expires_on_ms <= now_ms)
+        gone = connection.execute(delete(table).where(key.in_(over.limit(at_most))))
+        is_more = is_more or gone.rowcount == at_most
+    return is_more
+
+
+def forget_media(connection: Connection, partner_id: int, media_id: str, now_ms: int) -> bool:
+    """Delete one upload of a partner's, and what is known of the operator's copies; False when there is none.
+
+    Its file stays until a sweep finds that no row refers to it.
+    """
+    gone = connection.execute(
+        delete(media).where(
+            media.c.id == media_id,
+            media.c.partner_id == partner_id,
+            media.c.expires_on_ms > now_ms,
+        )
+    )
+    if gone.rowcount != 1:
+        return False
+    connection.execute(delete(media_copies).where(media_copies.c.media_id == media_id))
+    return True
 
 
 def referenced_files(connection: Connection, names: Sequence[str]) -> set[str]:
@@ -207,33 +248,48 @@ def referenced_files(connection: Connection, names: Sequence[str]) -> set[str]:
     }
 
 
-def _find(connection: Connection, one: Wanted, now_ms: int) -> Found:
-    references = list(one.references)
+def uploads_named(
+    connection: Connection, partner_id: int, references: Sequence[str], now_ms: int
+) -> dict[str, Media]:
+    """A partner's own live uploads among media ids and handles, by what names them."""
+    names = set(references)
+    rows = connection.execute(_named([partner_id], names, now_ms)).all()
+    return {name: _media_of(row) for row in rows for name in (row.id, row.handle) if name in names}
+
+
+def _named(partners: Collection[int], names: Collection[str], now_ms: int) -> Select[Any]:
+    return select(media).where(
+        media.c.id.in_(names) | media.c.handle.in_(names),
+        media.c.partner_id.in_(partners),
+        media.c.expires_on_ms > now_ms,
+    )
+
+
+def _copies_of(
+    connection: Connection, media_ids: Sequence[str], now_ms: int
+) -> dict[tuple[str, str], str]:
+    """What the operator calls these, by id and place."""
     rows = connection.execute(
-        select(media).where(
-            media.c.id.in_(references) | media.c.handle.in_(references),
-            media.c.partner_id == one.partner_id,
-            media.c.expires_on_ms > now_ms,
+        select(media_copies.c.media_id, media_copies.c.place, media_copies.c.operator_id).where(
+            media_copies.c.media_id.in_(media_ids), media_copies.c.expires_on_ms > now_ms
         )
-    ).all()
-    ours = {name: _media_of(row) for row in rows for name in (row.id, row.handle)}
-    copies = connection.execute(
-        select(media_copies.c.media_id, media_copies.c.operator_id).where(
-            media_copies.c.media_id.in_([row.id for row in rows]),
-            media_copies.c.place == one.place,
-            media_copies.c.expires_on_ms > now_ms,
-        )
-    ).all()
-    names: dict[str, str] = {row.media_id: row.operator_id for row in copies}
+    )
+    return {(row.media_id, row.place): row.operator_id for row in rows}
+
+
+def _found(
+    one: Wanted, ours: Mapping[tuple[int, str], Media], there: Mapping[tuple[str, str], str]
+) -> Found:
     found = Found({}, {})
-    for reference in references:
-        upload = ours.get(reference)
+    for reference in one.references:
+        upload = ours.get((one.partner_id, reference))
         if upload is None:
             continue
-        if upload.id in names:
-            found.copies[reference] = names[upload.id]
-        else:
+        operator_id = there.get((upload.id, one.place))
+        if operator_id is None:
             found.missing[reference] = upload
+        else:
+            found.copies[reference] = operator_id
     return found
 
 

@@ -44,23 +44,38 @@ def add_subscription(
     return str(new_id)
 
 
-def change_subscription(connection: Connection, subscription: Subscription, seal: Seal) -> bool:
-    """Keep a subscription as it is now; False where it is there no longer.
+def change_subscription(
+    connection: Connection,
+    named: Subscription,
+    change: Callable[[Subscription], Subscription],
+    seal: Seal,
+    unseal: Unseal,
+) -> Subscription | None:
+    """Change a subscription as it is now, and give it; None where it is there no longer.
+
+    Args:
+        connection: the writer's, so that nothing comes between the look and the change.
+        named: which; it may be seconds old, so nothing of it but whose it is counts.
+        change: gives the subscription as it is to be from the subscription as it is.
+        seal: closes its headers.
+        unseal: opens them.
 
     Raises:
         TagTaken: another one of the app has this tag.
     """
-    of_app = subscriptions.c.app_id == subscription.app_id
-    is_it = subscriptions.c.id == int(subscription.id)
+    held = subscription_of_partner(connection, named.partner_id, int(named.id), unseal)
+    if held is None or held.app_id != named.app_id:
+        return None
+    subscription = change(held)
+    of_app = subscriptions.c.app_id == held.app_id
+    is_it = subscriptions.c.id == int(held.id)
     if connection.execute(
         select(subscriptions.c.id).where(of_app, subscriptions.c.tag == subscription.tag, ~is_it)
     ).one_or_none():
         raise TagTaken(subscription.tag)
     columns = _columns(subscription, seal)
-    changed = update(subscriptions).where(
-        of_app, is_it, subscriptions.c.partner_id == subscription.partner_id
-    )
-    return connection.execute(changed.values(**columns)).rowcount == 1
+    connection.execute(update(subscriptions).where(of_app, is_it).values(**columns))
+    return subscription
 
 
 def _columns(subscription: Subscription, seal: Seal) -> dict[str, Any]:

@@ -216,6 +216,8 @@ Index(
     postgresql_where=messages.c.operator_message_id.is_not(None),
 )
 
+Index("messages_by_app", messages.c.app_id, messages.c.accepted_on_ms)  # what usage counts
+
 Index(  # what template analytics count
     "messages_by_template",
     messages.c.template_id,
@@ -236,7 +238,7 @@ media = Table(  # what partners have uploaded; the bytes are files
     Column("sha256", Text, nullable=False, index=True),  # hex; the name of its file
     Column("file_name", Text, nullable=False),
     Column("created_on_ms", BigInteger, nullable=False),
-    Column("expires_on_ms", BigInteger, nullable=False),
+    Column("expires_on_ms", BigInteger, nullable=False, index=True),
 )
 
 media_copies = Table(  # what the operator calls an upload, once it has it
@@ -245,7 +247,7 @@ media_copies = Table(  # what the operator calls an upload, once it has it
     Column("media_id", Text, primary_key=True),
     Column("place", Text, primary_key=True),  # a number's id, or `app` and the operator's app id
     Column("operator_id", Text, nullable=False),  # its media id, or its handle
-    Column("expires_on_ms", BigInteger, nullable=False),
+    Column("expires_on_ms", BigInteger, nullable=False, index=True),
 )
 
 inbound_media = Table(  # what recipients have sent; the bytes are files once they are fetched
@@ -257,9 +259,10 @@ inbound_media = Table(  # what recipients have sent; the bytes are files once th
     Column("operator_media_id", Text, nullable=False),
     Column("mime_type", Text, nullable=False),
     Column("file_name", Text, nullable=False),
-    Column("expires_on_ms", BigInteger, nullable=False),
-    Column("sha256", Text),  # NULL: not fetched yet
+    Column("expires_on_ms", BigInteger, nullable=False, index=True),
+    Column("sha256", Text, index=True),  # NULL: not fetched yet
     Column("failed", Text),  # why it never will be
+    Index("inbound_media_by_operators_id", "app_id", "operator_media_id"),
 )
 
 arrivals = Table(  # a webhook's body as received, once

@@ -7,7 +7,7 @@ from sqlalchemy import ColumnElement, Connection, insert, select, update
 
 from waypost.domain.template import Template, TemplateStatus
 from waypost.domain.template_wish import TemplateWish
-from waypost.store.journal import Lane, NewEntry, append_entries
+from waypost.store.journal import EntryState, Lane, NewEntry, append_entries
 from waypost.store.rows import template_columns, template_of
 from waypost.store.tables import journal, templates
 
@@ -188,6 +188,17 @@ def deleted_with_operator_id(
         templates.c.status == _DELETED,
     )
     return connection.execute(found.limit(1)).one_or_none() is not None
+
+
+def edit_is_ours_only(connection: Connection, template: Template) -> bool:
+    """Whether a template has an edit that the operator has not been told of: it speaks of the old text."""
+    waiting = select(journal.c.position).where(
+        journal.c.lane == int(Lane.SUBMISSIONS),
+        journal.c.grp == f"templates {template.business_account_id}",
+        journal.c.ref == f"{Act.EDIT.value} {template.id}",
+        journal.c.state.in_([int(EntryState.OPEN), int(EntryState.SET_ASIDE)]),
+    )
+    return connection.execute(waiting.limit(1)).one_or_none() is not None
 
 
 def templates_on_their_way(connection: Connection, business_account_id: str) -> set[str]:

@@ -13,7 +13,6 @@ from waypost.store.tables import inbound_messages, messages
 from waypost.store.templates import templates_by_ids
 
 DAY_MS: Final = 24 * 60 * 60 * 1000
-_SLACK_MS: Final = 60_000  # an id is made a moment before its message is accepted
 _OUTGOING_MEDIA: Final = NAMES[SessionMedia]
 _MEDIA_TYPES: Final = {"IMAGE", "VIDEO", "DOCUMENT"}
 
@@ -68,8 +67,6 @@ def _count_sent(
     sent = connection.execute(
         select(sent_day, messages.c.kind, messages.c.template_id, func.count().label("times"))
         .where(
-            messages.c.id >= _id_at(from_ms - _SLACK_MS),
-            messages.c.id < _id_at(until_ms + _SLACK_MS),
             messages.c.app_id == app_id,
             messages.c.accepted_on_ms >= from_ms,
             messages.c.accepted_on_ms < until_ms,
@@ -108,9 +105,3 @@ def _count_received(
     )
     for row in came:
         days.setdefault(row.day, DayOfUse(row.day)).incoming += row.times
-
-
-def _id_at(at_ms: int) -> str:
-    """Where the ids of a moment begin."""
-    text = f"{max(0, at_ms):012x}"
-    return f"{text[:8]}-{text[8:]}"

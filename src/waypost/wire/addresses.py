@@ -12,17 +12,26 @@ CHANNEL: Final = "whatsapp"
 
 @dataclass(frozen=True, slots=True)
 class Addresses:
-    """From whom to whom, as digits, and the app's name; empty where it was not sent."""
+    """From whom to whom, as digits, and the app's name; empty where it was not sent.
+
+    Attributes:
+        source: may be the id of the app, where the path names the app already.
+        app_name: likewise.
+    """
 
     source: str
     destination: str
     app_name: str
 
 
-def read_addresses(form: Form) -> Addresses:
+def read_addresses(form: Form, app_id: str = "") -> Addresses:
     """Source, destination and app name, refused in this order: destination, then app details.
 
     Whether the app's name may be missing is for the endpoint to say.
+
+    Args:
+        form: as sent.
+        app_id: of the app in the path, if there is one; some clients write it for the number.
 
     Source: spec, "Send session text message" and "Errors"; facts 9.2, "Errors"; `src` for `source`
         from the spec's location table.
@@ -39,7 +48,8 @@ def read_addresses(form: Form) -> Addresses:
             Reason.INVALID_DESTINATION,
             "destination must be a phone number of 8 to 15 digits with its country code.",
         )
-    source = read_phone_number(form.text("source") or form.text("src") or "")
+    written = form.text("source") or form.text("src") or ""
+    source = app_id if app_id and written.strip() == app_id else read_phone_number(written)
     if source is None:
         raise Refused(
             Reason.INVALID_APP_DETAILS,

@@ -7,7 +7,7 @@ import msgspec
 
 from waypost.domain.app import App
 from waypost.domain.event import StatusEvent
-from waypost.domain.message import MessageKind
+from waypost.domain.message import MessageKind, MessageState
 from waypost.wire.billing import deductions
 
 _encode: Callable[[Any], bytes] = msgspec.json.Encoder().encode
@@ -74,7 +74,8 @@ def status_body(
 ) -> bytes:
     """`sent`, `delivered`, `read` or `deleted`: `id` is the operator's, `gsId` ours.
 
-    Source: facts 6.2.
+    What it costs, and in which conversation, stands in `sent` only, whichever statuses the operator
+    tells it with. Source: facts 6.2.
     """
     payload: dict[str, Any] = {
         **_ids(message_id, event.operator_message_id),
@@ -82,9 +83,10 @@ def status_body(
         "destination": destination,
         "payload": {"ts": event.at_s},
     }
-    if event.conversation:
+    tells_price = event.state is MessageState.SENT
+    if tells_price and event.conversation:
         payload["conversation"] = _conversation(event.conversation)
-    if event.pricing:
+    if tells_price and event.pricing:
         payload["pricing"] = _pricing(event.pricing)
     return envelope(app, at_ms, "message-event", payload)
 

@@ -4,7 +4,7 @@ from typing import Final
 
 import msgspec
 
-from waypost.domain.buttons import Button, ButtonKind, SupportedApp
+from waypost.domain.buttons import Button, ButtonKind, OtpType, SupportedApp
 from waypost.domain.cards import Card
 from waypost.domain.languages import spelled
 from waypost.domain.refusals import Reason, Refused
@@ -14,6 +14,8 @@ from waypost.wire.lenient import Flag, Text, as_text, read_flag, read_integer
 
 MOST_BUTTONS: Final = 20  # read; how many a template may have is a row of the rule table
 MOST_CARDS: Final = 20  # likewise
+COPY_CODE_LABEL: Final = "Copy code"
+"""The label of a button that copies the code, where none was sent. Source: operator's facts 2.2."""
 _KINDS: Final = ", ".join(ButtonKind)
 
 
@@ -36,6 +38,7 @@ class SentButton(msgspec.Struct):
     suffix: Text | None = None
     payment_link_preview: Flag | None = msgspec.field(default=None, name="paymentLinkPreview")
     otp_type: Text | None = None
+    otp_type_in_camel_case: Text | None = msgspec.field(default=None, name="otpType")
     autofill_text: Text | None = None
     package_name: Text | None = None
     signature_hash: Text | None = None
@@ -175,16 +178,20 @@ def _read_button(name: str, given: SentButton) -> Button:
     if not any(examples) and "{{" in url and suffix:
         examples = (suffix,)
     apps, is_flat = _read_apps(given)
+    text = as_text(given.text)
+    otp_type = (as_text(given.otp_type) or as_text(given.otp_type_in_camel_case)).upper()
+    if kind is ButtonKind.OTP and otp_type == OtpType.COPY_CODE and not text:
+        text = COPY_CODE_LABEL
     return Button(
         kind=kind,
-        text=as_text(given.text),
+        text=text,
         url=url,
         phone_number=as_text(given.phone_number),
         example=examples,
         button_value=value,
         suffix=suffix,
         payment_link_preview=_flag(given.payment_link_preview, f"{name}.paymentLinkPreview"),
-        otp_type=as_text(given.otp_type).upper(),
+        otp_type=otp_type,
         autofill_text=as_text(given.autofill_text),
         supported_apps=apps,
         is_flat=is_flat,

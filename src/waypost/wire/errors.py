@@ -33,6 +33,16 @@ _EXISTS = "Template Already exists with same namespace and elementName and langu
 _NAME_LENGTH = "App name should be between 6 to 150 characters in length"
 _WRONG_WABA = "WABA id is invalid or given phone is not associated with WABA"
 _KEY_OF_ANOTHER = "API key is not associated with partner"
+_COMPARISON_WINDOW = (
+    "The difference between start and end times should be the number of seconds in "
+    "604800(7 days), 2592000(30 days), 5184000(60 days), 7776000(90 days)."
+)
+_COMPARISON_ENDS_FIRST = "The parameter start_timestamp should be less than end_timestamp."
+_TOO_FEW_SENDS = (
+    "Invalid parameter - Templates not eligible for comparison, Templates must have been sent "
+    "at least 1,000 times in the specified time frame."
+)
+_NOT_APPROVED = "One or more templates in the list is not approved."
 _BILLING = "Callback Billing must be enabled for this API"
 INTERNAL_TEXT: Final = (  # Source: spec, "Errors", 500; facts 3.3 without the vendor's name
     "Internal server error. Please try again later. "
@@ -109,7 +119,11 @@ ERRORS: Final = {  # Source: spec, "Errors"; facts 3.3, 4.1, 10. Where no text i
     Reason.ANALYTICS_TOO_OLD:            ErrorRow(400, "Start time can't be older than 90 days", "facts 3.6, analytics"),
     Reason.ANALYTICS_NOT_SET:            ErrorRow(404, None,                         "facts 3.6, analytics: the text names the app"),
     Reason.BAD_REQUEST:                  ErrorRow(400, "Bad Request",                "facts 3.6, analytics"),
-    Reason.TOO_FEW_SENDS:                ErrorRow(400, None,                         "facts 3.6, compare; text not public"),
+    Reason.TOO_FEW_SENDS:                ErrorRow(400, _TOO_FEW_SENDS,               "the call's public page; facts 3.6, compare; only when strict"),
+    Reason.COMPARISON_WINDOW:            ErrorRow(400, _COMPARISON_WINDOW,           "the call's public page; facts 3.6, compare"),
+    Reason.COMPARISON_ENDS_FIRST:        ErrorRow(400, _COMPARISON_ENDS_FIRST,       "the call's public page"),
+    Reason.TEMPLATE_NOT_APPROVED:        ErrorRow(400, _NOT_APPROVED,                "the call's public page"),
+    Reason.NOT_TEMPLATE_OWNER:           ErrorRow(400, "Not Template Owner",         "the call's public page; within one partner only"),
 }
 # fmt: on
 

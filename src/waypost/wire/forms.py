@@ -18,6 +18,11 @@ Shape = TypeVar("Shape")
 
 MOST_FIELDS: Final = 200
 MOST_DEEP: Final = 32
+MOST_BRACKETS: Final = 20_000
+_STRINGS: Final = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL)
+_BRACKETS: Final = re.compile(r"[\[\]{}]")
+_LONG: Final = re.compile(r"[0-9]{19}")
+_INTEGERS: Final = re.compile(r"(?<![0-9.eE])-?[0-9]{19,}(?![0-9.eE])")
 _ESCAPED_NUL: Final = re.compile(r"(?<!\\)(?:\\\\)*\\u0000")
 
 
@@ -150,30 +155,32 @@ def read_json_body(body: bytes) -> dict[str, Any]:
 
 
 def _check_text(text: str, name: str) -> None:
-    if text.count("[") + text.count("{") > MOST_DEEP and depth(text) > MOST_DEEP:
+    brackets = text.count("[") + text.count("{")
+    if brackets > MOST_BRACKETS:
+        raise Refused(
+            Reason.UNREADABLE, f"{name} must hold at most {MOST_BRACKETS} lists and objects."
+        )
+    if brackets > MOST_DEEP and depth(text) > MOST_DEEP:
         raise Refused(Reason.UNREADABLE, f"{name} must be nested at most {MOST_DEEP} deep.")
+    if _LONG.search(text) and any(map(_is_too_long, _INTEGERS.findall(_STRINGS.sub("", text)))):
+        raise Refused(Reason.UNREADABLE, f"{name} must hold integers of at most 64 bits.")
     if "\\u0000" in text and _ESCAPED_NUL.search(text):
         raise Refused(Reason.UNREADABLE, f"{name} must not contain the character U+0000.")
+
+
+def _is_too_long(digits: str) -> bool:
+    """Whether an integer has more than 64 bits, its sign included; so many digits are not even read."""
+    return len(digits) > 20 or not -(2**63) <= int(digits) < 2**63
 
 
 def depth(text: str) -> int:
     """How deep a JSON text nests; brackets inside strings do not count."""
     deepest = level = 0
-    inside = escaped = False
-    for char in text:
-        if inside:
-            if escaped:
-                escaped = False
-            elif char == "\\":
-                escaped = True
-            elif char == '"':
-                inside = False
-        elif char == '"':
-            inside = True
-        elif char in "[{":
+    for char in _BRACKETS.findall(_STRINGS.sub("", text)):
+        if char in "[{":
             level += 1
             deepest = max(deepest, level)
-        elif char in "]}":
+        else:
             level -= 1
     return deepest
 

@@ -13,6 +13,7 @@ from waypost.wire.forms import Form, read_json, read_json_body
 from waypost.wire.lenient import Text, as_text
 
 PRODUCT: Final = "whatsapp"
+MESSAGE_EVENT: Final = "message-event"
 TYPES: Final = (  # Source: facts 9.3
     "text", "image", "audio", "video", "document", "sticker", "location", "contacts", "reaction",
     "interactive", "template",
@@ -156,9 +157,13 @@ def read_event(body: bytes) -> ReadReceipt:
         Refused: no readable JSON of this shape, or another event than a receipt.
     """
     try:
-        event = msgspec.convert(read_json_body(body), Event, strict=False)
+        given = read_json_body(body)
     except Refused as refused:
         raise Refused(Reason.INVALID_JSON_PAYLOAD, refused.explanation) from refused
+    if isinstance(given.get("type"), str) and given["type"] != MESSAGE_EVENT:
+        raise _not_supported()  # whatever else the body holds: it may be of another shape
+    try:
+        event = msgspec.convert(given, Event, strict=False)
     except msgspec.ValidationError as error:
         raise Refused(
             Reason.INVALID_JSON_PAYLOAD, f"The body is not as documented: {error}."
@@ -169,16 +174,20 @@ def read_event(body: bytes) -> ReadReceipt:
             Reason.INVALID_JSON_PAYLOAD,
             'The body must be {"type":"message-event","message":{"status":"read","message_id":"..."}}.',
         )
-    if event.type != "message-event" or (message.status or "").lower() != "read":
-        raise Refused(
-            Reason.EVENT_NOT_SUPPORTED, "type must be message-event, and message.status read."
-        )
+    if (message.status or "").lower() != "read":
+        raise _not_supported()
     message_id = as_text(message.message_id)
     if not message_id:
         raise Refused(
             Reason.INVALID_JSON_PAYLOAD, "message.message_id must be the id of an inbound message."
         )
     return ReadReceipt(message_id, message.typing_indicator is not None)
+
+
+def _not_supported() -> Refused:
+    return Refused(
+        Reason.EVENT_NOT_SUPPORTED, f"type must be {MESSAGE_EVENT}, and message.status read."
+    )
 
 
 def taken(message_id: str, send: PassthroughSend) -> dict[str, Any]:

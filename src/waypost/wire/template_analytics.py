@@ -1,7 +1,7 @@
 """What a partner asks of template analytics, and how the answer shows it. Source: facts 3.6."""
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -92,22 +92,49 @@ def read_wish(query: Query, now_s: int) -> AnalyticsWish:
 def read_comparison(query: Query, now_s: int) -> AnalyticsWish:
     """Read the query of a comparison: the other template, and a window of 7, 30, 60 or 90 days.
 
+    The window is `start` and `end`; `days` before the end, or now, is a shorter way of ours.
+
     Raises:
-        Refused: no other template, or another window. Source: facts 3.6: the windows; names are ours.
+        Refused: no other template, or another window. Source: the call's public page; facts 3.6.
     """
     days = _number(query, "days", most=MOST_DAYS)
     days = WINDOWS_D[0] if days is None else days
     if days not in WINDOWS_D:
         raise Refused(Reason.FIELD_BROKEN, "days must be one of 7, 30, 60, 90.")
-    ids = _words(query("template_ids"))
-    if len(ids) != 1:
+    end_s = _number(query, "end", most=2**40)
+    end_s = now_s if end_s is None else end_s
+    start_s = _number(query, "start", most=2**40)
+    start_s = end_s - days * DAY_S if start_s is None else start_s
+    if start_s >= end_s:
+        raise Refused(Reason.COMPARISON_ENDS_FIRST, "start and end are seconds since 1970.")
+    if end_s - start_s not in (days * DAY_S for days in WINDOWS_D):
+        raise Refused(Reason.COMPARISON_WINDOW, "start and end are seconds since 1970.")
+    ids = _words(query("templateList")) or _words(query("template_ids"))
+    if not ids:
         raise Refused(
             Reason.FIELD_MISSING,
-            "Required request parameter 'template_ids' is not present: "
+            "Required request parameter 'templateList' is not present: "
             "the id of the template to compare with.",
         )
-    every = frozenset(METRICS)
-    return AnalyticsWish(now_s - days * DAY_S, now_s, False, every, ids[0], MOST_POINTS)
+    if len(ids) > 1:
+        raise Refused(
+            Reason.FIELD_BROKEN,
+            "templateList must hold one id: two templates are compared, and the path names the other.",
+        )
+    return AnalyticsWish(start_s, end_s, False, frozenset({"SENT"}), ids[0], MOST_POINTS)
+
+
+def shown_comparison(points: Sequence[Point]) -> list[dict[str, Any]]:
+    """The metrics of a comparison. Nobody tells us of blocks, so what is said of them is empty.
+
+    Source: the call's public page.
+    """
+    sends = [{"key": point.template_id, "value": point.sent} for point in points]
+    return [
+        {"metric": "BLOCK_RATE", "type": "RELATIVE", "order_by_relative_metric": []},
+        {"metric": "MESSAGE_SENDS", "type": "NUMBER_VALUES", "number_values": sends},
+        {"metric": "TOP_BLOCK_REASON", "type": "STRING_VALUES", "string_values": []},
+    ]
 
 
 def shown_point(point: Point, metrics: frozenset[str]) -> dict[str, Any]:

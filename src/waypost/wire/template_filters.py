@@ -9,6 +9,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Final
 
+from waypost.domain.languages import spelled
 from waypost.domain.lifecycle import SENDABLE
 from waypost.domain.refusals import Reason, Refused
 from waypost.domain.template import TemplateStatus
@@ -70,19 +71,19 @@ def self_serve_wish(query: Query) -> TemplateWish:
         statuses=_statuses(query("templateStatus")),
         categories=_words(query("templateCategory")),
         qualities=_words(query("quality")),
-        language_code=query("languageCode") or None,
+        language_code=spelled(query("languageCode") or "") or None,
     )
     return _paged(query, wish)
 
 
 def _paged(query: Query, wish: TemplateWish) -> TemplateWish:
-    """Pages are numbered from 1, and 0 is the first page too: whichever a client begins with, it misses none."""
-    size = _number(query, "pageSize", least=1, most=MOST_A_PAGE)
-    number = _number(query, "pageNo", least=0, most=10**9)
+    """Pages are numbered from 1; 0 says nothing, as many clients write what they do not mean."""
+    size = _number(query, "pageSize", least=0, most=MOST_A_PAGE) or None
+    number = _number(query, "pageNo", least=0, most=10**9) or None
     if size is None and number is None:
         return wish
     size = size or USUAL_PAGE
-    return replace(wish, at_most=size, skipped=(max(1, number or 1) - 1) * size)
+    return replace(wish, at_most=size, skipped=((number or 1) - 1) * size)
 
 
 def _words(text: str | None) -> frozenset[str] | None:

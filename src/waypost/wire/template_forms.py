@@ -58,6 +58,10 @@ class PostbackText(msgspec.Struct):
     text: Text
 
 
+PostbackTexts = list[PostbackText] | PostbackText | None
+"""The postback texts of a message; some clients write a single one without its list."""
+
+
 class Medium(msgspec.Struct):
     """A medium by its id or its address."""
 
@@ -84,7 +88,7 @@ class CardMedium(msgspec.Struct):
     url: str | None = None
     image: Medium | None = None
     video: Medium | None = None
-    postbackTexts: list[PostbackText] | None = None  # noqa: N815  the wire's name
+    postbackTexts: PostbackTexts = None  # noqa: N815  the wire's name
 
 
 class TemplateMessage(msgspec.Struct):
@@ -94,7 +98,7 @@ class TemplateMessage(msgspec.Struct):
     """
 
     type: str | None = None
-    postbackTexts: list[PostbackText] | None = None  # noqa: N815  the wire's name, as all below
+    postbackTexts: PostbackTexts = None  # noqa: N815  the wire's name, as all below
     image: Medium | None = None
     video: Medium | None = None
     document: Medium | None = None
@@ -112,7 +116,7 @@ class TemplateMessage(msgspec.Struct):
 
 
 _template: Final = msgspec.json.Decoder(TemplateId, strict=False)
-_postback_texts: Final = msgspec.json.Decoder(list[PostbackText], strict=False)
+_postback_texts: Final = msgspec.json.Decoder(PostbackTexts, strict=False)
 _template_message: Final = msgspec.json.Decoder(TemplateMessage, strict=False)
 
 _MEDIA: Final = ("image", "video", "document", "audio", "gif")
@@ -137,11 +141,17 @@ def read_template_send(form: Form) -> TemplateSend:
             Reason.FIELD_BROKEN, f"template.params must hold at most {MOST_PARAMS} values."
         )
     params = tuple(one if isinstance(one, str) else _param(one) for one in given)
-    message = form.text("message")
+    message = json_text(form, "message")
     own = _own_postback_texts(form)
-    if (message is None or not message.strip()) and not template.mpm and not template.expiration:
+    if message is None and not template.mpm and not template.expiration:
         return TemplateSend(template.id, params, own)
     return _with_message(template, params, own, message)
+
+
+def json_text(form: Form, name: str) -> str | None:
+    """A field that holds JSON; None where it is absent, empty or JSON's own null."""
+    text = form.text(name)
+    return None if text is None or text.strip() in ("", "null") else text
 
 
 def _param(value: float | bool | None) -> str:
@@ -151,14 +161,15 @@ def _param(value: float | bool | None) -> str:
 
 
 def _own_postback_texts(form: Form) -> dict[int, str] | None:
-    own = form.text("postbackTexts")
-    if not own or not own.strip():
+    own = json_text(form, "postbackTexts")
+    if own is None:
         return None
     accepted = '[{"index":0,"text":"..."}]'
     return _by_index(read_json(own, _postback_texts, name="postbackTexts", accepted=accepted))
 
 
-def _by_index(items: list[PostbackText] | None) -> dict[int, str] | None:
+def _by_index(given: PostbackTexts) -> dict[int, str] | None:
+    items = [given] if isinstance(given, PostbackText) else given
     return {item.index: as_text(item.text) for item in items or []} or None
 
 
@@ -166,7 +177,7 @@ def _with_message(
     template: TemplateId, params: tuple[str, ...], own: dict[int, str] | None, text: str | None
 ) -> TemplateSend:
     message = TemplateMessage()
-    if text and text.strip():
+    if text is not None:
         accepted = (
             '{"type":"image","image":{"link":"https://..."}}, or as the template\'s type wants it'
         )

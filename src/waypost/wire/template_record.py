@@ -43,6 +43,7 @@ def template_record(template: Template) -> dict[str, Any]:
         "wabaId": template.business_account_id,
         "oldCategory": template.old_category,
         "new_category": template.new_category,
+        "correct_category": template.new_category,  # both names carry what was announced (facts 3.2)
         "externalId": template.operator_template_id,
         "reason": template.reason,
     }
@@ -81,6 +82,7 @@ def _container_meta(template: Template) -> dict[str, Any]:
             "mediaId": draft.media_id,
             "mediaUrl": draft.media_url,
             "cards": submitted_cards(draft.cards) if draft.cards else None,
+            "correctCategory": template.new_category,
         }
     )
 

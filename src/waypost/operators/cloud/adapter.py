@@ -191,15 +191,20 @@ def _timeout(total_s: float) -> aiohttp.ClientTimeout:
 
 
 def _read_answer(status: int, content: bytes, wish_s: float | None) -> dict[str, Any] | Outcome:
-    """An answer's object; what is no object is judged by its status."""
+    """An answer's object; what is none, or tells of an error that cannot be read, is judged by its status.
+
+    An error is handed on in one case: the name of a template is taken, which needs another look.
+    """
     try:
         answer: Any = _decode(content)
     except (msgspec.DecodeError, RecursionError, UnicodeError):
         answer = None
     match answer:
-        case {"error": {"code": int(code), **rest}} if not _is_template_clash(answer):
+        case {"error": {"error_subcode": subcode}} if subcode == ALREADY_THERE:
+            return answer
+        case {"error": {"code": int(code), **rest}}:
             return outcome_of(code, _told(rest), wish_s)
-        case dict() if status < 400 or "error" in answer:
+        case dict() if 200 <= status < 300 and "error" not in answer:
             return answer  # pyright: ignore[reportUnknownVariableType]
         case _ if status == 429:
             return Unavailable("the operator answered 429", 4, wish_s)
@@ -207,10 +212,6 @@ def _read_answer(status: int, content: bytes, wish_s: float | None) -> dict[str,
             return Rejected(INVALID_ANSWER, f"the operator answered {status} without a reason")
         case _:
             return Uncertain(f"the operator gave an unreadable answer with status {status}")
-
-
-def _is_template_clash(answer: Any) -> bool:
-    return answer["error"].get("error_subcode") == ALREADY_THERE
 
 
 def _refused(answer: dict[str, Any]) -> Outcome | None:

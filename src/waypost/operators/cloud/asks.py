@@ -9,7 +9,8 @@ import aiohttp
 
 from waypost.domain.app import OperatorAccount
 from waypost.domain.outcome import Outcome, Rejected, Sent, Unavailable, Uncertain
-from waypost.operators.cloud.codes import outcome_of
+from waypost.operators.cloud.loose import as_dict
+from waypost.operators.cloud.template_calls import name_is_taken
 from waypost.operators.contract import Ask, Question, Told
 
 WITHIN_S: Final = 10
@@ -44,11 +45,14 @@ class _Row:
     Attributes:
         edge: the path after the object's id.
         fields: what is asked for where the question does not say.
+        is_list: an answer has a list called `data`; one without it says nothing, least of all that
+            nothing is there.
     """
 
     method: str
     edge: str = ""
     fields: str = ""
+    is_list: bool = False
 
 
 _PROFILE: Final = "about,address,description,email,profile_picture_url,websites,vertical"
@@ -58,23 +62,23 @@ ASKS: Final = {  # Source: operator's facts 1, 2.1; its pages "Business profiles
     Ask.NUMBER:               _Row("GET"),
     Ask.ACCOUNT:              _Row("GET"),
     Ask.MARK_READ:            _Row("POST",   "messages"),
-    Ask.BUSINESS_PROFILE:     _Row("GET",    "whatsapp_business_profile", _PROFILE),
+    Ask.BUSINESS_PROFILE:     _Row("GET",    "whatsapp_business_profile", _PROFILE, is_list=True),
     Ask.SET_BUSINESS_PROFILE: _Row("POST",   "whatsapp_business_profile"),
     Ask.BLOCK:                _Row("POST",   "block_users"),
     Ask.UNBLOCK:              _Row("DELETE", "block_users"),
-    Ask.BLOCK_LIST:           _Row("GET",    "block_users"),
+    Ask.BLOCK_LIST:           _Row("GET",    "block_users", is_list=True),
     Ask.COMPONENTS:           _Row("GET",    "", "conversational_automation"),
     Ask.SET_COMPONENTS:       _Row("POST",   "conversational_automation"),
-    Ask.TEMPLATES:            _Row("GET",    "message_templates"),
-    Ask.TEMPLATE_LIBRARY:     _Row("GET",    "message_template_library"),
+    Ask.TEMPLATES:            _Row("GET",    "message_templates", is_list=True),
+    Ask.TEMPLATE_LIBRARY:     _Row("GET",    "message_template_library", is_list=True),
     Ask.CREATE_FROM_LIBRARY:  _Row("POST",   "message_templates"),
-    Ask.TEMPLATE_ANALYTICS:   _Row("GET",    "template_analytics"),
+    Ask.TEMPLATE_ANALYTICS:   _Row("GET",    "template_analytics", is_list=True),
     Ask.CREATE_FLOW:          _Row("POST",   "flows"),
-    Ask.FLOWS:                _Row("GET",    "flows"),
+    Ask.FLOWS:                _Row("GET",    "flows", is_list=True),
     Ask.FLOW:                 _Row("GET"),
     Ask.CHANGE_FLOW:          _Row("POST"),
     Ask.DELETE_FLOW:          _Row("DELETE"),
-    Ask.FLOW_ASSETS:          _Row("GET",    "assets"),
+    Ask.FLOW_ASSETS:          _Row("GET",    "assets", is_list=True),
     Ask.PUT_FLOW_ASSETS:      _Row("POST",   "assets"),
     Ask.PUBLISH_FLOW:         _Row("POST",   "publish"),
     Ask.DEPRECATE_FLOW:       _Row("POST",   "deprecate"),
@@ -101,9 +105,10 @@ async def ask(
         within_s=WITHIN_S,
     )
     match answer:
-        case {"error": {"code": int(code), "message": str(text)}}:
-            outcome = outcome_of(code, text, None)
-            return Uncertain(text) if isinstance(outcome, Sent) else outcome
+        case {"error": error}:  # a template's name is taken: everything else is an outcome already
+            return name_is_taken(as_dict(error))
+        case dict() if row.is_list and not isinstance(answer.get("data"), list):
+            return Unavailable("the operator's answer has no list")
         case dict():
             return Told(answer)
         case Sent():

@@ -38,7 +38,7 @@ async def submit(
             category = as_text(as_dict(answer).get("category")).upper() or None
             return Sent(operator_id, status=_status(answer), category=category)
         case {"error": error}:  # the name is taken: everything else is an outcome already
-            return await find(call, account, template) or _rejected(as_dict(error))
+            return await find(call, account, template) or name_is_taken(as_dict(error))
         case dict():
             return Unavailable("the operator's answer has no template id")
         case _:
@@ -68,7 +68,10 @@ async def edit(
             return Sent(operator_id, status=_status(answer))
         case Rejected():
             # Perhaps it has been done already, and the answer was lost: then it may not be done twice.
-            shown = await call(account, "GET", operator_id, query={"fields": "components,status"})
+            query = {"fields": "components,status"}
+            shown = _certain(await call(account, "GET", operator_id, query=query))
+            if isinstance(shown, Unavailable):
+                return shown
             theirs = as_list(as_dict(shown), "components")
             is_done = _says_as_much(body["components"], theirs)
             return Sent(operator_id, status=_status(shown)) if is_done else answer
@@ -96,6 +99,8 @@ async def delete(call: Call, account: OperatorAccount, template: Template) -> Ou
             return Sent(operator_id)
         case Rejected():
             found = await find(call, account, template)
+            if isinstance(found, Unavailable):
+                return found
             is_gone = found is None or (
                 isinstance(found, Sent) and found.operator_id != operator_id
             )
@@ -107,13 +112,19 @@ async def delete(call: Call, account: OperatorAccount, template: Template) -> Ou
 
 
 async def find(call: Call, account: OperatorAccount, template: Template) -> Outcome | None:
-    """The operator's template of this name and language; None when it has none."""
+    """The operator's template of this name and language; None when its whole list has none.
+
+    A list that is cut short or cannot be read says nothing about what is not on it: `Unavailable`.
+    """
     draft = template.draft
     query = {"name": str(draft.element_name), "limit": "100"}
     for _ in range(_MOST_PAGES):
         answer = _certain(await call(account, "GET", _list_of(template), query=query))
         if not isinstance(answer, dict):
             return answer
+        listed = answer.get("data")
+        if not isinstance(listed, list):
+            return Unavailable("the operator's answer has no list of templates")
         for one in as_list(answer, "data"):
             match one:
                 case {"id": str(operator_id), "name": name, "language": language} if (
@@ -122,14 +133,18 @@ async def find(call: Call, account: OperatorAccount, template: Template) -> Outc
                     and _status(one) not in _GOING
                 ):
                     return Sent(operator_id, status=_status(one))
-                case _:
+                case {"id": str()}:
                     continue
+                case _:
+                    return Unavailable("the operator's list has what is no template")
         match answer:
             case {"paging": {"next": str(), "cursors": {"after": str(after)}}}:
                 query = {**query, "after": after}
+            case {"paging": {"next": str()}}:
+                break
             case _:
                 return None
-    return None
+    return Unavailable("the operator's list of templates has no end")
 
 
 def _list_of(template: Template) -> str:
@@ -141,7 +156,8 @@ def _certain(answer: dict[str, Any] | Outcome) -> dict[str, Any] | Outcome:
     return Unavailable(answer.text) if isinstance(answer, Uncertain) else answer
 
 
-def _rejected(error: dict[str, Any]) -> Rejected:
+def name_is_taken(error: dict[str, Any]) -> Rejected:
+    """The refusal of a template whose name is taken, in the operator's words."""
     text = as_text(error.get("error_user_msg")) or as_text(error.get("message"))
     return Rejected(100, text or "the name is taken")
 

@@ -1,0 +1,117 @@
+"""Uploads that go on beside the lane: each once, few at a time, and whoever needs one is told of its end."""
+
+import asyncio
+from collections import deque
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from waypost.domain.outcome import Rejected, Unavailable
+
+# fmt: off
+MOST_AT_ONCE:  Final = 8  # a process: files are large, and messages need the line too
+MOST_PER_PLACE: Final = 2  # of them to one number: a slow one holds up only itself
+# fmt: on
+
+Key = tuple[str, str]
+"""A medium's id, and the place that it is brought to."""
+Failure = Rejected | Unavailable | Exception
+Run = Callable[[], Awaitable[Rejected | Unavailable | None]]
+Tell = Callable[[Failure | None], None]
+
+
+@dataclass(slots=True, eq=False)
+class _Waiter:
+    """Whoever needs some uploads; `left` of them have not ended, and 0 means that it has been told."""
+
+    tell: Tell
+    left: int
+
+
+@dataclass(slots=True, eq=False)
+class _Upload:
+    run: Run
+    waiters: list[_Waiter] = field(default_factory=list[_Waiter])
+
+
+class Uploads:
+    """What is being uploaded, and what waits for its turn.
+
+    All of it is in memory only. What needs an upload is an entry in the lane: after a crash it is
+    claimed again, and asks for its uploads again.
+    """
+
+    def __init__(
+        self, *, most_at_once: int = MOST_AT_ONCE, most_per_place: int = MOST_PER_PLACE
+    ) -> None:
+        self._most_at_once = most_at_once
+        self._most_per_place = most_per_place
+        self._uploads: dict[Key, _Upload] = {}
+        self._turns: dict[str, deque[Key]] = {}  # by place, those that have not begun
+        self._begun: dict[str, int] = {}  # by place
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    def bring(self, runs: Mapping[Key, Run], tell: Tell) -> None:
+        """Have these done, each joined to the same one where it is wanted already.
+
+        Args:
+            runs: what does each; it gives the refusal, or None once it is done.
+            tell: called once, later: with None when all are done, or with the first failure.
+        """
+        waiter = _Waiter(tell, len(runs))
+        for key, run in runs.items():
+            upload = self._uploads.get(key)
+            if upload is None:
+                upload = self._uploads[key] = _Upload(run)
+                self._turns.setdefault(key[1], deque()).append(key)
+            upload.waiters.append(waiter)
+        self._begin_more()
+
+    async def close(self) -> None:
+        """Cut off what goes on; nobody is told."""
+        self._turns.clear()
+        self._uploads.clear()
+        tasks = list(self._tasks)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    def _begin_more(self) -> None:
+        while sum(self._begun.values()) < self._most_at_once:
+            place = next((one for one in self._turns if self._has_room(one)), None)
+            if place is None:
+                return
+            turns = self._turns.pop(place)
+            key = turns.popleft()
+            if turns:
+                self._turns[place] = turns  # behind the other places
+            self._begun[place] = self._begun.get(place, 0) + 1
+            task = asyncio.create_task(self._carry(key, self._uploads[key]))
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
+
+    def _has_room(self, place: str) -> bool:
+        return self._begun.get(place, 0) < self._most_per_place
+
+    async def _carry(self, key: Key, upload: _Upload) -> None:
+        failure: Failure | None
+        try:
+            failure = await upload.run()
+        except Exception as error:  # noqa: BLE001  a defect belongs to the entries that need it
+            failure = error
+        self._uploads.pop(key, None)
+        place = key[1]
+        self._begun[place] -= 1
+        if not self._begun[place]:
+            del self._begun[place]
+        self._begin_more()
+        for waiter in upload.waiters:
+            _ends(waiter, failure)
+
+
+def _ends(waiter: _Waiter, failure: Failure | None) -> None:
+    if not waiter.left:
+        return
+    waiter.left = 0 if failure is not None else waiter.left - 1
+    if not waiter.left:
+        waiter.tell(failure)
