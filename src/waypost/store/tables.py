@@ -216,15 +216,9 @@ Index(
     postgresql_where=messages.c.operator_message_id.is_not(None),
 )
 
-Index("messages_by_app", messages.c.app_id, messages.c.accepted_on_ms)  # what usage counts
-
-Index(  # what template analytics count
-    "messages_by_template",
-    messages.c.template_id,
-    messages.c.accepted_on_ms,
-    sqlite_where=messages.c.template_id.is_not(None),
-    postgresql_where=messages.c.template_id.is_not(None),
-)
+Index(
+    "messages_by_app", messages.c.app_id, messages.c.accepted_on_ms
+)  # what usage and analytics count
 
 media = Table(  # what partners have uploaded; the bytes are files
     "media",

@@ -6,7 +6,7 @@ from typing import Final
 
 from sqlalchemy import Connection, func, select
 
-from waypost.store.tables import arrival_items, inbound_messages, messages
+from waypost.store.tables import apps, arrival_items, inbound_messages, messages
 
 DAY_MS: Final = 24 * 60 * 60 * 1000
 _AT_ONCE: Final = 500
@@ -43,9 +43,13 @@ def state_counts(
         until_ms: accepted before.
     """
     day = (messages.c.accepted_on_ms // DAY_MS).label("day")
+    # By the partner's apps, which the one index of messages leads with: another one, by template,
+    # would cost every template message a fifth of its time at the door.
+    of_partner = select(apps.c.id).where(apps.c.partner_id == partner_id)
     rows = connection.execute(
         select(messages.c.template_id, day, messages.c.state, func.count().label("count"))
         .where(
+            messages.c.app_id.in_(of_partner),
             messages.c.template_id.in_(template_ids),
             messages.c.accepted_on_ms >= from_ms,
             messages.c.accepted_on_ms < until_ms,
