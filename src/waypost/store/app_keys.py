@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from sqlalchemy import Connection, delete, insert, or_, select, update
+from sqlalchemy import Connection, delete, insert, select, update
 
 from waypost.domain.app_key import AppKey, KeyStatus
 from waypost.store.tables import app_keys
@@ -83,17 +83,6 @@ def revoke_app_key(
 def forget_app_keys(connection: Connection, app_id: str) -> None:
     """Delete every credential of an app."""
     connection.execute(delete(app_keys).where(app_keys.c.app_id == app_id))
-
-
-def owner_of_active_key(connection: Connection, key_hash: str, now_ms: int) -> int | None:
-    """The partner whose active credential this is, or None."""
-    return connection.execute(
-        select(app_keys.c.partner_id).where(
-            app_keys.c.hash == key_hash,
-            app_keys.c.revoked_on_ms.is_(None),
-            or_(app_keys.c.expires_on_ms.is_(None), app_keys.c.expires_on_ms > now_ms),
-        )
-    ).scalar_one_or_none()
 
 
 def _of_kind(connection: Connection, key: AppKey) -> list[AppKey]:
