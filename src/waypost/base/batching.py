@@ -44,6 +44,13 @@ class GroupCommit:
         self._closed = False
         self._loop: asyncio.AbstractEventLoop | None = None
         self._scheduled = False
+        self.joined = 0
+        """How many items have been handed in so far."""
+
+    @property
+    def busy(self) -> bool:
+        """Whether anything waits for its commit."""
+        return self._busy or self._scheduled
 
     def join(self, work: Work, item: Any) -> asyncio.Future[Any]:
         """Add one item; the future ends once its transaction is committed, or with its own error.
@@ -57,6 +64,7 @@ class GroupCommit:
             self._loop = asyncio.get_running_loop()
         future = self._loop.create_future()
         self._waiting.append((work, item, future))
+        self.joined += 1
         if not self._busy and not self._scheduled:
             self._scheduled = True
             self._loop.call_soon(self._start)

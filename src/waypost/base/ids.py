@@ -64,7 +64,12 @@ class SeededIds:
 
     def __init__(self, clock: Clock, seed: str) -> None:
         self._clock = clock
+        self._seed = seed
         self._random = random.Random(seed)  # noqa: S311  repeatable on purpose
+
+    def turn_to(self, chapter: str) -> None:
+        """Go on with ids that depend on the seed and this name, not on how many were made before."""
+        self._random = random.Random(f"{self._seed} {chapter}")  # noqa: S311
 
     def new(self) -> str:
         """A UUID of version 7 as text; its random part comes from the seed."""

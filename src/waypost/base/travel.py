@@ -1,0 +1,164 @@
+"""Travelling in time: from due time to due time, waiting at each until everything due has happened.
+
+Source: design, section 6, "virtual clock".
+"""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from typing import Final, Protocol
+
+from waypost.base.clock import VirtualClock
+
+SETTLE_WITHIN_S: Final = 60
+"""Real time for what is due at one moment; longer than any HTTP time-out of either side."""
+FURTHEST_MS: Final = 10 * 366 * 24 * 3600 * 1000
+"""How far one journey goes."""
+FASTEST: Final = 100_000
+_LOOK_AGAIN_S: Final = 0.001
+
+
+class Side(Protocol):
+    """A party that lives by the clock: the service, or the simulator."""
+
+    @property
+    def name(self) -> str:
+        """What it is called in a refusal."""
+        ...
+
+    @property
+    def busy(self) -> bool:
+        """Whether anything is claimed, being written, or on its way over HTTP."""
+        ...
+
+    @property
+    def moves(self) -> int:
+        """How much it has begun to write since it was opened; never falls."""
+        ...
+
+    async def next_due_ms(self) -> int | None:
+        """When the next thing will happen by itself; None when nothing waits."""
+        ...
+
+
+class NotSettled(Exception):
+    """What was due did not come to an end; the text says on which side, and at which time."""
+
+
+class Travel:
+    """Moves a virtual clock for all sides that follow it.
+
+    Args:
+        clock: theirs.
+        sides: everybody who follows it; may be exchanged while nothing travels.
+    """
+
+    def __init__(self, clock: VirtualClock, sides: Sequence[Side] = ()) -> None:
+        self.clock = clock
+        self.sides = sides
+        self._moving = asyncio.Lock()
+
+    async def advance(self, *, to_ms: int, within_s: float = SETTLE_WITHIN_S) -> int:
+        """Go to a time, stopping wherever something is due; return when it has been reached.
+
+        The clock stands still between two stops, and afterwards goes on as it did before.
+
+        Args:
+            to_ms: milliseconds since the epoch; a time that has passed already is reached at once.
+            within_s: real time allowed for each stop.
+
+        Returns:
+            How many stops there were.
+
+        Raises:
+            NotSettled: a stop took longer; the clock stays there, and goes on as it did before.
+        """
+        async with self._held():
+            stops = 0
+            while True:
+                due_ms = await self._settle(within_s)
+                if due_ms is None or due_ms > to_ms:
+                    break
+                self.clock.set(at_ms=due_ms)
+                stops += 1
+            if to_ms > self.clock.now_ms():
+                self.clock.set(at_ms=to_ms)
+                await self._settle(within_s)
+            return stops
+
+    async def at_rest(self, look: Callable[[], Awaitable[None]], *, within_s: float) -> None:
+        """Look at all sides at one moment: time stands still, and nothing moves while `look` looks.
+
+        Args:
+            look: is called again when something has moved meanwhile.
+            within_s: real time for all of it.
+
+        Raises:
+            NotSettled: there was no such moment.
+        """
+        async with self._held():
+            try:
+                async with asyncio.timeout(within_s):
+                    await self._look_at_rest(look, within_s)
+            except TimeoutError:
+                raise NotSettled(await self._why(within_s)) from None
+
+    async def run(self, *, factor: float) -> None:
+        """Let the clock go on from where it stands, at another speed; 0 stops it."""
+        async with self._moving:
+            self.clock.run(factor=factor)
+
+    @contextlib.asynccontextmanager
+    async def _held(self) -> AsyncGenerator[None]:
+        async with self._moving:
+            self.clock.hold()
+            try:
+                yield
+            finally:
+                self.clock.release()
+
+    @property
+    def moves(self) -> int:
+        """How much all sides have begun to write."""
+        return sum(side.moves for side in self.sides)
+
+    async def _look_at_rest(self, look: Callable[[], Awaitable[None]], within_s: float) -> None:
+        while True:
+            await self._settle(within_s)
+            before = self.moves
+            await look()
+            if before == self.moves and not any(side.busy for side in self.sides):
+                return
+
+    async def _settle(self, within_s: float) -> int | None:
+        """Wait until nothing is due or under way anywhere; say when the next thing is due.
+
+        Whatever one side hands the other is on its way in a call that the giver is busy with, so that
+        there is no moment in which neither of them has it.
+        """
+        try:
+            async with asyncio.timeout(within_s):
+                while True:
+                    before = self.moves
+                    if not any(side.busy for side in self.sides):
+                        dues = [await side.next_due_ms() for side in self.sides]
+                        due_ms = min((due for due in dues if due is not None), default=None)
+                        is_still = not any(side.busy for side in self.sides)
+                        if is_still and before == self.moves and not self._is_due(due_ms):
+                            return due_ms
+                    await asyncio.sleep(_LOOK_AGAIN_S)
+        except TimeoutError:
+            raise NotSettled(await self._why(within_s)) from None
+
+    def _is_due(self, due_ms: int | None) -> bool:
+        return due_ms is not None and due_ms <= self.clock.now_ms()
+
+    async def _why(self, within_s: float) -> str:
+        names = [side.name for side in self.sides if side.busy]
+        if not names:
+            names = [side.name for side in self.sides if self._is_due(await side.next_due_ms())]
+        who = " and ".join(names) or "traffic from outside"
+        return (
+            f"at {self.clock.now_ms()} ms {who} had not come to rest after {within_s:g} s; "
+            "the clock stays there"
+        )
