@@ -16,9 +16,11 @@ import pytest
 import uvicorn
 from aiohttp import web
 
+from waypost.assembly.servers import LineProtocol
 from waypost.base.clock import Clock, ManualClock, SystemClock
 from waypost.base.ids import SeededIds
 from waypost.simulator import AccountSeed, NumberSeed, Simulator, SimulatorSettings
+from waypost.simulator.user_ids import user_id_of
 
 WABA = "1000000000000001"
 NUMBER_ID = "2000000000000002"
@@ -27,6 +29,7 @@ TOKEN = "token-of-one"
 SECRET = "secret-of-one"
 APP = "3000000000000003"
 ANN = "15551234567"
+ANN_USER_ID = user_id_of(ANN)
 
 
 @dataclass
@@ -119,7 +122,12 @@ class Bench:
         self.base = f"http://127.0.0.1:{listener.getsockname()[1]}"
         await self.simulator.open()
         config = uvicorn.Config(
-            self.simulator.application, lifespan="off", log_config=None, access_log=False, ws="none"
+            self.simulator.application,
+            lifespan="off",
+            log_config=None,
+            access_log=False,
+            ws="none",
+            http=LineProtocol,
         )
         config.load()
         self.server = uvicorn.Server(config)
@@ -222,6 +230,21 @@ class Bench:
 
     async def inbox(self, phone: str = ANN) -> list[dict[str, Any]]:
         return (await self.control("GET", f"phones/{phone}")).body["messages"]
+
+    async def phone_until(
+        self, is_there: Callable[[dict[str, Any]], Any], phone: str = ANN
+    ) -> dict[str, Any]:
+        """The phone as the control door shows it, as soon as that is as wanted."""
+        async with asyncio.timeout(5):
+            while not is_there(shown := (await self.control("GET", f"phones/{phone}")).body):
+                pass
+        return shown
+
+    async def drained(self) -> None:
+        """Return when nothing is left to be told, now or later."""
+        async with asyncio.timeout(5):
+            while (await self.control("GET", "state")).body["counts"]["outbox"]:
+                pass
 
     async def let_write(self, text: str = "Hi", phone: str = ANN) -> str:
         return await self.simulator.write_in(phone=phone, to=BUSINESS, text=text)

@@ -6,7 +6,16 @@ from typing import Any
 import aiohttp
 import pytest
 
-from tests.simulator.conftest import ANN, NUMBER_ID, TOKEN, WABA, Bench, Receiver, make_bench
+from tests.simulator.conftest import (
+    ANN,
+    ANN_USER_ID,
+    NUMBER_ID,
+    TOKEN,
+    WABA,
+    Bench,
+    Receiver,
+    make_bench,
+)
 from waypost.base.clock import SystemClock
 
 
@@ -132,11 +141,22 @@ async def test_phone_shows_and_keeps_its_habits(bench: Bench) -> None:
         "name": "Ann",
         "deliver_after_ms": 9,
         "read_after_ms": None,
-        "user_id": "",
+        "user_id": ANN_USER_ID,
         "username": "",
         "shows_number": True,
+        "condition": "",
+        "sends_read_receipts": True,
+        "has_chat_open": False,
+        "is_offline": False,
         "stopped_marketing_of": [],
+        "has_blocked": [],
         "typing": [],
+        "fleet": None,
+        "script": [],
+        "seed": "",
+        "steps": [],
+        "reports": [],
+        "waiting": 0,
     }
 
 

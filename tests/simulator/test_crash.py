@@ -10,6 +10,7 @@ import aiohttp
 import pytest
 
 from tests.simulator.conftest import (
+    ANN,
     BUSINESS,
     NUMBER_ID,
     SECRET,
@@ -18,6 +19,7 @@ from tests.simulator.conftest import (
     Receiver,
     make_bench,
 )
+from tests.support.patience import patiently
 from waypost.base.clock import SystemClock
 
 _PROGRAM = f"""
@@ -131,3 +133,90 @@ async def test_killed_simulator_has_every_file_that_it_took(
         async with http.get(shown.body["url"], headers=headers) as answer:
             assert await answer.read() == content
     await bench.stop()
+
+
+async def test_killed_simulator_remembers_what_it_counts_and_whom_it_lets_in(
+    victim: tuple[asyncio.subprocess.Process, str],
+    tmp_path: Path,
+    receiver: Receiver,
+    http: aiohttp.ClientSession,
+) -> None:
+    process, base = victim
+    before = make_bench(tmp_path / "elsewhere", SystemClock(), receiver, http)
+    before.base = base
+    hello = [{"type": "BODY", "text": "Hello there"}]
+    made = await before.control("POST", "tokens", {"waba_ids": [WABA], "expires_in_ms": 3_600_000})
+    await before.control("POST", "tokens/revoke", {"token": TOKEN})
+    token = made.body["token"]
+    draft = {"name": "a", "language": "en_US", "category": "UTILITY", "components": hello}
+    path = f"{WABA}/message_templates"
+    template_id = (await before.graph("POST", path, token=token, json=draft)).body["id"]
+    await before.control("POST", f"templates/{template_id}/approve")
+    edit = {"components": hello}
+    edited = await before.graph("POST", template_id, token=token, json=edit)
+    await before.control("POST", f"templates/{template_id}/approve")
+    await before.control("POST", f"templates/{template_id}/pace")
+    message = {
+        "messaging_product": "whatsapp", "to": ANN, "type": "template",
+        "template": {"name": "a", "language": {"code": "en_US"}},
+    }  # fmt: skip
+    held = await before.graph("POST", f"{NUMBER_ID}/messages", token=token, json=message)
+    await before.control("PUT", f"numbers/{NUMBER_ID}/hindrance", {"name": "LOCKED"})
+
+    process.send_signal(signal.SIGKILL)
+    await process.wait()
+
+    bench = make_bench(tmp_path, SystemClock(), receiver, http)
+    await bench.start()
+    revoked = await bench.graph("GET", WABA)
+    again = await bench.graph("POST", template_id, token=token, json=edit)
+    locked = await bench.graph("POST", f"{NUMBER_ID}/messages", token=token, json=message)
+    await bench.control("POST", f"templates/{template_id}/release")
+    wamid = held.body["messages"][0]["id"]
+    [sent, *_] = await receiver.until(lambda: receiver.statuses(wamid))
+    await bench.stop()
+    assert edited.status == 200
+    assert (revoked.error["code"], again.error["code"]) == (190, 100)
+    assert "once in 24 hours" in again.error["error_user_msg"]
+    assert locked.error["code"] == 131031
+    assert sent["status"] == "sent"
+
+
+async def test_killed_simulator_does_what_its_phones_had_planned_once(
+    victim: tuple[asyncio.subprocess.Process, str],
+    tmp_path: Path,
+    receiver: Receiver,
+    http: aiohttp.ClientSession,
+) -> None:
+    process, base = victim
+    first, count = 15_557_000_000, 60
+    fleet = {
+        "name": "crowd", "first": str(first), "count": count, "open_window_to": BUSINESS,
+        "script": [{"on": "message", "do": "answer", "text": "Yes", "after_ms": [0, 900]}],
+    }  # fmt: skip
+
+    async def answers() -> int:
+        async with http.get(f"{base}/control/fleets/crowd") as shown:
+            return (await shown.json())["counts"]["answers"]
+
+    async def send(phone: int) -> None:
+        message = {"messaging_product": "whatsapp", "to": str(phone), "text": {"body": "Hello"}}
+        url, headers = f"{base}/v25.0/{NUMBER_ID}/messages", {"Authorization": f"Bearer {TOKEN}"}
+        async with http.post(url, json=message, headers=headers) as answer:
+            assert answer.status == 200
+
+    async with http.post(f"{base}/control/fleets", json=fleet) as made:
+        assert made.status == 200, await made.text()
+    await asyncio.gather(*(send(first + nth) for nth in range(count)))
+    await patiently(answers, lambda done: done >= 10)
+    process.send_signal(signal.SIGKILL)
+    await process.wait()
+
+    bench = make_bench(tmp_path, SystemClock(), receiver, http)
+    await bench.start()
+    await receiver.until(lambda: len({one["from"] for one in receiver.messages()}) == count)
+    shown = (await bench.control("GET", "fleets/crowd")).body
+    await bench.stop()
+    assert shown["counts"]["answers"] == count
+    assert shown["steps"][0]["done"] == count
+    assert len({one["id"] for one in receiver.messages()}) == count

@@ -159,7 +159,8 @@ async def test_flow_of_a_template_is_sent_back(bench: Bench) -> None:
         [
             {"type": "BODY", "text": "Book now"},
             {"type": "BUTTONS", "buttons": [{"type": "FLOW", "text": "Book", "flow_id": "1"}]},
-        ]
+        ],
+        category="MARKETING",
     )
     await bench.send_template()
 

@@ -25,6 +25,17 @@ PATHS = (
     "message_template_library",
     "whatsapp_business/attachments",
     "flow_assets/1",
+    NUMBER_ID,
+    f"{NUMBER_ID}/register",
+    f"{NUMBER_ID}/request_code",
+    f"{NUMBER_ID}/verify_code",
+    f"{NUMBER_ID}/settings",
+    f"{NUMBER_ID}/whatsapp_commerce_settings",
+    f"{NUMBER_ID}/whatsapp_business_encryption",
+    f"{WABA}/upsert_message_templates",
+    f"{WABA}/message_templates/archive",
+    f"{WABA}/message_templates/unarchive",
+    "1400000000000004/unpause",
 )
 MEMBERS = st.sampled_from(
     [
@@ -33,10 +44,13 @@ MEMBERS = st.sampled_from(
         "language", "category", "type", "is_enabled_for_insights", "about", "email", "websites",
         "vertical", "profile_picture_handle", "user", "prompts", "commands", "command_name",
         "command_description", "enable_welcome_message", "file_length", "file_type", "file_name",
+        "pin", "code", "code_method", "messaging_product", "webhook_configuration", "hsm_ids",
+        "override_callback_uri", "languages", "components", "buttons", "is_cart_enabled",
+        "business_public_key", "sub_category", "degrees_of_freedom_spec",
     ]
 )  # fmt: skip
 WORDS = st.sampled_from(
-    ["OTHER", "payment_is_due", "en_US", "UTILITY", "URL", "PHONE_NUMBER", "15551234567", "{}",
+    ["AUTHENTICATION", "SMS", "123456", "whatsapp", "BODY", "OTHER", "payment_is_due", "en_US", "UTILITY", "URL", "PHONE_NUMBER", "15551234567", "{}",
      "true", "1", "image/jpeg", "RETAIL", "https://a"]
 )  # fmt: skip
 VALUES = st.recursive(

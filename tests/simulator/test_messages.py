@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tests.simulator.conftest import ANN, BUSINESS, NUMBER_ID, WABA, Bench
+from tests.simulator.conftest import ANN, ANN_USER_ID, BUSINESS, NUMBER_ID, WABA, Bench
 from waypost.base.clock import ManualClock
 
 
@@ -38,7 +38,7 @@ async def test_answer_has_the_documented_shape(bench: Bench) -> None:
 
     assert answer.status == 200
     assert answer.body["messaging_product"] == "whatsapp"
-    assert answer.body["contacts"] == [{"input": f"+{ANN}", "wa_id": ANN}]
+    assert answer.body["contacts"] == [{"input": f"+{ANN}", "wa_id": ANN, "user_id": ANN_USER_ID}]
     [message] = answer.body["messages"]
     assert list(message) == ["id"]
     raw = base64.b64decode(message["id"].removeprefix("wamid."))
@@ -186,7 +186,9 @@ async def test_business_marks_a_message_read(bench: Bench) -> None:
 async def test_recipient_may_have_no_plus_and_may_have_spaces(bench: Bench) -> None:
     for spelling in (ANN, "+1 (555) 123-4567"):
         answer = await bench.send({"to": spelling, "text": {"body": "x"}})
-        assert answer.body["contacts"] == [{"input": spelling, "wa_id": ANN}]
+        assert answer.body["contacts"] == [
+            {"input": spelling, "wa_id": ANN, "user_id": ANN_USER_ID}
+        ]
 
 
 async def test_pair_limit_takes_a_burst_and_then_one_in_six_seconds(
@@ -236,3 +238,18 @@ async def test_every_message_taken_is_listed_in_pages(bench: Bench) -> None:
     assert second.body["next"] is None
     assert [row["wamid"] for row in one.body["deliveries"]] == wamids[4:]
     assert one.body["deliveries"][0]["state"] == "failed"
+
+
+async def test_read_message_may_skip_delivered(slow: Bench, manual: ManualClock) -> None:
+    # Source: facts 7.3: read implies delivered, and then carries the price.
+    await slow.control("PUT", "settings", {"skips_delivered": True, "read_after_ms": 1000})
+    await slow.let_write()
+    wamid = await slow.send_text()
+
+    manual.advance(ms=2000)
+
+    sent, read = await slow.receiver.until(
+        lambda: told if len(told := slow.receiver.statuses(wamid)) == 2 else None
+    )
+    assert (sent["status"], read["status"]) == ("sent", "read")
+    assert read["pricing"]["category"] == "service"

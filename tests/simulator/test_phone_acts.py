@@ -95,17 +95,31 @@ async def test_places_cards_and_baskets_reach_the_business(bench: Bench) -> None
     ]
 
 
-async def test_reaction_can_be_taken_away(bench: Bench) -> None:
+async def test_reaction_can_be_changed_and_taken_away(bench: Bench) -> None:
     await bench.let_write()
     wamid = await bench.send_text()
 
     liked = await let_send(
         bench, {"type": "reaction", "reaction": {"message_id": wamid, "emoji": "\U0001f44d"}}
     )
+    changed = await let_send(
+        bench, {"type": "reaction", "reaction": {"message_id": wamid, "emoji": "\U0001f389"}}
+    )
     taken = await let_send(bench, {"type": "reaction", "reaction": {"message_id": wamid}})
 
     assert liked["reaction"] == {"message_id": wamid, "emoji": "\U0001f44d"}
+    assert changed["reaction"] == {"message_id": wamid, "emoji": "\U0001f389"}
     assert taken["reaction"] == {"message_id": wamid}
+
+
+async def test_reaction_is_to_a_message_of_the_phone(bench: Bench) -> None:
+    reaction = {"message_id": "wamid.x", "emoji": "\U0001f44d"}
+
+    answer = await bench.control(
+        "POST", f"phones/{ANN}/messages", {"to": BUSINESS, "type": "reaction", "reaction": reaction}
+    )
+
+    assert (answer.status, answer.body["field"]) == (404, "reaction.message_id")
 
 
 async def test_what_is_not_supported_says_so(bench: Bench) -> None:
@@ -239,6 +253,7 @@ async def test_phone_without_a_number_is_known_by_its_user_id(bench: Bench) -> N
 
 
 async def test_user_id_that_nobody_has_is_refused(bench: Bench) -> None:
+    await bench.control("PUT", "settings", {"user_ids": False})
     unknown = await bench.send({"to": None, "recipient": "US.x", "text": {"body": "Hello"}})
     hidden = await bench.control("PUT", f"phones/{ANN}", {"shows_number": False})
     await bench.control("PUT", f"phones/{ANN}", {"user_id": USER})

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tests.simulator.conftest import ANN, BUSINESS, Bench
+from tests.simulator.conftest import ANN, ANN_USER_ID, BUSINESS, Bench
 from waypost.base.clock import ManualClock
 
 TWO_REPLIES: list[dict[str, Any]] = [
@@ -137,7 +137,9 @@ async def test_reply_carries_name_and_context(bench: Bench) -> None:
     value = next(
         value for value in bench.receiver.changes() if "context" in value.get("messages", [{}])[0]
     )
-    assert value["contacts"] == [{"profile": {"name": "Änne \U0001f600"}, "wa_id": ANN}]
+    assert value["contacts"] == [
+        {"profile": {"name": "Änne \U0001f600"}, "wa_id": ANN, "user_id": ANN_USER_ID}
+    ]
     [message] = value["messages"]
     assert message["id"] == written.body["wamid"]
     assert message["text"] == {"body": "Fine — thanks"}

@@ -116,7 +116,7 @@ async def test_phone_that_wrote_today_can_be_blocked_and_unblocked(bench: Bench)
         "messaging_product": "whatsapp",
         "block_users": {"added_users": [{"input": f"+{ANN}", "wa_id": ANN}]},
     }
-    assert listed.body["data"] == [{"messaging_product": "whatsapp", "wa_id": ANN}]
+    assert listed.body["data"] == [{"messaging_product": "whatsapp", "input": ANN, "wa_id": ANN}]
     assert sent.error["code"] == 130403
     assert removed.body["block_users"] == {"removed_users": [{"input": ANN, "wa_id": ANN}]}
     assert (await bench.graph("GET", BLOCKS)).body == {"data": []}

@@ -150,6 +150,7 @@ REFUSED: list[tuple[str, list[Part], dict[str, Any], int | None]] = [
     ("items in UTILITY",    [TITLE, *buttons({"type": "MPM", "text": "View"})],    {},                         None),
     ("product, no header",  buttons({"type": "SPM", "text": "View"}),              MARKETING,                  None),
     ("product, no button",  [PRODUCT, *HELLO],                                     MARKETING,                  None),
+    ("flow for utility",    buttons(FLOW),                                         {},                         None),
     ("flow that is none",   buttons(FLOW),                                         MARKETING,                  None),
     ("flow without id",     buttons({"type": "FLOW", "text": "Book"}),             MARKETING,                  None),
     ("flow named twice",    buttons({**FLOW, "flow_name": "x"}),                   MARKETING,                  None),
@@ -198,7 +199,7 @@ ACCEPTED: list[tuple[str, list[Part], dict[str, Any]]] = [
     ("catalog",             buttons({"type": "CATALOG", "text": "View"}),          MARKETING),
     ("items",               [TITLE, *buttons({"type": "MPM", "text": "View"})],    MARKETING),
     ("product",             [PRODUCT, *buttons({"type": "SPM", "text": "View"})],  MARKETING),
-    ("flow by name",        buttons({"type": "FLOW", "text": "Book", "flow_name": "booking"}), {}),
+    ("flow by name",        buttons({"type": "FLOW", "text": "Book", "flow_name": "booking"}), MARKETING),
     ("call and contact",    buttons({"type": "VOICE_CALL", "text": "Call"}, {"type": "REQUEST_CONTACT_INFO", "text": "Share"}), {}),
     ("one tap",             otp("ONE_TAP", autofill_text="Autofill", supported_apps=apps() * 5), SECRET_CODE),
     ("zero tap",            otp("ZERO_TAP", zero_tap_terms_accepted=True, supported_apps=apps("a." + "b" * 222)), SECRET_CODE),
@@ -308,7 +309,7 @@ async def test_handles_are_taken_unseen_when_the_settings_say_so(slow: Bench) ->
 async def test_flow_of_the_account_can_stand_on_a_button(slow: Bench) -> None:
     flow = await slow.graph("POST", f"{WABA}/flows", json={"name": "f", "categories": ["OTHER"]})
 
-    answer = await slow.create(buttons({**FLOW, "flow_id": flow.body["id"]}))
+    answer = await slow.create(buttons({**FLOW, "flow_id": flow.body["id"]}), **MARKETING)
 
     assert answer.status == 200, answer.body
 

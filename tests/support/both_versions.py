@@ -6,6 +6,7 @@ from tests.support.builders import ANN, APP, is_event
 from tests.support.callback_sink import Callback
 from tests.support.street import Street
 from tests.support.third_version import ThirdVersion, value_of
+from waypost.simulator.user_ids import user_id_of
 
 
 async def is_told_as_approved(
@@ -168,13 +169,14 @@ def is_the_value(
     content: Any,
 ) -> None:
     """The whole value of version 3, in reply to a message of ours."""
+    user_id = user_id_of(ANN)
     assert value == {
         "messaging_product": "whatsapp",
         "metadata": {
             "display_phone_number": APP.phone_number,
             "phone_number_id": APP.phone_number_id,
         },
-        "contacts": [{"profile": {"name": "Phone 4567"}, "wa_id": ANN}],
+        "contacts": [{"profile": {"name": "Phone 4567"}, "wa_id": ANN, "user_id": user_id}],
         "messages": [
             {
                 "context": {
@@ -184,6 +186,7 @@ def is_the_value(
                     "gs_id": message_id,
                 },
                 "from": ANN,
+                "from_user_id": user_id,
                 "id": wamid,
                 "timestamp": value["messages"][0]["timestamp"],
                 "type": kind,

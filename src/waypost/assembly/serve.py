@@ -1,15 +1,18 @@
 """`waypost serve`: the service alone, for real traffic. `waypost simulator`: the other party alone."""
 
 from collections.abc import Callable
+from pathlib import Path
 
 from waypost.assembly import demo
+from waypost.assembly.clock_file import kept_clock
 from waypost.assembly.servers import HttpServer, bind, hear_signals, port_of, settle_memory
 from waypost.assembly.service import Waypost
 from waypost.base.clock import Clock
-from waypost.base.ids import Ids
+from waypost.base.ids import Ids, RandomIds
 from waypost.base.seals import hash_of
+from waypost.base.travel import Travel
 from waypost.config import Settings
-from waypost.simulator import Simulator, SimulatorSettings
+from waypost.simulator import Simulator, SimulatorSettings, read_scenario
 from waypost.store.kind import check_real
 
 Ready = Callable[[str], None]
@@ -58,18 +61,37 @@ async def serve(settings: Settings, clock: Clock, ids: Ids, *, ready: Ready) -> 
 
 
 async def simulate(
-    settings: SimulatorSettings, host: str, port: int, clock: Clock, ids: Ids, *, ready: Ready
+    settings: SimulatorSettings,
+    host: str,
+    port: int,
+    *,
+    ready: Ready,
+    scenario: Path | None = None,
 ) -> None:
-    """Run the simulator alone until a signal.
+    """Run the simulator alone until a signal; its clock can be moved, and is kept beside its file.
+
+    Args:
+        settings: the simulator's.
+        host: to listen on.
+        port: 0 takes a free one.
+        ready: called once it answers.
+        scenario: a file of faults to arm before anything is answered.
 
     Raises:
         PortInUse: somebody else listens there.
+        WrongScenario: the file says something that no fault can have.
     """
+    armed = None if scenario is None else read_scenario(scenario)
     told = hear_signals()
     bound = bind(host, port, option="--port")
-    simulator = Simulator(settings, clock, ids)
+    clock = kept_clock(settings.path.parent)
+    travel = Travel(clock)
+    simulator = Simulator(settings, clock, RandomIds(clock), travel=travel)
     await simulator.open()
+    travel.sides = (simulator,)
     try:
+        if armed is not None:
+            await simulator.arm(armed)
         server = HttpServer(simulator.application, bound)
         await server.start()
         settle_memory()

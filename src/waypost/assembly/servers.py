@@ -6,10 +6,12 @@ import gc
 import os
 import signal
 import socket
+import struct
 from collections.abc import Generator
 from typing import Any, Final
 
 import uvicorn
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 KEEP_ALIVE_S: Final = 75
 """Longer than any pool of ours keeps an idle connection (design, section 4)."""
@@ -74,7 +76,7 @@ class HttpServer:
                 lifespan="off",
                 loop="none",
                 ws="none",
-                http="httptools",
+                http=LineProtocol,
                 interface="asgi3",
                 server_header=False,
                 proxy_headers=False,  # who connects is who asks, until proxies can be named
@@ -97,6 +99,49 @@ class HttpServer:
         self._server.should_exit = True
         if self._serving is not None:
             await self._serving
+
+
+class LineProtocol(HttpToolsProtocol):
+    """HTTP by httptools; an application may break the connection that its request came on.
+
+    ASGI has no word for this, so it is an extension of the scope, `waypost.line`: an object with
+    `reset()`, `hang_up()` and `withhold()`. The simulator's faults need it, and nothing else uses it.
+    """
+
+    _is_withheld = False
+
+    def on_message_begin(self) -> None:
+        """A request begins: its scope gets the extension."""
+        super().on_message_begin()
+        self._is_withheld = False
+        self.scope["extensions"] = {"waypost.line": self}  # pyright: ignore[reportGeneralTypeIssues]
+
+    def reset(self) -> None:
+        """Break the connection at once, as a machine does that has crashed: the client sees a reset."""
+        bound = self.transport.get_extra_info("socket")
+        if bound is not None:
+            bound.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        self.transport.abort()
+
+    def hang_up(self) -> None:
+        """Close the connection after what has been written, however much of the answer is missing."""
+        self.transport.close()
+
+    def withhold(self) -> None:
+        """This request will not be answered: a server that stops need not wait for it."""
+        self._is_withheld = True
+
+    def shutdown(self) -> None:
+        """The server stops: finish what is being answered."""
+        super().shutdown()
+        if self._is_withheld:
+            self.transport.abort()
+
+
+def is_broken(scope: Any) -> bool:
+    """Whether the connection that a request came on is no more."""
+    line: LineProtocol = scope["extensions"]["waypost.line"]
+    return line.transport.is_closing()
 
 
 class _QuietServer(uvicorn.Server):

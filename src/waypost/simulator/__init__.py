@@ -1,5 +1,7 @@
 """The other party: a stand-in for the operator's Graph interface, with phones; shares only `base` with us."""
 
+from waypost.simulator.keeper import Keeper, NotKept, Snapshot
+from waypost.simulator.scenarios import Scenario, WrongScenario, read_scenario
 from waypost.simulator.settings import (
     AccountSeed,
     NumberSeed,
@@ -8,4 +10,16 @@ from waypost.simulator.settings import (
 )
 from waypost.simulator.simulator import Simulator
 
-__all__ = ["AccountSeed", "NumberSeed", "Simulator", "SimulatorSettings", "StatusesVersion"]
+__all__ = [
+    "AccountSeed",
+    "Keeper",
+    "NotKept",
+    "NumberSeed",
+    "Scenario",
+    "Simulator",
+    "SimulatorSettings",
+    "Snapshot",
+    "StatusesVersion",
+    "WrongScenario",
+    "read_scenario",
+]

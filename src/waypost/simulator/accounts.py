@@ -7,6 +7,8 @@ from waypost.simulator.store import Row, Store
 
 _KEEP_APP: Final = "INSERT OR REPLACE INTO apps VALUES (?,?,?,?)"
 _KEEP_ACCOUNT: Final = "INSERT OR REPLACE INTO accounts VALUES (?,?,?,?,?,?,?)"
+_OVERRIDE: Final = "INSERT OR REPLACE INTO number_webhooks VALUES (?,?)"
+_NO_OVERRIDE: Final = "DELETE FROM number_webhooks WHERE phone_number_id=?"
 _KEEP_NUMBER: Final = "INSERT OR REPLACE INTO numbers VALUES (?,?,?,?,?)"
 
 
@@ -18,6 +20,11 @@ class App:
     app_secret: str
     callback_uri: str = ""
     verify_token: str = ""
+
+    @property
+    def token(self) -> str:
+        """What its owner sets it up with. Source: the operator's page "App access tokens"."""
+        return f"{self.app_id}|{self.app_secret}"
 
 
 @dataclass(frozen=True)
@@ -61,7 +68,8 @@ class Accounts:
         self.by_id: dict[str, Account] = {}
         self.numbers: dict[str, Number] = {}
         self.numbers_by_digits: dict[str, Number] = {}
-        self._tokens: frozenset[str] = frozenset()
+        self.overrides: dict[str, str] = {}
+        self._holders: dict[str, tuple[str, ...]] = {}
 
     async def open(self) -> None:
         """Read everything from the file."""
@@ -71,24 +79,41 @@ class Accounts:
             self.by_id[row[0]] = Account(*row[:5], subscribed=bool(row[5]), override_uri=row[6])
         for row in await self._store.rows("SELECT * FROM numbers"):
             self._learn(Number(*row))
+        for number_id, uri in await self._store.rows("SELECT * FROM number_webhooks"):
+            self.overrides[number_id] = uri
         self._learn_tokens()
 
-    def is_token(self, token: str) -> bool:
-        """Whether some account was given this token."""
-        return token in self._tokens
+    def holders(self, token: str) -> tuple[str, ...]:
+        """The ids of the accounts that were made with this token."""
+        return self._holders.get(token, ())
 
-    def destination(self, waba_id: str) -> Destination | None:
-        """Where the account's webhooks go; None when nobody listens."""
+    def destination(self, waba_id: str, phone_number_id: str = "") -> Destination | None:
+        """Where the webhooks of an account, or of one of its numbers, go; None when nobody listens.
+
+        Source: facts 7.1: the number's own address, else the account's, else the app's.
+        """
         account = self.by_id.get(waba_id)
         app = self.apps.get(account.app_id) if account else None
         if account is None or app is None or not account.subscribed:
             return None
-        uri = account.override_uri or app.callback_uri
+        uri = self.overrides.get(phone_number_id) or account.override_uri or app.callback_uri
         return Destination(uri, app.app_secret) if uri else None
+
+    def is_heard(self, waba_id: str) -> bool:
+        """Whether anything of the account goes anywhere."""
+        if self.destination(waba_id) is not None:
+            return True
+        return bool(self.overrides) and any(
+            self.destination(waba_id, number.phone_number_id) for number in self.numbers_of(waba_id)
+        )
 
     def numbers_of(self, waba_id: str) -> list[Number]:
         """The account's numbers, in the order they were made."""
         return [number for number in self.numbers.values() if number.waba_id == waba_id]
+
+    def has_number(self, waba_id: str) -> bool:
+        """Whether the account has any number."""
+        return any(number.waba_id == waba_id for number in self.numbers.values())
 
     def of_app(self, app_id: str) -> list[Account]:
         """The accounts that belong to an app."""
@@ -119,6 +144,14 @@ class Accounts:
         await self._store.run([(_KEEP_NUMBER, values)])
         self._learn(number)
 
+    async def override(self, number: Number, uri: str) -> None:
+        """Give a number a webhook address of its own; an empty one takes it away."""
+        values: Row = (number.phone_number_id, uri)
+        await self._store.run([(_OVERRIDE, values) if uri else (_NO_OVERRIDE, values[:1])])
+        self.overrides.pop(number.phone_number_id, None)
+        if uri:
+            self.overrides[number.phone_number_id] = uri
+
     async def subscribe(self, account: Account, *, override_uri: str = "") -> None:
         """Let the account's webhooks go to its app, or to an address of its own."""
         await self.keep_account(replace(account, subscribed=True, override_uri=override_uri))
@@ -135,4 +168,6 @@ class Accounts:
         self.numbers_by_digits[number.phone_number] = number
 
     def _learn_tokens(self) -> None:
-        self._tokens = frozenset(account.token for account in self.by_id.values())
+        self._holders.clear()
+        for account in self.by_id.values():
+            self._holders[account.token] = (*self.holders(account.token), account.waba_id)

@@ -12,14 +12,22 @@ class Application:
     def __init__(self, parts: Parts) -> None:
         self._graph = GraphDoor(parts)
         self._control = ControlDoor(parts)
+        self.answering = 0
+        """How many requests of the Graph side are being answered."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
         if scope["type"] == "lifespan":
             await _live(receive, send)
         elif scope["type"] == "http":
-            is_control = scope["path"].startswith("/control/")
-            await (self._control if is_control else self._graph)(scope, receive, send)
+            if scope["path"].startswith("/control/"):
+                await self._control(scope, receive, send)
+                return
+            self.answering += 1
+            try:
+                await self._graph(scope, receive, send)
+            finally:
+                self.answering -= 1
 
 
 async def _live(receive: Receive, send: Send) -> None:

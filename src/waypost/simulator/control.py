@@ -17,11 +17,28 @@ from waypost.simulator.control_accounts import (
 )
 from waypost.simulator.control_acts import (
     answer_message,
+    block_business,
     change_marketing,
     change_number,
+    report_business,
     tap_button,
     write_message,
 )
+from waypost.simulator.control_clock import (
+    advance_clock,
+    freeze_clock,
+    run_clock,
+    show_clock,
+)
+from waypost.simulator.control_faults import (
+    arm_faults,
+    disarm_fault,
+    disarm_faults,
+    faults_view,
+    list_faults,
+    show_fault,
+)
+from waypost.simulator.control_fleets import drop_fleet, list_fleets, make_fleet, show_fleet
 from waypost.simulator.control_guard import ControlRefused, check_caller
 from waypost.simulator.control_media import (
     expire_handle,
@@ -45,14 +62,38 @@ from waypost.simulator.control_shapes import (
     given,
     read_shape,
 )
+from waypost.simulator.control_snapshots import (
+    download_snapshot,
+    drop_snapshot,
+    list_snapshots,
+    load_snapshot,
+    save_snapshot,
+)
+from waypost.simulator.control_standings import (
+    put_flow_status,
+    put_hindrance,
+    put_identity,
+    put_recipients,
+    show_registration,
+    upgrade_number,
+)
 from waypost.simulator.control_templates import (
     act_on_template,
     approve_template,
     delete_template,
+    drop_template,
     list_templates,
+    pace_template,
     rate_template,
     recategorise_template,
     reject_template,
+    release_template,
+)
+from waypost.simulator.control_tokens import (
+    expire_token,
+    list_tokens,
+    make_token,
+    revoke_token,
 )
 from waypost.simulator.control_updates import tell_account, tell_status
 from waypost.simulator.parts import Parts
@@ -65,7 +106,15 @@ _COUNTED: Final = ("messages", "outbox", "phones", "templates", "accounts", "num
 _REMOVED: Final = (
     "templates", "name_locks", "phones", "windows", "messages", "outbox", "retries",
     "media", "uploads", "flows", "records", "blocks", "phone_users", "marketing_stops",
+    "faults", "fault_firings", "judged_updates",
+    "ledger", "held", "tokens", "number_webhooks",
+    "phone_habits", "phone_blocks", "spam_reports", "waiting", "fleets", "phone_scripts",
+    "script_counts", "script_uses", "planned_acts",
 )  # fmt: skip
+_WAITING: Final = (
+    "SELECT waba_id, count(*) FROM (SELECT waba_id FROM outbox UNION ALL "
+    "SELECT waba_id FROM judged_updates) GROUP BY waba_id"
+)
 _DELIVERIES: Final = """
 SELECT position, wamid, callback_data, phone, phone_number_id, type, at_ms,
     delivered_ms, read_ms, failed_ms, failed_code
@@ -116,12 +165,14 @@ async def show_state(parts: Parts, _request: Request) -> dict[str, Any]:
         table: (await parts.store.rows(f"SELECT count(*) FROM {table}"))[0][0]  # noqa: S608
         for table in _COUNTED
     }
-    waiting = dict(await parts.store.rows("SELECT waba_id, count(*) FROM outbox GROUP BY waba_id"))
+    waiting = dict(await parts.store.rows(_WAITING))
     return {
         "now_ms": parts.clock.now_ms(),
         "counts": counts,
         "settings": parts.settings.changeable(),
         "webhook_posts": parts.webhooks.posts,
+        "refused": {str(code): count for code, count in sorted(parts.refused.items())},
+        **faults_view(parts),
         "accounts": [
             account_view(parts, account, waiting.get(account.waba_id, 0))
             for account in parts.accounts.by_id.values()
@@ -136,19 +187,35 @@ async def change_settings(parts: Parts, request: Request) -> dict[str, Any]:
 
 
 async def reset(parts: Parts, request: Request) -> dict[str, Any]:
-    """Remove all that was made with accounts and numbers, and what was to be told; they stay."""
+    """Start anew: under `dev` both sides are put back to the seed.
+
+    A simulator that stands alone removes all that was made with accounts and numbers, and what was
+    to be told; accounts and numbers stay.
+    """
     read_shape(NothingShape, await request.body())
+    if parts.keeper is not None:
+        await parts.keeper.reset()
+        return {"reset": True}
     await parts.store.run([(f"DELETE FROM {table}", ()) for table in _REMOVED])  # noqa: S608
     parts.templates.forget()
     parts.phones.forget()
+    parts.fleets.forget()
+    parts.scripts.forget()
     parts.flows.forget()
     parts.records.forget()
     parts.blocks.forget()
+    parts.ledger.forget()
+    parts.tokens.forget()
+    parts.accounts.overrides.clear()
+    parts.held.forget()
+    parts.usage.clear()
     await parts.media.forget()
     await parts.uploads.forget()
     await parts.files.sweep(PICTURE_PREFIX, frozenset())
     parts.limits.clear()
     parts.webhooks.retries.clear()
+    parts.faults.forget()
+    parts.judged_updates.forget()
     return {"reset": True}
 
 
@@ -182,6 +249,20 @@ CALLS: Final[tuple[tuple[str, str, Call], ...]] = (
     ("GET",  "/control/state",                          show_state),
     ("PUT",  "/control/settings",                       change_settings),
     ("POST", "/control/reset",                          reset),
+    ("GET",  "/control/clock",                          show_clock),
+    ("POST", "/control/clock/advance",                  advance_clock),
+    ("POST", "/control/clock/freeze",                   freeze_clock),
+    ("POST", "/control/clock/run",                      run_clock),
+    ("GET",  "/control/snapshots",                      list_snapshots),
+    ("POST", "/control/snapshots",                      save_snapshot),
+    ("GET",  "/control/snapshots/{name}/content",       download_snapshot),
+    ("POST", "/control/snapshots/{name}/load",          load_snapshot),
+    ("DELETE", "/control/snapshots/{name}",             drop_snapshot),
+    ("GET",  "/control/faults",                         list_faults),
+    ("POST", "/control/faults",                         arm_faults),
+    ("DELETE", "/control/faults",                       disarm_faults),
+    ("GET",  "/control/faults/{fault_id}",              show_fault),
+    ("DELETE", "/control/faults/{fault_id}",            disarm_fault),
     ("PUT",  "/control/accounts/{waba_id}",             put_account),
     ("POST", "/control/accounts/{waba_id}/retry",       retry_webhooks),
     ("POST", "/control/accounts/{waba_id}/webhooks",    tell_account),
@@ -196,13 +277,22 @@ CALLS: Final[tuple[tuple[str, str, Call], ...]] = (
     ("POST", "/control/phones/{phone}/answer",          answer_message),
     ("POST", "/control/phones/{phone}/number",          change_number),
     ("POST", "/control/phones/{phone}/marketing",       change_marketing),
+    ("POST", "/control/phones/{phone}/block",           block_business),
+    ("POST", "/control/phones/{phone}/report",          report_business),
     ("POST", "/control/phones/{phone}/read",            read_messages),
+    ("GET",  "/control/fleets",                         list_fleets),
+    ("POST", "/control/fleets",                         make_fleet),
+    ("GET",  "/control/fleets/{name}",                  show_fleet),
+    ("DELETE", "/control/fleets/{name}",                drop_fleet),
     ("GET",  "/control/templates",                      list_templates),
     ("POST", "/control/templates/{template_id}/approve", approve_template),
     ("POST", "/control/templates/{template_id}/reject", reject_template),
     ("POST", "/control/templates/{template_id}/quality", rate_template),
     ("POST", "/control/templates/{template_id}/category", recategorise_template),
     ("POST", "/control/templates/{template_id}/delete", delete_template),
+    ("POST", "/control/templates/{template_id}/pace",   pace_template),
+    ("POST", "/control/templates/{template_id}/release", release_template),
+    ("POST", "/control/templates/{template_id}/drop",   drop_template),
     ("POST", "/control/templates/{template_id}/{act}",  act_on_template),
     ("GET",  "/control/deliveries",                     list_deliveries),
     ("GET",  "/control/media",                          list_media),
@@ -212,6 +302,16 @@ CALLS: Final[tuple[tuple[str, str, Call], ...]] = (
     ("GET",  "/control/handles",                        list_handles),
     ("POST", "/control/handles/expire",                 expire_handle),
     ("PUT",  "/control/numbers/{phone_number_id}/standing", put_standing),
+    ("PUT",  "/control/numbers/{phone_number_id}/hindrance", put_hindrance),
+    ("PUT",  "/control/numbers/{phone_number_id}/recipients", put_recipients),
+    ("POST", "/control/numbers/{phone_number_id}/upgrade", upgrade_number),
+    ("GET",  "/control/numbers/{phone_number_id}/registration", show_registration),
+    ("PUT",  "/control/phones/{phone}/identity",        put_identity),
+    ("PUT",  "/control/flows/{flow_id}/status",         put_flow_status),
+    ("GET",  "/control/tokens",                         list_tokens),
+    ("POST", "/control/tokens",                         make_token),
+    ("POST", "/control/tokens/expire",                  expire_token),
+    ("POST", "/control/tokens/revoke",                  revoke_token),
 )
 # fmt: on
 

@@ -58,7 +58,7 @@ async def put_number(parts: Parts, request: Request) -> dict[str, Any]:
         )
     number = Number(phone_number_id, wish.waba_id, digits, wish.name, wish.throughput)
     await parts.accounts.keep_number(number)
-    return _number_view(number)
+    return _number_view(parts, number)
 
 
 async def put_webhook(parts: Parts, request: Request) -> dict[str, Any]:
@@ -116,20 +116,24 @@ def account_view(parts: Parts, account: Account, waiting: int) -> dict[str, Any]
         "app_id": account.app_id,
         "callback_uri": destination.uri if destination else None,
         "updates_waiting": waiting,
+        "calls_this_hour": parts.usage.count(account.waba_id),
         "failed_attempts": retry.attempts if retry else 0,
         "next_attempt_ms": retry.next_ms if retry else None,
         "last_failure": retry.reason if retry else None,
-        "numbers": [_number_view(one) for one in parts.accounts.numbers_of(account.waba_id)],
+        "numbers": [_number_view(parts, one) for one in parts.accounts.numbers_of(account.waba_id)],
     }
 
 
-def _number_view(number: Number) -> dict[str, Any]:
+def _number_view(parts: Parts, number: Number) -> dict[str, Any]:
+    hindrance = parts.standings.name_of(number.phone_number_id)
     return {
         "phone_number_id": number.phone_number_id,
         "waba_id": number.waba_id,
         "phone_number": number.phone_number,
         "name": number.name,
         "throughput": number.throughput,
+        "hindrance": hindrance,
+        "callback_uri": parts.accounts.overrides.get(number.phone_number_id),
     }
 
 

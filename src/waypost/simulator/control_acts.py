@@ -6,12 +6,14 @@ from starlette.requests import Request
 
 from waypost.simulator.accounts import Number
 from waypost.simulator.control_guard import ControlRefused
-from waypost.simulator.control_phones import arrived, digits_of
+from waypost.simulator.control_phones import arrived, check_online, digits_of, whole_view
 from waypost.simulator.control_shapes import (
     AnswerShape,
+    BlockShape,
     MarketingShape,
     MediumShape,
     NumberChangeShape,
+    ReportShape,
     TapShape,
     WriteShape,
     read_shape,
@@ -30,7 +32,9 @@ _ANSWERED: Final = ("FLOW", "ADDRESS", "CALL_PERMISSION")
 async def write_message(parts: Parts, request: Request) -> dict[str, Any]:
     """A phone sends a message to a business number; opens the window."""
     phone = digits_of(request)
-    return {"wamid": await speak(parts, phone, read_shape(WriteShape, await request.body()))}
+    wish = read_shape(WriteShape, await request.body())
+    _check_reach(parts, phone, number_of(parts, wish.to))
+    return {"wamid": await speak(parts, phone, wish)}
 
 
 async def speak(parts: Parts, phone: str, wish: WriteShape) -> str:
@@ -52,6 +56,8 @@ async def speak(parts: Parts, phone: str, wish: WriteShape) -> str:
         wish.referred_product,
         wish.referral,
     )
+    if wish.reaction is not None and wish.type == "reaction":
+        await _check_reaction(parts, phone, wish.reaction)
     try:
         if wish.type in _SENT:
             medium = _medium(wish)
@@ -72,6 +78,18 @@ async def speak(parts: Parts, phone: str, wish: WriteShape) -> str:
         raise ControlRefused(
             400, field=wrong.field, rule=wrong.rule, accepted=wrong.accepted
         ) from wrong
+
+
+async def _check_reaction(parts: Parts, phone: str, reaction: dict[str, Any]) -> None:
+    """What one reacts to must be on the phone; without an emoji the reaction is taken away."""
+    message_id = reaction.get("message_id")
+    if isinstance(message_id, str) and await parts.inboxes.item(phone, message_id) is None:
+        raise ControlRefused(
+            404,
+            field="reaction.message_id",
+            rule="is not on this phone",
+            accepted="a wamid of its inbox",
+        )
 
 
 def _medium(wish: WriteShape) -> Medium:
@@ -109,6 +127,7 @@ async def tap_button(parts: Parts, request: Request) -> dict[str, Any]:
     item = await arrived(parts, phone, is_meant, wish.message_id, wish.wait_ms)
     button = _button(item, wish)
     number = parts.accounts.numbers[item.phone_number_id]
+    _check_reach(parts, phone, number)
     try:
         wamid = await parts.handsets.tap(phone, number, item, button)
     except NotThere as wrong:
@@ -138,6 +157,7 @@ async def answer_message(parts: Parts, request: Request) -> dict[str, Any]:
             accepted=f"a message with one of {', '.join(_ANSWERED)}",
         )
     number = parts.accounts.numbers[item.phone_number_id]
+    _check_reach(parts, phone, number)
     wamid = await parts.handsets.answer(phone, number, item, button, wish.response)
     return {"wamid": wamid, "message_id": item.wamid, "button": button}
 
@@ -146,6 +166,7 @@ async def change_number(parts: Parts, request: Request) -> dict[str, Any]:
     """A phone's owner moves to another number; the businesses he has a chat with are told."""
     phone = digits_of(request)
     after = read_shape(NumberChangeShape, await request.body()).to.lstrip("+")
+    check_online(parts, phone)
     if after == phone or after in parts.accounts.numbers_by_digits:
         raise ControlRefused(
             409, field="to", rule="cannot be moved to", accepted="digits that no business has"
@@ -161,6 +182,43 @@ async def change_marketing(parts: Parts, request: Request) -> dict[str, Any]:
     number = number_of(parts, wish.to)
     await parts.handsets.want_marketing(phone, number, wants=wish.wants)
     return {"phone": phone, "phone_number_id": number.phone_number_id, "wants": wish.wants}
+
+
+async def block_business(parts: Parts, request: Request) -> dict[str, Any]:
+    """A phone's owner blocks a business, or takes that back; the business is not told."""
+    phone = digits_of(request)
+    wish = read_shape(BlockShape, await request.body())
+    number = number_of(parts, wish.to)
+    await parts.absences.block(phone, number, blocks=wish.blocks)
+    return await whole_view(parts, parts.phones.known(phone))
+
+
+async def report_business(parts: Parts, request: Request) -> dict[str, Any]:
+    """A phone's owner reports a business for spam, and perhaps blocks it; the business is not told."""
+    phone = digits_of(request)
+    wish = read_shape(ReportShape, await request.body())
+    number = number_of(parts, wish.to)
+    wamid = wish.message_id
+    if wamid is not None and await parts.inboxes.item(phone, wamid) is None:
+        raise ControlRefused(
+            404, field="message_id", rule="is not on this phone", accepted="a wamid of its inbox"
+        )
+    await parts.handsets.report(phone, number, wamid or "")
+    if wish.blocks:
+        await parts.absences.block(phone, number, blocks=True)
+    return await whole_view(parts, parts.phones.known(phone))
+
+
+def _check_reach(parts: Parts, phone: str, number: Number) -> None:
+    """Refuse what reaches no business: from a phone that is offline, or has blocked it."""
+    check_online(parts, phone)
+    if parts.phones.has_blocked(number.phone_number_id, phone):
+        raise ControlRefused(
+            409,
+            field="to",
+            rule="has been blocked by the phone's owner",
+            accepted=f"POST /control/phones/{phone}/block with blocks: false first",
+        )
 
 
 def number_of(parts: Parts, digits: str) -> Number:

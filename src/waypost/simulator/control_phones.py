@@ -15,13 +15,18 @@ from waypost.simulator.control_shapes import (
 )
 from waypost.simulator.inboxes import Item, item_view
 from waypost.simulator.parts import Parts
-from waypost.simulator.phones import ONLY_WHEN_TOLD, Phone, phone_digits
+from waypost.simulator.phone import ONLY_WHEN_TOLD, Phone
+from waypost.simulator.phones import phone_digits
+from waypost.simulator.script_steps import NotScripted, Step, read_steps
 
 _INBOX: Final = 100
 
 
 async def list_phones(parts: Parts, request: Request) -> dict[str, Any]:
-    """Every phone, in the order of their digits; paged by `after` and `limit`."""
+    """Every phone, in the order of their digits; paged by `after` and `limit`.
+
+    Of a fleet only those on which something has changed alone.
+    """
     after = request.query_params.get("after", "")
     limit = whole_number(request, "limit", default=1000, at_most=10_000)
     phones = [parts.phones.all[digits] for digits in sorted(parts.phones.all) if digits > after]
@@ -43,24 +48,33 @@ async def show_phone(parts: Parts, request: Request) -> dict[str, Any]:
         await parts.inboxes.wait_for(phone, wait_ms=wait_ms, found=bool, after=after)
     items = await parts.inboxes.inbox(phone, after=after, at_most=limit)
     now_ms = parts.clock.now_ms()
-    known = parts.phones.all.get(phone) or Phone(phone, "")
-    return {**phone_view(parts, known), "messages": [item_view(item, now_ms) for item in items]}
+    view = await whole_view(parts, parts.phones.known(phone))
+    return {**view, "messages": [item_view(item, now_ms) for item in items]}
 
 
 async def change_phone(parts: Parts, request: Request) -> dict[str, Any]:
-    """Set a phone's name, habits and identity."""
+    """Set a phone's name, habits, identity, condition and script, and whether it is online."""
     phone = digits_of(request)
     changes = given(read_shape(PhoneShape, await request.body()))
     if changes.get("read_after_ms", 0) is None:
         changes["read_after_ms"] = ONLY_WHEN_TOLD
     _check_identity(parts, phone, changes)
-    return phone_view(parts, await parts.phones.change(phone, changes))
+    seed = str(changes.pop("seed", ""))
+    steps = steps_of(changes.pop("script")) if "script" in changes else None
+    is_offline = changes.pop("is_offline", None)
+    if steps is not None:
+        await parts.scripts.give(phone, seed, steps)
+    await parts.absences.change(phone, changes)
+    if is_offline is not None:
+        await (parts.absences.leave if is_offline else parts.absences.come_back)(phone)
+    return await whole_view(parts, parts.phones.known(phone))
 
 
 async def read_messages(parts: Parts, request: Request) -> dict[str, Any]:
     """A phone reads everything in the chat of one message, or in all its chats."""
     phone = digits_of(request)
     wish = read_shape(ReadShape, await request.body())
+    check_online(parts, phone)
     numbers: list[Number] = list(parts.accounts.numbers.values())
     if wish.message_id is not None:
         item = await arrived(
@@ -74,6 +88,7 @@ async def read_messages(parts: Parts, request: Request) -> dict[str, Any]:
 
 def phone_view(parts: Parts, phone: Phone) -> dict[str, Any]:
     """A phone as the door shows it, with the habits that apply; null: only when told."""
+    phone = parts.phones.seen(phone)
     deliver_after_ms, read_after_ms = parts.phones.habits_ms(phone)
     return {
         "phone": phone.phone,
@@ -83,15 +98,66 @@ def phone_view(parts: Parts, phone: Phone) -> dict[str, Any]:
         "user_id": phone.user_id,
         "username": phone.username,
         "shows_number": phone.shows_number,
+        "condition": phone.condition,
+        "sends_read_receipts": phone.sends_read_receipts,
+        "has_chat_open": phone.has_chat_open,
+        "is_offline": phone.is_offline,
         "stopped_marketing_of": parts.phones.stopped_by(phone.phone),
+        "has_blocked": parts.phones.blocked_by(phone.phone),
         "typing": parts.messages.typing_to(phone.phone),
     }
 
 
+async def whole_view(parts: Parts, phone: Phone) -> dict[str, Any]:
+    """A phone with what it follows, reports and waits for."""
+    fleet = parts.fleets.of(phone.phone)
+    script = parts.scripts.own(phone.phone)
+    waiting = await parts.store.rows("SELECT count(*) FROM waiting WHERE phone=?", (phone.phone,))
+    return {
+        **phone_view(parts, phone),
+        "fleet": fleet.name if fleet else None,
+        "script": [step.raw for step in script.steps] if script else [],
+        "seed": script.seed if script else "",
+        "steps": await parts.scripts.counts(script.owner, script.steps) if script else [],
+        "reports": await parts.handsets.reports(phone.phone),
+        "waiting": waiting[0][0],
+    }
+
+
+def steps_of(script: list[Any]) -> tuple[Step, ...]:
+    """The steps of a script.
+
+    Raises:
+        ControlRefused: 400, for the first thing that is wrong in it.
+    """
+    try:
+        return read_steps(script)
+    except NotScripted as wrong:
+        raise ControlRefused(
+            400, field=wrong.field, rule=wrong.rule, accepted=wrong.accepted
+        ) from wrong
+
+
+def check_online(parts: Parts, phone: str) -> None:
+    """Refuse what only a phone that is online can do.
+
+    Raises:
+        ControlRefused: 409.
+    """
+    if parts.phones.known(phone).is_offline:
+        raise ControlRefused(
+            409,
+            field="phone",
+            rule="is offline",
+            accepted=f"PUT /control/phones/{phone} with is_offline: false first",
+        )
+
+
 def _check_identity(parts: Parts, phone: str, changes: dict[str, Any]) -> None:
-    known = parts.phones.all.get(phone) or Phone(phone, "")
+    known = parts.phones.known(phone)
     user_id = changes.get("user_id", known.user_id)
-    if not user_id and not changes.get("shows_number", known.shows_number):
+    has_own = bool(user_id) or parts.settings.value.user_ids
+    if not has_own and not changes.get("shows_number", known.shows_number):
         raise ControlRefused(
             400,
             field="shows_number",

@@ -5,7 +5,9 @@ from typing import Annotated, Any, ClassVar, Final, Literal, TypeVar
 import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType
 
+from waypost.simulator.conditions import CONDITIONS
 from waypost.simulator.control_guard import ControlRefused
+from waypost.simulator.fleets import PHONES_AT_MOST
 from waypost.simulator.settings import StatusesVersion
 
 USER_ID: Final = r"^[A-Z]{2}\.(ENT\.)?[0-9A-Za-z]{1,128}$"  # Source: facts 7.5
@@ -15,6 +17,8 @@ Id = Annotated[str, Meta(pattern="^[0-9]{1,32}$")]
 Digits = Annotated[str, Meta(pattern="^\\+?[0-9]{8,15}$")]
 DelayMs = Annotated[int, Meta(ge=0, le=7 * 24 * 3600 * 1000)]
 WaitMs = Annotated[int, Meta(ge=0, le=60_000)]
+Condition = Annotated[str, Meta(pattern=f"^({'|'.join(CONDITIONS)})?$")]
+Seed = Annotated[str, Meta(max_length=64)] | int
 Address = Annotated[str, Meta(pattern="^(https?://.+)?$", max_length=2000)]
 
 
@@ -60,8 +64,10 @@ class PhoneShape(_Shape, frozen=True):
 
     accepted: ClassVar[str] = (
         "{name?, deliver_after_ms?: 0 to 604800000, or null: as the settings say, "
-        "read_after_ms?: 0 to 604800000, or null: only when told, user_id?: as in US.1349, or empty, "
-        "username?, shows_number?: false needs a user_id}"
+        "read_after_ms?: 0 to 604800000, or null: only when told, user_id?: as in US.1349, or empty: "
+        "the number's own, username?, shows_number?: false needs a user_id, "
+        f"condition?: empty, {', '.join(CONDITIONS)}, sends_read_receipts?: a boolean, "
+        "has_chat_open?: a boolean, is_offline?: a boolean, script?: a list of steps, seed?}"
     )
     name: Name | UnsetType = UNSET
     user_id: Annotated[str, Meta(pattern=f"{USER_ID}|^$")] | UnsetType = UNSET
@@ -69,6 +75,36 @@ class PhoneShape(_Shape, frozen=True):
     shows_number: bool | UnsetType = UNSET
     deliver_after_ms: DelayMs | UnsetType | None = UNSET
     read_after_ms: DelayMs | UnsetType | None = UNSET
+    condition: Condition | UnsetType = UNSET
+    sends_read_receipts: bool | UnsetType = UNSET
+    has_chat_open: bool | UnsetType = UNSET
+    is_offline: bool | UnsetType = UNSET
+    script: list[Any] | UnsetType = UNSET
+    seed: Seed | UnsetType = UNSET
+
+
+class FleetShape(_Shape, frozen=True):
+    """Phones with consecutive numbers, and what all of them have in common."""
+
+    accepted: ClassVar[str] = (
+        "{name: 1 to 64 of a-z, 0-9, - and _, first: 8 to 15 digits, "
+        f"count: 1 to {PHONES_AT_MOST}, script?: a list of steps, seed?, "
+        "open_window_to?: a business number's digits, deliver_after_ms?: 0 to 604800000, or null: as "
+        "the settings say, read_after_ms?: 0 to 604800000, or null: only when told, "
+        f"condition?: empty, {', '.join(CONDITIONS)}, sends_read_receipts?: a boolean, "
+        "has_chat_open?: a boolean}"
+    )
+    name: Annotated[str, Meta(pattern="^[a-z0-9][a-z0-9_-]{0,63}$")]
+    first: Digits
+    count: Annotated[int, Meta(ge=1, le=PHONES_AT_MOST)]
+    script: list[Any] = []
+    seed: Seed | None = None
+    open_window_to: Digits | None = None
+    deliver_after_ms: DelayMs | UnsetType | None = UNSET
+    read_after_ms: DelayMs | UnsetType | None = UNSET
+    condition: Condition | UnsetType = UNSET
+    sends_read_receipts: bool | UnsetType = UNSET
+    has_chat_open: bool | UnsetType = UNSET
 
 
 class MediumShape(_Shape, frozen=True):
@@ -150,6 +186,23 @@ class MarketingShape(_Shape, frozen=True):
     wants: bool
 
 
+class BlockShape(_Shape, frozen=True):
+    """A phone's owner blocks a business, or takes that back."""
+
+    accepted: ClassVar[str] = "{to: a business number's digits, blocks: a boolean}"
+    to: Digits
+    blocks: bool
+
+
+class ReportShape(_Shape, frozen=True):
+    """A phone's owner reports a business for spam, and perhaps blocks it as well."""
+
+    accepted: ClassVar[str] = "{to: a business number's digits, message_id?, blocks?: a boolean}"
+    to: Digits
+    message_id: Name | None = None
+    blocks: bool = False
+
+
 class StatusShape(_Shape, frozen=True):
     """Any status of a message, told now."""
 
@@ -192,6 +245,16 @@ class CategoryShape(_Shape, frozen=True):
     due_ms: Annotated[int, Meta(ge=0)] | None = None
 
 
+class PaceShape(_Shape, frozen=True):
+    """How long a template's messages are held, and what then becomes of them."""
+
+    accepted: ClassVar[str] = (
+        "{for_ms?: 0 to 604800000, or null: until it is told, verdict?: release or drop}"
+    )
+    for_ms: DelayMs | None = None
+    verdict: Literal["release", "drop"] = "release"
+
+
 class ActShape(_Shape, frozen=True):
     """Something done to a template; title and description go into the webhook's `other_info`."""
 
@@ -229,7 +292,11 @@ class SettingsShape(_Shape, frozen=True):
         "{review_delay_ms?: null or 0 to 604800000, deliver_after_ms?: 0 to 604800000, "
         "read_after_ms?: null or 0 to 604800000, batch_at_most?: 1 to 1000, "
         "gather_ms?: 0 to 10000, limits?: a boolean, statuses_version?: v23 or v24, "
-        "check_references?: a boolean}"
+        "check_references?: a boolean, check_languages?: a boolean, strict?: a boolean, "
+        "templates_at_most?: 1 to 6000, calls_per_hour?: null or 1 to 100000, "
+        "window_at_once?: a boolean, messaging_limit_code?: 130429 or 131048, "
+        "throttle_status?: 400 or 429, tells_retry_after?: a boolean, "
+        "statuses_contacts?: a boolean, user_ids?: a boolean, skips_delivered?: a boolean}"
     )
     review_delay_ms: DelayMs | UnsetType | None = UNSET
     deliver_after_ms: DelayMs | UnsetType = UNSET
@@ -239,6 +306,17 @@ class SettingsShape(_Shape, frozen=True):
     limits: bool | UnsetType = UNSET
     statuses_version: StatusesVersion | UnsetType = UNSET
     check_references: bool | UnsetType = UNSET
+    check_languages: bool | UnsetType = UNSET
+    strict: bool | UnsetType = UNSET
+    templates_at_most: Annotated[int, Meta(ge=1, le=6000)] | UnsetType = UNSET
+    calls_per_hour: Annotated[int, Meta(ge=1, le=100_000)] | UnsetType | None = UNSET
+    window_at_once: bool | UnsetType = UNSET
+    messaging_limit_code: Literal[130429, 131048] | UnsetType = UNSET
+    throttle_status: Literal[400, 429] | UnsetType = UNSET
+    tells_retry_after: bool | UnsetType = UNSET
+    statuses_contacts: bool | UnsetType = UNSET
+    user_ids: bool | UnsetType = UNSET
+    skips_delivered: bool | UnsetType = UNSET
 
 
 Shape = TypeVar("Shape", bound=_Shape)

@@ -10,6 +10,7 @@ from waypost.simulator.control_shapes import (
     ActShape,
     CategoryShape,
     NothingShape,
+    PaceShape,
     QualityShape,
     RejectShape,
     read_shape,
@@ -20,8 +21,19 @@ from waypost.simulator.parts import Parts
 from waypost.simulator.reviews import REJECTION_REASONS
 from waypost.simulator.template import Decision, Template
 from waypost.simulator.template_acts import ACT_NAMES, decision_of
+from waypost.simulator.template_changes import (
+    announced,
+    paced,
+    pacing_ended,
+    rated,
+    recategorised,
+)
 
 _DAY_MS: Final = 24 * 3600 * 1000
+_CALLS: Final = (
+    "approve", "reject", "quality", "category", "delete", "pace", "release", "drop",
+)  # fmt: skip
+"""What has a call of its own."""
 
 
 async def list_templates(parts: Parts, _request: Request) -> dict[str, Any]:
@@ -53,7 +65,7 @@ async def rate_template(parts: Parts, request: Request) -> dict[str, Any]:
     """Give a template another quality now."""
     template = _template_of(parts, request)
     wish = read_shape(QualityShape, await request.body())
-    return _template_view(await parts.templates.rate(template, wish.score))
+    return _template_view(await parts.templates.alter(template, rated(wish.score)))
 
 
 async def recategorise_template(parts: Parts, request: Request) -> dict[str, Any]:
@@ -61,10 +73,10 @@ async def recategorise_template(parts: Parts, request: Request) -> dict[str, Any
     template = _template_of(parts, request)
     wish = read_shape(CategoryShape, await request.body())
     if not wish.announced:
-        return _template_view(await parts.templates.recategorise(template, wish.category))
+        return _template_view(await parts.templates.alter(template, recategorised(wish.category)))
     due_ms = parts.clock.now_ms() + _DAY_MS if wish.due_ms is None else wish.due_ms
     return _template_view(
-        await parts.templates.announce_category(template, wish.category, due_ms)
+        await parts.templates.alter(template, announced(wish.category, due_ms))
     )  # fmt: skip
 
 
@@ -84,6 +96,32 @@ async def delete_template(parts: Parts, request: Request) -> dict[str, Any]:
     return {"deleted": template.template_id}
 
 
+async def pace_template(parts: Parts, request: Request) -> dict[str, Any]:
+    """Hold what is sent with an approved template from now on, until its quality is known."""
+    template = _template_of(parts, request)
+    wish = read_shape(PaceShape, await request.body())
+    if template.status != "APPROVED":
+        raise ControlRefused(
+            409, field="template_id", rule=f"is {template.status}", accepted="an APPROVED template"
+        )
+    until_ms = None if wish.for_ms is None else parts.clock.now_ms() + wish.for_ms
+    return _template_view(await parts.templates.alter(template, paced(until_ms, wish.verdict)))
+
+
+async def release_template(parts: Parts, request: Request) -> dict[str, Any]:
+    """End pacing now: what was held is delivered."""
+    template = _template_of(parts, request)
+    read_shape(NothingShape, await request.body())
+    return _template_view(await parts.templates.alter(template, pacing_ended("release")))
+
+
+async def drop_template(parts: Parts, request: Request) -> dict[str, Any]:
+    """End pacing now: what was held fails, and the template is paused."""
+    template = _template_of(parts, request)
+    read_shape(NothingShape, await request.body())
+    return _template_view(await parts.templates.alter(template, pacing_ended("drop")))
+
+
 async def act_on_template(parts: Parts, request: Request) -> dict[str, Any]:
     """Pause a template, disable it, flag it, and so on: whatever the table of acts has."""
     act: str = request.path_params["act"]
@@ -92,7 +130,7 @@ async def act_on_template(parts: Parts, request: Request) -> dict[str, Any]:
             404,
             field="act",
             rule="is unknown",
-            accepted=", ".join(("approve", "reject", "quality", "category", "delete", *ACT_NAMES)),
+            accepted=", ".join((*_CALLS, *ACT_NAMES)),
         )
     template = _template_of(parts, request)
     wish = read_shape(ActShape, await request.body())
@@ -129,6 +167,10 @@ def _template_view(template: Template) -> dict[str, Any]:
         "quality": template.quality,
         "previous_category": template.previous_category,
         "correct_category": template.correct_category,
+        "category_due_ms": template.category_due_ms,
+        "is_paced": template.is_paced,
+        "pace_due_ms": template.pace_due_ms,
+        "delete_due_ms": template.delete_due_ms,
         "pauses": template.pauses,
         "resume_due_ms": template.resume_due_ms,
     }

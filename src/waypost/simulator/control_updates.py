@@ -1,5 +1,6 @@
 """The control door's calls that tell a business something: a status, or anything about an account."""
 
+from dataclasses import replace
 from typing import Any, Final
 
 from starlette.requests import Request
@@ -7,10 +8,16 @@ from starlette.requests import Request
 from waypost.simulator.control_guard import ControlRefused
 from waypost.simulator.control_shapes import StatusShape, WebhookUpdateShape, read_shape
 from waypost.simulator.errors import webhook_error
-from waypost.simulator.outbox import ADD_UPDATE, MESSAGE, TEMPLATE, ascii_json, status_rest
+from waypost.simulator.outbox import ADD_UPDATE, MESSAGE, TEMPLATE, status_rest
 from waypost.simulator.parts import Parts
 from waypost.simulator.phones import Phone
-from waypost.simulator.statuses import FAILURES, errors_rest, recipient_of
+from waypost.simulator.statuses import (
+    FAILURES,
+    contact_text,
+    errors_rest,
+    failed_handset,
+    recipient_of,
+)
 from waypost.simulator.store import Row
 
 _MESSAGE: Final = (
@@ -44,7 +51,8 @@ async def tell_status(parts: Parts, request: Request) -> dict[str, Any]:
     [(phone, phone_number_id, callback_data)] = rows
     waba_id = parts.accounts.numbers[phone_number_id].waba_id
     now_ms = parts.clock.now_ms()
-    rest = status_rest(_recipient(parts, phone, wish), callback_data, _errors(wish))
+    recipient, contact = _recipient(parts, phone, wish)
+    rest = status_rest(recipient, callback_data, _errors(wish), contact=contact)
     planned = "" if wish.status == "failed" else wish.status
     statements: list[tuple[str, Row]] = [
         (_DROP_PLANNED, (waba_id, wish.message_id, now_ms, planned, planned))
@@ -80,15 +88,19 @@ async def tell_account(parts: Parts, request: Request) -> dict[str, Any]:
     return {"told": True}
 
 
-def _recipient(parts: Parts, phone: str, wish: StatusShape) -> str:
+def _recipient(parts: Parts, phone: str, wish: StatusShape) -> tuple[str, str]:
+    """Who it went to: members of the status, and the contact beside it; both may be empty."""
+    known = parts.phones.seen(parts.phones.all.get(phone) or Phone(phone, ""))
     if wish.recipient_user_id is not None:
-        members = {"recipient_user_id": wish.recipient_user_id}
-        if wish.names_recipient:
-            members = {"recipient_id": phone, **members}
-        return ascii_json(members)[1:-1]
-    if not wish.names_recipient:
-        return ""
-    return recipient_of(parts.phones.all.get(phone) or Phone(phone, ""))
+        known = replace(
+            known, user_id=wish.recipient_user_id, shows_number=wish.names_recipient
+        )  # fmt: skip
+    elif not wish.names_recipient:
+        return "", ""
+    elif wish.status == "failed":
+        known = failed_handset(known)
+    has_contacts = parts.settings.value.statuses_contacts
+    return recipient_of(known), contact_text(known) if has_contacts else ""
 
 
 def _errors(wish: StatusShape) -> str:

@@ -14,6 +14,18 @@ CATEGORIES: Final = ("UTILITY", "MARKETING", "AUTHENTICATION")
 COMPONENT_TYPES: Final = ("HEADER", "BODY", "FOOTER", "BUTTONS", "LIMITED_TIME_OFFER", "CAROUSEL")
 CARD_COMPONENT_TYPES: Final = ("HEADER", "BODY", "BUTTONS")  # Source: facts 2.2, CAROUSEL
 _NAME: Final = re.compile(r"[a-z0-9_]{1,512}")
+SUB_CATEGORIES: Final = (  # Source: facts 3.1
+    "ORDER_DETAILS", "ORDER_STATUS", "RICH_ORDER_STATUS", "BOOKING_STATUS",
+    "FLIGHT_DELAY_AND_GATE_CHANGE_ALERT", "FRAUD_ALERT", "CALL_PERMISSIONS_REQUEST", "CUSTOM",
+)  # fmt: skip
+EXTRAS: Final = (  # Source: facts 2.1: members of a submission that change nothing here
+    "sub_category",
+    "display_format",
+    "cta_url_link_tracking_opted_out",
+    "is_primary_device_delivery_only",
+    "degrees_of_freedom_spec",
+    "library_template_name",
+)
 
 
 @dataclass(frozen=True)
@@ -22,6 +34,7 @@ class Draft:
 
     Args:
         parts: the components by type; each type occurs at most once.
+        extras: the members of `EXTRAS` that were given.
     """
 
     name: str
@@ -31,6 +44,7 @@ class Draft:
     parameter_format: str
     message_send_ttl_seconds: int | None
     parts: Mapping[str, dict[str, Any]] = field(default_factory=dict[str, dict[str, Any]])
+    extras: dict[str, Any] = field(default_factory=dict[str, Any])
 
     def text_of(self, component: str) -> str:
         """The text of a component; empty when there is none."""
@@ -57,8 +71,12 @@ class Draft:
         return an_object(self.parts.get(component, {}).get("example")) or {}
 
 
-def read_draft(fields: Mapping[str, Any]) -> Draft:
+def read_draft(fields: Mapping[str, Any], *, any_language: bool = False) -> Draft:
     """Read a submission.
+
+    Args:
+        fields: the submission.
+        any_language: whether a language that is not on the operator's list will do.
 
     Raises:
         GraphRefused: code 100, for a name, language, category or shape that is none.
@@ -74,7 +92,7 @@ def read_draft(fields: Mapping[str, Any]) -> Draft:
             "and underscores.",
             "Invalid template name",
         )
-    if not isinstance(language, str) or language not in LANGUAGES:
+    if not isinstance(language, str) or not (language in LANGUAGES or (any_language and language)):
         raise bad_parameter(f"Param language must be a supported language code - got {language!r}.")
     category = str(fields.get("category", "")).upper()
     if category not in CATEGORIES:
@@ -98,7 +116,19 @@ def read_draft(fields: Mapping[str, Any]) -> Draft:
         parameter_format=parameter_format,
         message_send_ttl_seconds=an_integer(ttl),
         parts={component["type"]: component for component in components},
+        extras=_extras(fields),
     )
+
+
+def _extras(fields: Mapping[str, Any]) -> dict[str, Any]:
+    extras = {name: fields[name] for name in EXTRAS if fields.get(name) is not None}
+    if "sub_category" in extras:
+        extras["sub_category"] = str(extras["sub_category"]).upper()
+        if extras["sub_category"] not in SUB_CATEGORIES:
+            raise bad_parameter(
+                f"Param sub_category must be one of {{{', '.join(SUB_CATEGORIES)}}}."
+            )
+    return extras
 
 
 def _components(path: str, value: Any, types: tuple[str, ...]) -> list[dict[str, Any]]:

@@ -9,32 +9,73 @@ from waypost.base.ids import Ids
 # fmt: off
 TITLES: Final[dict[int, tuple[int, str]]] = {  # Source: facts 5.2; where two statuses are reported, the older table's
     # code   status  title
+    0:      (401, "We were unable to authenticate the app user"),
     1:      (500, "An unknown error occurred"),
     2:      (503, "Service temporarily unavailable"),
+    3:      (500, "Capability or permissions issue"),
+    4:      (429, "Application request limit reached"),
+    10:     (403, "Application does not have permission for this action"),
+    17:     (429, "User request limit reached"),
+    33:     (400, "The business phone number has been deleted"),
     100:    (400, "Invalid parameter"),
+    190:    (401, "Access token has expired"),
+    200:    (403, "Permissions error"),
+    368:    (403, "Temporarily blocked for policies violations"),
+    613:    (429, "Calls to this API have exceeded the rate limit"),
+    803:    (404, "Some of the aliases you requested do not exist"),
+    80007:  (429, "Rate limit issues"),
+    80008:  (400, "There have been too many calls to this WhatsApp Business account"),
+    130403: (400, "Business has blocked the user"),
     130429: (429, "Rate limit hit"),
+    130472: (400, "User's number is part of an experiment"),
+    130497: (403, "Business account is restricted from messaging users in this country"),
     131000: (500, "Something went wrong"),
+    131005: (403, "Access denied"),
     131008: (400, "Required parameter is missing"),
     131009: (400, "Parameter value is not valid"),
-    130403: (400, "Business has blocked the user"),
-    130472: (400, "User's number is part of an experiment"),
+    131016: (503, "Service unavailable"),
     131021: (400, "Recipient cannot be sender"),
     131026: (400, "Message undeliverable"),
+    131030: (400, "Recipient phone number not in allowed list"),
+    131031: (403, "Business account has been locked"),
+    131037: (400, "Display name approval needed"),
+    131042: (400, "Business eligibility payment issue"),
+    131045: (500, "Incorrect certificate"),
     131047: (400, "Re-engagement message"),
+    131048: (429, "Spam rate limit hit"),
     131049: (400, "This message was not delivered to maintain healthy ecosystem engagement."),
     131050: (400, "User has stopped receiving marketing messages from this business"),
     131051: (400, "Unsupported message type"),
+    131052: (400, "Media download error"),
     131053: (400, "Media upload error"),
+    131055: (400, "Method not allowed"),
     131056: (429, "(Business Account, Consumer Account) pair rate limit hit"),
+    131057: (500, "Account in maintenance mode"),
     131062: (400, "Business-scoped user id is not supported for this message"),
+    131063: (400, "Marketing templates are disabled on Cloud API"),
+    131064: (400, "Messaging limit reduced for template misclassification"),
     132000: (400, "Number of parameters does not match the expected number of params"),
     132001: (404, "Template name does not exist in the translation"),
     132005: (400, "Translated text too long"),
+    132007: (400, "Template format character policy violated"),
     132012: (400, "Parameter format does not match format in the created template"),
     132015: (400, "Template is paused"),
     132016: (400, "Template is disabled"),
     132018: (400, "There was a problem with the template parameters"),
     132068: (400, "Flow is blocked"),
+    132069: (400, "Flow is throttled"),
+    133005: (400, "Two step verification PIN mismatch"),
+    133006: (400, "Phone number re-verification needed"),
+    133008: (400, "Too many two step verification PIN guesses"),
+    133009: (400, "Two step verification PIN guessed too fast"),
+    133010: (400, "Phone number not registered"),
+    133015: (400, "Phone number was deleted recently"),
+    133016: (400, "Account register or deregister rate limit exceeded"),
+    134100: (400, "Only marketing messages are supported"),
+    134101: (400, "Template is syncing"),
+    134102: (500, "Template is unavailable for use"),
+    135000: (400, "Generic user error"),
+    137000: (400, "Identity key hash mismatch"),
 }
 
 TEMPLATE_TITLES: Final[dict[int, str]] = {  # Source: facts 2.4; all are code 100
@@ -56,12 +97,21 @@ _HELP: Final = "https://developers.facebook.com/docs/whatsapp/cloud-api/support/
 
 
 class GraphRefused(Exception):
-    """The operator will not do what was asked; carries the answer."""
+    """The operator will not do what was asked; carries the answer.
 
-    def __init__(self, status: int, error: dict[str, Any]) -> None:
+    Args:
+        status: of the answer.
+        error: its `error`, without the trace id.
+        retry_after_s: when it is worth trying again; told only where the settings want it.
+    """
+
+    def __init__(
+        self, status: int, error: dict[str, Any], *, retry_after_s: int | None = None
+    ) -> None:
         super().__init__(error.get("message"))
         self.status = status
         self.error = error
+        self.retry_after_s = retry_after_s
 
     def answer(self, ids: Ids) -> dict[str, Any]:
         """The error envelope, with a trace id of its own."""
@@ -99,7 +149,7 @@ def bad_parameter(message: str) -> GraphRefused:
     )
 
 
-def message_refused(code: int, details: str) -> GraphRefused:
+def message_refused(code: int, details: str, *, retry_after_s: int | None = None) -> GraphRefused:
     """A message that is refused at once. Source: facts 5.1."""
     status, title = TITLES[code]
     return GraphRefused(
@@ -110,6 +160,7 @@ def message_refused(code: int, details: str) -> GraphRefused:
             "code": code,
             "error_data": {"messaging_product": "whatsapp", "details": details},
         },
+        retry_after_s=retry_after_s,
     )
 
 

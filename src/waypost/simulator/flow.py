@@ -12,6 +12,8 @@ from waypost.simulator.loose import a_list, a_text, an_object
 DRAFT: Final = "DRAFT"
 PUBLISHED: Final = "PUBLISHED"
 DEPRECATED: Final = "DEPRECATED"
+BLOCKED: Final = "BLOCKED"
+THROTTLED: Final = "THROTTLED"
 
 # Source: the operator's page "Flows API", categories.
 CATEGORIES: Final = (

@@ -152,6 +152,12 @@ class Flows:
             flow = self._now(flow, "deprecate")
             await self._keep(replace(flow, status=DEPRECATED, updated_ms=self._clock.now_ms()))
 
+    async def set_status(self, flow: Flow, status: str) -> Flow:
+        """Give a flow a state, as the operator's supervision does."""
+        async with self._changes:
+            flow = self.by_id.get(flow.flow_id, flow)
+            return await self._keep(replace(flow, status=status, updated_ms=self._clock.now_ms()))
+
     async def delete(self, flow: Flow) -> None:
         """Delete a draft.
 

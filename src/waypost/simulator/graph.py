@@ -7,8 +7,16 @@ from collections.abc import Awaitable, Callable
 from typing import Any, Final
 
 from waypost.simulator.accounts import Account, App, Number
-from waypost.simulator.errors import GraphRefused, bad_parameter
+from waypost.simulator.errors import bad_parameter
 from waypost.simulator.flow import Flow
+from waypost.simulator.graph_apps import (
+    OAUTH,
+    app_token,
+    list_app_subscriptions,
+    subscribe_app,
+    unsubscribe_app,
+)
+from waypost.simulator.graph_authentication import preview_templates, upsert_templates
 from waypost.simulator.graph_flows import (
     FLOW_FILES,
     create_flow,
@@ -21,6 +29,15 @@ from waypost.simulator.graph_flows import (
     show_flow,
     update_flow,
     upload_asset,
+)
+from waypost.simulator.graph_life import (
+    archive_templates,
+    create_template,
+    delete_template,
+    edit_template,
+    list_templates,
+    unarchive_templates,
+    unpause_template,
 )
 from waypost.simulator.graph_media import (
     ATTACHMENTS,
@@ -41,24 +58,38 @@ from waypost.simulator.graph_numbers import (
     unblock_users,
     view_of,
 )
+from waypost.simulator.graph_registration import (
+    change_number,
+    deregister_number,
+    register_number,
+    request_code,
+    shake_hands,
+    verify_code,
+)
+from waypost.simulator.graph_settings import (
+    change_key,
+    change_settings,
+    change_shop,
+    show_key,
+    show_settings,
+    show_shop,
+)
 from waypost.simulator.graph_templates import (
     LIBRARY_ID,
     change_account,
-    create_from_library,
     list_library,
     show_analytics,
 )
+from waypost.simulator.graph_tokens import DEBUG, debug_token
 from waypost.simulator.graph_uploads import begin_upload, continue_upload, show_upload
 from waypost.simulator.lists import page
 from waypost.simulator.loose import a_text
 from waypost.simulator.media import Media
-from waypost.simulator.nodes import account_node, number_node, template_node
+from waypost.simulator.nodes import account_node, number_node, subscription, template_node
 from waypost.simulator.parts import Parts
 from waypost.simulator.requests import Call, Download
 from waypost.simulator.template import Template
-from waypost.simulator.template_filters import is_wished
 from waypost.simulator.uploads import Upload
-from waypost.simulator.webhooks import HandshakeFailed
 
 _SUCCESS: Final = {"success": True}
 Answer = dict[str, Any]
@@ -92,51 +123,6 @@ async def list_numbers(parts: Parts, call: Call, account: Account) -> Answer:
     )
 
 
-async def list_templates(parts: Parts, call: Call, account: Account) -> Answer:
-    """An account's templates, filtered. Source: facts 2.1."""
-    fields = call.query.get("fields")
-    wished = [
-        template
-        for template in parts.templates.of(account.waba_id)
-        if is_wished(template, call.query)
-    ]
-    return page(
-        call,
-        wished,
-        lambda template: f"{template.created_ms:015d}.{template.template_id}",
-        lambda template: template_node(template, fields),
-    )
-
-
-async def create_template(parts: Parts, call: Call, account: Account) -> Answer:
-    """Take a template for review, or one of the library. Source: facts 2.1."""
-    if call.fields.get("library_template_name"):
-        template = await create_from_library(parts, call, account)
-    else:
-        template = await parts.templates.create(account.waba_id, call.fields)
-    return {"id": template.template_id, "status": template.status, "category": template.category}
-
-
-async def edit_template(parts: Parts, call: Call, template: Template) -> Answer:
-    """Change a template; it is reviewed again. Source: facts 2.6."""
-    await parts.templates.edit(template, call.fields)
-    return _SUCCESS
-
-
-async def delete_template(parts: Parts, call: Call, account: Account) -> Answer:
-    """Delete one language of a template, or all of them. Source: facts 2.1."""
-    name = a_text(call.fields.get("name"))
-    if not name:
-        raise bad_parameter("The parameter name is required.")
-    if "hsm_ids" in call.fields:
-        raise bad_parameter("Param hsm_ids cannot be used together with name.")
-    template_id = call.fields.get("hsm_id")
-    await parts.templates.delete(
-        account.waba_id, name, None if template_id is None else str(template_id)
-    )
-    return _SUCCESS
-
-
 async def send_message(parts: Parts, call: Call, number: Number) -> Answer:
     """Take a message, or note that one was read. Source: facts 4."""
     if "status" in call.fields:
@@ -146,19 +132,14 @@ async def send_message(parts: Parts, call: Call, number: Number) -> Answer:
             number, call.fields.get("message_id"), call.fields.get("typing_indicator")
         )
         return _SUCCESS
-    return await parts.messages.take(number, call.fields, call.raw)
+    return await parts.messages.take(number, call.fields, call.raw, fail_code=call.fail_code)
 
 
 async def subscribe(parts: Parts, call: Call, account: Account) -> Answer:
     """Send the account's webhooks to its app, or to an address of its own. Source: facts 1."""
     uri = a_text(call.fields.get("override_callback_uri")) or ""
     if uri:
-        try:
-            await parts.webhooks.shake_hands(uri, a_text(call.fields.get("verify_token")) or "")
-        except HandshakeFailed as failed:
-            message = f"(#2200) Callback verification failed with the following errors: {failed}"
-            error = {"message": message, "type": "OAuthException", "code": 2200}
-            raise GraphRefused(400, error) from failed
+        await shake_hands(parts, uri, a_text(call.fields.get("verify_token")) or "")
     await parts.accounts.subscribe(account, override_uri=uri)
     await parts.webhooks.retry_now(account.waba_id)
     return _SUCCESS
@@ -172,18 +153,7 @@ async def unsubscribe(parts: Parts, _call: Call, account: Account) -> Answer:
 
 async def list_subscriptions(_parts: Parts, _call: Call, account: Account) -> Answer:
     """Who hears of the account. Source: facts 1."""
-    if not account.subscribed:
-        return {"data": []}
-    app: dict[str, Any] = {
-        "whatsapp_business_api_data": {
-            "id": account.app_id,
-            "name": account.name,
-            "link": f"https://www.facebook.com/games/?app_id={account.app_id}",
-        }
-    }
-    if account.override_uri:
-        app["override_callback_uri"] = account.override_uri
-    return {"data": [app]}
+    return {"data": [subscription(account)] if account.subscribed else []}
 
 
 # fmt: off
@@ -191,6 +161,11 @@ ROUTES: Final[dict[tuple[type, str, str], Route]] = {
     # object    method    edge
     (Number,   "POST",   "messages"):          send_message,
     (Number,   "GET",    ""):                  show_number,
+    (Number,   "POST",   ""):                  change_number,
+    (Number,   "POST",   "register"):          register_number,
+    (Number,   "POST",   "deregister"):        deregister_number,
+    (Number,   "POST",   "request_code"):      request_code,
+    (Number,   "POST",   "verify_code"):       verify_code,
     (Account,  "GET",    ""):                  show_account,
     (Account,  "GET",    "phone_numbers"):     list_numbers,
     (Account,  "GET",    "message_templates"): list_templates,
@@ -217,15 +192,36 @@ ROUTES: Final[dict[tuple[type, str, str], Route]] = {
     (Number,   "GET",    "block_users"):       list_blocked,
     (Number,   "POST",   "block_users"):       block_users,
     (Number,   "DELETE", "block_users"):       unblock_users,
+    (Number,   "GET",    "whatsapp_commerce_settings"): show_shop,
+    (Number,   "POST",   "whatsapp_commerce_settings"): change_shop,
+    (Number,   "GET",    "whatsapp_business_encryption"): show_key,
+    (Number,   "POST",   "whatsapp_business_encryption"): change_key,
+    (Number,   "GET",    "settings"):          show_settings,
+    (Number,   "POST",   "settings"):          change_settings,
     (Number,   "GET",    "conversational_automation"): show_automation,
     (Number,   "POST",   "conversational_automation"): change_automation,
     (Media,    "GET",    ""):                  show_media,
     (Media,    "DELETE", ""):                  delete_media,
     (App,      "POST",   "uploads"):           begin_upload,
+    (App,      "GET",    "subscriptions"):     list_app_subscriptions,
+    (App,      "POST",   "subscriptions"):     subscribe_app,
+    (App,      "DELETE", "subscriptions"):     unsubscribe_app,
     (Upload,   "GET",    ""):                  show_upload,
     (Upload,   "POST",   ""):                  continue_upload,
     (Template, "GET",    ""):                  show_template,
     (Template, "POST",   ""):                  edit_template,
+    (Template, "POST",   "unpause"):           unpause_template,
+    (Account,  "POST",   "message_templates/archive"):   archive_templates,
+    (Account,  "POST",   "message_templates/unarchive"): unarchive_templates,
+    (Account,  "POST",   "upsert_message_templates"):  upsert_templates,
+    (Account,  "GET",    "message_template_previews"): preview_templates,
+}
+
+ROOT_ROUTES: Final[dict[tuple[str, str], Route]] = {
+    # method first segment of the path
+    ("GET",  LIBRARY_ID):  list_library,
+    ("GET",  DEBUG):       debug_token,
+    ("GET",  OAUTH):       app_token,
 }
 
 FILE_ROUTES: Final[dict[tuple[str, str], FileRoute]] = {
@@ -238,5 +234,5 @@ FILE_ROUTES: Final[dict[tuple[str, str], FileRoute]] = {
 STREAMED: Final = frozenset({upload_media, upload_asset, continue_upload, show_upload})
 """The routes that read the request's body themselves."""
 
-WITHOUT_TOKEN: Final = frozenset({FLOW_FILES, PICTURES})
-"""Files whose addresses are credential enough."""
+WITHOUT_TOKEN: Final = frozenset({FLOW_FILES, PICTURES, OAUTH})
+"""Files whose addresses are credential enough, and where an app asks for its token."""

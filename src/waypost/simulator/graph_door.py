@@ -4,19 +4,25 @@ A path names an object and perhaps an edge of it; which route answers depends on
 the id belongs to. Objects of others look like objects that are not there.
 """
 
+from functools import partial
+from typing import Final
+
 from waypost.base.batching import Stopped
 from waypost.base.logs import log
 from waypost.simulator.accounts import Account, App, Number
-from waypost.simulator.errors import (
-    TITLES,
-    GraphRefused,
-    no_such_object,
-    not_authorised,
-    trace_id,
-)
+from waypost.simulator.call_faults import Provoked, Work
+from waypost.simulator.call_names import ROOT_NAMES, name_of
+from waypost.simulator.errors import TITLES, GraphRefused, no_such_object, trace_id
 from waypost.simulator.flow import Flow
-from waypost.simulator.graph import FILE_ROUTES, ROUTES, STREAMED, WITHOUT_TOKEN, Answer
-from waypost.simulator.graph_templates import LIBRARY_ID, list_library
+from waypost.simulator.graph import (
+    FILE_ROUTES,
+    ROOT_ROUTES,
+    ROUTES,
+    STREAMED,
+    WITHOUT_TOKEN,
+    Answer,
+)
+from waypost.simulator.graph_tokens import permission_of
 from waypost.simulator.graph_uploads import upload_id_of
 from waypost.simulator.media import Media
 from waypost.simulator.parts import Parts
@@ -32,9 +38,13 @@ from waypost.simulator.requests import (
     send_json,
     with_form_fields,
 )
+from waypost.simulator.spoiled import Spoiled
 from waypost.simulator.template import Template
+from waypost.simulator.tokens import check_permission
 from waypost.simulator.uploads import Upload
+from waypost.simulator.usage import COUNTED
 
+_THROTTLES: Final = frozenset({130429, 131048, 131056})
 _LOG = log("simulator")
 Thing = Account | App | Flow | Media | Number | Template | Upload | None
 
@@ -48,17 +58,24 @@ class GraphDoor:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request; whatever comes, the answer is the operator's envelope."""
         version = "v25.0"
+        told: list[tuple[bytes, bytes]] = []
         try:
             call = await read_call(scope, receive)
             version = call.version
-            status, answer = 200, await self._answer(call)
+            status, answer = 200, await self._answer(call, told)
+            if isinstance(answer, Spoiled):
+                answer = await answer.send(scope, receive, send)
+                if answer is None:
+                    return
+                if isinstance(answer, GraphRefused):
+                    raise answer  # noqa: TRY301  refused late is refused all the same
             if isinstance(answer, Download):
                 await send_download(send, answer)
                 return
         except ClientGone:
             return
         except GraphRefused as refused:
-            status, answer = refused.status, refused.answer(self._parts.ids)
+            status, answer = self._refusal(refused, told)
         except Stopped:
             status, answer = self._unable(2)
         except Exception as error:  # noqa: BLE001  a defect is logged here and answered in shape
@@ -66,33 +83,50 @@ class GraphDoor:
             status, answer = self._unable(1)
         headers = (
             (b"facebook-api-version", version.encode()),
+            (b"x-fb-request-id", trace_id(self._parts.ids).encode()),
             (b"x-fb-trace-id", trace_id(self._parts.ids).encode()),
+            *told,
         )
         await send_json(send, status, answer, headers)
 
-    async def _answer(self, call: Call) -> Answer | Download:
+    async def _answer(
+        self, call: Call, told: list[tuple[bytes, bytes]]
+    ) -> Answer | Download | Spoiled:
+        """What a call gives; headers that go with it, also when it is refused, are added to `told`."""
         parts = self._parts
         file_route = FILE_ROUTES.get((call.method, call.object_id))
         if file_route is not None and call.object_id in WITHOUT_TOKEN:
-            return await file_route(parts, call)
-        if not call.token:
-            raise not_authorised("An access token is required to request this resource.")
-        if not parts.accounts.is_token(call.token):
-            raise not_authorised("Invalid OAuth access token - Cannot parse access token")
+            return await self._of_no_object(call, partial(file_route, parts))
+        root_route = ROOT_ROUTES.get((call.method, call.object_id))
+        if root_route is not None and call.object_id in WITHOUT_TOKEN:
+            return await self._of_no_object(call, lambda call: root_route(parts, call, None))
+        token = parts.tokens.check(call.token)
         if file_route is not None:
-            return await file_route(parts, call)
-        if (call.method, call.object_id) == ("GET", LIBRARY_ID):
-            return await list_library(parts, call, None)
+            return await self._of_no_object(call, partial(file_route, parts))
+        if root_route is not None:
+            return await self._of_no_object(call, lambda call: root_route(parts, call, None))
         thing, waba_ids = self._find(call.object_id)
-        owners = [parts.accounts.by_id.get(waba_id) for waba_id in waba_ids]
-        if not any(account is not None and account.token == call.token for account in owners):
-            raise no_such_object(call.method, call.object_id)
         route = ROUTES.get((type(thing), call.method, call.edge))
-        if route is None:
+        if route is None or not token.opens(waba_ids):
             raise no_such_object(call.method, call.object_id)
+        waba_id = next(one for one in waba_ids if one in token.waba_ids)
+        told += parts.usage.headers(waba_id)
+        check_permission(token, permission_of(type(thing), call.edge))
+        if isinstance(thing, Account) and call.edge in COUNTED:
+            parts.usage.spend(thing)
         if call.body is not None and route not in STREAMED:
             call = await with_form_fields(call)
-        return await route(parts, call, thing)
+        name = name_of((type(thing), call.method, call.edge), call.fields)
+        return await parts.call_faults.carry_out(
+            call, name, waba_id, thing, lambda call: route(parts, call, thing)
+        )
+
+    async def _of_no_object(self, call: Call, work: Work) -> Answer | Download | Spoiled:
+        """A call whose path names no object of an account; a file's address may name the file."""
+        name = ROOT_NAMES[call.method, call.object_id]
+        media = self._parts.media.find(call.query.get("mid", ""))
+        waba_id = self._find(media.media_id)[1][0] if media is not None else ""
+        return await self._parts.call_faults.carry_out(call, name, waba_id, media, work)
 
     def _find(self, object_id: str) -> tuple[Thing, list[str]]:
         """What an id belongs to, and the accounts that own it; an app may have several."""
@@ -123,6 +157,23 @@ class GraphDoor:
         if upload is not None:
             return upload, [upload.user_id]
         return None, []
+
+    def _refusal(
+        self, refused: GraphRefused, told: list[tuple[bytes, bytes]]
+    ) -> tuple[int, Answer]:
+        """A refusal's answer; how too many messages are refused is a setting. Source: facts 13."""
+        settings = self._parts.settings.value
+        self._parts.refused[refused.error.get("code", 0)] += 1
+        status = refused.status
+        if isinstance(refused, Provoked):
+            if refused.retry_after_s is not None:
+                told.append((b"retry-after", str(refused.retry_after_s).encode()))
+            return status, refused.answer(self._parts.ids)
+        if refused.error.get("code") in _THROTTLES:
+            status = settings.throttle_status
+        if status == 429 and settings.tells_retry_after:
+            told.append((b"retry-after", str(refused.retry_after_s or 1).encode()))
+        return status, refused.answer(self._parts.ids)
 
     def _unable(self, code: int) -> tuple[int, Answer]:
         status, title = TITLES[code]

@@ -13,7 +13,7 @@ from waypost.simulator.links import is_good, link
 from waypost.simulator.lists import page
 from waypost.simulator.loose import a_text
 from waypost.simulator.multipart import Unreadable
-from waypost.simulator.nodes import node
+from waypost.simulator.nodes import node, subscription
 from waypost.simulator.parts import Parts
 from waypost.simulator.requests import Call, Download, form_of
 
@@ -37,6 +37,12 @@ class _Shown:
     preview: dict[str, str]
 
 
+def _health(flow: Flow) -> dict[str, Any]:
+    can = "AVAILABLE" if flow.status == "PUBLISHED" else "BLOCKED"
+    entity = {"entity_type": "FLOW", "id": flow.flow_id, "can_send_message": can}
+    return {"can_send_message": can, "entities": [entity]}
+
+
 # fmt: off
 FLOW_FIELDS: Final[dict[str, Callable[[_Shown], Any]]] = {
     "id":                lambda shown: shown.flow.flow_id,
@@ -53,7 +59,8 @@ FLOW_FIELDS: Final[dict[str, Callable[[_Shown], Any]]] = {
         "id": shown.account.waba_id, "name": shown.account.name, "currency": "USD",
         "timezone_id": "1", "message_template_namespace": shown.account.namespace,
     },
-    "application":       lambda shown: {"id": shown.account.app_id, "name": shown.account.name},
+    "application":       lambda shown: subscription(shown.account)["whatsapp_business_api_data"],
+    "health_status":     lambda shown: _health(shown.flow),
 }
 # fmt: on
 _DEFAULT: Final = ("id", "name", "status", "categories", "validation_errors")

@@ -76,7 +76,7 @@ async def download_media(parts: Parts, call: Call) -> Download:
     if (
         media is None
         or account is None
-        or account.token != call.token
+        or not parts.tokens.check(call.token).opens([account.waba_id])
         or not is_good(call.query, account.token, media.media_id, parts.clock.now_ms())
     ):
         raise GraphRefused(404, no_such_object(call.method, ATTACHMENTS).error)

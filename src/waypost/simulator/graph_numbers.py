@@ -17,7 +17,14 @@ from waypost.simulator.profiles import (
     automation_changes,
     profile_changes,
 )
-from waypost.simulator.records import AUTOMATION, PICTURE_PREFIX, PROFILE, STANDING
+from waypost.simulator.records import (
+    ALLOWED,
+    AUTOMATION,
+    PICTURE_PREFIX,
+    PROFILE,
+    REGISTRATION,
+    STANDING,
+)
 from waypost.simulator.requests import Call, Download
 
 PICTURES: Final = "profile_pictures"
@@ -31,12 +38,17 @@ _SUCCESS: Final = {"success": True}
 def view_of(parts: Parts, number: Number) -> NumberView:
     """A number with everything its fields need."""
     number_id = number.phone_number_id
+    hindrance = parts.standings.hindrance_of(number_id)
     return NumberView(
         number=number,
         account=parts.accounts.by_id[number.waba_id],
         app=parts.accounts.apps.get(parts.accounts.by_id[number.waba_id].app_id),
         standing=parts.records.of(number_id, STANDING),
         automation=parts.records.of(number_id, AUTOMATION),
+        status=hindrance.status if hindrance is not None else "",
+        override_uri=parts.accounts.overrides.get(number_id, ""),
+        is_limited=parts.records.of(number_id, ALLOWED).get("phones") is not None,
+        has_pin=bool(parts.records.of(number_id, REGISTRATION).get("pin")),
     )
 
 
@@ -103,7 +115,7 @@ async def download_picture(parts: Parts, call: Call) -> Download:
 
 async def block_users(parts: Parts, call: Call, number: Number) -> dict[str, Any]:
     """Block phones. Source: the operator's page "Block users"."""
-    wished = _wished_users(call)
+    wished = _wished_users(parts, call)
     known = {given: phone for given, phone in wished.items() if phone is not None}
     failed = await parts.blocks.add(number.phone_number_id, list(dict.fromkeys(known.values())))
     return _blocked(parts, wished, failed, "added_users")
@@ -111,7 +123,7 @@ async def block_users(parts: Parts, call: Call, number: Number) -> dict[str, Any
 
 async def unblock_users(parts: Parts, call: Call, number: Number) -> dict[str, Any]:
     """Unblock phones."""
-    wished = _wished_users(call)
+    wished = _wished_users(parts, call)
     await parts.blocks.remove(
         number.phone_number_id, [phone for phone in wished.values() if phone is not None]
     )
@@ -124,7 +136,8 @@ async def list_blocked(parts: Parts, call: Call, number: Number) -> dict[str, An
         call,
         parts.blocks.of(number.phone_number_id),
         lambda phone: phone,
-        lambda phone: {"messaging_product": "whatsapp", "wa_id": phone},
+        # The input is in no documented answer; a client of the time of user ids reads it.
+        lambda phone: {"messaging_product": "whatsapp", "input": phone, "wa_id": phone},
     )
 
 
@@ -141,17 +154,31 @@ async def change_automation(parts: Parts, call: Call, number: Number) -> dict[st
     return _SUCCESS
 
 
-def _wished_users(call: Call) -> dict[str, str | None]:
-    """The phones as the request writes them, and their digits."""
+def _wished_users(parts: Parts, call: Call) -> dict[str, str | None]:
+    """Users as the request writes them, by number or user id, and the digits of their phones."""
     if call.fields.get("messaging_product") != "whatsapp":
         raise bad_parameter("The parameter messaging_product is required.")
     given = a_list(call.fields.get("block_users"))
     if not given or len(given) > _BLOCKS_AT_MOST:
         raise bad_parameter(f"Param block_users must have 1 to {_BLOCKS_AT_MOST} users.")
-    users = [a_text((an_object(one) or {}).get("user")) for one in given]
-    if None in users:
-        raise bad_parameter("Param block_users must be an array of {user}.")
-    return {user: phone_digits(user) for user in users if user is not None}
+    users: dict[str, str | None] = {}
+    for one in given:
+        wish = an_object(one) or {}
+        user, user_id = a_text(wish.get("user")), a_text(wish.get("user_id"))
+        if user:
+            users[user] = phone_digits(user)
+        elif user_id:
+            phone = parts.phones.of_user_id(user_id)
+            users[user_id] = phone.phone if phone is not None else None
+        else:
+            raise bad_parameter("Param block_users must be an array of {user} or {user_id}.")
+    return users
+
+
+def _who(given: str, phone: str | None) -> dict[str, str | None]:
+    """Whoever was named by a user id is answered by it. Source: facts 7.5."""
+    is_user_id = given[:1].isalpha()
+    return {"user_id": given} if is_user_id else {"wa_id": phone}
 
 
 def _blocked(
@@ -161,7 +188,7 @@ def _blocked(
     for given, phone in wished.items():
         why = NotBlocked(100, "This is no phone number.") if phone is None else failed.get(phone)
         if why is None:
-            answer[done].append({"input": given, "wa_id": phone})
+            answer[done].append({"input": given, **_who(given, phone)})
         else:
             error = {
                 "message": "Failed to block the user",
@@ -169,7 +196,7 @@ def _blocked(
                 "error_data": {"details": why.details},
             }
             answer.setdefault("failed_users", []).append(
-                {"input": given, "wa_id": phone, "errors": [error]}
+                {"input": given, **_who(given, phone), "errors": [error]}
             )
     whole: dict[str, Any] = {"messaging_product": "whatsapp", "block_users": answer}
     if "failed_users" in answer:

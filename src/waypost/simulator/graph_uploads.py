@@ -60,5 +60,6 @@ def _check_signature(call: Call, upload: Upload) -> None:
 
 
 def _account_of(parts: Parts, call: Call, app: App) -> Account:
-    owned = (one for one in parts.accounts.of_app(app.app_id) if one.token == call.token)
+    token = parts.tokens.check(call.token)
+    owned = (one for one in parts.accounts.of_app(app.app_id) if token.opens([one.waba_id]))
     return next(owned)

@@ -21,16 +21,19 @@ from waypost.simulator.inbound_kinds import (
     text_said,
 )
 from waypost.simulator.inboxes import Item
+from waypost.simulator.live_settings import LiveSettings
 from waypost.simulator.manners import Manner, Medium
 from waypost.simulator.media import Media, MediaShelf
 from waypost.simulator.messages import Messages
 from waypost.simulator.outbox import ADD_UPDATE, Outbox, ascii_json
 from waypost.simulator.phone_acts import Act, PhoneActs
-from waypost.simulator.phones import Phones
+from waypost.simulator.phones import Phones, keeping
 from waypost.simulator.references import MEDIA_KINDS
-from waypost.simulator.store import Store
+from waypost.simulator.store import Row, Statement, Store
 from waypost.simulator.wamids import received_wamid
 
+_REPORT: Final = "INSERT INTO spam_reports (phone_number_id, phone, wamid, at_ms) VALUES (?,?,?,?)"
+_REPORTS: Final = "SELECT phone_number_id, wamid, at_ms FROM spam_reports WHERE phone=? ORDER BY id"
 _CHATS: Final = "SELECT DISTINCT phone_number_id FROM messages WHERE phone=?"
 _DETAILS: Final = {
     True: "User requested to resume marketing messages",
@@ -53,6 +56,7 @@ class Handsets:
         store: Store,
         clock: Clock,
         ids: Ids,
+        settings: LiveSettings,
         phones: Phones,
         messages: Messages,
         outbox: Outbox,
@@ -62,6 +66,7 @@ class Handsets:
         self._store = store
         self._clock = clock
         self._ids = ids
+        self._settings = settings
         self._phones = phones
         self._outbox = outbox
         self._media = media
@@ -167,7 +172,7 @@ class Handsets:
 
         Source: facts 7.4, `system`.
         """
-        handset, _ = self._phones.meet(phone)
+        handset = self._phones.known(phone)  # a user id that comes from the number stays with it
         identity = {"name": handset.name, "user_id": handset.user_id, "username": handset.username}
         chats = {row[0] for row in await self._store.rows(_CHATS, (phone,))}
         words = number_changed(handset.name, phone, after)
@@ -180,16 +185,51 @@ class Handsets:
         await self._phones.change(after, {**identity, "shows_number": handset.shows_number})
         return told
 
-    async def want_marketing(self, phone: str, number: Number, *, wants: bool) -> None:
+    async def want_marketing(
+        self, phone: str, number: Number, *, wants: bool, also: Sequence[Statement] = ()
+    ) -> None:
         """The phone's owner stops a business's marketing, or takes it again; the business hears.
+
+        Args:
+            phone: its digits.
+            number: the business number.
+            wants: or stops it.
+            also: written in the same transaction.
 
         Source: facts 7.2 (`user_preferences`), 5.2 (131050).
         """
+        known = self._phones.known(phone)
+        self._phones.learn(known)
+        stop = self._phones.want_marketing(number.phone_number_id, phone, wants=wants)
+        statements = [*keeping(known), stop, *also]
+        if self._outbox.listens(number.waba_id):
+            statements.append((ADD_UPDATE, self._preference(phone, number, wants=wants)))
+        await self._store.run(statements)
+        self._outbox.wake_of(number.waba_id).set()
+
+    async def report(
+        self, phone: str, number: Number, wamid: str = "", *, also: Sequence[Statement] = ()
+    ) -> None:
+        """The phone's owner reports a business for spam. The business is not told.
+
+        Args:
+            phone: its digits.
+            number: the business number.
+            wamid: the message that is reported; empty: the chat.
+            also: written in the same transaction.
+        """
+        row: Row = (number.phone_number_id, phone, wamid, self._clock.now_ms())
+        await self._store.run([(_REPORT, row), *also])
+
+    async def reports(self, phone: str) -> list[dict[str, Any]]:
+        """What the phone's owner has reported, oldest first."""
+        rows = await self._store.rows(_REPORTS, (phone,))
+        names = ("phone_number_id", "message_id", "at_ms")
+        return [dict(zip(names, row, strict=True)) for row in rows]
+
+    def _preference(self, phone: str, number: Number, *, wants: bool) -> Row:
+        """The update that tells of it. Source: facts 7.2."""
         handset, _ = self._phones.meet(phone)
-        await self._phones.change(phone, {})
-        await self._phones.want_marketing(number.phone_number_id, phone, wants=wants)
-        if not self._outbox.listens(number.waba_id):
-            return
         at_ms = self._clock.now_ms()
         preference = {
             **handset.named("wa_id", "user_id"),
@@ -207,14 +247,27 @@ class Handsets:
             "contacts": [handset.contact()],
             "user_preferences": [preference],
         }
-        row = self._outbox.account_update(number.waba_id, at_ms, "user_preferences", value)
-        await self._store.run([(ADD_UPDATE, row)])
-        self._outbox.wake_of(number.waba_id).set()
+        return self._outbox.account_update(number.waba_id, at_ms, "user_preferences", value)
 
-    async def say(self, phone: str, number: Number, said: Said, manner: Manner = _PLAIN) -> str:
+    async def say(
+        self,
+        phone: str,
+        number: Number,
+        said: Said,
+        manner: Manner = _PLAIN,
+        *,
+        also: Sequence[Statement] = (),
+    ) -> str:
         """The phone sends a message; gives its id.
 
         A number that has blocked the phone hears nothing of it, and its window stays as it is.
+
+        Args:
+            phone: its digits.
+            number: the business number.
+            said: what.
+            manner: what goes along.
+            also: written in the same transaction.
 
         Source: facts 7.4, 7.5.
         """
@@ -250,6 +303,8 @@ class Handsets:
                 context_id=manner.context_id,
                 reads=said.opens_window,
                 opens_window=opens_window,
+                has_contacts=self._settings.value.statuses_contacts,
+                also=also,
             )
         )
         if opens_window:

@@ -4,15 +4,24 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
 
-from waypost.simulator.errors import GraphRefused, bad_parameter, message_refused
+from waypost.simulator.errors import message_refused
+from waypost.simulator.interactive_cards import shown_cards
+from waypost.simulator.interactive_parts import (
+    checked_header,
+    distinct,
+    missing,
+    sized,
+    text_of,
+    wrong,
+)
 from waypost.simulator.loose import a_text, an_object, objects
-from waypost.simulator.references import Known, shown_media
+from waypost.simulator.references import Known
 from waypost.simulator.send_buttons import checked_sections
 
 _BODY_AT_MOST: Final = 1024
-_HEADER_AT_MOST: Final = 60  # Source: facts 4.1
 _FOOTER_AT_MOST: Final = 60  # Source: facts 4.1
 _LABEL_AT_MOST: Final = 20
+_CALL_MINUTES_AT_MOST: Final = 43_200
 _MEDIA: Final = ("image", "video", "document")
 _ANY: Final = ("text", *_MEDIA)
 
@@ -29,12 +38,14 @@ class Interactive:
         headers: the header types it may have.
         needs_header: whether one of them is required.
         buttons: checks the action, and gives what can be tapped.
+        cards: likewise for the cards, of a type that has any.
     """
 
     needs_body: bool
     headers: tuple[str, ...]
     needs_header: bool
     buttons: Callable[[Action, Known | None], Buttons]
+    cards: Callable[[Action, Known | None], list[dict[str, Any]]] | None = None
 
 
 def shown_interactive(content: dict[str, Any], known: Known | None) -> dict[str, Any]:
@@ -46,7 +57,7 @@ def shown_interactive(content: dict[str, Any], known: Known | None) -> dict[str,
 
     Returns:
         `text`, `interactive` (as it was sent), and where there are any `header`, `footer`,
-        `buttons`: each with `index`, `type`, `text`, and what it does.
+        `buttons` (each with `index`, `type`, `text`, and what it does) and `cards`.
 
     Raises:
         GraphRefused: 100 for what is missing, 131009 for what is wrong or too long.
@@ -56,73 +67,30 @@ def shown_interactive(content: dict[str, Any], known: Known | None) -> dict[str,
     kind = a_text(content.get("type"))
     action = an_object(content.get("action"))
     if not kind:
-        raise _missing("type")
+        raise missing("type")
     row = TYPES.get(kind)
     if row is None:
-        raise _wrong("type", f"must be one of {', '.join(TYPES)}")
+        raise wrong("type", f"must be one of {', '.join(TYPES)}")
     if action is None:
-        raise _missing("action")
-    shown: dict[str, Any] = {"text": _text(content, "body", _BODY_AT_MOST)}
+        raise missing("action")
+    shown: dict[str, Any] = {"text": text_of(content, "body", _BODY_AT_MOST)}
     if row.needs_body and not shown["text"]:
-        raise _missing("body']['text")
+        raise missing("body']['text")
     header = an_object(content.get("header"))
     if header is not None:
-        shown["header"] = _header(header, row, known)
+        shown["header"] = checked_header(header, row.headers, known)
     elif row.needs_header:
-        raise _missing("header")
-    footer = _text(content, "footer", _FOOTER_AT_MOST)
+        raise missing("header")
+    footer = text_of(content, "footer", _FOOTER_AT_MOST)
     if footer:
         shown["footer"] = footer
     shown["interactive"] = content
     buttons = row.buttons(action, known)
     if buttons:
         shown["buttons"] = [{"index": place, **button} for place, button in enumerate(buttons)]
+    if row.cards is not None:
+        shown["cards"] = row.cards(action, known)
     return shown
-
-
-def _missing(path: str) -> GraphRefused:
-    return bad_parameter(f"The parameter interactive['{path}'] is required.")
-
-
-def _wrong(path: str, rule: str) -> GraphRefused:
-    return message_refused(131009, f"interactive['{path}'] {rule}")
-
-
-def _text(content: dict[str, Any], member: str, at_most: int) -> str:
-    text = a_text((an_object(content.get(member)) or {}).get("text")) or ""
-    if len(text) > at_most:
-        raise _wrong(f"{member}']['text", f"has at most {at_most} characters")
-    return text
-
-
-def _header(header: dict[str, Any], row: Interactive, known: Known | None) -> dict[str, Any]:
-    kind = a_text(header.get("type")) or ""
-    if kind not in row.headers:
-        raise _wrong("header']['type", f"must be one of {', '.join(row.headers) or 'none'}")
-    if kind == "text":
-        text = a_text(header.get("text")) or ""
-        if not 1 <= len(text) <= _HEADER_AT_MOST:
-            raise _wrong("header']['text", f"has 1 to {_HEADER_AT_MOST} characters")
-        return {"format": "TEXT", "text": text}
-    media = an_object(header.get(kind))
-    if media is None:
-        raise _missing(f"header']['{kind}")
-    return {"format": kind.upper(), kind: shown_media(kind, media, known)}
-
-
-def _sized(value: dict[str, Any], member: str, path: str, at_most: int) -> str:
-    """A text that must be there and may not be longer."""
-    text = a_text(value.get(member))
-    if not text:
-        raise _missing(f"{path}']['{member}")
-    if len(text) > at_most:
-        raise _wrong(f"{path}']['{member}", f"has at most {at_most} characters")
-    return text
-
-
-def _distinct(path: str, ids: list[str]) -> None:
-    if len(set(ids)) != len(ids):
-        raise _wrong(path, "has an id twice")
 
 
 def _replies(action: Action, _known: Known | None) -> Buttons:
@@ -130,72 +98,72 @@ def _replies(action: Action, _known: Known | None) -> Buttons:
     given = objects(action.get("buttons"))
     path = "action']['buttons"
     if not given:
-        raise _missing(path)
+        raise missing(path)
     if len(given) > 3:
-        raise _wrong(path, "has 1 to 3 buttons")
+        raise wrong(path, "has 1 to 3 buttons")
     replies = [an_object(button.get("reply")) or {} for button in given]
     buttons: Buttons = [
         {
             "type": "REPLY",
-            "text": _sized(reply, "title", path, _LABEL_AT_MOST),
-            "payload": _sized(reply, "id", path, 256),
+            "text": sized(reply, "title", path, _LABEL_AT_MOST),
+            "payload": sized(reply, "id", path, 256),
         }
         for reply in replies
     ]
-    _distinct(path, [button["payload"] for button in buttons])
+    distinct(path, [button["payload"] for button in buttons])
     return buttons
 
 
 def _rows(action: Action, _known: Known | None) -> Buttons:
     """Up to 10 sections and 10 rows in all; titles of 24, descriptions of 72. Source: facts 4.1."""
-    _sized(action, "button", "action", _LABEL_AT_MOST)
+    sized(action, "button", "action", _LABEL_AT_MOST)
     sections = objects(action.get("sections"))
     path = "action']['sections"
     if not sections:
-        raise _missing(path)
+        raise missing(path)
     buttons: Buttons = []
     for section in sections:
         title = a_text(section.get("title")) or ""
         if len(sections) > 1 and not title:
-            raise _missing(f"{path}']['title")
+            raise missing(f"{path}']['title")
         if len(title) > 24:
-            raise _wrong(f"{path}']['title", "has at most 24 characters")
+            raise wrong(f"{path}']['title", "has at most 24 characters")
         for row in objects(section.get("rows")):
             button = {
                 "type": "LIST_ROW",
-                "text": _sized(row, "title", f"{path}']['rows", 24),
-                "payload": _sized(row, "id", f"{path}']['rows", 200),
+                "text": sized(row, "title", f"{path}']['rows", 24),
+                "payload": sized(row, "id", f"{path}']['rows", 200),
             }
             description = a_text(row.get("description")) or ""
             if len(description) > 72:
-                raise _wrong(f"{path}']['rows']['description", "has at most 72 characters")
+                raise wrong(f"{path}']['rows']['description", "has at most 72 characters")
             buttons.append(
                 button
                 | ({"description": description} if description else {})
                 | ({"section": title} if title else {})
             )
     if not buttons:
-        raise _missing(f"{path}']['rows")
+        raise missing(f"{path}']['rows")
     if len(sections) > 10 or len(buttons) > 10:
-        raise _wrong(path, "has at most 10 sections and 10 rows")
-    _distinct(path, [button["payload"] for button in buttons])
+        raise wrong(path, "has at most 10 sections and 10 rows")
+    distinct(path, [button["payload"] for button in buttons])
     return buttons
 
 
 def _parameters(action: Action) -> dict[str, Any]:
     parameters = an_object(action.get("parameters"))
     if parameters is None:
-        raise _missing("action']['parameters")
+        raise missing("action']['parameters")
     return parameters
 
 
 def _link(action: Action, _known: Known | None) -> Buttons:
     parameters = _parameters(action)
     path = "action']['parameters"
-    url = _sized(parameters, "url", path, 2000)
+    url = sized(parameters, "url", path, 2000)
     if not url.startswith(("http://", "https://")):
-        raise _wrong(f"{path}']['url", "must begin with http:// or https://")
-    label = _sized(parameters, "display_text", path, _LABEL_AT_MOST)
+        raise wrong(f"{path}']['url", "must begin with http:// or https://")
+    label = sized(parameters, "display_text", path, _LABEL_AT_MOST)
     return [{"type": "URL", "text": label, "url": url}]
 
 
@@ -204,15 +172,15 @@ def _product(action: Action, _known: Known | None) -> Buttons:
         {
             "type": "PRODUCT",
             "text": "View",
-            "catalog_id": _sized(action, "catalog_id", "action", 64),
-            "product_retailer_id": _sized(action, "product_retailer_id", "action", 256),
+            "catalog_id": sized(action, "catalog_id", "action", 64),
+            "product_retailer_id": sized(action, "product_retailer_id", "action", 256),
         }
     ]
 
 
 def _product_list(action: Action, _known: Known | None) -> Buttons:
     sections = checked_sections("interactive", objects(action.get("sections")))
-    catalog_id = _sized(action, "catalog_id", "action", 64)
+    catalog_id = sized(action, "catalog_id", "action", 64)
     return [
         {"type": "MPM", "text": "View items", "catalog_id": catalog_id, "sections": sections}
     ]  # fmt: skip
@@ -229,13 +197,13 @@ def _flow(action: Action, known: Known | None) -> Buttons:
     """A flow of the account: published, or a draft in the mode `draft`. Source: facts 4.1."""
     parameters = _parameters(action)
     path = "action']['parameters"
-    label = _sized(parameters, "flow_cta", path, 30)
+    label = sized(parameters, "flow_cta", path, 30)
     mode = (a_text(parameters.get("mode")) or "published").lower()
     if mode not in ("published", "draft"):
-        raise _wrong(f"{path}']['mode", "must be one of draft, published")
+        raise wrong(f"{path}']['mode", "must be one of draft, published")
     button: dict[str, Any] = {"type": "FLOW", "text": label, "mode": mode}
     if parameters.get("flow_name") and not parameters.get("flow_id"):
-        button["flow_name"] = _sized(parameters, "flow_name", path, 256)
+        button["flow_name"] = sized(parameters, "flow_name", path, 256)
     else:
         button["flow_id"] = _known_flow(str(parameters.get("flow_id") or ""), mode, known)
     button["flow_token"] = a_text(parameters.get("flow_token")) or "unused"
@@ -251,39 +219,57 @@ def _flow(action: Action, known: Known | None) -> Buttons:
 
 def _known_flow(flow_id: str, mode: str, known: Known | None) -> str:
     if not flow_id:
-        raise _missing("action']['parameters']['flow_id")
+        raise missing("action']['parameters']['flow_id")
     if known is None:
         return flow_id
     flow = known.flow(flow_id)
     path = "action']['parameters']['flow_id"
     if flow is None:
-        raise _wrong(path, f"{flow_id} is no flow of this account")
+        raise wrong(path, f"{flow_id} is no flow of this account")
     if flow.status == "BLOCKED":
         raise message_refused(132068, f"the flow {flow_id} is blocked")
     if (flow.status == "DRAFT") != (mode == "draft"):
-        raise _wrong(path, f"{flow_id} is {flow.status.lower()}, which the mode {mode} cannot open")
+        raise wrong(path, f"{flow_id} is {flow.status.lower()}, which the mode {mode} cannot open")
     return flow_id
 
 
 def _named(name: str, kind: str, label: str) -> Callable[[Action, Known | None], Buttons]:
     def buttons(action: Action, _known: Known | None) -> Buttons:
         if action.get("name") != name:
-            raise _wrong("action']['name", f"must be {name}")
+            raise wrong("action']['name", f"must be {name}")
         more: dict[str, Any] = {}
         if kind == "ADDRESS":
-            country = _sized(_parameters(action), "country", "action']['parameters", 2)
+            country = sized(_parameters(action), "country", "action']['parameters", 2)
             more["country"] = country
         return [{"type": kind, "text": label, **more}]
 
     return buttons
 
 
+def _voice_call(action: Action, _known: Known | None) -> Buttons:
+    """A call to the business. Source: the operator's page "Call button messages"."""
+    parameters = an_object(action.get("parameters")) or {}
+    path = "action']['parameters"
+    label = "Call now"
+    if parameters.get("display_text"):
+        label = sized(parameters, "display_text", path, _LABEL_AT_MOST)
+    minutes = parameters.get("ttl_minutes", _CALL_MINUTES_AT_MOST)
+    if not isinstance(minutes, int | float) or not 1 <= minutes <= _CALL_MINUTES_AT_MOST:
+        raise wrong(f"{path}']['ttl_minutes", f"must be 1 to {_CALL_MINUTES_AT_MOST}")
+    return [{"type": "VOICE_CALL", "text": label, "ttl_minutes": int(minutes)}]
+
+
+def _nothing(_action: Action, _known: Known | None) -> Buttons:
+    return []
+
+
 # fmt: off
 _LOCATION = _named("send_location",           "LOCATION_REQUEST", "Send location")
 _ADDRESS  = _named("address_message",         "ADDRESS",          "Provide address")
 _CALLING  = _named("call_permission_request", "CALL_PERMISSION",  "Choose preference")
+_CONTACT  = _named("request_contact_info",    "REQUEST_CONTACT_INFO", "Share Contact Info")
 
-TYPES: Final = {  # Source: facts 4.1, and the operator's own words for the last two
+TYPES: Final = {  # Source: facts 4.1, and the operator's own pages for the last five
     #                                        needs body  headers    needs header  buttons
     "button":                   Interactive(True,        _ANY,      False,        _replies),
     "list":                     Interactive(True,        ("text",), False,        _rows),
@@ -295,5 +281,8 @@ TYPES: Final = {  # Source: facts 4.1, and the operator's own words for the last
     "location_request_message": Interactive(True,        (),        False,        _LOCATION),
     "address_message":          Interactive(True,        _ANY,      False,        _ADDRESS),
     "call_permission_request":  Interactive(False,       (),        False,        _CALLING),
+    "request_contact_info":     Interactive(True,        (),        False,        _CONTACT),
+    "voice_call":               Interactive(True,        (),        False,        _voice_call),
+    "carousel":                 Interactive(True,        (),        False,        _nothing, shown_cards),
 }
 # fmt: on

@@ -149,6 +149,7 @@ def draft_from_library(fields: Mapping[str, Any]) -> dict[str, Any]:
         "language": one.language,
         "category": "UTILITY",
         "components": components,
+        "library_template_name": one.name,
     }
 
 

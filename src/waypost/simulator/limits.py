@@ -46,11 +46,13 @@ class Limits:
             )
         pair = (phone_number_id, phone)
         paid_until = max(self._paid_until.get(pair, 0), now_ms)
-        if paid_until - now_ms > (_PAIR_BURST - 1) * _PAIR_EVERY_MS:
+        ahead_ms = (_PAIR_BURST - 1) * _PAIR_EVERY_MS
+        if paid_until - now_ms > ahead_ms:
             raise message_refused(
                 131056,
                 "Message failed to send because there were too many messages sent from this phone "
                 "number to the same phone number in a short period of time.",
+                retry_after_s=-((now_ms + ahead_ms - paid_until) // 1000),
             )
         sent.append(now_ms)
         self._paid_until[pair] = paid_until + _PAIR_EVERY_MS

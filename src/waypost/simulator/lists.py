@@ -35,7 +35,7 @@ def page(
     Source: facts 1, "Lists".
     """
     limit = _limit(call.query.get("limit"))
-    ordered = sorted(things, key=key)
+    ordered = whole = sorted(things, key=key)
     after, before = call.query.get("after"), call.query.get("before")
     if after:
         ordered = [thing for thing in ordered if key(thing) > _opened(after)]
@@ -47,7 +47,9 @@ def page(
         first, last = _closed(key(wished[0])), _closed(key(wished[-1]))
         paging: dict[str, Any] = {"cursors": {"before": first, "after": last}}
         if ordered and wished[-1] is not ordered[-1]:
-            paging["next"] = _link(call, after=last)
+            paging["next"] = _link(call, "after", last)
+        if wished[0] is not whole[0]:
+            paging["previous"] = _link(call, "before", first)
         answer["paging"] = paging
     return answer
 
@@ -72,10 +74,10 @@ def _opened(cursor: str) -> str:
         raise bad_parameter("Param after or before is not a cursor of this list.") from error
 
 
-def _link(call: Call, *, after: str) -> str:
+def _link(call: Call, member: str, cursor: str) -> str:
     query = {
         name: value
         for name, value in call.query.items()
         if name not in ("after", "before", "access_token")
     }
-    return f"{call.url}?{urlencode({**query, 'after': after})}"
+    return f"{call.url}?{urlencode({**query, member: cursor})}"

@@ -2,9 +2,6 @@
 
 import asyncio
 import itertools
-import sqlite3
-from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, Final
 
 import msgspec
@@ -14,34 +11,29 @@ from waypost.base.ids import Ids
 from waypost.simulator.accounts import Accounts, Number
 from waypost.simulator.blocks import Blocks
 from waypost.simulator.errors import bad_parameter, message_refused
+from waypost.simulator.held import DROPPED_WITH, Held
 from waypost.simulator.limits import Limits
 from waypost.simulator.live_settings import LiveSettings
 from waypost.simulator.loose import a_text, an_object
 from waypost.simulator.message_kinds import KINDS, shown_message
-from waypost.simulator.outbox import ADD_UPDATE, Outbox
-from waypost.simulator.phones import ADD_PHONE, Phone, Phones, phone_digits
+from waypost.simulator.outbox import Outbox
+from waypost.simulator.phones import Phones, phone_digits
+from waypost.simulator.receptions import Receptions
 from waypost.simulator.references import References
-from waypost.simulator.statuses import Fate, Sent, planned_updates, recipient_of
+from waypost.simulator.standings import Standings
+from waypost.simulator.statuses import FAILURES, Fate, Sent, planned_updates
 from waypost.simulator.store import Row, Store
+from waypost.simulator.takings import Taken, take_all, waiting_row
 from waypost.simulator.template import Template
 from waypost.simulator.template_plans import TemplatePlans
 from waypost.simulator.template_sends import Shown, shown_template
 from waypost.simulator.templates import Templates
 from waypost.simulator.wamids import sent_wamid
 
-ADD_MESSAGE: Final = "INSERT INTO messages VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"
 _CALLBACK_DATA_AT_MOST: Final = 512  # Source: facts 4.1
+_TIMES: Final = 11  # where a message's own times begin in its row
 _TYPING_MS: Final = 25_000  # Source: facts 4.1
 _NOT_SENDABLE: Final = {"PAUSED": 132015, "DISABLED": 132016}  # Source: facts 5.2
-
-
-@dataclass(frozen=True)
-class Taken:
-    """One message to be written, with its statuses, and with its phone if that is new."""
-
-    message: Row
-    updates: list[Row]
-    new_phone: Phone | None
 
 
 class Messages:
@@ -60,6 +52,9 @@ class Messages:
         limits: Limits,
         references: References,
         blocks: Blocks,
+        standings: Standings,
+        receptions: Receptions,
+        held: Held,
     ) -> None:
         self._store = store
         self._clock = clock
@@ -72,10 +67,15 @@ class Messages:
         self._limits = limits
         self._references = references
         self._blocks = blocks
+        self._standings = standings
+        self._held = held
+        self._receptions = receptions
         self._plans = TemplatePlans()
         self._positions = itertools.count(1)
         self._arrivals: dict[str, asyncio.Event] = {}
         self._typing_until_ms: dict[tuple[str, str], int] = {}
+        self.planned = asyncio.Event()
+        """Set when a message has made its phone plan something."""
 
     async def open(self) -> None:
         """Go on after the last position in the file."""
@@ -86,16 +86,24 @@ class Messages:
         """A higher position than any before; may be called on the writer's thread."""
         return next(self._positions)
 
-    async def take(self, number: Number, request: dict[str, Any], raw: bytes) -> dict[str, Any]:
+    async def take(
+        self,
+        number: Number,
+        request: dict[str, Any],
+        raw: bytes,
+        *,
+        fail_code: int | None = None,
+    ) -> dict[str, Any]:
         """Check a message, keep it on disk together with its planned statuses, and answer.
 
-        Refuses in this order: the envelope, the content, the sender himself, who is blocked, the
-        limits.
+        Refuses in this order: the envelope, the number's standing, the content, the sender himself,
+        who is blocked, a closed window if the settings want that at once, the limits.
 
         Args:
             number: who sends.
             request: the decoded body.
             raw: the body as it came.
+            fail_code: the code of a failure that a fault wants it to come to; None: none does.
 
         Raises:
             GraphRefused: for what is wrong at once; a closed window only shows in a status.
@@ -104,6 +112,7 @@ class Messages:
         """
         phone = self._recipient(request)
         callback_data = _callback_data(request)
+        self._standings.check(number, phone, request.get("recipient_identity_key_hash"))
         kind = request.get("type", "text")
         template: Template | None = None
         if kind == "template":
@@ -117,13 +126,19 @@ class Messages:
             raise message_refused(131021, "Recipient phone number is the sender's own")
         if self._blocks.is_blocked(number.phone_number_id, phone):
             raise message_refused(130403, "The business has blocked this user")
+        self._check_window(number, phone, template, shown)
         if self._settings.value.limits:
             self._limits.spend(number.phone_number_id, phone, number.throughput)
         self._typing_until_ms.pop((phone, number.phone_number_id), None)
-        wamid = await self._keep(number, phone, kind, shown, template, callback_data, request, raw)
+        if fail_code is None:
+            fail_code = self._standings.failure_of(number)
+        wamid = await self._keep(
+            number, phone, kind, shown, template, callback_data, request, raw, fail_code
+        )
         message = {"id": wamid}
         if template is not None:
-            message["message_status"] = "accepted"  # Source: facts 4.3
+            held = template.is_paced
+            message["message_status"] = "held_for_quality_assessment" if held else "accepted"
         return {
             "messaging_product": "whatsapp",
             "contacts": [self._contact(request, phone)],
@@ -179,6 +194,15 @@ class Messages:
     def arrival(self, phone: str) -> asyncio.Event:
         """Set when something happens on a phone after this call."""
         return self._arrivals.setdefault(phone, asyncio.Event())
+
+    def _check_window(
+        self, number: Number, phone: str, template: Template | None, shown: Shown
+    ) -> None:
+        """Refuse what the window decides at once. Source: facts 5.2 (131047), 8, 13."""
+        is_open = self._phones.window_is_open(number.phone_number_id, phone, self._clock.now_ms())
+        if template is None and not is_open and self._settings.value.window_at_once:
+            raise message_refused(131047, FAILURES[131047])
+        self._standings.check_content(number, phone, template, shown, is_free=is_open)
 
     def _template_message(self, number: Number, request: dict[str, Any]) -> tuple[Template, Shown]:
         content = an_object(request.get("template"))
@@ -242,26 +266,36 @@ class Messages:
         callback_data: str | None,
         request: dict[str, Any],
         raw: bytes,
+        fail_code: int | None,
     ) -> str:
         now_ms = self._clock.now_ms()
         handset, is_new = self._phones.meet(phone)
         is_in_window = self._phones.window_is_open(number.phone_number_id, phone, now_ms)
-        fate = self._fate(number, handset, template, now_ms, is_in_window=is_in_window)
+        wamid = sent_wamid(self._ids, phone)
+        reception = self._receptions.of(
+            number,
+            handset,
+            template,
+            shown,
+            wamid=wamid,
+            now_ms=now_ms,
+            is_in_window=is_in_window,
+            sender_fails=fail_code,
+        )
+        fate = reception.fate
         sent = Sent(
-            wamid=sent_wamid(self._ids, phone),
+            wamid=wamid,
             waba_id=number.waba_id,
             phone_number_id=number.phone_number_id,
-            phone=phone,
-            recipient=recipient_of(handset),
+            handset=handset,
+            has_contacts=self._settings.value.statuses_contacts,
+            skips_delivered=self._settings.value.skips_delivered,
             at_ms=now_ms,
             callback_data=callback_data,
             category="service" if template is None else template.category.lower(),
             is_in_window=is_in_window,
         )
-        updates: list[Row] = []
-        if self._outbox.listens(number.waba_id):
-            version = self._settings.value.statuses_version
-            updates = planned_updates(sent, fate, self._outbox, version)
+        updates = self._planned(sent, fate)
         context = an_object(request.get("context"))
         message: Row = (
             self.next_position(), sent.wamid, phone, number.phone_number_id, 0, kind, now_ms,
@@ -269,35 +303,31 @@ class Messages:
             a_text(context.get("message_id")) if context else None,
             fate.delivered_ms, fate.read_ms, fate.failed_ms, fate.failed_code,
         )  # fmt: skip
-        await self._store.write(_take, Taken(message, updates, handset if is_new else None))
+        notes = self._standings.notes(number, phone, shown, sent.wamid, is_free=is_in_window)
+        if template is not None and template.is_paced:
+            message = (*message[:_TIMES], None, None, None, None)
+            dropped = self._planned(sent, Fate(failed_ms=now_ms, failed_code=DROPPED_WITH))
+            held = self._held.hold(template, message, number.waba_id, reception, updates, dropped)
+            await self._store.write(
+                take_all, Taken(message, [], handset if is_new else None, [*notes, held])
+            )
+            self._held.template_ids.add(template.template_id)  # settled meanwhile: again
+            self._templates.changed.set()
+            return sent.wamid
+        waiting = waiting_row(sent, reception, message[0], updates)
+        new_phone = handset if is_new else None
+        taken = Taken(message, updates, new_phone, notes, waiting, reception.plan)
+        await self._store.write(take_all, taken)
+        if reception.plan.acts:
+            self.planned.set()
         self._outbox.wake_of(number.waba_id).set()
         self.tell(phone)
         return sent.wamid
 
-    def _fate(
-        self,
-        number: Number,
-        handset: Phone,
-        template: Template | None,
-        now_ms: int,
-        *,
-        is_in_window: bool,
-    ) -> Fate:
-        deliver_after_ms, read_after_ms = self._phones.habits_ms(handset)
-        delivered_ms = now_ms + deliver_after_ms
-        failed_code: int | None = None
-        if handset.phone in self._accounts.numbers_by_digits:
-            failed_code = 131026
-        elif template is None:
-            failed_code = None if is_in_window else 131047
-        elif template.category == "MARKETING" and not self._phones.wants_marketing(
-            number.phone_number_id, handset.phone
-        ):
-            failed_code = 131050
-        if failed_code is not None:
-            return Fate(failed_ms=delivered_ms, failed_code=failed_code)
-        read_ms = None if read_after_ms is None else delivered_ms + read_after_ms
-        return Fate(delivered_ms=delivered_ms, read_ms=read_ms)
+    def _planned(self, sent: Sent, fate: Fate) -> list[Row]:
+        if not self._outbox.listens(sent.waba_id):
+            return []
+        return planned_updates(sent, fate, self._outbox, self._settings.value.statuses_version)
 
 
 def _check_envelope(request: dict[str, Any]) -> None:
@@ -317,12 +347,3 @@ def _callback_data(request: dict[str, Any]) -> str | None:
             f"{_CALLBACK_DATA_AT_MOST} characters."
         )
     return given
-
-
-def _take(connection: sqlite3.Connection, taken: Sequence[Taken]) -> Sequence[None]:
-    connection.executemany(ADD_MESSAGE, [one.message for one in taken])
-    connection.executemany(ADD_UPDATE, [row for one in taken for row in one.updates])
-    new_phones = [one.new_phone.row() for one in taken if one.new_phone is not None]
-    if new_phones:
-        connection.executemany(ADD_PHONE, new_phones)
-    return [None] * len(taken)

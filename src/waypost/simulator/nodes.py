@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 
 from waypost.simulator.accounts import Account, App, Number
+from waypost.simulator.drafts import EXTRAS
 from waypost.simulator.errors import bad_parameter
 from waypost.simulator.loose import an_object, objects, texts
 from waypost.simulator.template import Template
@@ -23,6 +24,10 @@ class NumberView:
         app: what its webhooks go to; None when there is none.
         standing: what the control door has set of its quality, limit and states.
         automation: its conversational components.
+        status: what stops it from sending shows here; empty: as it usually is.
+        override_uri: its own webhook address; empty: it has none.
+        is_limited: whether it only messages the phones on its list.
+        has_pin: whether it has a PIN for two-step verification.
     """
 
     number: Number
@@ -30,6 +35,10 @@ class NumberView:
     app: App | None
     standing: Mapping[str, Any]
     automation: Mapping[str, Any]
+    status: str = ""
+    override_uri: str = ""
+    is_limited: bool = False
+    has_pin: bool = False
 
     def stands(self, name: str, usual: str) -> str:
         """A member of its standing, or what a number usually has."""
@@ -47,6 +56,41 @@ def _display(number: Number) -> str:
     return phonenumbers.format_number(parsed, phonenumbers.PhoneNumberFormat.INTERNATIONAL)
 
 
+def _dial_code(view: NumberView) -> str | None:
+    import phonenumbers
+
+    try:
+        return str(phonenumbers.parse("+" + view.number.phone_number).country_code)
+    except phonenumbers.NumberParseException:
+        return None
+
+
+def _country(view: NumberView) -> str | None:
+    import phonenumbers
+
+    code = _dial_code(view)
+    return phonenumbers.region_code_for_country_code(int(code)) if code is not None else None
+
+
+def _subscribed_apps(account: Account) -> dict[str, Any]:
+    """The same as the edge of that name shows. Source: facts 1."""
+    return {"data": [subscription(account)] if account.subscribed else []}
+
+
+def subscription(account: Account) -> dict[str, Any]:
+    """An account's app, and the account's own webhook address if it has one. Source: facts 1."""
+    app: dict[str, Any] = {
+        "whatsapp_business_api_data": {
+            "id": account.app_id,
+            "name": account.name,
+            "link": f"https://www.facebook.com/games/?app_id={account.app_id}",
+        }
+    }
+    if account.override_uri:
+        app["override_callback_uri"] = account.override_uri
+    return app
+
+
 def _level(number: Number) -> dict[str, str]:
     return {"level": "STANDARD" if number.throughput <= 80 else "HIGH"}
 
@@ -54,6 +98,7 @@ def _level(number: Number) -> dict[str, str]:
 def _webhooks(view: NumberView) -> dict[str, str] | None:
     """Where its webhooks go. Source: facts 7.1, "One callback per app"."""
     addresses = {
+        "phone_number": view.override_uri,
         "whatsapp_business_account": view.account.override_uri,
         "application": view.app.callback_uri if view.app is not None else "",
     }
@@ -68,6 +113,16 @@ def _automation(view: NumberView) -> dict[str, Any]:
 def _health(kind: str, node_id: str) -> dict[str, Any]:
     entity = {"entity_type": kind, "id": node_id, "can_send_message": "AVAILABLE"}
     return {"can_send_message": "AVAILABLE", "entities": [entity]}
+
+
+def _template_health(template: Template) -> dict[str, Any]:
+    can = "AVAILABLE" if template.status == "APPROVED" else "BLOCKED"
+    entity = {"entity_type": "MESSAGE_TEMPLATE", "id": template.template_id}
+    return {"can_send_message": can, "entities": [{**entity, "can_send_message": can}]}
+
+
+def _extra(name: str) -> Callable[[Template], Any]:
+    return lambda template: template.extras.get(name)
 
 
 def _quality(template: Template) -> dict[str, Any]:
@@ -87,6 +142,15 @@ ACCOUNT_FIELDS: Final[Fields[Account]] = {  # Source: facts 1, "WABA node"
     "status":                     lambda _: "ACTIVE",
     "ownership_type":             lambda _: "CLIENT_OWNED",
     "health_status":              lambda account: _health("WABA", account.waba_id),
+    "subscribed_apps":            _subscribed_apps,
+    "is_enabled_for_insights":    lambda _: True,
+    "owner_business_info":        lambda account: {"id": account.app_id, "name": account.name},
+    "on_behalf_of_business_info": lambda _: None,
+    "primary_funding_id":         lambda _: None,
+    "purchase_order_number":      lambda _: None,
+    "marketing_messages_lite_api_status":  lambda _: "ELIGIBLE",
+    "marketing_messages_onboarding_status": lambda _: "ELIGIBLE",
+    "disable_marketing_messages_on_cloud_api": lambda _: False,
 }
 ACCOUNT_DEFAULT: Final = ("id", "name", "timezone_id", "message_template_namespace")
 
@@ -97,11 +161,12 @@ NUMBER_FIELDS: Final[Fields[NumberView]] = {  # Source: facts 1, "Phone node"
     "quality_rating":             lambda view: view.stands("quality_rating", "GREEN"),
     "quality_score":              lambda view: {"score": view.stands("quality_rating", "GREEN")},
     "throughput":                 lambda view: _level(view.number),
-    "status":                     lambda view: view.stands("status", "CONNECTED"),
+    "status":                     lambda view: view.status or view.stands("status", "CONNECTED"),
     "code_verification_status":   lambda _: "VERIFIED",
     "name_status":                lambda view: view.stands("name_status", "APPROVED"),
     "platform_type":              lambda _: "CLOUD_API",
-    "account_mode":               lambda _: "LIVE",
+    "account_mode":               lambda view: "SANDBOX" if view.is_limited else "LIVE",
+    "is_pin_enabled":             lambda view: view.has_pin,
     "is_official_business_account": lambda _: False,
     "whatsapp_business_manager_messaging_limit":
         lambda view: view.stands("messaging_limit", "TIER_UNLIMITED"),
@@ -109,6 +174,16 @@ NUMBER_FIELDS: Final[Fields[NumberView]] = {  # Source: facts 1, "Phone node"
     "webhook_configuration":      _webhooks,
     "conversational_automation":  _automation,
     "health_status":              lambda view: _health("PHONE_NUMBER", view.number.phone_number_id),
+    "country_dial_code":          _dial_code,
+    "country_code":               _country,
+    "is_on_biz_app":              lambda _: False,
+    "is_preverified_number":      lambda _: False,
+    "search_visibility":          lambda _: "NON_VISIBLE",
+    "eligibility_for_api_business_global_search": lambda _: "NON_ELIGIBLE_UNDEFINED_COUNTRY",
+    "last_onboarded_time":        lambda _: None,
+    "new_name_status":            lambda _: "NONE",
+    "certificate":                lambda _: None,
+    "new_certificate":            lambda _: None,
 }
 NUMBER_DEFAULT: Final = ("id", "display_phone_number", "verified_name", "quality_rating")
 
@@ -125,9 +200,11 @@ TEMPLATE_FIELDS: Final[Fields[Template]] = {  # Source: facts 2.1
     "quality_score":              _quality,
     "message_send_ttl_seconds":   lambda template: template.message_send_ttl_seconds,
     "last_updated_time":          lambda template: str(template.updated_ms // 1000),
-    "sub_category":               lambda _: None,
-    "library_template_name":      lambda _: None,
     "correct_category":           lambda template: template.correct_category,
+    "health_status":              _template_health,
+    "is_sms_fallback_enabled":    lambda _: False,
+    "source":                     lambda _: None,
+    **{name: _extra(name) for name in EXTRAS},
 }
 # fmt: on
 TEMPLATE_DEFAULT: Final = (
@@ -137,6 +214,7 @@ TEMPLATE_DEFAULT: Final = (
     "language",
     "status",
     "category",
+    "sub_category",
     "previous_category",
     "id",
 )  # fmt: skip

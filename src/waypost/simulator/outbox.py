@@ -25,6 +25,9 @@ FIELD: Final = "field:"
 """The kinds of update: a message; a template's status; `field:` and the name of a webhook field
 whose whole value is kept; every other kind is the name of a message's status."""
 
+_CONTACT: Final = "\x1f"
+"""Stands between what a status says and the contact beside it; no JSON text has this character."""
+
 _WITHOUT_TIME: Final = frozenset({"messages", "user_preferences"})  # Source: facts 7.2
 
 
@@ -74,8 +77,8 @@ class Outbox:
         return next(self._ids)
 
     def listens(self, waba_id: str) -> bool:
-        """Whether updates of the account go anywhere; if not, none is made."""
-        return self._accounts.destination(waba_id) is not None
+        """Whether updates of the account or of one of its numbers go anywhere; if not, none is made."""
+        return self._accounts.is_heard(waba_id)
 
     def wake_of(self, waba_id: str) -> asyncio.Event:
         """What the account's delivery waits for."""
@@ -113,22 +116,26 @@ class Outbox:
             await self._store.write(_drop, rows)
 
 
-def status_rest(recipient: str, callback_data: str | None, more: str = "") -> str:
-    """What a status says after its time stamp, closing brace included.
+def status_rest(
+    recipient: str, callback_data: str | None, more: str = "", *, contact: str = ""
+) -> str:
+    """What a status says after its time stamp, closing brace included, and its contact.
 
     Args:
         recipient: the members that name who it went to, as JSON text without braces; may be empty.
         callback_data: the sender's own text, echoed.
         more: further members, each beginning with a comma.
+        contact: who it went to, as JSON text, for the `contacts` beside the statuses; may be empty.
 
-    Source: facts 7.3.
+    Source: facts 7.3, 7.5.
     """
     echoed = (
         f',"biz_opaque_callback_data":{ascii_json(callback_data)}'
         if callback_data is not None
         else ""
     )
-    return (recipient + echoed + more).removeprefix(",") + "}"
+    beside = _CONTACT + contact if contact else ""
+    return (recipient + echoed + more).removeprefix(",") + "}" + beside
 
 
 def ascii_json(value: Any) -> str:
@@ -174,7 +181,7 @@ def _message_changes(updates: Iterable[Update], numbers: dict[str, Number]) -> l
         if key[1]:
             value += ",".join(update.rest for update in run) + "}"
         else:
-            value += f'"statuses":[{",".join(map(_status, run))}]}}'
+            value += _statuses(run)
         changes.append(f'{{"field":"messages","value":{value}}}')
     return changes
 
@@ -183,11 +190,20 @@ def _change_key(update: Update) -> tuple[str, int]:
     return update.phone_number_id, update.id if update.kind == MESSAGE else 0
 
 
-def _status(update: Update) -> str:
-    return (
-        f'{{"id":"{update.subject}","status":"{update.kind}",'
-        f'"timestamp":"{update.due_ms // 1000}"{_joined(update.rest)}'
-    )
+def _statuses(updates: Iterable[Update]) -> str:
+    """Statuses of one number and everybody they went to, each once. Source: facts 7.3, 7.5."""
+    contacts: dict[str, None] = {}
+    statuses: list[str] = []
+    for update in updates:
+        rest, _, contact = update.rest.partition(_CONTACT)
+        if contact:
+            contacts[contact] = None
+        statuses.append(
+            f'{{"id":"{update.subject}","status":"{update.kind}",'
+            f'"timestamp":"{update.due_ms // 1000}"{_joined(rest)}'
+        )
+    beside = f'"contacts":[{",".join(contacts)}],' if contacts else ""
+    return f'{beside}"statuses":[{",".join(statuses)}]}}'
 
 
 def _joined(rest: str) -> str:

@@ -1,44 +1,91 @@
 """The simulator's parts, as its two doors use them."""
 
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 from waypost.base.clock import Clock
 from waypost.base.ids import Ids
+from waypost.base.travel import Travel
+from waypost.simulator.absences import Absences
 from waypost.simulator.accounts import Accounts
 from waypost.simulator.analytics import Analytics
 from waypost.simulator.blocks import Blocks
+from waypost.simulator.call_faults import CallFaults
+from waypost.simulator.faults import Faults
 from waypost.simulator.files import Files
+from waypost.simulator.fleets import Fleets
 from waypost.simulator.flows import Flows
 from waypost.simulator.handsets import Handsets
+from waypost.simulator.held import Held
 from waypost.simulator.inboxes import Inboxes
+from waypost.simulator.judged_updates import JudgedUpdates
+from waypost.simulator.keeper import Keeper
+from waypost.simulator.ledger import Ledger
 from waypost.simulator.limits import Limits
 from waypost.simulator.live_settings import LiveSettings
 from waypost.simulator.media import MediaShelf
 from waypost.simulator.messages import Messages
 from waypost.simulator.outbox import Outbox
 from waypost.simulator.phones import Phones
+from waypost.simulator.planned_acts import PlannedActs
+from waypost.simulator.receptions import Receptions
 from waypost.simulator.records import Records
 from waypost.simulator.references import References
+from waypost.simulator.registrations import Registrations
 from waypost.simulator.reviews import Reviews
+from waypost.simulator.scripts import Scripts
 from waypost.simulator.settings import SimulatorSettings
+from waypost.simulator.standings import Standings
 from waypost.simulator.store import Store
+from waypost.simulator.template_names import TemplateNames
 from waypost.simulator.templates import Templates
+from waypost.simulator.tokens import Tokens
 from waypost.simulator.uploads import Uploads
+from waypost.simulator.usage import Usage
+from waypost.simulator.webhook_faults import WebhookFaults
 from waypost.simulator.webhooks import Webhooks
+
+
+class Timed(Protocol):
+    """A part that does something by itself when its time has come."""
+
+    async def next_due_ms(self) -> int | None:
+        """When it will next do something; None when nothing waits."""
+        ...
 
 
 @dataclass(frozen=True)
 class Parts:
-    """One of each."""
+    """One of each.
+
+    Args:
+        timed: the parts that do something by themselves.
+        travel: what moves the clock; None where nobody does.
+        keeper: what keeps the state of both sides; None where there is only this one.
+    """
 
     clock: Clock
     ids: Ids
     store: Store
     settings: LiveSettings
     accounts: Accounts
+    tokens: Tokens
+    usage: Usage
+    ledger: Ledger
+    standings: Standings
+    held: Held
+    registrations: Registrations
     outbox: Outbox
     templates: Templates
     phones: Phones
+    fleets: Fleets
+    scripts: Scripts
+    absences: Absences
+    planned_acts: PlannedActs
+    refused: Counter[int]
+    """How many calls were refused with which code, since the start."""
     limits: Limits
     messages: Messages
     inboxes: Inboxes
@@ -52,9 +99,21 @@ class Parts:
     records: Records
     blocks: Blocks
     analytics: Analytics
+    faults: Faults
+    call_faults: CallFaults
+    judged_updates: JudgedUpdates
+    timed: Sequence[Timed]
+    travel: Travel | None
+    keeper: Keeper | None
 
 
-def make_parts(settings: SimulatorSettings, clock: Clock, ids: Ids) -> Parts:
+def make_parts(
+    settings: SimulatorSettings,
+    clock: Clock,
+    ids: Ids,
+    travel: Travel | None = None,
+    keeper: Keeper | None = None,
+) -> Parts:
     """Put the parts together; nothing is opened yet."""
     store = Store(settings.path)
     files = Files(settings.path.with_name(settings.path.name + ".files"))
@@ -64,34 +123,67 @@ def make_parts(settings: SimulatorSettings, clock: Clock, ids: Ids) -> Parts:
     live = LiveSettings(settings, store)
     accounts = Accounts(store)
     outbox = Outbox(store, accounts)
-    phones = Phones(store, live)
+    fleets = Fleets(store)
+    phones = Phones(store, live, fleets)
+    scripts = Scripts(store, fleets)
     blocks = Blocks(store, clock, accounts, phones)
     references = References(live, uploads, media, flows)
-    templates = Templates(store, clock, ids, live, outbox, references)
+    records = Records(store)
+    ledger = Ledger(store, clock)
+    names = TemplateNames(store, clock, live, ledger)
+    templates = Templates(store, clock, ids, live, outbox, references, names)
     limits = Limits(clock)
+    held = Held(store, clock, outbox, phones)
+    standings = Standings(records, ledger, flows, clock, live)
     messages = Messages(
-        store, clock, ids, live, accounts, templates, phones, outbox, limits, references, blocks
-    )
+        store, clock, ids, live, accounts, templates, phones, outbox, limits, references, blocks,
+        standings, Receptions(accounts, phones, scripts), held=held,
+    )  # fmt: skip
+    handsets = Handsets(store, clock, ids, live, phones, messages, outbox, media, blocks)
+    absences = Absences(store, clock, live, accounts, templates, phones, messages, outbox)
+    planned_acts = PlannedActs(store, clock, accounts, phones, messages, handsets, absences)
+    faults = Faults(store, clock)
+    judged = JudgedUpdates(store)
+    webhook_faults = WebhookFaults(store, accounts, outbox, faults, judged)
+    webhooks = Webhooks(store, clock, ids, live, accounts, outbox, judged, webhook_faults)
+    reviews = Reviews(clock, live, templates, held, messages)
     return Parts(
         clock=clock,
         ids=ids,
         store=store,
         settings=live,
         accounts=accounts,
+        tokens=Tokens(store, clock, accounts),
+        usage=Usage(clock, live, accounts),
+        ledger=ledger,
+        standings=standings,
+        held=held,
+        registrations=Registrations(store, clock, ids, live, records, ledger),
         outbox=outbox,
         templates=templates,
         phones=phones,
+        fleets=fleets,
+        scripts=scripts,
+        absences=absences,
+        planned_acts=planned_acts,
+        refused=Counter(),
         limits=limits,
         messages=messages,
         inboxes=Inboxes(store, clock, messages),
-        handsets=Handsets(store, clock, ids, phones, messages, outbox, media, blocks),
-        webhooks=Webhooks(store, clock, ids, live, accounts, outbox),
-        reviews=Reviews(clock, templates),
+        handsets=handsets,
+        webhooks=webhooks,
+        reviews=reviews,
         files=files,
         media=media,
         uploads=uploads,
         flows=flows,
-        records=Records(store),
+        records=records,
         blocks=blocks,
         analytics=Analytics(store, clock, accounts, templates),
+        faults=faults,
+        call_faults=CallFaults(faults, accounts),
+        judged_updates=judged,
+        timed=(webhooks, reviews, planned_acts),
+        travel=travel,
+        keeper=keeper,
     )

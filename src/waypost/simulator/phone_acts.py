@@ -6,11 +6,13 @@ from dataclasses import dataclass
 from typing import Final
 
 from waypost.simulator.accounts import Number
-from waypost.simulator.messages import ADD_MESSAGE, Messages
-from waypost.simulator.outbox import ADD_UPDATE, MESSAGE, Outbox, status_rest
-from waypost.simulator.phones import ADD_PHONE, KEEP_WINDOW, Phone
-from waypost.simulator.statuses import recipient_of
-from waypost.simulator.store import Row, Store
+from waypost.simulator.messages import Messages
+from waypost.simulator.outbox import ADD_UPDATE, MESSAGE, Outbox
+from waypost.simulator.phone import Phone
+from waypost.simulator.phones import ADD_PHONE, KEEP_WINDOW, row_of
+from waypost.simulator.statuses import read_rest
+from waypost.simulator.store import Row, Statement, Store
+from waypost.simulator.takings import ADD_MESSAGE
 
 _UNREAD: Final = """
 SELECT wamid, delivered_ms, read_ms, callback_data FROM messages
@@ -33,6 +35,8 @@ class Act:
         is_heard: whether the business hears of it.
         reads: whether what has arrived is read.
         opens_window: whether it counts as the person having written.
+        has_contacts: whether statuses name the recipient beside them, too.
+        also: written in the same transaction.
     """
 
     phone: Phone
@@ -47,6 +51,8 @@ class Act:
     context_id: str | None = None
     reads: bool = True
     opens_window: bool = True
+    has_contacts: bool = True
+    also: Sequence[Statement] = ()
 
 
 class PhoneActs:
@@ -70,7 +76,7 @@ class PhoneActs:
     def _write_act(self, connection: sqlite3.Connection, act: Act) -> int:
         number = act.number
         if act.is_new:
-            connection.execute(ADD_PHONE, act.phone.row())
+            connection.execute(ADD_PHONE, row_of(act.phone))
         unread: list[Row] = []
         if act.reads:
             pair_now = (act.phone.phone, number.phone_number_id, act.at_ms, act.at_ms)
@@ -79,8 +85,8 @@ class PhoneActs:
             connection.execute(_READ, (act.at_ms, wamid))
             if planned_ms is not None:
                 connection.execute(_SOONER, (act.at_ms, number.waba_id, planned_ms, wamid))
-            elif act.is_heard:
-                rest = status_rest(recipient_of(act.phone), callback_data)
+            elif act.is_heard and act.phone.sends_read_receipts:
+                rest = read_rest(act.phone, callback_data, has_contacts=act.has_contacts)
                 connection.execute(ADD_UPDATE, self._update(act, "read", wamid, rest))
         if act.wamid:
             message: Row = (
@@ -94,6 +100,8 @@ class PhoneActs:
                 connection.execute(KEEP_WINDOW, (*pair, act.at_ms))
             if act.is_heard:
                 connection.execute(ADD_UPDATE, self._update(act, MESSAGE, act.wamid, act.update))
+        for statement, values in act.also:
+            connection.execute(statement, values)
         return len(unread)
 
     def _update(self, act: Act, kind: str, subject: str, rest: str) -> Row:

@@ -6,6 +6,7 @@ from typing import Any, Final
 
 from waypost.simulator.errors import bad_parameter
 from waypost.simulator.loose import a_list, a_text, an_object
+from waypost.simulator.requests import loose_value
 
 # Source: the operator's page "Business profiles", `vertical`.
 VERTICALS: Final = (
@@ -97,7 +98,7 @@ def automation_changes(fields: Mapping[str, Any]) -> dict[str, Any]:
     if "enable_welcome_message" in fields:
         changes["enable_welcome_message"] = str(fields["enable_welcome_message"]).lower() == "true"
     if "prompts" in fields:
-        prompts = a_list(fields["prompts"])
+        prompts = a_list(_unpacked(fields["prompts"]))
         if prompts is None or len(prompts) > _PROMPTS_AT_MOST or not all(map(_is_prompt, prompts)):
             raise bad_parameter(
                 f"Param prompts must be an array of at most {_PROMPTS_AT_MOST} texts of 1 to "
@@ -113,12 +114,17 @@ def automation_changes(fields: Mapping[str, Any]) -> dict[str, Any]:
     return changes
 
 
+def _unpacked(value: object) -> object:
+    """The operator takes a list also as the text of its JSON, wherever it stands."""
+    return loose_value(value) if isinstance(value, str) else value
+
+
 def _is_prompt(value: object) -> bool:
     return isinstance(value, str) and 0 < len(value) <= _PROMPT_AT_MOST
 
 
 def _commands(value: object) -> list[dict[str, str]]:
-    given = a_list(value)
+    given = a_list(_unpacked(value))
     if given is None or len(given) > _COMMANDS_AT_MOST:
         raise bad_parameter(
             f"Param commands must be an array of at most {_COMMANDS_AT_MOST} commands."

@@ -23,7 +23,9 @@ _FIELD_AT_MOST: Final = 1024 * 1024
 _WANTED: Final = frozenset(
     {b"authorization", b"content-type", b"host", b"file_offset", b"file-offset"}
 )
-_PATH: Final = re.compile(r"(?:/(v\d+\.\d+))?/([^/]+)(?:/([^/]+))?/?")
+_PATH: Final = re.compile(
+    r"(?:/(v\d+\.\d+))?/([^/]+)(?:/(message_templates/(?:un)?archive|[^/]+))?/?"
+)
 _UNREADABLE: Final = (msgspec.MsgspecError, ValueError, RecursionError)
 
 
@@ -86,6 +88,7 @@ class Call:
         origin: the beginning of this server's own addresses.
         content_type: the header, as it came.
         file_offset: the header of that name.
+        fail_code: what a fault wants a message to fail with afterwards.
         body: of a form with files or an upload's bytes, not read yet; None for every other body.
     """
 
@@ -101,6 +104,7 @@ class Call:
     origin: str = ""
     content_type: str = ""
     file_offset: str | None = None
+    fail_code: int | None = None
     body: Body | None = None
 
 

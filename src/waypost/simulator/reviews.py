@@ -1,15 +1,19 @@
 """Reviews of templates: what is rejected afterwards, as a table, and the loop that decides in time."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
 from waypost.base.clock import Clock
 from waypost.base.logs import log
+from waypost.simulator.held import Held
+from waypost.simulator.live_settings import LiveSettings
 from waypost.simulator.loose import a_text, objects
+from waypost.simulator.messages import Messages
 from waypost.simulator.template import Decision, Template
 from waypost.simulator.template_acts import decision_of
+from waypost.simulator.template_changes import pacing_ended, recategorised
 from waypost.simulator.template_texts import VARIABLE, variables
 from waypost.simulator.templates import Templates
 
@@ -31,6 +35,12 @@ class ReviewRule:
     is_broken: Callable[[str], bool]
     reason: str
     recommendation: str
+
+
+_SAME_WORDING: Final = (
+    "Another template of this account has the same body and footer.",
+    "Use the other template, or change the text.",
+)
 
 
 def _has_gaps(text: str) -> bool:
@@ -58,13 +68,34 @@ RULES: Final = (  # Source: facts 2.4, the rules that lead to a rejection with I
 # fmt: on
 
 
-def verdict(template: Template) -> Decision:
-    """What a review ends with when nobody interferes: approval, unless a rule is broken."""
+def verdict(template: Template, others: Iterable[Template] = ()) -> Decision:
+    """What a review ends with when nobody interferes: approval, unless a rule is broken.
+
+    Args:
+        template: what is reviewed.
+        others: the account's templates whose wording it may not have.
+
+    Source: facts 2.4.
+    """
     bodies = _bodies(template.components)
     for rule in RULES:
         if any(map(rule.is_broken, bodies)):
             return Decision("REJECTED", "INVALID_FORMAT", (rule.reason, rule.recommendation))
+    if template.category != "AUTHENTICATION":
+        wording = _wording(template)
+        if any(_wording(other) == wording for other in others if _is_rival(other, template)):
+            return Decision("REJECTED", "INVALID_FORMAT", _SAME_WORDING)
     return Decision("APPROVED")
+
+
+def _is_rival(other: Template, template: Template) -> bool:
+    return other.name != template.name and other.status not in ("REJECTED", "PENDING_DELETION")
+
+
+def _wording(template: Template) -> tuple[str, str]:
+    parts = {component["type"]: component for component in template.components}
+    body, footer = (a_text(parts.get(kind, {}).get("text")) or "" for kind in ("BODY", "FOOTER"))
+    return body.strip(), footer.strip()
 
 
 def _bodies(components: list[dict[str, Any]]) -> list[str]:
@@ -78,42 +109,90 @@ def _bodies(components: list[dict[str, Any]]) -> list[str]:
     return bodies
 
 
-class Reviews:
-    """Decides each template when its review is due, and ends each pause when it is over."""
+@dataclass(frozen=True)
+class Timer:
+    """One row: something that happens to a template by itself.
 
-    def __init__(self, clock: Clock, templates: Templates) -> None:
+    Args:
+        due_ms: when; None: it is not planned.
+        ring: what is done then.
+    """
+
+    due_ms: Callable[[Template], int | None]
+    ring: Callable[["Reviews", Template], Awaitable[object]]
+
+
+class Reviews:
+    """Does to each template what is due: its review, the end of a pause, and the rest of `TIMERS`."""
+
+    def __init__(
+        self,
+        clock: Clock,
+        settings: LiveSettings,
+        templates: Templates,
+        held: Held,
+        messages: Messages,
+    ) -> None:
         self._clock = clock
-        self._templates = templates
+        self._settings = settings
+        self._held = held
+        self._messages = messages
+        self.templates = templates
 
     async def run(self) -> None:
         """Decide what is due, wait for the next, for ever."""
         while True:
-            self._templates.changed.clear()
+            self.templates.changed.clear()
             try:
                 until_ms = await self.decide_due()
             except Exception as error:  # noqa: BLE001  a defect is reported and must not end the loop
                 _LOG.error("review failed", error=repr(error))
                 until_ms = self._clock.now_ms() + 1000
-            await self._clock.wait(self._templates.changed, until_ms=until_ms)
+            await self._clock.wait(self.templates.changed, until_ms=until_ms)
+
+    async def next_due_ms(self) -> int | None:
+        """When something will next happen to a template; None when nothing is waited for."""
+        if self._held.unsettled(self.templates.by_id.get):
+            return self._clock.now_ms()
+        return min((due_ms for due_ms, _, _ in self._planned()), default=None)
 
     async def decide_due(self) -> int:
-        """Decide every template whose review or pause is due, and say when the next one is."""
+        """Do everything that is due, in the order in which it came due; say when the next thing is."""
         now_ms = self._clock.now_ms()
-        waiting = [
-            (template.review_due_ms, template)
-            for template in self._templates.by_id.values()
-            if template.review_due_ms is not None
-        ]
-        paused = [
-            (template.resume_due_ms, template)
-            for template in self._templates.by_id.values()
-            if template.resume_due_ms is not None
-        ]
-        for due_ms, template in sorted(waiting, key=lambda pair: pair[0]):
-            if due_ms <= now_ms:
-                await self._templates.decide(template, verdict(template))
-        for due_ms, template in sorted(paused, key=lambda pair: pair[0]):
-            if due_ms <= now_ms:
-                await self._templates.decide(template, decision_of("unpause", template))
-        ahead = (due_ms for due_ms, _ in (*waiting, *paused) if due_ms > now_ms)
+        due = [planned for planned in self._planned() if planned[0] <= now_ms]
+        for _, timer, template in sorted(due, key=lambda planned: planned[0]):
+            await timer.ring(self, template)
+        for template_id, is_released in self._held.unsettled(self.templates.by_id.get):
+            for phone in await self._held.settle(template_id, is_released=is_released):
+                self._messages.tell(phone)
+        ahead = (due_ms for due_ms, _, _ in self._planned() if due_ms > now_ms)
         return min(ahead, default=now_ms + _FAR_MS)
+
+    async def review(self, template: Template) -> None:
+        """Decide a template as its text demands; other wordings count where the settings are strict."""
+        rivals = self.templates.of(template.waba_id) if self._settings.value.strict else ()
+        await self.templates.decide(template, verdict(template, rivals))
+
+    def _planned(self) -> Iterator[tuple[int, Timer, Template]]:
+        for template in self.templates.by_id.values():
+            for timer in TIMERS:
+                due_ms = timer.due_ms(template)
+                if due_ms is not None:
+                    yield due_ms, timer, template
+
+
+async def _recategorise(reviews: Reviews, template: Template) -> None:
+    change = recategorised(template.correct_category or template.category)
+    await reviews.templates.alter(template, change)
+
+
+# fmt: off
+TIMERS: Final = (  # Source: facts 3.2, the transitions that need nobody
+    #     when                                      what
+    Timer(lambda template: template.review_due_ms,   Reviews.review),
+    Timer(lambda template: template.resume_due_ms,   lambda reviews, template: reviews.templates.decide(template, decision_of("unpause", template))),
+    Timer(lambda template: template.category_due_ms, _recategorise),
+    Timer(lambda template: template.pace_due_ms,     lambda reviews, template: reviews.templates.alter(template, pacing_ended())),
+    Timer(lambda template: template.delete_due_ms,   lambda reviews, template: reviews.templates.finish_deletion(template)),
+)
+# fmt: on

@@ -33,6 +33,19 @@ class SimulatorSettings:
         statuses_version: the shape of status webhooks.
         check_references: whether upload handles, media ids and flows that a template or a message
             refers to must be known here.
+        check_languages: whether a template's language must be on the operator's list.
+        strict: whether the operator also does what gets in the way of development: 100 creations
+            an hour, no two templates of the same wording, no names of its sample templates
+            (decision 0035).
+        templates_at_most: templates of one account, each language counted.
+        calls_per_hour: management calls of one account; None: as the operator counts.
+        window_at_once: whether a closed window is refused at once instead of in a status.
+        messaging_limit_code: what a send beyond the messaging limit is refused with.
+        throttle_status: the HTTP status of too many messages: 429, or 400 as others have seen.
+        tells_retry_after: whether a 429 carries `Retry-After`.
+        statuses_contacts: whether statuses come with `contacts`.
+        user_ids: whether every phone's owner has a business-scoped user id beside the number.
+        skips_delivered: whether a message that is read is never told as delivered.
     """
 
     path: Path
@@ -46,6 +59,17 @@ class SimulatorSettings:
     allowed_hosts: tuple[str, ...] = ()
     statuses_version: StatusesVersion = StatusesVersion.V24
     check_references: bool = True
+    check_languages: bool = True
+    strict: bool = False
+    templates_at_most: int = 6000  # Source: facts 2.3; 250 for a portfolio that is not verified
+    calls_per_hour: int | None = None
+    window_at_once: bool = False
+    messaging_limit_code: int = 131048  # Source: facts 8: a guess, not documented
+    throttle_status: int = 429  # Source: facts 13
+    tells_retry_after: bool = False
+    statuses_contacts: bool = True  # Source: facts 7.3, 7.5: since 2026
+    user_ids: bool = True  # Source: facts 7.5: since April 2026
+    skips_delivered: bool = False
 
 
 CHANGEABLE = (
@@ -57,6 +81,17 @@ CHANGEABLE = (
     "limits",
     "statuses_version",
     "check_references",
+    "check_languages",
+    "strict",
+    "templates_at_most",
+    "calls_per_hour",
+    "window_at_once",
+    "messaging_limit_code",
+    "throttle_status",
+    "tells_retry_after",
+    "statuses_contacts",
+    "user_ids",
+    "skips_delivered",
 )
 """The settings that the control door may change; what it sets is kept in the file and wins."""
 

@@ -6,11 +6,14 @@ from typing import Any
 
 from waypost.base.clock import Clock
 from waypost.base.ids import Ids
+from waypost.base.travel import Travel
 from waypost.simulator.accounts import Account, App, Number
 from waypost.simulator.app import Application
 from waypost.simulator.control_acts import speak
 from waypost.simulator.control_shapes import WriteShape, as_shape
+from waypost.simulator.keeper import Keeper
 from waypost.simulator.parts import make_parts
+from waypost.simulator.scenarios import Scenario
 from waypost.simulator.settings import AccountSeed, NumberSeed, SimulatorSettings
 from waypost.simulator.template import Template
 from waypost.simulator.template_checks import check_draft
@@ -22,10 +25,18 @@ class Simulator:
     `application` is the ASGI application of both its doors.
     """
 
-    def __init__(self, settings: SimulatorSettings, clock: Clock, ids: Ids) -> None:
-        self._parts = make_parts(settings, clock, ids)
+    def __init__(
+        self,
+        settings: SimulatorSettings,
+        clock: Clock,
+        ids: Ids,
+        *,
+        travel: Travel | None = None,
+        keeper: Keeper | None = None,
+    ) -> None:
+        self._parts = make_parts(settings, clock, ids, travel, keeper)
         self.application = Application(self._parts)
-        self._reviews: asyncio.Task[None] | None = None
+        self._loops: tuple[asyncio.Task[None], ...] = ()
 
     async def open(self) -> None:
         """Open the file, take up what was left, and start the loops."""
@@ -33,21 +44,50 @@ class Simulator:
         await parts.store.open()
         for part in (parts.settings, parts.accounts, parts.outbox, parts.templates):
             await part.open()
+        await parts.fleets.open()
         await parts.phones.open()
+        await parts.scripts.open()
         await parts.files.open()
         for shelf in (parts.media, parts.uploads, parts.flows, parts.records, parts.blocks):
             await shelf.open()
+        await parts.tokens.open()
+        await parts.ledger.open()
+        await parts.held.open()
         await parts.messages.open()
+        await parts.faults.open()
+        await parts.judged_updates.open()
         await parts.webhooks.open()
-        self._reviews = asyncio.create_task(parts.reviews.run(), name="reviews")
+        self._loops = (
+            asyncio.create_task(parts.reviews.run(), name="reviews"),
+            asyncio.create_task(parts.planned_acts.run(), name="planned acts"),
+        )
 
     async def close(self) -> None:
         """Stop the loops, commit what was taken, close the file."""
-        if self._reviews is not None:
-            self._reviews.cancel()
-            await asyncio.gather(self._reviews, return_exceptions=True)
+        for loop in self._loops:
+            loop.cancel()
+        await asyncio.gather(*self._loops, return_exceptions=True)
         await self._parts.webhooks.close()
         await self._parts.store.close()
+
+    # A side that lives by the clock: see `base.travel`.
+    name = "the simulator"
+
+    @property
+    def busy(self) -> bool:
+        """Whether anything is being answered over Graph, written, or delivered."""
+        parts = self._parts
+        return parts.store.busy or parts.webhooks.busy or self.application.answering > 0
+
+    @property
+    def moves(self) -> int:
+        """How much it has begun to write."""
+        return self._parts.store.moves
+
+    async def next_due_ms(self) -> int | None:
+        """When one of its parts will next do something by itself."""
+        dues = [await part.next_due_ms() for part in self._parts.timed]
+        return min((due_ms for due_ms in dues if due_ms is not None), default=None)
 
     async def seed(self, account: AccountSeed, numbers: Sequence[NumberSeed]) -> None:
         """Make an account with its app and numbers, or bring them up to date.
@@ -125,6 +165,17 @@ class Simulator:
                 updated_ms=known.updated_ms if known else now_ms,
             )
         )
+
+    async def arm(self, scenario: Scenario) -> None:
+        """Arm a scenario's faults in place of another's; one that is armed already goes on as it is.
+
+        Faults that were armed over the control door stay.
+        """
+        faults = self._parts.faults
+        if any(fault.scenario == scenario.key for fault in faults.all):
+            return
+        await faults.disarm([fault for fault in faults.all if fault.scenario])
+        await faults.arm(scenario.faults, scenario=scenario.key)
 
     async def write_in(self, *, phone: str, to: str, text: str, name: str | None = None) -> str:
         """A phone writes to a business number, which opens its window.

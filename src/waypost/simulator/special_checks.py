@@ -66,12 +66,15 @@ def _header_words(wished: str) -> str:
 
 
 def flow_malformed(draft: Draft) -> str | None:
-    """What is wrong with a flow button. Source: facts 2.2, 13 (any category but AUTHENTICATION)."""
+    """What is wrong with a flow button.
+
+    Source: facts 2.2, 12 and 13: the operator's samples are MARKETING, and no rule says more.
+    """
     for button in draft.buttons():
         if button["type"] != "FLOW":
             continue
-        if draft.category == "AUTHENTICATION":
-            return "A FLOW button is for MARKETING and UTILITY templates."
+        if draft.category != "MARKETING":
+            return "A FLOW button is for MARKETING templates."
         if sum(1 for name in ("flow_id", "flow_name", "flow_json") if button.get(name)) != 1:
             return "A FLOW button has exactly one of flow_id, flow_name and flow_json."
         action = str(button.get("flow_action") or "navigate").lower()

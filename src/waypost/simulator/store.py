@@ -11,6 +11,7 @@ from waypost.base.batching import GroupCommit
 
 Result = TypeVar("Result")
 Row = tuple[Any, ...]
+Statement = tuple[str, Row]
 
 # Times are milliseconds since the epoch, numbers of phones are digits, bodies are JSON.
 _SCHEMA: Final = """
@@ -50,6 +51,46 @@ CREATE TABLE IF NOT EXISTS windows (  -- when the phone last wrote to the number
     phone_number_id TEXT NOT NULL, phone TEXT NOT NULL, wrote_ms INTEGER NOT NULL,
     PRIMARY KEY (phone_number_id, phone)
 ) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS phone_habits (  -- where they are not everybody's
+    phone TEXT PRIMARY KEY, condition TEXT NOT NULL, sends_read_receipts INTEGER NOT NULL,
+    has_chat_open INTEGER NOT NULL, is_offline INTEGER NOT NULL
+) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS phone_blocks (  -- who has blocked a business number
+    phone_number_id TEXT NOT NULL, phone TEXT NOT NULL, PRIMARY KEY (phone_number_id, phone)
+) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS spam_reports (
+    id INTEGER PRIMARY KEY, phone_number_id TEXT NOT NULL, phone TEXT NOT NULL,
+    wamid TEXT NOT NULL,  -- may be empty: the chat
+    at_ms INTEGER NOT NULL
+);
+CREATE TABLE IF NOT EXISTS waiting (  -- what an offline phone will get when it is back
+    phone TEXT NOT NULL, position INTEGER NOT NULL, wamid TEXT NOT NULL, waba_id TEXT NOT NULL,
+    phone_number_id TEXT NOT NULL, until_ms INTEGER NOT NULL,  -- then it is dropped
+    is_delivered INTEGER NOT NULL,                             -- then only its reading waits
+    read_after_ms INTEGER,                                     -- NULL: not by itself
+    rest TEXT NOT NULL,                                        -- of its status; empty: nobody hears
+    PRIMARY KEY (phone, position)
+) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS fleets (name TEXT PRIMARY KEY, body TEXT NOT NULL);
+CREATE TABLE IF NOT EXISTS phone_scripts (
+    phone TEXT PRIMARY KEY, seed TEXT NOT NULL, steps TEXT NOT NULL
+);
+CREATE TABLE IF NOT EXISTS script_counts (  -- owner: 'fleet' and its name, or 'phone' and its digits
+    owner TEXT NOT NULL, step INTEGER NOT NULL, planned INTEGER NOT NULL, done INTEGER NOT NULL,
+    PRIMARY KEY (owner, step)
+) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS script_uses (  -- of steps that a phone takes only so many times
+    owner TEXT NOT NULL, phone TEXT NOT NULL, step INTEGER NOT NULL, uses INTEGER NOT NULL,
+    PRIMARY KEY (owner, phone, step)
+) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS planned_acts (
+    id INTEGER PRIMARY KEY, due_ms INTEGER,  -- NULL: so long after the phone is back
+    after_ms INTEGER NOT NULL, phone TEXT NOT NULL, phone_number_id TEXT NOT NULL,
+    wamid TEXT NOT NULL, owner TEXT NOT NULL, step INTEGER NOT NULL,
+    act TEXT NOT NULL  -- what to do, whole
+);
+CREATE INDEX IF NOT EXISTS planned_acts_by_due ON planned_acts (due_ms, id);
+CREATE INDEX IF NOT EXISTS planned_acts_by_phone ON planned_acts (phone);
 CREATE TABLE IF NOT EXISTS messages (
     position INTEGER PRIMARY KEY, wamid TEXT NOT NULL, phone TEXT NOT NULL,
     phone_number_id TEXT NOT NULL, is_inbound INTEGER NOT NULL, type TEXT NOT NULL,
@@ -81,6 +122,32 @@ CREATE TABLE IF NOT EXISTS flows (flow_id TEXT PRIMARY KEY, body TEXT NOT NULL);
 CREATE TABLE IF NOT EXISTS records (  -- about a number or an account
     node_id TEXT NOT NULL, kind TEXT NOT NULL, body TEXT NOT NULL, PRIMARY KEY (node_id, kind)
 );
+CREATE TABLE IF NOT EXISTS number_webhooks (  -- where a number's updates go instead
+    phone_number_id TEXT PRIMARY KEY, uri TEXT NOT NULL
+);
+CREATE TABLE IF NOT EXISTS tokens (token TEXT PRIMARY KEY, body TEXT NOT NULL);
+CREATE TABLE IF NOT EXISTS ledger (  -- what is limited over hours and days, once for each `who`
+    kind TEXT NOT NULL, subject TEXT NOT NULL, who TEXT NOT NULL, at_ms INTEGER NOT NULL,
+    PRIMARY KEY (kind, subject, who)
+) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS held (  -- messages that wait for the verdict on their template
+    wamid TEXT PRIMARY KEY, template_id TEXT NOT NULL, body TEXT NOT NULL
+);
+CREATE TABLE IF NOT EXISTS faults (  -- armed for calls and webhooks; the body as it was armed
+    id INTEGER PRIMARY KEY, body TEXT NOT NULL, scenario TEXT NOT NULL,
+    seen INTEGER NOT NULL, hits INTEGER NOT NULL
+);
+CREATE TABLE IF NOT EXISTS fault_firings (
+    fault_id INTEGER NOT NULL, hit INTEGER NOT NULL, at_ms INTEGER NOT NULL, name TEXT NOT NULL,
+    about TEXT NOT NULL, PRIMARY KEY (fault_id, hit)
+) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS judged_updates (  -- updates that faults have judged; outbox rows with more
+    position INTEGER PRIMARY KEY, waba_id TEXT NOT NULL, due_ms INTEGER NOT NULL,
+    id INTEGER NOT NULL, kind TEXT NOT NULL, phone_number_id TEXT NOT NULL, subject TEXT NOT NULL,
+    rest TEXT NOT NULL, until_ms INTEGER NOT NULL,
+    together INTEGER NOT NULL  -- 0: goes by itself; 1: after the next one; N: when N are together
+);
+CREATE INDEX IF NOT EXISTS judged_updates_of_account ON judged_updates (waba_id, position);
 CREATE TABLE IF NOT EXISTS blocks (
     phone_number_id TEXT NOT NULL, phone TEXT NOT NULL, since_ms INTEGER NOT NULL,
     PRIMARY KEY (phone_number_id, phone)
@@ -98,6 +165,16 @@ class Store:
         self._writer: sqlite3.Connection | None = None
         self._reader: sqlite3.Connection | None = None
         self._commit = GroupCommit(self._transaction, self._writing)
+
+    @property
+    def busy(self) -> bool:
+        """Whether a write is under way."""
+        return self._commit.busy
+
+    @property
+    def moves(self) -> int:
+        """How many writes have been begun since it was opened."""
+        return self._commit.joined
 
     async def open(self) -> None:
         """Open the file, and make it, its folder and its tables when they are not there."""

@@ -1,10 +1,12 @@
 """One template, what may be decided of it, and what webhooks say of that."""
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 from msgspec.structs import replace
+
+_ARCHIVED_FOR_MS: Final = 28 * 24 * 3600 * 1000  # Source: facts 2.6
 
 
 class Template(msgspec.Struct, frozen=True):
@@ -12,7 +14,11 @@ class Template(msgspec.Struct, frozen=True):
 
     `components` are as they are read back: types in upper case, preset texts filled in.
     `review_due_ms` is None when no review is planned, `resume_due_ms` when no pause will end by
-    itself. `pauses` counts those for quality. `correct_category` is the category announced.
+    itself. `pauses` counts those for quality, and `paused_ms` is when the latest of any kind began.
+    `correct_category` is the category announced, for `category_due_ms`. While `is_paced`, what is
+    sent is held until `pace_due_ms`, or until it is told; then `pace_verdict` is `release` or
+    `drop`. `delete_due_ms` is when a pending deletion is over, or an archived one is deleted.
+    `extras` are further members of the submission that are only shown again.
     """
 
     template_id: str
@@ -34,6 +40,13 @@ class Template(msgspec.Struct, frozen=True):
     correct_category: str | None = None
     pauses: int = 0
     resume_due_ms: int | None = None
+    paused_ms: int | None = None
+    category_due_ms: int | None = None
+    is_paced: bool = False
+    pace_due_ms: int | None = None
+    pace_verdict: str = "release"
+    delete_due_ms: int | None = None
+    extras: dict[str, Any] = {}
 
 
 @dataclass(frozen=True)
@@ -62,8 +75,13 @@ def decided(template: Template, decision: Decision, now_ms: int) -> Template:
     pause_ms = decision.resume_after_ms
     if decision.status == template.status and pause_ms is None:  # only something is said of it
         return replace(template, updated_ms=now_ms)
+    is_sendable = decision.status == "APPROVED"
     return replace(
         template,
+        is_paced=template.is_paced and is_sendable,
+        pace_verdict=template.pace_verdict if is_sendable or not template.is_paced else "drop",
+        delete_due_ms=now_ms + _ARCHIVED_FOR_MS if decision.status == "ARCHIVED" else None,
+        paused_ms=now_ms if decision.status == "PAUSED" else template.paused_ms,
         status=decision.status,
         rejected_reason=decision.reason or "NONE",
         review_due_ms=None,

@@ -30,19 +30,22 @@ class Check:
     complaint: Callable[[Draft], str | None]
 
 
-def check_draft(fields: Mapping[str, Any], known: Known | None = None) -> Draft:
+def check_draft(
+    fields: Mapping[str, Any], known: Known | None = None, *, any_language: bool = False
+) -> Draft:
     """Read a submission and hold it against every check.
 
     Args:
         fields: the submission.
         known: what it may refer to; None: uploads and flows are not looked up.
+        any_language: whether a language that is not on the operator's list will do.
 
     Raises:
         GraphRefused: for what cannot be read, or for the first row it breaks.
 
     Source: facts 2.1 to 2.5.
     """
-    draft = read_draft(fields)
+    draft = read_draft(fields, any_language=any_language)
     for check in CHECKS:
         complaint = check.complaint(draft)
         if complaint:

@@ -1,7 +1,7 @@
 """Templates: submitted, changed, deleted, decided; kept in memory, written through to the file."""
 
 import asyncio
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 import msgspec
@@ -9,8 +9,7 @@ from msgspec.structs import replace
 
 from waypost.base.clock import Clock
 from waypost.base.ids import Ids
-from waypost.simulator.drafts import Draft
-from waypost.simulator.errors import bad_parameter, template_refused
+from waypost.simulator.errors import no_such_object, template_refused
 from waypost.simulator.live_settings import LiveSettings
 from waypost.simulator.outbox import ADD_UPDATE, Outbox
 from waypost.simulator.references import References
@@ -18,26 +17,27 @@ from waypost.simulator.store import Row, Store
 from waypost.simulator.template import (
     Decision,
     Template,
-    category_update,
     components_update,
     decided,
-    quality_update,
-    status_update,
 )
+from waypost.simulator.template_acts import decision_of
+from waypost.simulator.template_changes import STATUS, Change, News, news_of
 from waypost.simulator.template_checks import check_draft
+from waypost.simulator.template_edits import check_editable
+from waypost.simulator.template_names import TemplateNames
 
-_DAY_MS: Final = 24 * 3600 * 1000
-_LOCKED_FOR_MS: Final = 30 * _DAY_MS  # Source: facts 2.6
-_EDITS_IN_30_DAYS: Final = 10  # Source: facts 2.6
-_TEMPLATES_AT_MOST: Final = 6000  # Source: facts 2.3
-_EDITABLE: Final = frozenset({"APPROVED", "REJECTED", "PAUSED"})  # Source: facts 2.6
-
+_UNPAUSE_AFTER_MS: Final = 5 * 60 * 1000  # Source: facts 2.1
+_DELIVERED_WITHIN_MS: Final = 30 * 24 * 3600 * 1000  # Source: facts 2.6, "Deleted but undelivered"
 _KEEP: Final = (
     "INSERT INTO templates VALUES (?,?,?,?,?) ON CONFLICT (template_id) DO UPDATE SET "
     "waba_id=excluded.waba_id, name=excluded.name, language=excluded.language, body=excluded.body"
 )
 _DROP: Final = "DELETE FROM templates WHERE template_id=?"
-_LOCK: Final = "INSERT OR REPLACE INTO name_locks VALUES (?,?,?,?)"
+_UNDELIVERED: Final = """
+SELECT count(*) FROM waiting JOIN messages USING (wamid) WHERE waiting.waba_id=? AND waiting.is_delivered=0
+    AND messages.type='template' AND json_extract(messages.shown, '$.template.name')=?
+    AND json_extract(messages.shown, '$.template.language')=?
+"""
 
 
 class Templates:
@@ -51,6 +51,7 @@ class Templates:
         settings: LiveSettings,
         outbox: Outbox,
         references: References,
+        names: TemplateNames,
     ) -> None:
         self._store = store
         self._clock = clock
@@ -58,8 +59,8 @@ class Templates:
         self._settings = settings
         self._outbox = outbox
         self._references = references
+        self._names = names
         self._changes = asyncio.Lock()
-        self._locks: dict[tuple[str, str, str], int] = {}
         self.by_id: dict[str, Template] = {}
         self.by_key: dict[tuple[str, str, str], Template] = {}
         self.changed = asyncio.Event()
@@ -68,8 +69,7 @@ class Templates:
         """Read everything from the file."""
         for (body,) in await self._store.rows("SELECT body FROM templates ORDER BY rowid"):
             self._learn(msgspec.json.decode(body, type=Template))
-        for waba_id, name, language, until_ms in await self._store.rows("SELECT * FROM name_locks"):
-            self._locks[waba_id, name, language] = until_ms
+        await self._names.open()
 
     def of(self, waba_id: str) -> list[Template]:
         """The account's templates, oldest first."""
@@ -83,9 +83,12 @@ class Templates:
 
         Source: facts 2.1 to 2.4.
         """
-        draft = check_draft(fields, self._references.of(waba_id))
+        settings = self._settings.value
+        draft = check_draft(
+            fields, self._references.of(waba_id), any_language=not settings.check_languages
+        )
         async with self._changes:
-            self._check_name(waba_id, draft)
+            self._names.check(waba_id, draft, self.by_key.get, len(self.of(waba_id)))
             now_ms = self._clock.now_ms()
             template = Template(
                 template_id="1" + self._ids.digits(15),  # 16 digits, below 2^53
@@ -99,8 +102,9 @@ class Templates:
                 updated_ms=now_ms,
                 review_due_ms=self._review_due_ms(now_ms),
                 message_send_ttl_seconds=draft.message_send_ttl_seconds,
+                extras=draft.extras,
             )
-            await self._keep(template)
+            await self._keep(template, [self._names.created(template)])
             return template
 
     async def edit(self, template: Template, fields: Mapping[str, Any]) -> Template:
@@ -112,20 +116,24 @@ class Templates:
         Source: facts 2.6.
         """
         async with self._changes:
-            template = self.by_id.get(template.template_id, template)
-            now_ms = self._clock.now_ms()
-            self._check_editable(template, fields, now_ms)
+            known = self.by_id.get(template.template_id)
+            if known is None:  # deleted meanwhile
+                raise no_such_object("POST", template.template_id)
+            template, now_ms = known, self._clock.now_ms()
+            check_editable(template, fields, now_ms, is_limited=self._settings.value.limits)
             draft = check_draft(
                 {
                     "category": template.category,
                     "components": template.components,
                     "parameter_format": template.parameter_format,
                     "message_send_ttl_seconds": template.message_send_ttl_seconds,
+                    **template.extras,
                     **fields,
                     "name": template.name,
                     "language": template.language,
                 },
                 self._references.of(template.waba_id) if "components" in fields else None,
+                any_language=True,
             )
             approved = template.status == "APPROVED"
             edited = replace(
@@ -134,6 +142,7 @@ class Templates:
                 components=draft.components,
                 parameter_format=draft.parameter_format,
                 message_send_ttl_seconds=draft.message_send_ttl_seconds,
+                extras=draft.extras,
                 status="PENDING",
                 rejected_reason="NONE",
                 updated_ms=now_ms,
@@ -141,8 +150,8 @@ class Templates:
                 resume_due_ms=None,
                 edited_ms=(*template.edited_ms, now_ms) if approved else template.edited_ms,
             )
-            field, value = "message_template_components_update", components_update(edited)
-            await self._keep(edited, self._heard(edited, field, value, now_ms))
+            news: News = [("message_template_components_update", components_update(edited))]
+            await self._keep(edited, self._told(edited, news, now_ms))
             return edited
 
     async def delete(self, waba_id: str, name: str, template_id: str | None) -> None:
@@ -171,6 +180,31 @@ class Templates:
                 raise template_refused(None, "A disabled message template cannot be deleted.")
             await self._remove(doomed, for_all_languages=template_id is None)
 
+    async def delete_all(self, waba_id: str, template_ids: Sequence[str]) -> None:
+        """Delete several templates of an account, or none.
+
+        Raises:
+            GraphRefused: an id that is none of the account's, or a disabled template.
+
+        Source: facts 2.1, "hsm_ids".
+        """
+        async with self._changes:
+            found = [self.by_id.get(template_id) for template_id in template_ids]
+            doomed = [one for one in found if one is not None and one.waba_id == waba_id]
+            if len(doomed) != len(template_ids):
+                raise template_refused(
+                    None, "Param hsm_ids names a template that does not exist in this account."
+                )
+            if any(template.status == "DISABLED" for template in doomed):
+                raise template_refused(None, "A disabled message template cannot be deleted.")
+            await self._remove(doomed, for_all_languages=False)
+
+    async def finish_deletion(self, template: Template) -> None:
+        """Remove what was only pending deletion, or was archived: its time is over."""
+        async with self._changes:
+            if self.by_id.get(template.template_id) == template:
+                await self._drop([template], for_all_languages=False)
+
     async def decide(self, template: Template, decision: Decision) -> Template | None:
         """Set what was decided and tell the webhook, in one transaction.
 
@@ -182,45 +216,35 @@ class Templates:
                 return None
             now_ms = self._clock.now_ms()
             after = decided(template, decision, now_ms)
-            await self._keep(after, self._told(after, decision, now_ms))
+            await self._keep(after, self._told(after, news_of(after, decision, now_ms), now_ms))
             return after
 
-    async def rate(self, template: Template, score: str) -> Template:
-        """Give a template another quality, and tell the webhook. Source: facts 3.3."""
+    async def alter(self, template: Template, change: Change) -> Template:
+        """Carry out a change, and tell of it in the same transaction; gives the template afterwards."""
         async with self._changes:
-            template = self.by_id.get(template.template_id, template)
             now_ms = self._clock.now_ms()
-            field, value = "message_template_quality_update", quality_update(template, score)
-            rated = replace(template, quality=score, updated_ms=now_ms)
-            await self._keep(rated, self._heard(rated, field, value, now_ms))
-            return rated
+            known = self.by_id.get(template.template_id)
+            if known is None:  # deleted meanwhile
+                return template
+            after, news = change(known, now_ms)
+            await self._keep(after, self._told(after, news, now_ms))
+            return after
 
-    async def announce_category(self, template: Template, category: str, due_ms: int) -> Template:
-        """Say that a template will have another category. Source: facts 3.2, 3.3."""
-        async with self._changes:
-            template = self.by_id.get(template.template_id, template)
-            now_ms = self._clock.now_ms()
-            field, value = "template_category_update", category_update(template, category, due_ms)
-            announced = replace(template, correct_category=category)
-            await self._keep(announced, self._heard(announced, field, value, now_ms))
-            return announced
+    async def unpause(self, template: Template) -> str:
+        """End a pause by pacing; gives why not, or nothing.
 
-    async def recategorise(self, template: Template, category: str) -> Template:
-        """Give a template another category, which takes its lifetime away. Source: facts 3.2."""
-        async with self._changes:
-            template = self.by_id.get(template.template_id, template)
-            now_ms = self._clock.now_ms()
-            field, value = "template_category_update", category_update(template, category, None)
-            changed = replace(
-                template,
-                category=category,
-                previous_category=template.category,
-                correct_category=None,
-                message_send_ttl_seconds=None,
-                updated_ms=now_ms,
-            )
-            await self._keep(changed, self._heard(changed, field, value, now_ms))
-            return changed
+        Source: facts 2.1, "unpause": not sooner than five minutes after it began.
+        """
+        now_ms = self._clock.now_ms()
+        template = self.by_id.get(template.template_id, template)
+        if template.status != "PAUSED":
+            return "The template is not paused."
+        if template.resume_due_ms is not None:
+            return "The template is paused for its quality, which only time ends."
+        if template.paused_ms is not None and now_ms < template.paused_ms + _UNPAUSE_AFTER_MS:
+            return "The template was paused less than 5 minutes ago."
+        changed = await self.decide(template, decision_of("unpause", template))
+        return "" if changed is not None else "The template has changed meanwhile."
 
     async def put(self, template: Template) -> None:
         """Keep a template as it is, whatever was under its id before."""
@@ -231,75 +255,51 @@ class Templates:
         """Drop everything from memory; the file is the caller's matter."""
         self.by_id.clear()
         self.by_key.clear()
-        self._locks.clear()
-
-    def _check_name(self, waba_id: str, draft: Draft) -> None:
-        now_ms = self._clock.now_ms()
-        for language in ("", draft.language):
-            if self._locks.get((waba_id, draft.name, language), 0) > now_ms:
-                raise template_refused(
-                    2388023,
-                    f"New {draft.language} content can't be added while the existing "
-                    f"{draft.language} content is being deleted. Try again in 4 weeks or consider "
-                    "creating a new message template.",
-                )
-        if (waba_id, draft.name, draft.language) in self.by_key:
-            raise template_refused(
-                2388024,
-                f"There is already {draft.language} content for this template. You can create a "
-                "new template and try again.",
-            )
-        if len(self.of(waba_id)) >= _TEMPLATES_AT_MOST:
-            raise template_refused(
-                2388019, f"An account has at most {_TEMPLATES_AT_MOST} message templates."
-            )
-
-    def _check_editable(self, template: Template, fields: Mapping[str, Any], now_ms: int) -> None:
-        if not {"components", "category", "parameter_format", "message_send_ttl_seconds"} & set(
-            fields
-        ):
-            raise bad_parameter("The parameter components is required.")
-        if template.status not in _EDITABLE:
-            raise template_refused(
-                2388039, f"A template that is {template.status} can't be edited."
-            )
-        if template.status != "APPROVED":
-            return
-        category = str(fields.get("category", template.category)).upper()
-        if category != template.category:
-            raise template_refused(
-                None, "The category of an approved message template cannot be edited."
-            )
-        if not self._settings.value.limits:
-            return
-        recent = [at_ms for at_ms in template.edited_ms if at_ms > now_ms - 30 * _DAY_MS]
-        if len(recent) >= _EDITS_IN_30_DAYS or (recent and recent[-1] > now_ms - _DAY_MS):
-            raise template_refused(
-                None, "An approved template can be edited once in 24 hours and 10 times in 30 days."
-            )
+        self._names.forget()
 
     def _review_due_ms(self, now_ms: int) -> int | None:
         delay_ms = self._settings.value.review_delay_ms
         return None if delay_ms is None else now_ms + delay_ms
 
-    async def _remove(self, doomed: Iterable[Template], *, for_all_languages: bool) -> None:
+    async def _remove(self, doomed: Sequence[Template], *, for_all_languages: bool) -> None:
+        """Remove templates, but keep those whose messages are under way as pending deletion."""
         now_ms = self._clock.now_ms()
-        statements: list[tuple[str, Row]] = []
-        locks: dict[tuple[str, str, str], int] = {}
+        awaited = [one for one in doomed if await self._has_undelivered(one)]
+        await self._drop(
+            [one for one in doomed if one not in awaited], for_all_languages=for_all_languages
+        )
+        for template in awaited:
+            decision = Decision("PENDING_DELETION", None)
+            pending = replace(
+                decided(template, decision, now_ms), delete_due_ms=now_ms + _DELIVERED_WITHIN_MS
+            )
+            locks, statements = self._names.locks([template], for_all_languages=for_all_languages)
+            news = news_of(pending, decision, now_ms)
+            await self._keep(pending, [*statements, *self._told(pending, news, now_ms)])
+            self._names.lock(locks)
+
+    async def _has_undelivered(self, template: Template) -> bool:
+        if template.status == "PENDING_DELETION":
+            return False
+        asked = (template.waba_id, template.name, template.language)
+        [(count,)] = await self._store.rows(_UNDELIVERED, asked)
+        return bool(count)
+
+    async def _drop(self, doomed: list[Template], *, for_all_languages: bool) -> None:
+        now_ms = self._clock.now_ms()
+        locks, statements = self._names.locks(doomed, for_all_languages=for_all_languages)
         for template in doomed:
             statements.append((_DROP, (template.template_id,)))
             deleted = replace(template, status="DELETED")
-            statements += self._told(deleted, Decision("DELETED", None), now_ms)
-            if template.status == "APPROVED":
-                language = "" if for_all_languages else template.language
-                locks[template.waba_id, template.name, language] = now_ms + _LOCKED_FOR_MS
-        statements += [(_LOCK, (*key, until_ms)) for key, until_ms in locks.items()]
+            news = news_of(deleted, Decision("DELETED", None), now_ms)
+            statements += self._told(deleted, news, now_ms)
         await self._store.run(statements)
         for template in doomed:
             self.by_id.pop(template.template_id, None)
             self.by_key.pop((template.waba_id, template.name, template.language), None)
             self._outbox.wake_of(template.waba_id).set()
-        self._locks |= locks
+        self._names.lock(locks)
+        self.changed.set()
 
     async def _keep(self, template: Template, more: Iterable[tuple[str, Row]] = ()) -> None:
         body = msgspec.json.encode(template).decode()
@@ -318,18 +318,17 @@ class Templates:
         self.by_id[template.template_id] = template
         self.by_key[template.waba_id, template.name, template.language] = template
 
-    def _told(self, template: Template, decision: Decision, now_ms: int) -> list[tuple[str, Row]]:
-        if not self._outbox.listens(template.waba_id):
+    def _told(self, template: Template, news: News, now_ms: int) -> list[tuple[str, Row]]:
+        waba_id, template_id = template.waba_id, template.template_id
+        if not self._outbox.listens(waba_id):
             return []
-        value = status_update(template, decision, now_ms)
-        row = self._outbox.template_update(template.waba_id, now_ms, template.template_id, value)
-        return [(ADD_UPDATE, row)]
-
-    def _heard(
-        self, template: Template, field: str, value: dict[str, Any], now_ms: int
-    ) -> list[tuple[str, Row]]:
-        if not self._outbox.listens(template.waba_id):
-            return []
-        update = self._outbox.account_update
-        row = update(template.waba_id, now_ms, field, value, subject=template.template_id)
-        return [(ADD_UPDATE, row)]
+        outbox = self._outbox
+        return [
+            (
+                ADD_UPDATE,
+                outbox.template_update(waba_id, now_ms, template_id, value)
+                if field == STATUS
+                else outbox.account_update(waba_id, now_ms, field, value, subject=template_id),
+            )
+            for field, value in news
+        ]

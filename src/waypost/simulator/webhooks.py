@@ -13,9 +13,11 @@ from waypost.base.clock import Clock
 from waypost.base.ids import Ids
 from waypost.base.logs import log
 from waypost.simulator.accounts import Accounts, Destination
+from waypost.simulator.judged_updates import JudgedUpdates, Parcel
 from waypost.simulator.live_settings import LiveSettings
 from waypost.simulator.outbox import Outbox, Update, envelope
 from waypost.simulator.store import Store
+from waypost.simulator.webhook_faults import WebhookFaults
 
 _LOG = log("simulator")
 _TIMEOUT: Final = aiohttp.ClientTimeout(total=20)
@@ -24,6 +26,8 @@ _HANDSHAKE_TIMEOUT: Final = aiohttp.ClientTimeout(total=10)
 RETRY_AFTER_S: Final = (0, 0.5, 1, 2, 5, 10, 20, 60, 300, 900, 3600)
 HORIZON_MS: Final = 7 * 24 * 3600 * 1000
 _FAR_MS: Final = 3_600_000
+NO_JSON: Final = b'{"object":"whatsapp_business_account","entry":[{"id":'
+"""What a POST carries that is garbage."""
 _KEEP_RETRY: Final = "INSERT OR REPLACE INTO retries VALUES (?,?,?,?)"
 _DROP_RETRY: Final = "DELETE FROM retries WHERE waba_id=?"
 
@@ -52,6 +56,8 @@ class Webhooks:
         settings: LiveSettings,
         accounts: Accounts,
         outbox: Outbox,
+        judged: JudgedUpdates,
+        faults: WebhookFaults,
     ) -> None:
         self._store = store
         self._clock = clock
@@ -59,10 +65,13 @@ class Webhooks:
         self._settings = settings
         self._accounts = accounts
         self._outbox = outbox
+        self._judged = judged
+        self._faults = faults
         self._session: aiohttp.ClientSession | None = None
         self._loops: dict[str, asyncio.Task[None]] = {}
         self.retries: dict[str, Retry] = {}
         self.posts = 0
+        self._delivering = 0
 
     async def open(self) -> None:
         """Take up the retries of before, and start a loop for each account."""
@@ -91,6 +100,21 @@ class Webhooks:
             self._loops[waba_id] = asyncio.create_task(
                 self._run(waba_id), name=f"webhooks {waba_id}"
             )
+
+    @property
+    def busy(self) -> bool:
+        """Whether anything is being delivered."""
+        return self._delivering > 0
+
+    async def next_due_ms(self) -> int | None:
+        """When the next update will be told, retries included; None when there is nothing to tell."""
+        dues: list[int] = []
+        for waba_id in tuple(self._loops):  # others may be made meanwhile
+            due_ms = await self._account_due_ms(waba_id)
+            retry = self.retries.get(waba_id)
+            if due_ms is not None:
+                dues.append(max(due_ms, retry.next_ms) if retry else due_ms)
+        return min(dues, default=None)
 
     async def retry_now(self, waba_id: str) -> None:
         """Forget earlier failures: the address has changed, or its owner says that it is well."""
@@ -135,12 +159,15 @@ class Webhooks:
         wake = self._outbox.wake_of(waba_id)
         while True:
             wake.clear()
+            self._delivering += 1
             try:
                 until_ms = await self._deliver_due(waba_id)
             except Exception as error:  # noqa: BLE001  a defect is reported and must not end the loop
                 _LOG.error("webhook delivery failed", waba_id=waba_id, error=repr(error))
                 until_ms = self._clock.now_ms() + 1000
                 await asyncio.sleep(0.1)
+            finally:
+                self._delivering -= 1
             if until_ms is not None:
                 await self._clock.wait(wake, until_ms=until_ms)
 
@@ -151,18 +178,20 @@ class Webhooks:
         if retry is not None and retry.next_ms > now_ms:
             return retry.next_ms
         settings = self._settings.value
-        updates = await self._outbox.due(waba_id, now_ms=now_ms, at_most=settings.batch_at_most)
-        if not updates:
-            due_ms = await self._outbox.next_due_ms(waba_id)
+        batch = await self._batch(waba_id, now_ms, settings.batch_at_most)
+        if not batch:
+            due_ms = await self._account_due_ms(waba_id)
             return now_ms + _FAR_MS if due_ms is None else due_ms
-        destination = self._accounts.destination(waba_id)
-        dropped = [update for update in updates if update.due_ms < now_ms - HORIZON_MS]
+        # One POST goes to one address: what goes to others has its turn right after it.
+        destination = self._destination(batch[0])
+        batch = [one for one in batch if self._destination(one) == destination]
+        dropped = [one for one in batch if one.update.due_ms < now_ms - HORIZON_MS]
         if destination is None or dropped:
-            await self._outbox.drop(updates if destination is None else dropped)
+            await self._drop(batch if destination is None else dropped)
             return None
-        failure = await self._post(waba_id, updates, destination)
+        failure = await self._post(waba_id, [one.update for one in batch], destination)
         if failure is None:
-            await self._outbox.drop(updates)
+            await self._drop(batch)
             if retry is not None:
                 await self.retry_now(waba_id)
         else:
@@ -170,20 +199,56 @@ class Webhooks:
         await asyncio.sleep(settings.gather_ms / 1000)
         return None
 
+    async def _batch(self, waba_id: str, now_ms: int, at_most: int) -> list[Parcel]:
+        """What the next POST carries; nothing where nothing is due."""
+        if not self._faults.may_spoil(waba_id):
+            updates = await self._outbox.due(waba_id, now_ms=now_ms, at_most=at_most)
+            return [Parcel(update) for update in updates]
+        await self._faults.judge(waba_id, now_ms=now_ms, at_most=at_most)
+        return await self._judged.ready(waba_id, now_ms=now_ms, at_most=at_most)
+
+    def _destination(self, parcel: Parcel) -> Destination | None:
+        update = parcel.update
+        return self._accounts.destination(update.waba_id, update.phone_number_id)
+
+    async def _account_due_ms(self, waba_id: str) -> int | None:
+        """When an account's next update is to be told, retries left aside."""
+        dues = (await self._outbox.next_due_ms(waba_id), await self._judged.next_due_ms(waba_id))
+        return min((due_ms for due_ms in dues if due_ms is not None), default=None)
+
+    async def _drop(self, batch: Sequence[Parcel]) -> None:
+        """Take updates out: they were delivered, or nobody will hear them."""
+        judged = [one for one in batch if one.position]
+        if judged:
+            await self._judged.drop(judged)
+        await self._outbox.drop(one.update for one in batch if not one.position)
+
     async def _post(
         self, waba_id: str, updates: Sequence[Update], destination: Destination
     ) -> str | None:
-        """One POST; gives what went wrong, or None after a 200."""
+        """Tell updates in one POST; gives what went wrong, or None after a 200."""
         body = envelope(waba_id, updates, self._accounts.numbers)
-        headers = {
-            "Content-Type": "application/json",
-            "User-Agent": "facebookexternalua",
-            "X-Hub-Signature-256": signature(destination.app_secret, body),
-        }
+        secret = destination.app_secret
+        match await self._faults.spoil_post(updates):
+            case "garbage":
+                await self._post_once(destination.uri, NO_JSON, signature(secret, NO_JSON))
+            case "wrong_signature":
+                wrong = signature(f"not {secret}", body)
+                return await self._post_once(destination.uri, body, wrong)
+            case "unsigned":
+                return await self._post_once(destination.uri, body, None)
+            case _:
+                pass
+        return await self._post_once(destination.uri, body, signature(secret, body))
+
+    async def _post_once(self, uri: str, body: bytes, signed: str | None) -> str | None:
+        headers = {"Content-Type": "application/json", "User-Agent": "facebookexternalua"}
+        if signed is not None:
+            headers["X-Hub-Signature-256"] = signed
         self.posts += 1
         try:
             async with self._http().post(
-                destination.uri, data=body, headers=headers, timeout=_TIMEOUT, allow_redirects=False
+                uri, data=body, headers=headers, timeout=_TIMEOUT, allow_redirects=False
             ) as answer:
                 await answer.read()
                 return None if answer.status == 200 else f"status {answer.status}"

@@ -1,0 +1,207 @@
+"""The steps of a script: what a phone does when a message arrives, as tables, and reading them.
+
+A step is an object: `on` which messages, `do` what, `after_ms` a number or a pair of them, and what
+the table `DOINGS` says besides.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from waypost.simulator.loose import a_list, an_object, objects
+
+STEPS_AT_MOST: Final = 32
+_WEEK_MS: Final = 7 * 24 * 3600 * 1000
+_TAPPED: Final = ("QUICK_REPLY", "REPLY", "LIST_ROW")
+_FILLED_IN: Final = ("FLOW", "ADDRESS", "CALL_PERMISSION")
+
+Shown = dict[str, Any]
+
+
+class NotScripted(Exception):
+    """A script that cannot be; names the field, the rule and what would be accepted."""
+
+    def __init__(self, field: str, rule: str, accepted: str) -> None:
+        super().__init__(f"{field}: {rule}")
+        self.field = field
+        self.rule = rule
+        self.accepted = accepted
+
+
+@dataclass(frozen=True)
+class Step:
+    """One step of a script.
+
+    Args:
+        on: a row of `OCCASIONS`.
+        do: a row of `DOINGS`.
+        after_ms: from delivery, shortest and longest; one is drawn for each message.
+        probability: 0 to 1.
+        times: how often one phone does it at most; None: always.
+        text: what is written, the emoji of a reaction, or the label of the button to tap.
+        index: of the button to tap.
+        card: of a carousel, the one whose button is tapped.
+        response: what is filled into a form.
+        for_ms: how long the phone stays offline; None: until it is told.
+        raw: as it was given.
+    """
+
+    on: str
+    do: str
+    after_ms: tuple[int, int] = (0, 0)
+    probability: float = 1
+    times: int | None = None
+    text: str | None = None
+    index: int | None = None
+    card: int | None = None
+    response: dict[str, Any] = field(default_factory=dict[str, Any])
+    for_ms: int | None = None
+    raw: dict[str, Any] = field(default_factory=dict[str, Any])
+
+
+def _category(name: str) -> Callable[[Shown], bool]:
+    return lambda shown: shown.get("template", {}).get("category") == name
+
+
+# fmt: off
+OCCASIONS: Final[dict[str, Callable[[Shown], bool]]] = {
+    # on              which messages
+    "message":        lambda shown: True,
+    "template":       lambda shown: "template" in shown,
+    "session":        lambda shown: "template" not in shown,
+    "marketing":      _category("MARKETING"),
+    "utility":        _category("UTILITY"),
+    "authentication": _category("AUTHENTICATION"),
+    "button":         lambda shown: any(map(is_tapped, _every_button(shown))),
+    "form":           lambda shown: form_of(shown) is not None,
+}
+
+DOINGS: Final[dict[str, tuple[tuple[str, ...], tuple[str, ...]]]] = {
+    # do        must have       may have              besides on, do, after_ms, probability, times
+    "read":     ((),            ()),
+    "answer":   (("text",),     ()),
+    "tap":      ((),            ("index", "text", "card")),
+    "react":    (("text",),     ()),
+    "respond":  ((),            ("response",)),
+    "block":    ((),            ()),
+    "report":   ((),            ()),
+    "opt_out":  ((),            ()),
+    "offline":  ((),            ("for_ms",)),
+    "nothing":  ((),            ()),           # and no later step of the script either
+}
+# fmt: on
+
+
+def is_tapped(button: dict[str, Any]) -> bool:
+    """Whether the business hears of a tap on it."""
+    return button.get("type") in _TAPPED
+
+
+def button_of(step: Step, shown: Shown) -> dict[str, Any] | None:
+    """The button that a step taps; None when the message has no such."""
+    buttons = objects(shown.get("buttons"))
+    if step.card is not None:
+        buttons = [
+            button
+            for card in objects(shown.get("cards"))
+            if card.get("index") == step.card
+            for button in objects(card.get("buttons"))
+        ]
+    wanted = (
+        button
+        for button in buttons
+        if is_tapped(button)
+        and step.index in (None, button.get("index"))
+        and step.text in (None, button.get("text"))
+    )
+    return next(wanted, None)
+
+
+def form_of(shown: Shown) -> dict[str, Any] | None:
+    """The button under which something is filled in; None when there is none."""
+    buttons = objects(shown.get("buttons"))
+    return next((button for button in buttons if button.get("type") in _FILLED_IN), None)
+
+
+def _every_button(shown: Shown) -> list[dict[str, Any]]:
+    cards = objects(shown.get("cards"))
+    return objects(shown.get("buttons")) + [
+        button for card in cards for button in objects(card.get("buttons"))
+    ]
+
+
+def _is_whole(value: Any, at_most: int) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= at_most
+
+
+def _is_delay(value: Any) -> bool:
+    pair = a_list(value)
+    if pair is None:
+        return _is_whole(value, _WEEK_MS)
+    return len(pair) == 2 and all(_is_whole(one, _WEEK_MS) for one in pair) and pair[0] <= pair[1]
+
+
+def _is_share(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= 1
+
+
+# fmt: off
+_MEMBERS: Final[dict[str, tuple[Callable[[Any], bool], str]]] = {
+    # member       is                                                           in words
+    "on":          (lambda value: value in OCCASIONS,                           ", ".join(OCCASIONS)),
+    "do":          (lambda value: value in DOINGS,                              ", ".join(DOINGS)),
+    "after_ms":    (_is_delay,                                                  "0 to 604800000, or [least, most]"),
+    "probability": (_is_share,                                                  "0 to 1"),
+    "times":       (lambda value: _is_whole(value, 1_000_000) and value > 0,    "1 to 1000000"),
+    "text":        (lambda value: isinstance(value, str) and 0 < len(value) <= 4096, "1 to 4096 characters"),
+    "index":       (lambda value: _is_whole(value, 99),                         "0 to 99"),
+    "card":        (lambda value: _is_whole(value, 9),                          "0 to 9"),
+    "response":    (lambda value: an_object(value) is not None,                 "an object with what is filled in"),
+    "for_ms":      (lambda value: _is_whole(value, 30 * _WEEK_MS),              "0 to 18144000000"),
+}
+# fmt: on
+_EVERYWHERE: Final = ("on", "do", "after_ms", "probability", "times")
+
+
+def read_steps(raw: Sequence[Any]) -> tuple[Step, ...]:
+    """A script as it was sent, checked.
+
+    Raises:
+        NotScripted: for the first thing that is wrong.
+    """
+    if len(raw) > STEPS_AT_MOST:
+        raise NotScripted("script", f"has {len(raw)} steps", f"at most {STEPS_AT_MOST}")
+    return tuple(_step(f"script[{place}]", one) for place, one in enumerate(raw))
+
+
+def _step(place: str, raw: Any) -> Step:
+    given = an_object(raw)
+    if given is None:
+        raise NotScripted(place, "is not an object", '{"on": "message", "do": "read", ...}')
+    for name in ("on", "do"):
+        if name not in given:
+            raise NotScripted(f"{place}.{name}", "is missing", _MEMBERS[name][1])
+    for name, value in given.items():
+        if name not in _MEMBERS:
+            raise NotScripted(f"{place}.{name}", "is unknown", ", ".join(_MEMBERS))
+        is_right, accepted = _MEMBERS[name]
+        try:
+            right = is_right(value)
+        except TypeError:  # an array or an object where a word is due
+            right = False
+        if not right:
+            raise NotScripted(f"{place}.{name}", "is not what it takes", accepted)
+    must, may = DOINGS[given["do"]]
+    for name in must:
+        if name not in given:
+            raise NotScripted(
+                f"{place}.{name}", f"is missing, and {given['do']} needs it", _MEMBERS[name][1]
+            )
+    for name in given:
+        if name not in (*_EVERYWHERE, *must, *may):
+            accepted = ", ".join((*_EVERYWHERE, *must, *may))
+            raise NotScripted(f"{place}.{name}", f"does not go with {given['do']}", accepted)
+    delay = given.get("after_ms", 0)
+    least, most = a_list(delay) or (delay, delay)
+    known = {name: value for name, value in given.items() if name != "after_ms"}
+    return Step(**known, after_ms=(least, most), raw=given)

@@ -1,0 +1,70 @@
+"""The page for those who want things to fail: what it shows can be typed, and is taken."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+from tests.docs.repository import ROOT, samples_of
+from waypost.simulator import read_scenario
+
+PAGE: Final = ROOT / "docs" / "how-to" / "simulate-failures.md"
+
+
+@pytest.mark.timeout(60)
+def test_shown_commands_arm_show_and_take_away(tmp_path: Path) -> None:
+    shell = "\necho\n".join(samples_of(PAGE, "sh")).replace("curl -s ", "echo; curl -sS ")
+    command = [sys.executable, "-m", "waypost", "dev", "--memory", "--port", "0"]
+
+    with subprocess.Popen(
+        [*command, "--simulator-port", "0"], cwd=tmp_path, stdout=subprocess.PIPE, text=True
+    ) as process:
+        try:
+            until_it_runs(process)
+            done = subprocess.run(
+                ["bash", "-euo", "pipefail", "-c", shell],
+                cwd=tmp_path,
+                capture_output=True,
+                text=True,
+                timeout=30,
+                check=False,
+                env={"PATH": os.environ["PATH"]},
+            )
+        finally:
+            process.send_signal(signal.SIGTERM)
+
+    assert done.returncode == 0, done.stderr
+    *armed, every, first, disarmed, rest = answers(done.stdout)
+    assert [answer["faults"][0]["id"] for answer in armed] == [1, 2, 3, 4]
+    assert every["faults"] == [answer["faults"][0] for answer in armed]
+    assert first == {**armed[0]["faults"][0], "firings": []}
+    assert (disarmed, rest) == ({"disarmed": [1]}, {"disarmed": [2, 3, 4]})
+
+
+def test_shown_scenario_can_be_read(tmp_path: Path) -> None:
+    (content,) = samples_of(PAGE, "toml")
+    path = tmp_path / "scenario.toml"
+    path.write_text(content, encoding="utf-8")
+
+    scenario = read_scenario(path)
+
+    assert [fault["seed"] for fault in scenario.faults] == [20, 20]
+
+
+def until_it_runs(process: subprocess.Popen[str]) -> None:
+    """Return once `waypost dev` has said everything that it says at its start."""
+    assert process.stdout is not None
+    for line in process.stdout:
+        if "README" in line:
+            return
+    raise AssertionError("waypost dev has ended")
+
+
+def answers(printed: str) -> list[dict[str, Any]]:
+    """The answers of the door, each on a line of its own."""
+    return [json.loads(line) for line in printed.splitlines() if line]

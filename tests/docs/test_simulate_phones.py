@@ -1,0 +1,44 @@
+"""The page about phones: its commands work in order, and its tables have every row."""
+
+import json
+import os
+import re
+import subprocess
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+from tests.docs.repository import ROOT, samples_of
+from waypost.simulator.conditions import CONDITIONS
+from waypost.simulator.script_steps import DOINGS, OCCASIONS
+
+PAGE: Final = ROOT / "docs" / "how-to" / "simulate-phones.md"
+
+
+@pytest.mark.timeout(60)
+def test_shown_commands_work_in_order(running: Path) -> None:
+    shell = "\n".join(("set -e", *samples_of(PAGE, "sh")))
+
+    done = subprocess.run(
+        ["bash", "-c", shell],
+        cwd=running,
+        capture_output=True,
+        text=True,
+        timeout=45,
+        check=False,
+        env={"PATH": os.environ["PATH"], "HOME": str(running)},
+    )
+
+    answers: list[dict[str, Any]] = [json.loads(line) for line in done.stdout.splitlines()]
+    crowd = answers[-2]
+    assert not any("error" in answer for answer in answers), done.stdout
+    assert crowd["counts"]["read"] == 10
+    assert crowd["counts"]["taps"] == crowd["steps"][1]["planned"] > 0
+    assert answers[-1] == {"name": "crowd", "dropped": True}
+
+
+def test_page_names_every_condition_occasion_and_doing() -> None:
+    named = set(re.findall(r"`([a-z_]+)`", PAGE.read_text(encoding="utf-8")))
+
+    assert named >= {*CONDITIONS, *OCCASIONS, *DOINGS}

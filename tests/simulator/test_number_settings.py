@@ -1,0 +1,60 @@
+"""What is only remembered of a number: its shop, its public key, its settings."""
+
+from typing import Any
+
+import pytest
+
+from tests.simulator.conftest import NUMBER_ID, Bench
+
+KEY = "-----BEGIN PUBLIC KEY-----\nabc\n-----END PUBLIC KEY-----"
+SHOP = f"{NUMBER_ID}/whatsapp_commerce_settings"
+ENCRYPTION = f"{NUMBER_ID}/whatsapp_business_encryption"
+SETTINGS = f"{NUMBER_ID}/settings"
+
+
+async def test_shop_is_shown_as_it_was_set(bench: Bench) -> None:
+    before = await bench.graph("GET", SHOP)
+    await bench.graph("POST", f"{SHOP}?is_catalog_visible=true")
+    await bench.restart()
+    after = await bench.graph("GET", SHOP)
+
+    assert before.body["data"][0]["is_catalog_visible"] is False
+    assert after.body["data"] == [
+        {"is_catalog_visible": True, "is_cart_enabled": True, "id": NUMBER_ID}
+    ]
+
+
+async def test_public_key_is_shown_as_it_was_set(bench: Bench) -> None:
+    await bench.graph("POST", ENCRYPTION, json={"business_public_key": KEY})
+
+    shown = await bench.graph("GET", ENCRYPTION)
+    assert shown.body["business_public_key"] == KEY
+    assert shown.body["business_public_key_signature_status"] == "VALID"
+
+
+async def test_settings_are_shown_as_they_were_set(bench: Bench) -> None:
+    await bench.graph("POST", SETTINGS, json={"calling": {"status": "ENABLED"}})
+    await bench.graph("POST", SETTINGS, json={"user_identity_change": {"enable": True}})
+
+    shown = await bench.graph("GET", SETTINGS)
+    one = await bench.graph("GET", f"{SETTINGS}?fields=calling")
+    assert shown.body == {
+        "calling": {"status": "ENABLED"}, "user_identity_change": {"enable": True},
+    }  # fmt: skip
+    assert one.body == {"calling": {"status": "ENABLED"}}
+
+
+@pytest.mark.parametrize(
+    ("path", "body"),
+    [
+        (SHOP, {}),
+        (SHOP, {"is_cart_enabled": "perhaps"}),
+        (ENCRYPTION, {"business_public_key": "abc"}),
+        (SETTINGS, {}),
+        (SETTINGS, {"calling": 1}),
+    ],
+)
+async def test_what_cannot_be_set_is_refused(bench: Bench, path: str, body: dict[str, Any]) -> None:
+    refused = await bench.graph("POST", path, json=body)
+
+    assert (refused.status, refused.error["code"]) == (400, 100)
