@@ -13,6 +13,7 @@ from typing import Any
 import typer.main
 
 from docs.statements import holders, statements
+from docs.testing_page import testing_parts
 from waypost.accept.fields import wire_name
 from waypost.accept.limits import RATES
 from waypost.accept.routes import ROUTES
@@ -29,9 +30,14 @@ from waypost.domain.lifecycle import (
     SENDABLE,
     TEMPLATE_MOVES,
 )
+from waypost.domain.outcome import INVALID_ANSWER, Again
 from waypost.domain.subscription import MODE_ALIASES, MODE_BITS, MODES, VERSIONS
 from waypost.domain.template_rules import OPERATORS_RULES, SPEC_RULES, Rule
-from waypost.operators.cloud.codes import TRY_AGAIN
+from waypost.operators.cloud.answers import NOT_YET, REQUEST_TIMEOUT
+from waypost.operators.cloud.codes import CODES, Mode, Row
+from waypost.simulator.call_names import CALL_NAMES
+from waypost.simulator.fault_kinds import CALL, FILTERS, WEBHOOK, WEBHOOKS, WHENS
+from waypost.simulator.fault_kinds import KINDS as FAULTS
 from waypost.wire.callback_kinds import KINDS as CALLBACKS
 from waypost.wire.errors import ERRORS
 
@@ -195,17 +201,70 @@ def states_page() -> str:
         table(
             ("Operator", "Here"), [(f"`{word}`", f"`{ours}`") for word, ours in QUALITIES.items()]
         ),
-        "## What is tried again at the operator",
-        "Every code not named here is final: the message fails with it.",
-        table(
-            ("Code", "Why", "Waits in seconds; the last repeats"),
-            [
-                (code, why, ", ".join(map(str, SCHEDULES_S.get(code, ()))) or "as an outage")
-                for code, why in TRY_AGAIN.items()
-            ],
-        ),
+        "What the operator refuses, and what is tried again, is in [operator codes](operator-codes.md).",
     ]
     return page("States", "Where messages and templates stand, and where they may go.", *parts)
+
+
+def operator_codes_page() -> str:
+    """Every error code of the operator's, and the rhythm of what is tried again."""
+    rows = [
+        (
+            _code(one),
+            one.meaning,
+            one.mode,
+            _then(one),
+            one.waits if one.again and one.again is not Again.ONCE else "",
+            "its own" if one.told is None else one.told,
+        )
+        for one in CODES
+    ]
+    return page(
+        "Operator codes",
+        "What each error code of the operator means for a submission: the code in the answer decides, never its "
+        "HTTP status. A `failed` callback carries the operator's own code, except where only we can mend the cause.",
+        "A code that is not here is tried again where the operator calls it passing (`is_transient`), leaves the "
+        "message in doubt where the status is 5xx, and is final otherwise.",
+        "A failed status is final always: the operator had taken the message, and it is the partner who sends it "
+        "again or does not. 131049, for one, not before 24 hours.",
+        table(("Code", "Means", "Told in", "Then", "Who waits", "Code in the callback"), rows),
+        "## When it is tried again",
+        "Each wait is spread by a fifth either way. A wish of the operator's (`Retry-After`) counts when it is longer, "
+        "for at most an hour. Where the source or the operator account waits, everything of it waits for the first wait of "
+        "its row. A message that has been tried for `message_ttl_s` fails with the code of the last column above.",
+        table(
+            ("What keeps it", "Waits in seconds; the last repeats"),
+            [(again, ", ".join(map(str, waits))) for again, waits in SCHEDULES_S.items()],
+        ),
+        "## Answers without a code",
+        table(
+            ("Answer", "Then"),
+            [
+                ("no connection", "tried again: nothing was handed over"),
+                (" and ".join(map(str, NOT_YET)) + " without a reason", "tried again"),
+                (f"4xx without a reason, but {REQUEST_TIMEOUT}", f"final, as {INVALID_ANSWER}"),
+                (
+                    f"a broken or late answer, 200 or 5xx with what cannot be read, 3xx, {REQUEST_TIMEOUT}",
+                    f"in doubt: never sent again; it fails as {INVALID_ANSWER} unless a status of it comes",
+                ),
+            ],
+        ),
+        "A template or an upload that is in doubt is handed in again: that does nothing twice.",
+    )
+
+
+def _code(row: Row) -> str:
+    if row.last is not None:
+        return f"{row.code} to {row.last}"
+    return str(row.code) if row.subcode is None else f"{row.code}, subcode {row.subcode}"
+
+
+def _then(row: Row) -> str:
+    if row.again is None:
+        return "final"
+    if row.again is Again.ONCE:
+        return "one more try, then final"
+    return f"tried again: {row.again}" if row.mode is not Mode.LATER else "final"
 
 
 def _yes(claim: object) -> str:
@@ -249,6 +308,50 @@ def callbacks_page() -> str:
         ),
         "## Versions",
         table(("Version", "Bodies"), VERSIONS.items()),
+    )
+
+
+def testing_page() -> str:
+    """Every fixture and call for tests of other projects."""
+    return page("Testing", *testing_parts(table))
+
+
+def faults_page() -> str:
+    """Every kind of fault, when it may fire, and what it may be for."""
+    parts: list[str] = []
+    for on, title in ((CALL, "## Of calls"), (WEBHOOK, "## Of webhooks")):
+        rows = [
+            (
+                f"`{one.name}`",
+                one.own.accepted,
+                "; ".join(f"`{more.name}`: {more.accepted}" for more in one.more),
+                one.each + (f", `{one.only}` alone" if one.only else ""),
+                one.sees,
+                one.source,
+            )
+            for one in FAULTS
+            if one.on == on
+        ]
+        head = ("`what`", "Value", "Beside it", "Counted by", "What the business sees", "Source")
+        parts += [title, table(head, rows)]
+    return page(
+        "Faults",
+        "What the simulator can be told to do wrong. A fault is an object with `on`, with `call` or `webhook` (a name below, "
+        "or `*`, which is also what its absence means), perhaps with filters, `when` (always unless told otherwise) and `what`. "
+        "`until_ms` ends it by the clock, `seed` is what chance is drawn from, `label` is for people.",
+        "[Simulate failures](../how-to/simulate-failures.md) shows how to arm one.",
+        *parts,
+        "## When",
+        table(
+            ("`when`", "Value", "Fires"),
+            [(f"`{one.name}`", one.accepted, fires) for one, fires in WHENS],
+        ),
+        "## Filters",
+        table(("Member", "Value"), [(f"`{name}`", text) for name, text in FILTERS.items()]),
+        "## Calls",
+        ", ".join(f"`{name}`" for name in CALL_NAMES) + ".",
+        "## Webhooks",
+        ", ".join(f"`{name}`" for name in WEBHOOKS) + ".",
     )
 
 
@@ -306,7 +409,10 @@ PAGES: dict[str, Callable[[], str]] = {
     "template-rules.md": rules_page,
     "routes.md":         routes_page,
     "states.md":         states_page,
+    "operator-codes.md": operator_codes_page,
     "commands.md":       commands_page,
+    "faults.md":         faults_page,
+    "testing.md":        testing_page,
     "compatibility.md":  compatibility_page,
 }
 # fmt: on
@@ -318,8 +424,8 @@ def page(title: str, first: str, *parts: str) -> str:
 
 
 def wrapped(part: str) -> str:
-    """Prose in lines of at most 118 characters; tables, headings and code as they are."""
-    return part if part[0] in "|#" else textwrap.fill(part, 118)
+    """Prose in lines of at most 118 characters; tables, headings, lists and code as they are."""
+    return part if part.startswith(("|", "#", "- ", "```")) else textwrap.fill(part, 118)
 
 
 def _default(value: object) -> str:

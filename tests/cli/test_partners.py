@@ -78,7 +78,7 @@ def test_app_can_be_made_a_sandbox_app_and_live_again(commands: Commands) -> Non
     account = ("--base-url", "http://127.0.0.1:9", "--app-id", "3", "--token", "t")
     secrets = ("--app-secret", "s", "--verify-token", "v")
     commands.told("account", "operator", "main", *account, *secrets)
-    commands.told("account", "business", "1000", "1", "a_namespace", "main")
+    commands.told("account", "business", "1000", "1", "main", "--namespace", "a_namespace")
     made = commands.told("app", "add", "1", "AcmeShop", "15550001111", "2000", "1000")
 
     sandbox = commands.told(

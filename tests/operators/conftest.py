@@ -51,9 +51,10 @@ def json_answer(body: Any, status: int = 200, **headers: str) -> Answering:
     return answer
 
 
-def text_answer(text: str, status: int) -> Answering:
+def text_answer(text: str, status: int, **headers: str) -> Answering:
     async def answer(_request: web.Request) -> web.StreamResponse:
-        return web.Response(text=text, status=status, content_type="text/html")
+        named = {k.replace("_", "-"): v for k, v in headers.items()}
+        return web.Response(text=text, status=status, content_type="text/html", headers=named)
 
     return answer
 

@@ -1,9 +1,11 @@
 """What the adapter makes of an operator's answers, and of those that never come."""
 
+import asyncio
 from dataclasses import replace
 from typing import Any
 
 import pytest
+from aiohttp import web
 
 from tests.operators.conftest import (
     Answering,
@@ -16,8 +18,18 @@ from tests.operators.conftest import (
 )
 from tests.support.builders import ACCOUNT, ANN, APP
 from waypost.assembly.servers import bind, port_of
-from waypost.domain.outcome import INVALID_ANSWER, Outcome, Rejected, Sent, Unavailable, Uncertain
-from waypost.operators.cloud.codes import TRY_AGAIN, outcome_of
+from waypost.domain.outcome import (
+    INVALID_ANSWER,
+    Again,
+    Outcome,
+    Rejected,
+    Sent,
+    Unavailable,
+    Uncertain,
+    Waits,
+)
+from waypost.operators.cloud import calls
+from waypost.operators.cloud.adapter import CloudOperator
 
 
 def error(code: int, message: str = "no", **more: Any) -> dict[str, Any]:
@@ -46,6 +58,17 @@ async def test_message_is_posted_to_the_number_of_the_app_with_the_operators_tok
     assert body["to"] == f"+{ANN}"
 
 
+def refused(text: str, code: int, wish_s: float | None = None) -> Unavailable:
+    """What the table makes of the codes used here."""
+    again, waits, told = {
+        4: (Again.CALLS, Waits.ENTRY, 4001),
+        190: (Again.CREDENTIAL, Waits.ACCOUNT, 500),
+        130429: (Again.THROUGHPUT, Waits.SOURCE, 130429),
+        131000: (Again.OUTAGE, Waits.ENTRY, 131000),
+    }[code]
+    return Unavailable(text, code, wish_s, again, waits, told)
+
+
 # fmt: off
 ANSWERS: dict[str, tuple[Answering, Outcome | type[Outcome]]] = {
     "an_id_alone":             (json_answer({"messages": [{"id": "wamid.1"}]}), Sent("wamid.1")),
@@ -56,14 +79,14 @@ ANSWERS: dict[str, tuple[Answering, Outcome | type[Outcome]]] = {
     "html_with_502":           (text_answer("<html>Bad gateway</html>", 502), Uncertain),
     "nothing_with_500":        (text_answer("", 500), Uncertain),
     "html_with_404":           (text_answer("<html>", 404), Rejected(INVALID_ANSWER, "the operator answered 404 without a reason")),
-    "html_with_429":           (text_answer("", 429), Unavailable("the operator answered 429", 4)),
+    "html_with_429":           (text_answer("", 429), refused("the operator answered 429", 4)),
     "a_final_error":           (json_answer(error(131026, "undeliverable"), 400), Rejected(131026, "undeliverable")),
     "an_error_in_200":         (json_answer(error(131026, "undeliverable"), 200), Rejected(131026, "undeliverable")),
-    "an_error_in_500":         (json_answer(error(131000, "went wrong"), 500), Unavailable("went wrong", 131000)),
-    "a_throughput_error":      (json_answer(error(130429, "slow"), 429), Unavailable("slow", 130429)),
-    "a_wish":                  (json_answer(error(130429, "slow"), 429, Retry_After="7"), Unavailable("slow", 130429, 7.0)),
-    "a_wish_that_is_no_number": (json_answer(error(130429, "slow"), 429, Retry_After="soon"), Unavailable("slow", 130429)),
-    "an_expired_token":        (json_answer(error(190, "expired"), 401), Unavailable("expired", 190)),
+    "an_error_in_500":         (json_answer(error(131000, "went wrong"), 500), refused("went wrong", 131000)),
+    "a_throughput_error":      (json_answer(error(130429, "slow"), 429), refused("slow", 130429)),
+    "a_wish":                  (json_answer(error(130429, "slow"), 429, Retry_After="7"), refused("slow", 130429, 7.0)),
+    "a_wish_that_is_no_number": (json_answer(error(130429, "slow"), 429, Retry_After="soon"), refused("slow", 130429)),
+    "an_expired_token":        (json_answer(error(190, "expired"), 401), refused("expired", 190)),
     "details":                 (json_answer(error(132000, "short", error_data={"details": "long"}), 400), Rejected(132000, "long")),
     "details_as_text":         (json_answer(error(132000, "short", error_data="long"), 400), Rejected(132000, "long")),
     "a_text_for_the_user":     (json_answer(error(132000, "short", error_user_msg="friendly"), 400), Rejected(132000, "friendly")),
@@ -72,7 +95,7 @@ ANSWERS: dict[str, tuple[Answering, Outcome | type[Outcome]]] = {
     "an_error_that_is_a_text": (json_answer({"error": "no"}, 200), Uncertain),
     "an_error_of_a_gateway":   (json_answer({"error": "bad gateway"}, 502), Uncertain),
     "a_refusal_of_a_proxy":    (json_answer({"error": "unauthorized"}, 401), Rejected(INVALID_ANSWER, "the operator answered 401 without a reason")),
-    "a_limit_as_text":         (json_answer({"error": "slow down"}, 429), Unavailable("the operator answered 429", 4)),
+    "a_limit_as_text":         (json_answer({"error": "slow down"}, 429), refused("the operator answered 429", 4)),
     "a_code_that_is_a_text":   (json_answer({"error": {"message": "x", "code": "2"}}, 500), Uncertain),
     "an_id_beside_an_error":   (json_answer({"error": "no", **SENT}, 200), Uncertain),
     "an_id_behind_a_redirect": (json_answer(SENT, 302), Uncertain),
@@ -80,6 +103,25 @@ ANSWERS: dict[str, tuple[Answering, Outcome | type[Outcome]]] = {
     "a_broken_connection":     (hang_up, Uncertain),
     "half_an_answer":          (half_an_answer, Uncertain),
     "silence":                 (never, Uncertain),
+    "nothing_with_429_and_a_wish": (text_answer("", 429, Retry_After="30"), refused("the operator answered 429", 4, 30.0)),
+    "too_early":               (text_answer("", 425), refused("the operator answered 425", 4)),
+    "a_body_too_large":        (text_answer("<html>", 413), Rejected(INVALID_ANSWER, "the operator answered 413 without a reason")),
+    "a_gateway_out_of_time":   (text_answer("", 408), Uncertain),
+    "nothing_with_200":        (text_answer("", 200), Uncertain),
+    "nothing_with_204":        (text_answer("", 204), Uncertain),
+    "html_with_503":           (text_answer("<html>Service unavailable</html>", 503), Uncertain),
+    "truncated_json":          (text_answer('{"messages":[{"id":"wamid.1"', 200), Uncertain),
+    "truncated_error":         (text_answer('{"error":{"code":131026', 400), Rejected(INVALID_ANSWER, "the operator answered 400 without a reason")),
+    "a_permanent_redirect":    (text_answer("", 308), Uncertain),
+    "an_unknown_code":         (json_answer(error(999999, "new"), 400), Rejected(999999, "new")),
+    "an_unknown_code_in_200":  (json_answer(error(999999, "new"), 200), Rejected(999999, "new")),
+    "an_unknown_code_in_500":  (json_answer(error(999999, "new"), 500), Uncertain),
+    "an_unknown_passing_code": (json_answer(error(999999, "new", is_transient=True), 500), Unavailable("new", 999999)),
+    "a_known_code_called_passing": (json_answer(error(131026, "no", is_transient=True), 500), Rejected(131026, "no")),
+    "a_subcode_that_is_none":  (json_answer(error(100, "no", error_subcode={"a": []}), 400), Rejected(100, "no")),
+    "a_taken_name":            (json_answer(error(100, "taken", error_subcode=2388024), 400), Rejected(100, "taken")),
+    "one_more_try":            (json_answer(error(131053, "media"), 400), Rejected(131053, "media", one_more_try=True)),
+    "our_permission":          (json_answer(error(10, "permission"), 403), Rejected(500, "permission")),
     "json_nested_too_deep":    (text_answer("[" * 100_000, 200), Uncertain),
 }
 # fmt: on
@@ -108,21 +150,100 @@ async def test_message_to_an_operator_that_does_not_listen_was_certainly_not_sen
     outcome = await tiny.send()
 
     assert isinstance(outcome, Unavailable)
-    assert outcome.code == 0
+    assert (outcome.code, outcome.again) == (0, Again.NOT_REACHED)
 
 
-@pytest.mark.parametrize("code", TRY_AGAIN)
-def test_code_of_the_table_is_tried_again(code: int) -> None:
-    outcome = outcome_of(code, "later", 3.0)
+DATED: dict[str, tuple[dict[str, str], float | None]] = {
+    "by_the_operators_clock": (
+        {"Date": "Sun, 22 Nov 2026 10:00:00 GMT", "Retry_After": "Sun, 22 Nov 2026 10:01:30 GMT"},
+        90.0,
+    ),
+    "over_already": (
+        {"Date": "Sun, 22 Nov 2026 10:00:00 GMT", "Retry_After": "Sun, 22 Nov 2026 09:00:00 GMT"},
+        0.0,
+    ),
+    "no_date": ({"Retry_After": "tomorrow"}, None),
+    "a_year_that_is_none": ({"Retry_After": "Sun, 22 Nov 99999 10:00:00 GMT"}, None),
+}
 
-    assert outcome == Unavailable("later", code, 3.0)
+
+@pytest.mark.parametrize("name", DATED)
+async def test_wish_may_be_a_date(tiny: TinyOperator, name: str) -> None:
+    headers, expected = DATED[name]
+    tiny.answers = [json_answer(error(130429, "slow"), 429, **headers)]
+
+    outcome = await tiny.send()
+
+    assert outcome == refused("slow", 130429, expected)
 
 
-@pytest.mark.parametrize("code", [100, 131026, 131047, 132000, 132001, 132015, 470, 999999, -1])
-def test_code_beyond_the_table_is_final(code: int) -> None:
-    outcome = outcome_of(code, "never", None)
+async def test_calls_after_one_another_share_a_connection(tiny: TinyOperator) -> None:
+    ports: set[int] = set()
 
-    assert outcome == Rejected(code, "never")
+    async def answer(request: web.Request) -> web.StreamResponse:
+        assert request.transport is not None
+        ports.add(request.transport.get_extra_info("peername")[1])
+        return web.json_response(SENT)
+
+    tiny.answers = [answer]
+
+    for _ in range(3):
+        await tiny.send()
+
+    assert len(ports) == 1
+
+
+async def test_each_account_has_an_address_a_version_and_a_token_of_its_own(
+    tiny: TinyOperator,
+) -> None:
+    tiny.answers = [json_answer(SENT)]
+    first = tiny.account
+    await tiny.send()
+
+    tiny.account = replace(first, id="second", version="v26.0", token="another-token")
+    await tiny.send()
+
+    told = [(path.split("/")[1], headers["Authorization"]) for _, path, _, headers in tiny.requests]
+    assert told == [("v25.0", "Bearer operator-token"), ("v26.0", "Bearer another-token")]
+
+
+async def test_call_that_finds_no_free_connection_in_time_was_certainly_not_made(
+    tiny: TinyOperator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(calls, "CONNECT_S", 0.1)
+    monkeypatch.setattr(calls, "PER_HOST", 1)
+    adapter = CloudOperator(timeout_s=2)
+    await adapter.open()
+    came, go_on = asyncio.Event(), asyncio.Event()
+
+    async def answer(_request: web.Request) -> web.StreamResponse:
+        came.set()
+        await go_on.wait()
+        return web.json_response(SENT)
+
+    tiny.answers = [answer]
+    tiny.adapter, usual = adapter, tiny.adapter
+    first = asyncio.create_task(tiny.send())
+    await came.wait()
+
+    second = await tiny.send()
+
+    go_on.set()
+    assert isinstance(second, Unavailable)
+    assert second.again is Again.NOT_REACHED
+    assert isinstance(await first, Sent)
+    assert len(tiny.requests) == 1
+    await adapter.close()
+    tiny.adapter = usual
+
+
+async def test_address_that_is_none_is_never_sent_to(tiny: TinyOperator) -> None:
+    tiny.account = replace(tiny.account, base_url="graph.example")
+
+    outcome = await tiny.send()
+
+    assert isinstance(outcome, Unavailable)
+    assert outcome.again is Again.NOT_REACHED
 
 
 async def test_template_is_posted_to_its_business_account(tiny: TinyOperator) -> None:

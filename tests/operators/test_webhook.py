@@ -14,6 +14,7 @@ from waypost.domain.event import (
     CategoryEvent,
     Event,
     InboundEvent,
+    OddStatusEvent,
     PaymentEvent,
     QualityEvent,
     ReviewEvent,
@@ -160,9 +161,17 @@ def test_word_of_a_status_is_read(word: str, state: MessageState) -> None:
     assert event.state is state
 
 
-@pytest.mark.parametrize("word", ["", "warning", None, 7])
-def test_unknown_word_of_a_status_is_kept_as_unknown(word: object) -> None:
-    event = read_status(status=word)
+@pytest.mark.parametrize("word", ["warning", "Brand New", 7])
+def test_unknown_word_of_a_status_is_handed_on_as_it_is(word: object) -> None:
+    event = read_status(status=word, biz_opaque_callback_data="ours", new={"member": [1]})
+
+    status = SENT | {"status": word, "biz_opaque_callback_data": "ours", "new": {"member": [1]}}
+    assert event == OddStatusEvent(str(word), "wamid.1", "ours", status)
+
+
+@pytest.mark.parametrize("more", [{"status": ""}, {"status": None}, {"id": None, "status": "new"}])
+def test_status_without_a_word_or_a_message_is_kept_only(more: dict[str, Any]) -> None:
+    event = read_status(**more)
 
     assert isinstance(event, UnknownEvent)
 
@@ -213,6 +222,104 @@ def test_status_of_a_recipient_without_a_number_is_read() -> None:
     event = webhook.read(item.item)
     assert isinstance(event, StatusEvent)
     assert (event.recipient, event.recipient_user_id) == (None, "US.7")
+
+
+@pytest.mark.parametrize("given", ["1760000001", 1760000001, "1760000001500", 1760000001500])
+def test_time_is_read_in_seconds_and_in_milliseconds(given: object) -> None:
+    status, message = read_status(timestamp=given), read_message(timestamp=given)
+
+    assert isinstance(status, StatusEvent)
+    assert isinstance(message, InboundEvent)
+    assert (status.at_s, message.at_s) == (1760000001, 1760000001)
+
+
+@pytest.mark.parametrize("given", [None, "", "soon", -5, 1.5, [], True, "9" * 40])
+def test_time_that_is_none_is_nothing(given: object) -> None:
+    event = read_status(timestamp=given)
+
+    assert isinstance(event, StatusEvent)
+    assert event.at_s == 0
+
+
+def test_ids_that_are_numbers_are_read_as_texts() -> None:
+    status = {"id": 7, "status": "sent", "timestamp": 1760000000, "recipient_id": int(ANN)}
+    message = HELLO | {"id": 8, "from": int(ANN)}
+    value = change(statuses=[status], messages=[message], contacts=[{"wa_id": int(ANN)}])
+    value["value"]["metadata"]["phone_number_id"] = int(NUMBER)
+
+    events = read(value)
+
+    assert [item.order_key for item in split(body_of(value))] == [f"{NUMBER} {ANN}"] * 2
+    [sent, hello] = events
+    assert isinstance(sent, StatusEvent)
+    assert isinstance(hello, InboundEvent)
+    assert (sent.operator_message_id, sent.recipient) == ("7", ANN)
+    assert (hello.operator_message_id, hello.sender, hello.phone_number_id) == ("8", ANN, NUMBER)
+
+
+def test_contact_beside_a_status_tells_the_recipients_scoped_id() -> None:
+    contacts = [{"wa_id": "1"}, {"wa_id": ANN, "user_id": "US.7"}]
+
+    [event] = read(change(statuses=[SENT], contacts=contacts))
+
+    assert isinstance(event, StatusEvent)
+    assert (event.recipient, event.recipient_user_id) == (ANN, "US.7")
+
+
+def test_contact_beside_a_status_that_is_somebody_elses_tells_nothing() -> None:
+    [event] = read(change(statuses=[SENT], contacts=[{"wa_id": "1", "user_id": "US.7"}]))
+
+    assert isinstance(event, StatusEvent)
+    assert event.recipient_user_id is None
+
+
+def test_thousand_updates_in_one_body_are_all_split() -> None:
+    statuses = [SENT | {"id": f"wamid.{number}"} for number in range(500)]
+    messages = [HELLO | {"id": f"wamid.in.{number}"} for number in range(500)]
+
+    items = split(body_of(change(statuses=statuses, messages=messages)))
+
+    assert len({item.dedupe_key for item in items}) == 1000
+
+
+def test_news_without_an_id_is_told_apart_by_its_content() -> None:
+    nameless = [{"status": "sent", "recipient_id": ANN}, {"status": "sent", "recipient_id": "1"}]
+    wordless = [{"from": ANN, "type": "text", "text": {"body": body}} for body in ("a", "b")]
+
+    once = split(body_of(change(statuses=nameless, messages=wordless)))
+    again = split(body_of(change(statuses=nameless, messages=wordless)))
+
+    assert len({item.dedupe_key for item in once}) == 4
+    assert [item.dedupe_key for item in once] == [item.dedupe_key for item in again]
+
+
+def test_each_member_of_a_group_has_a_status_of_its_own() -> None:
+    members = [SENT | {"recipient_participant_id": member} for member in ("1", "2")]
+
+    items = split(body_of(change(statuses=members)))
+
+    assert len({item.dedupe_key for item in items}) == 2
+
+
+def test_word_of_a_status_is_the_same_news_in_any_case() -> None:
+    [one, other] = split(body_of(change(statuses=[SENT, SENT | {"status": "SENT"}])))
+
+    assert one.dedupe_key == other.dedupe_key
+
+
+ERRORS = [{"code": 131031, "title": "Business Account locked"}, {"code": 0}]
+
+
+def test_errors_of_the_account_are_kept_with_their_codes() -> None:
+    [event] = read(change(errors=ERRORS))
+
+    assert event == UnknownEvent("messages errors 131031 0")
+
+
+def test_errors_beside_messages_lose_no_message() -> None:
+    events = read(change(statuses=[SENT], messages=[HELLO], errors=ERRORS))
+
+    assert [type(event) for event in events] == [StatusEvent, InboundEvent, UnknownEvent]
 
 
 def test_status_of_a_payment_is_no_news_of_the_message() -> None:
@@ -323,6 +430,7 @@ def test_review_is_read_in_our_words() -> None:
         language_code="en_US",
         status="APPROVED",
         raw=review(),
+        at_s=1760000000,
     )
 
 
@@ -339,6 +447,29 @@ def test_rejection_is_read_with_the_reviewers_own_words_where_there_are_some() -
     assert isinstance(plain, ReviewEvent)
     assert isinstance(explained, ReviewEvent)
     assert (plain.reason, explained.reason) == ("INVALID_FORMAT", "Too vague.")
+
+
+@pytest.mark.parametrize("word", ["paused", "Paused", "PAUSED"])
+def test_word_of_a_review_is_read_in_any_case(word: str) -> None:
+    [event] = read(review(event=word))
+
+    assert isinstance(event, ReviewEvent)
+    assert event.status == "PAUSED"
+
+
+def test_two_pieces_of_news_of_one_template_in_one_second_both_count() -> None:
+    first = {"title": "FIRST_PAUSE", "description": "For 3 hours."}
+
+    items = split(
+        body_of(
+            review(event="PAUSED", other_info=first),
+            review(event="PAUSED", other_info=first | {"title": "SECOND_PAUSE"}),
+            review(event="APPROVED"),
+            review(event="APPROVED"),
+        )
+    )
+
+    assert len({item.dedupe_key for item in items}) == 3
 
 
 def test_pause_is_read_with_its_description() -> None:

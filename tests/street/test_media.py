@@ -186,6 +186,8 @@ async def test_id_goes_as_it_is_once_its_thirty_days_are_over(make_street: Any) 
     await street.open_window()
 
     message_id = await send(street, {"type": "image", "id": media_id})
+    await patiently(street.submission_attempts)
+    clock.advance(ms=2000)  # what is refused for its medium is tried once more
 
     await street.events_of(message_id, until="failed")
     assert await at_operator(street) == []
@@ -422,7 +424,11 @@ def inbound(street: Street, key: str, media_id: str) -> InboundMedia:
 async def come_in(street: Street, media: InboundMedia) -> str:
     def add(connection: Any) -> None:
         add_inbound_media(
-            connection, media, phone_number_id=APP.phone_number_id, now_ms=street.clock.now_ms()
+            connection,
+            media,
+            operator_account_id=OPERATOR.id,
+            phone_number_id=APP.phone_number_id,
+            now_ms=street.clock.now_ms(),
         )
 
     await street.waypost.database.write(add)

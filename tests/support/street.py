@@ -25,9 +25,10 @@ from tests.support.patience import patiently
 from waypost.admin import actions
 from waypost.assembly.servers import HttpServer, bind, port_of
 from waypost.assembly.service import WEBHOOK_PATH, Waypost
-from waypost.base.clock import Clock, ManualClock, SystemClock
+from waypost.base.clock import Clock, ManualClock, SystemClock, VirtualClock
 from waypost.base.ids import RandomIds, SeededIds
 from waypost.base.seals import hash_of
+from waypost.base.travel import Travel
 from waypost.config import Settings
 from waypost.domain.subscription import MODE_BITS
 from waypost.simulator import AccountSeed, NumberSeed, Simulator, SimulatorSettings
@@ -424,6 +425,12 @@ class Street:
             while not is_so():
                 self.clock.advance(ms=step_ms)
                 await asyncio.sleep(0.01)
+
+    async def travel(self, *, ms: int) -> None:
+        """Move a virtual clock from due time to due time; returns when both sides rest there."""
+        assert isinstance(self.clock, VirtualClock)
+        travel = Travel(self.clock, (self.waypost, self.simulator))
+        await travel.advance(to_ms=self.clock.now_ms() + ms, within_s=10)
 
     async def _submit(self, path: str, form: Mapping[str, str]) -> str:
         answer = await self.ask("POST", path, form, {"apikey": API_KEY})

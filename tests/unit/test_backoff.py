@@ -7,8 +7,8 @@ import pytest
 
 from waypost.base.backoff import delay_ms
 from waypost.callbacks import retries as callback_retries
-from waypost.dispatch.retries import SCHEDULES_S, wait_ms
-from waypost.domain.outcome import Unavailable
+from waypost.dispatch.retries import wait_ms
+from waypost.domain.outcome import Again, Unavailable
 
 
 class Middle(random.Random):
@@ -34,22 +34,28 @@ def test_jitter_spreads_a_delay_over_a_fifth_either_way() -> None:
     assert max(delays) - min(delays) > 3000
 
 
-@pytest.mark.parametrize("code", SCHEDULES_S)
-def test_schedule_of_every_code_never_shortens(code: int) -> None:
-    waits = [wait_ms(Unavailable("", code), attempt, Middle()) for attempt in range(1, 12)]
+@pytest.mark.parametrize("again", Again)
+def test_schedule_of_whatever_keeps_it_never_shortens(again: Again) -> None:
+    outcome = Unavailable("", again=again)
+
+    waits = [wait_ms(outcome, attempt, Middle()) for attempt in range(1, 12)]
 
     assert waits == sorted(waits)
     assert waits[0] >= 1000
 
 
 def test_operators_wish_counts_when_it_is_longer() -> None:
-    assert wait_ms(Unavailable("", 130429, 60), 1, Middle()) == 60_000
-    assert wait_ms(Unavailable("", 130429, 0.1), 1, Middle()) == 1000
+    assert wait_ms(Unavailable("", 0, 60, Again.THROUGHPUT), 1, Middle()) == 60_000
+    assert wait_ms(Unavailable("", 0, 0.1, Again.THROUGHPUT), 1, Middle()) == 1000
 
 
-def test_code_without_a_schedule_waits_as_in_an_outage() -> None:
-    assert wait_ms(Unavailable("", 131000), 1, Middle()) == 1000
-    assert wait_ms(Unavailable("", 131000), 99, Middle()) == 300_000
+def test_wish_of_years_is_asked_about_again_after_an_hour() -> None:
+    assert wait_ms(Unavailable("", 0, 9e9), 1, Middle()) == 3_600_000
+
+
+def test_outage_is_waited_for_more_and_more_seldom() -> None:
+    assert wait_ms(Unavailable(""), 1, Middle()) == 1000
+    assert wait_ms(Unavailable(""), 99, Middle()) == 300_000
 
 
 def test_callbacks_are_given_up_after_more_than_a_day() -> None:

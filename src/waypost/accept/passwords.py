@@ -24,8 +24,8 @@ class Passwords:
         return await self._run(self._hasher.hash, password)
 
     async def matches(self, stored: str | None, password: str) -> bool:
-        """Whether the password is the one behind the hash; costs the same when there is no hash."""
-        if stored is None:
+        """Whether the password is the one behind the hash; costs the same when there is none, or an empty one."""
+        if not stored:
             if self._nobodys is None:
                 self._nobodys = await self.hash("nobody's password")
             await self._run(self._check, self._nobodys, password)

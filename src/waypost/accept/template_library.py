@@ -8,13 +8,14 @@ from waypost.accept.auth import admitted_app
 from waypost.accept.direct import account_of, ask, unavailable
 from waypost.accept.requests import Answer, Request
 from waypost.accept.services import Services
-from waypost.accept.template_sync import GOING, objects_of, text_of, whole_list
+from waypost.accept.template_sync import objects_of, whole_list
 from waypost.domain.app import App
 from waypost.domain.buttons import Button, ButtonKind
 from waypost.domain.languages import spelled
 from waypost.domain.lifecycle import OPERATOR_STATUSES
 from waypost.domain.refusals import Reason, Refused
 from waypost.domain.template import Category, Draft, Template, TemplateStatus
+from waypost.journal.template_alignment import GOING, text_of
 from waypost.operators.contract import Ask
 from waypost.store.templates import adopt_template, template_known_to_operator, templates_named
 from waypost.wire.library_buttons import LibraryButton, read_library_buttons

@@ -12,31 +12,19 @@ from waypost.accept.services import Services
 from waypost.accept.time_limit import in_time
 from waypost.base.ids import Ids
 from waypost.domain.app import App
-from waypost.domain.event import CategoryEvent, QualityEvent, ReviewEvent
-from waypost.domain.lifecycle import OPERATOR_STATUSES
 from waypost.domain.refusals import Reason, Refused
 from waypost.domain.template import Template, TemplateStatus
 from waypost.domain.template_wish import TemplateWish
 from waypost.journal.telling import Telling
-from waypost.journal.template_news import template_is_filed, template_is_rated, template_moves
+from waypost.journal.template_alignment import LISTED_FIELDS, align_templates, review_of
+from waypost.journal.template_news import template_moves
 from waypost.operators.contract import Ask
 from waypost.store.partners import app_by_id
-from waypost.store.templates import (
-    change_template,
-    find_templates,
-    template_known_to_operator,
-    templates_on_their_way,
-)
+from waypost.store.templates import find_templates, templates_on_their_way
 
-_FIELDS: Final = "name,language,status,category,rejected_reason,quality_score"
 _MOST_PAGES: Final = (
     60  # of a hundred: as many as an account may have. Source: operator's facts 2.3
 )
-_KEPT: Final = {
-    TemplateStatus.FLAGGED,
-    TemplateStatus.LOCKED,
-}  # the operator lists these as approved
-GOING: Final = {"DELETED", "PENDING_DELETION"}
 
 
 async def sync_templates(services: Services, request: Request) -> Answer:
@@ -53,7 +41,7 @@ async def sync_templates(services: Services, request: Request) -> Answer:
     app = await _admitted(services, request)
     account_id = account_of(app)
     known = await services.database.read(find_templates, app.partner_id, account_id, TemplateWish())
-    nodes = await whole_list(services, app, account_id, {"fields": _FIELDS})
+    nodes = await whole_list(services, app, account_id, {"fields": LISTED_FIELDS})
     now_ms = services.clock.now_ms()
     await services.database.write(_bring_into_line, services.ids, account_id, known, nodes, now_ms)
     return Answer({"status": "success"}, status=202)
@@ -121,22 +109,13 @@ def _bring_into_line(
     """Apply what the operator lists; templates of which it has yet to hear something are left alone."""
     telling = Telling(connection, ids, now_ms)
     waiting = templates_on_their_way(connection, business_account_id)
-    there: set[str] = set()
-    for node in nodes:
-        operator_id, status = text_of(node.get("id")), text_of(node.get("status"))
-        name, language = text_of(node.get("name")), text_of(node.get("language"))
-        if status not in GOING:
-            there.add(operator_id)
-        template = template_known_to_operator(
-            connection, business_account_id, operator_id, name, language.replace("-", "_")
-        )
-        if template is None or template.id in waiting:
-            continue
-        _align(connection, telling, template, node, now_ms)
+    there = align_templates(
+        connection, telling, business_account_id, nodes, waiting=waiting, now_ms=now_ms
+    )
     for template in known:
         gone = template.operator_template_id and template.operator_template_id not in there
         if gone and template.id not in waiting:
-            event = _review(template, "DELETED", None)
+            event = review_of(template, "DELETED", None)
             app = app_by_id(connection, template.app_id)
             template_moves(
                 connection, telling, app, template, TemplateStatus.DELETED, event, now_ms
@@ -144,46 +123,6 @@ def _bring_into_line(
     telling.write()
 
 
-def _align(
-    connection: Connection, telling: Telling, template: Template, node: dict[str, Any], now_ms: int
-) -> None:
-    """Bring one template into line with the operator's node of it. Source: operator's facts 2.1, 3.1."""
-    app = app_by_id(connection, template.app_id)
-    operator_id = text_of(node.get("id"))
-    if template.operator_template_id is None:
-        change_template(connection, template.id, operator_template_id=operator_id)
-    status = OPERATOR_STATUSES.get(text_of(node.get("status")))
-    reason = text_of(node.get("rejected_reason"))
-    if status is not None and template.status not in _KEPT:
-        event = _review(template, status.value, reason if reason not in ("", "NONE") else None)
-        template_moves(connection, telling, app, template, status, event, now_ms)
-    quality = ""
-    match node.get("quality_score"):
-        case {"score": str(quality)}:
-            pass
-        case _:
-            pass
-    names = (template.business_account_id, operator_id, *_names(template))
-    template_is_rated(connection, telling, app, template, QualityEvent(*names, quality), now_ms)
-    category = text_of(node.get("category"))
-    event = CategoryEvent(*names, template.category.value, category, is_done=True)
-    template_is_filed(connection, telling, app, template, event, now_ms)
-
-
-def _review(template: Template, status: str, reason: str | None) -> ReviewEvent:
-    operator_id = template.operator_template_id or ""
-    return ReviewEvent(template.business_account_id, operator_id, *_names(template), status, reason)
-
-
-def _names(template: Template) -> tuple[str, str]:
-    return template.draft.element_name or "", template.draft.language_code
-
-
 def objects_of(value: Any) -> list[dict[str, Any]]:
     """The objects of a list of the operator's; what is no object is left out."""
     return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []  # pyright: ignore[reportUnknownVariableType]
-
-
-def text_of(value: Any) -> str:
-    """The text, or an empty one."""
-    return value if isinstance(value, str) else ""

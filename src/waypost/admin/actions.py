@@ -1,7 +1,11 @@
 """What an administrator can do: plain functions of a store, used by the door and by the command line."""
 
+import re
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Final
+
+from sqlalchemy import Connection
 
 from waypost.base.clock import Clock
 from waypost.base.ids import Ids
@@ -10,23 +14,36 @@ from waypost.domain.app import App, BusinessAccount, OperatorAccount
 from waypost.domain.partner import Partner
 from waypost.domain.phone_number import read_phone_number
 from waypost.domain.refusals import Reason, Refused
+from waypost.operators.contract import Operator
 from waypost.store import partners as stored
 from waypost.store.apps import Taken, change_app
 from waypost.store.database import Database
-from waypost.store.directory import Directory
+from waypost.store.directory import KEPT_MS, Directory
+from waypost.store.stays import keep_stay
 
 MOST_PASSWORD: Final = 1024
+
+_ACCOUNT_ID: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+_VERSION: Final = re.compile(r"v[0-9]{1,3}\.[0-9]{1,3}")
 
 
 @dataclass(frozen=True, slots=True)
 class Office:
-    """What an administrator works with."""
+    """What an administrator works with.
+
+    Attributes:
+        public_url: where the operator reaches the webhook, without a slash at its end.
+        per_second: throughput of a source that has none of its own.
+    """
 
     database: Database
     directory: Directory
     seals: Seals
     ids: Ids
     clock: Clock
+    operator: Operator
+    public_url: str
+    per_second: int
 
 
 async def add_partner(office: Office, partner: Partner, password_hash: str) -> int:
@@ -72,7 +89,7 @@ async def change_password(office: Office, partner_id: int, password_hash: str) -
     Raises:
         Refused: there is no such partner.
     """
-    await _partner(office, partner_id)
+    await partner_of(office, partner_id)
     await office.database.write(stored.change_password, partner_id, password_hash)
 
 
@@ -82,7 +99,7 @@ async def list_client_secrets(office: Office, partner_id: int) -> list[stored.Cl
     Raises:
         Refused: there is no such partner.
     """
-    await _partner(office, partner_id)
+    await partner_of(office, partner_id)
     return await office.database.read(stored.client_secrets_of, partner_id)
 
 
@@ -102,7 +119,7 @@ async def add_client_secret(office: Office, partner_id: int, expires_on_ms: int 
     Raises:
         Refused: there is no such partner, or the expiry has passed.
     """
-    await _partner(office, partner_id)
+    await partner_of(office, partner_id)
     now_ms = office.clock.now_ms()
     if expires_on_ms is not None and expires_on_ms <= now_ms:
         raise Refused(Reason.FIELD_BROKEN, "expires_on_ms must lie in the future, or be null.")
@@ -119,7 +136,7 @@ async def add_api_key(office: Office, partner_id: int, name: str) -> str:
     Raises:
         Refused: there is no such partner.
     """
-    await _partner(office, partner_id)
+    await partner_of(office, partner_id)
     key = office.ids.secret()
     now_ms = office.clock.now_ms()
     await office.database.write(stored.add_api_key, hash_of(key), partner_id, name, now_ms)
@@ -139,12 +156,12 @@ async def revoke_api_key(office: Office, key: str) -> None:
 
 
 async def put_operator_account(office: Office, account: OperatorAccount) -> None:
-    """Keep an operator account, or change the one with this id."""
-    if not account.base_url.startswith(("http://", "https://")) or account.base_url.endswith("/"):
-        raise Refused(
-            Reason.FIELD_BROKEN,
-            "base_url must be an http or https address without a slash at its end.",
-        )
+    """Keep an operator account, or change the one with this id.
+
+    Raises:
+        Refused: a field is broken.
+    """
+    _check_operator_account(account)
     await office.database.write(stored.put_operator_account, account, office.directory.seal)
     office.directory.forget()
 
@@ -155,7 +172,9 @@ async def add_business_account(office: Office, account: BusinessAccount) -> None
     Raises:
         Refused: its id is taken, or its partner or operator account does not exist.
     """
-    await _partner(office, account.partner_id)
+    await partner_of(office, account.partner_id)
+    if not account.id:
+        raise Refused(Reason.FIELD_BROKEN, "id must be the operator's id of the business account.")
     known = await office.directory.operator_account(account.operator_account_id)
     if known is None:
         raise Refused(Reason.NOT_FOUND, "operator_account_id must name an operator account.")
@@ -221,6 +240,8 @@ async def connect_app(
 ) -> App:
     """Give an app its number and business account, and make it live or a sandbox app.
 
+    Late news of what was sent before still counts, also where another operator carries it now.
+
     Raises:
         Refused: there is no such app, a field is broken, the number is another app's, or the business
             account is not the partner's.
@@ -241,7 +262,8 @@ async def connect_app(
         )
     now_ms = office.clock.now_ms()
 
-    def connected(held: App) -> App:
+    def connected(held: App, connection: Connection) -> App:
+        keep_stay(connection, held, now_ms + KEPT_MS)
         since_ms = held.preferences.live_since_ms if held.live else now_ms
         return replace(
             held,
@@ -254,13 +276,19 @@ async def connect_app(
         )
 
     try:
-        changed = await office.database.write(change_app, app_id, connected)
+        changed = await office.database.write(_change, app_id, connected)
     except Taken as error:
         raise Refused(Reason.ALREADY_EXISTS, "phone_number is taken by another app.") from error
     office.directory.forget()
     if changed is None:
         raise Refused(Reason.NOT_FOUND, "There is no such app.")
     return changed
+
+
+def _change(
+    connection: Connection, app_id: str, change: Callable[[App, Connection], App]
+) -> App | None:
+    return change_app(connection, app_id, lambda held: change(held, connection))
 
 
 async def renew_app_token(office: Office, app_id: str) -> str:
@@ -284,7 +312,38 @@ def _is_symbol(char: str) -> bool:
     return not char.isalnum() and not char.isspace()
 
 
-async def _partner(office: Office, partner_id: int) -> Partner:
+def _check_operator_account(account: OperatorAccount) -> None:
+    if not _ACCOUNT_ID.fullmatch(account.id):
+        raise Refused(
+            Reason.FIELD_BROKEN,
+            "The account's id must be 1 to 64 letters, digits, dots, hyphens or underscores.",
+        )
+    base_url = account.base_url
+    if not base_url.startswith(("http://", "https://")) or base_url.endswith("/"):
+        raise Refused(
+            Reason.FIELD_BROKEN,
+            "base_url must be an http or https address without a slash at its end.",
+        )
+    if not _VERSION.fullmatch(account.version):
+        raise Refused(Reason.FIELD_BROKEN, "version must be such as v25.0.")
+    for name in ("token", "app_id"):  # these travel in a header and in addresses
+        value: str = getattr(account, name)
+        if not value or not value.isascii() or not value.isprintable() or " " in value:
+            raise Refused(
+                Reason.FIELD_BROKEN, f"{name} must be visible ASCII characters, without spaces."
+            )
+    for name in ("app_secret", "verify_token"):
+        value = getattr(account, name)
+        if not value.strip() or not value.isprintable():
+            raise Refused(Reason.FIELD_BROKEN, f"{name} must be text that can be typed.")
+
+
+async def partner_of(office: Office, partner_id: int) -> Partner:
+    """One partner.
+
+    Raises:
+        Refused: there is no such partner.
+    """
     partner = await office.database.read(stored.partner_by_id, partner_id)
     if partner is None:
         raise Refused(Reason.NOT_FOUND, "There is no such partner.")

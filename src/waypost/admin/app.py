@@ -1,7 +1,7 @@
 """The administration door: `/admin/…`, JSON, a credential of its own, loopback unless set."""
 
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Any, Final, Protocol, TypeVar
+from typing import Any, Final, Protocol
 
 import msgspec
 from starlette.requests import Request
@@ -11,7 +11,9 @@ from starlette.routing import Route
 from waypost.admin import actions
 from waypost.admin.actions import Office
 from waypost.admin.guard import check_admin
-from waypost.domain.app import App, BusinessAccount, OperatorAccount
+from waypost.admin.operator_calls import OperatorCalls
+from waypost.admin.reading import number_in, read_body
+from waypost.domain.app import App
 from waypost.domain.partner import Partner
 from waypost.domain.refusals import Reason, Refused
 from waypost.store import partners as stored
@@ -22,12 +24,17 @@ from waypost.store.journal import (
     return_set_aside,
     set_aside_entries,
 )
-from waypost.store.trace import message_counts, message_trace
+from waypost.store.trace import (
+    message_counts,
+    message_trace,
+    newest_messages,
+    newest_templates,
+)
 from waypost.wire.errors import error_answer
-from waypost.wire.forms import read_json
 
-Shape = TypeVar("Shape")
 _encode: Final = msgspec.json.Encoder().encode
+MOST_MESSAGES: Final = 100
+MOST_TEMPLATES: Final = 1000
 
 
 class Hashes(Protocol):
@@ -40,8 +47,8 @@ class Hashes(Protocol):
 
 class _NewPartner(msgspec.Struct, forbid_unknown_fields=True):
     email: str
-    password: str
     name: str
+    password: str | None = None  # without one, client secrets alone log in
     contact_name: str = ""
     phone_number: str = ""
 
@@ -67,22 +74,6 @@ class _NewKey(msgspec.Struct, forbid_unknown_fields=True):
 
 class _Key(msgspec.Struct, forbid_unknown_fields=True):
     api_key: str
-
-
-class _OperatorAccount(msgspec.Struct, forbid_unknown_fields=True):
-    base_url: str
-    version: str
-    token: str
-    app_id: str
-    app_secret: str
-    verify_token: str
-
-
-class _NewBusinessAccount(msgspec.Struct, forbid_unknown_fields=True):
-    id: str
-    partner_id: int
-    namespace: str
-    operator_account_id: str
 
 
 class _NewApp(msgspec.Struct, forbid_unknown_fields=True):
@@ -122,10 +113,10 @@ class AdminDoor:
             ("DELETE", "/admin/partners/{partner_id}/client-secrets/{secret_id}", self._revoke_client_secret),
             ("POST",   "/admin/partners/{partner_id}/api-keys",       self._add_api_key),
             ("POST",   "/admin/api-keys/revoke",                      self._revoke_api_key),
-            ("PUT",    "/admin/operator-accounts/{account_id}",       self._put_operator_account),
-            ("POST",   "/admin/business-accounts",                    self._add_business_account),
             ("GET",    "/admin/apps",                                 self._apps),
             ("POST",   "/admin/apps",                                 self._add_app),
+            ("GET",    "/admin/apps/{app_id}/messages",               self._messages_of_app),
+            ("GET",    "/admin/apps/{app_id}/templates",              self._templates_of_app),
             ("POST",   "/admin/apps/{app_id}/connect",                self._connect_app),
             ("POST",   "/admin/apps/{app_id}/token/revoke",           self._renew_app_token),
             ("GET",    "/admin/lanes",                                self._lanes),
@@ -136,7 +127,10 @@ class AdminDoor:
             ("GET",    "/admin/messages/{message_id}",                self._message),
         )
         # fmt: on
-        return [Route(path, self._guarded(call), methods=[method]) for method, path, call in table]
+        return [
+            Route(path, self._guarded(call), methods=[method])
+            for method, path, call in (*table, *OperatorCalls(self._office).table())
+        ]
 
     def _guarded(
         self, call: Callable[[Request], Awaitable[Any]]
@@ -155,8 +149,9 @@ class AdminDoor:
         return {"partners": await self._office.database.read(stored.all_partners)}
 
     async def _add_partner(self, request: Request) -> Any:
-        given = await _read(request, _NewPartner)
-        actions.check_password(given.password)
+        given = await read_body(request, _NewPartner)
+        if given.password is not None:
+            actions.check_password(given.password)
         partner = Partner(
             id=0,
             name=given.name,
@@ -164,19 +159,19 @@ class AdminDoor:
             contact_name=given.contact_name,
             phone_number=given.phone_number,
         )
-        password_hash = await self._passwords.hash(given.password)
+        password_hash = await self._passwords.hash(given.password) if given.password else ""
         return {"id": await actions.add_partner(self._office, partner, password_hash)}
 
     async def _change_password(self, request: Request) -> Any:
-        given = await _read(request, _Password)
+        given = await read_body(request, _Password)
         actions.check_password(given.password)
-        partner_id = _number(request, "partner_id")
+        partner_id = number_in(request, "partner_id")
         password_hash = await self._passwords.hash(given.password)
         await actions.change_password(self._office, partner_id, password_hash)
         return {"changed": True, "next": "The API takes client secrets only from now on."}
 
     async def _client_secrets(self, request: Request) -> Any:
-        partner_id = _number(request, "partner_id")
+        partner_id = number_in(request, "partner_id")
         secrets = await actions.list_client_secrets(self._office, partner_id)
         now_ms = self._office.clock.now_ms()
         return {
@@ -192,54 +187,32 @@ class AdminDoor:
         }
 
     async def _revoke_client_secret(self, request: Request) -> Any:
-        partner_id = _number(request, "partner_id")
+        partner_id = number_in(request, "partner_id")
         secret_id = str(request.path_params["secret_id"])
         await actions.revoke_client_secret(self._office, partner_id, secret_id)
         return {"revoked": secret_id}
 
     async def _add_client_secret(self, request: Request) -> Any:
-        given = await _read(request, _NewSecret)
-        partner_id = _number(request, "partner_id")
+        given = await read_body(request, _NewSecret)
+        partner_id = number_in(request, "partner_id")
         secret = await actions.add_client_secret(self._office, partner_id, given.expires_on_ms)
         return {"client_secret": secret}
 
     async def _add_api_key(self, request: Request) -> Any:
-        given = await _read(request, _NewKey)
-        partner_id = _number(request, "partner_id")
+        given = await read_body(request, _NewKey)
+        partner_id = number_in(request, "partner_id")
         return {"api_key": await actions.add_api_key(self._office, partner_id, given.name)}
 
     async def _revoke_api_key(self, request: Request) -> Any:
-        await actions.revoke_api_key(self._office, (await _read(request, _Key)).api_key)
+        await actions.revoke_api_key(self._office, (await read_body(request, _Key)).api_key)
         return {"revoked": True}
-
-    async def _put_operator_account(self, request: Request) -> Any:
-        given = await _read(request, _OperatorAccount)
-        account = OperatorAccount(
-            id=request.path_params["account_id"],
-            base_url=given.base_url,
-            version=given.version,
-            token=given.token,
-            app_id=given.app_id,
-            app_secret=given.app_secret,
-            verify_token=given.verify_token,
-        )
-        await actions.put_operator_account(self._office, account)
-        return {"id": account.id, "webhook_path": f"/operator/webhook/{account.id}"}
-
-    async def _add_business_account(self, request: Request) -> Any:
-        given = await _read(request, _NewBusinessAccount)
-        account = BusinessAccount(
-            given.id, given.partner_id, given.namespace, given.operator_account_id
-        )
-        await actions.add_business_account(self._office, account)
-        return {"id": account.id}
 
     async def _apps(self, _request: Request) -> Any:
         apps = await self._office.database.read(stored.all_apps)
         return {"apps": [self._shown(app) for app in apps]}
 
     async def _add_app(self, request: Request) -> Any:
-        given = await _read(request, _NewApp)
+        given = await read_body(request, _NewApp)
         app, token = await actions.add_app(
             self._office,
             partner_id=given.partner_id,
@@ -251,8 +224,24 @@ class AdminDoor:
         )
         return self._shown(app) | {"app_token": token}
 
+    async def _messages_of_app(self, request: Request) -> Any:
+        app_id = await self._app_in(request)
+        read = self._office.database.read
+        return {"messages": await read(newest_messages, app_id, MOST_MESSAGES)}
+
+    async def _templates_of_app(self, request: Request) -> Any:
+        app_id = await self._app_in(request)
+        read = self._office.database.read
+        return {"templates": await read(newest_templates, app_id, MOST_TEMPLATES)}
+
+    async def _app_in(self, request: Request) -> str:
+        app_id: str = request.path_params["app_id"]
+        if await self._office.database.read(stored.app_by_id, app_id) is None:
+            raise Refused(Reason.NOT_FOUND, "There is no such app.")
+        return app_id
+
     async def _connect_app(self, request: Request) -> Any:
-        given = await _read(request, _Connection)
+        given = await read_body(request, _Connection)
         app = await actions.connect_app(
             self._office,
             request.path_params["app_id"],
@@ -292,13 +281,13 @@ class AdminDoor:
 
     async def _release_entry(self, request: Request) -> Any:
         now_ms = self._office.clock.now_ms()
-        position = _number(request, "position")
+        position = number_in(request, "position")
         if not await self._office.database.write(return_set_aside, position, now_ms):
             raise Refused(Reason.NOT_FOUND, "There is no such entry set aside.")
         return {"released": position}
 
     async def _drop_entry(self, request: Request) -> Any:
-        position = _number(request, "position")
+        position = number_in(request, "position")
         if not await self._office.database.write(drop_set_aside, position):
             raise Refused(Reason.NOT_FOUND, "There is no such entry set aside.")
         return {"dropped": position}
@@ -315,21 +304,3 @@ class AdminDoor:
     def _shown(self, app: App) -> dict[str, Any]:
         shown: dict[str, Any] = msgspec.to_builtins(app)
         return shown
-
-
-async def _read(request: Request, shape: type[Shape]) -> Shape:
-    body = await request.body()
-    text = body.decode("utf-8", "replace") or "{}"
-    return read_json(
-        text,
-        msgspec.json.Decoder(shape),
-        name="The body",
-        accepted="a JSON object of the call's fields",
-    )
-
-
-def _number(request: Request, name: str) -> int:
-    text = str(request.path_params[name])
-    if not (text.isascii() and text.isdecimal() and len(text) < 19):
-        raise Refused(Reason.NOT_FOUND, f"{name} must be a number.")
-    return int(text)

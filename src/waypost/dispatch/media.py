@@ -9,7 +9,7 @@ from typing import Final
 from waypost.base.clock import Clock
 from waypost.base.logs import log
 from waypost.dispatch.uploads import Tell, Uploads
-from waypost.domain.app import App, OperatorAccount
+from waypost.domain.app import Line, OperatorAccount
 from waypost.domain.handles import lines_of
 from waypost.domain.media import Media
 from waypost.domain.outcome import Outcome, Rejected, Unavailable
@@ -64,7 +64,7 @@ class Copies:
         """
         lines = {whole: lines_of(whole) for whole in references}
         names = dict.fromkeys((*references, *(line for each in lines.values() for line in each)))
-        [found] = await self.find([Wanted(partner_id, _place_of(account), tuple(names))])
+        [found] = await self.find([Wanted(partner_id, app_place(account), tuple(names))])
         joined = {
             whole: "\n".join(found.copies.get(line, line) for line in each)
             for whole, each in lines.items()
@@ -72,16 +72,13 @@ class Copies:
         }
         return replace(found, copies={**joined, **found.copies})
 
-    def bring(
-        self, account: OperatorAccount, app: App, missing: Iterable[Media], tell: Tell
-    ) -> None:
+    def bring(self, line: Line, missing: Iterable[Media], tell: Tell) -> None:
         """Upload what a message needs to its number; `tell` is called once that has ended."""
-        place = app.phone_number_id
         self._bring(
             missing,
-            place,
+            number_place(line),
             lambda one: self._operator.upload_media(
-                account, app, one, self._files.path(one.sha256)
+                line.account, line.app, one, self._files.path(one.sha256)
             ),
             tell,
         )
@@ -90,16 +87,21 @@ class Copies:
         """Upload what a template shows; `tell` is called once that has ended."""
         self._bring(
             missing,
-            _place_of(account),
+            app_place(account),
             lambda one: self._operator.upload_sample(account, one, self._files.path(one.sha256)),
             tell,
         )
+
+    @property
+    def busy(self) -> bool:
+        """Whether uploads go on."""
+        return self._uploads.busy
 
     async def close(self) -> None:
         """Cut off the uploads that go on."""
         await self._uploads.close()
 
-    async def has_lost(self, message_id: str, app: App, found: Found, outcome: Outcome) -> bool:
+    async def has_lost(self, message_id: str, line: Line, found: Found, outcome: Outcome) -> bool:
         """Whether a refusal may mean that the operator has lost what we named; then it is forgotten.
 
         Once for each message, and one medium is forgotten at most every `FORGET_EVERY_MS`: a refusal
@@ -111,22 +113,22 @@ class Copies:
             self._tried_again.discard(message_id)
         if not is_lost or again:
             return False
-        now_ms = self._clock.now_ms()
+        now_ms, place = self._clock.now_ms(), number_place(line)
         lost: set[str] = set()
         is_forgotten = False
         for reference, operator_id in found.copies.items():
-            name, since_ms = self._forgotten.get((app.phone_number_id, reference), ("", 0))
+            name, since_ms = self._forgotten.get((place, reference), ("", 0))
             is_recent = bool(name) and now_ms < since_ms + FORGET_EVERY_MS
             if is_recent:
                 is_forgotten = is_forgotten or name == operator_id
             else:
                 if len(self._forgotten) >= MOST_FORGOTTEN:
                     self._forgotten.clear()
-                self._forgotten[app.phone_number_id, reference] = (operator_id, now_ms)
+                self._forgotten[place, reference] = (operator_id, now_ms)
                 lost.add(operator_id)
         if lost:
             _log.info("the operator may have lost a medium; it is uploaded again")
-            await self._database.write(drop_copies, app.phone_number_id, sorted(lost))
+            await self._database.write(drop_copies, place, sorted(lost))
         if lost or is_forgotten:
             self._tried_again.add(message_id)
         return bool(lost) or is_forgotten
@@ -150,8 +152,14 @@ class Copies:
         return None
 
 
-def _place_of(account: OperatorAccount) -> str:
-    return f"app {account.app_id}"
+def number_place(line: Line) -> str:
+    """Where a number's media are: no two operator accounts share any, whatever ids they give."""
+    return f"{line.account.id} {line.app.phone_number_id}"
+
+
+def app_place(account: OperatorAccount) -> str:
+    """Where the samples of templates are."""
+    return f"{account.id} app {account.app_id}"
 
 
 def _is_about_media(refusal: Rejected) -> bool:

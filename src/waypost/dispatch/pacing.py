@@ -1,15 +1,23 @@
-"""Keeps each source under the operator's throughput and each pair under its rate, by due time."""
+"""Keeps each source under the operator's throughput and each pair under its rate, by due time.
 
-from dataclasses import dataclass
+And keeps quiet whatever the operator has told to wait: a source, or all of an operator account.
+"""
+
+from collections import deque
+from dataclasses import dataclass, field
 from typing import Final
 
+from waypost.domain.app import OperatorAccount
+from waypost.domain.outcome import Unavailable, Waits
 from waypost.journal.entry import Entry
 from waypost.journal.waiting import Hold
 
 # fmt: off
 PAIR_EVERY_MS: Final = 6_000  # Source: operator's facts 8: one message per 6 s to the same recipient …
-PAIR_BURST: Final = 45        # … and a burst of 45, borrowed from the future
+PAIR_BURST: Final = 44        # … and a burst of 45, borrowed from the future; one is kept back, since ways differ in length
+SECOND_MS: Final = 1_000      # Source: operator's facts 8: throughput is counted by the second
 MOST_PAIRS: Final = 200_000   # remembered; the oldest are forgotten and the operator's own limit holds
+QUIET_MS: Final = 5_000       # a group of a quiet account looks again after so long: perhaps somebody has mended it
 # fmt: on
 
 
@@ -29,6 +37,45 @@ class _Bucket:
         return 0
 
 
+@dataclass(slots=True)
+class _Second:
+    """What the operator may have counted within the last second.
+
+    It counts a message at a moment that we do not know, between its going and its answer. So what is
+    under way and what was answered within a second together stay under the throughput: then no second
+    that the operator can count has more, however long the ways are and however they differ.
+
+    Attributes:
+        let_through: the group's entries under way, as far as they were let through here.
+        told: how many of those have been answered, and are only to be settled.
+        ended_ms: when messages were answered.
+    """
+
+    let_through: int = 0
+    told: int = 0
+    ended_ms: deque[int] = field(default_factory=deque[int])
+
+    def wait_ms(self, now_ms: int, in_flight: int, per_second: int) -> int:
+        """0, or how long until one more can go."""
+        for _ in range(self.let_through - in_flight):
+            if self.told:
+                self.told -= 1
+            else:  # it ended in another way, perhaps after the operator had counted it
+                self.ended_ms.append(now_ms)
+        self.let_through = in_flight
+        while self.ended_ms and self.ended_ms[0] <= now_ms - SECOND_MS:
+            self.ended_ms.popleft()
+        if in_flight - self.told + len(self.ended_ms) < per_second:
+            return 0
+        first_ms = self.ended_ms[0] if self.ended_ms else now_ms
+        return max(1, first_ms + SECOND_MS - now_ms)
+
+    def answered(self, now_ms: int) -> None:
+        """One that is under way has been answered."""
+        self.told += 1
+        self.ended_ms.append(now_ms)
+
+
 class Pacer:
     """Says of each message whether it may go now.
 
@@ -40,7 +87,10 @@ class Pacer:
         self._default = per_second
         self._per_second: dict[str, int] = {}
         self._sources: dict[str, _Bucket] = {}
+        self._seconds: dict[str, _Second] = {}
         self._pairs: dict[str, _Bucket] = {}
+        self._quiet: dict[str, int] = {}  # groups, and until when
+        self._quiet_accounts: dict[OperatorAccount, int] = {}  # for messages
 
     def learn(self, source: str, per_second: int | None) -> None:
         """A source has a throughput of its own, or has it no longer."""
@@ -49,10 +99,51 @@ class Pacer:
         else:
             self._per_second[source] = per_second
 
+    def answered(self, entry: Entry, now_ms: int) -> None:
+        """The operator has answered a message, whatever it said, or will not any more."""
+        self._seconds.setdefault(entry.group, _Second()).answered(now_ms)
+
+    def told_to_wait(
+        self, entry: Entry, account: OperatorAccount, outcome: Unavailable, until_ms: int
+    ) -> None:
+        """The operator has not taken an entry, and may mean its whole source or account by that.
+
+        Messages and templates wait apart, for the operator counts them apart: the templates of a
+        business account are one group. An account that has been changed, by a new token for one, is
+        another one, and its messages wait for nothing.
+
+        Args:
+            entry: which was not taken; it has a due time of its own.
+            account: through which it was sent.
+            outcome: says who waits.
+            until_ms: how long the others wait.
+        """
+        if outcome.waits is Waits.ENTRY:
+            return
+        if outcome.waits is Waits.ACCOUNT and _is_message(entry):
+            self._quiet_accounts[account] = until_ms
+        else:
+            self._quiet[entry.group] = until_ms
+
+    def is_quiet(self, entry: Entry, account: OperatorAccount, now_ms: int) -> bool:
+        """Whether the account through which a message would go has been told to wait; its source then waits."""
+        until_ms = self._quiet_accounts.get(account) if self._quiet_accounts else None
+        if until_ms is None:
+            return False
+        if until_ms <= now_ms:
+            del self._quiet_accounts[account]
+            return False
+        self._quiet[entry.group] = min(until_ms, now_ms + QUIET_MS)
+        return True
+
     def __call__(self, entry: Entry, now_ms: int, in_flight: int) -> Hold | None:
-        """None to go now, and its slot is spent. Templates are not paced."""
-        del in_flight  # the journal's share per source bounds it
-        if not entry.ref.startswith("message "):
+        """None to go now, and its slot is spent. Templates are not paced, but kept quiet they are."""
+        quiet_until_ms = self._quiet.get(entry.group)
+        if quiet_until_ms is not None:
+            if quiet_until_ms > now_ms:
+                return Hold(quiet_until_ms, whole_group=True)
+            del self._quiet[entry.group]
+        if not _is_message(entry):
             return None
         pair = self._pairs.get(entry.order_key)
         if pair is None:
@@ -64,9 +155,17 @@ class Pacer:
         if wait:
             return Hold(now_ms + wait, whole_group=False)
         rate = self._per_second.get(entry.group, self._default)
+        second = self._seconds.setdefault(entry.group, _Second())
         source = self._sources.setdefault(entry.group, _Bucket())
-        wait = source.wait_ms(now_ms, 1000 / rate, max(1.0, rate / 10))
+        wait = second.wait_ms(now_ms, in_flight, rate) or source.wait_ms(
+            now_ms, 1000 / rate, max(1.0, rate / 10)
+        )
         if wait:
             pair.free_ms = before
             return Hold(now_ms + wait, whole_group=True)
+        second.let_through = in_flight + 1
         return None
+
+
+def _is_message(entry: Entry) -> bool:
+    return entry.ref.startswith("message ")

@@ -16,12 +16,14 @@ from waypost.domain.outcome import Rejected, Sent, Unavailable
 from waypost.domain.template import Template, TemplateStatus
 from waypost.journal.telling import Telling
 from waypost.journal.template_news import template_is_filed, template_moves
-from waypost.store.journal import settle_entries
+from waypost.store.journal import append_entries, settle_entries
+from waypost.store.stays import carrier_of
 from waypost.store.templates import (
     Act,
     change_template,
     deleted_with_operator_id,
     template_by_id,
+    template_entry,
 )
 
 _UNDECIDED: Final = {TemplateStatus.PENDING}
@@ -38,6 +40,7 @@ class TemplateOutcome:
 
     Attributes:
         app: whose callbacks; None where it is there no more.
+        account_id: of the operator account that was asked.
         outcome: None where there was nothing to carry any more.
     """
 
@@ -45,6 +48,7 @@ class TemplateOutcome:
     act: Act
     template_id: str
     app: App | None
+    account_id: str
     outcome: Sent | Rejected | Unavailable | None
 
 
@@ -68,6 +72,9 @@ class TemplateOutcomes:
         for one in outcomes:
             template = template_by_id(connection, one.template_id)
             if template is None or one.outcome is None:
+                continue
+            if carrier_of(connection, template.business_account_id) != one.account_id:
+                _hand_in_anew(connection, one, template, at_ms)
                 continue
             match one.outcome:
                 case Sent() as sent:
@@ -108,6 +115,15 @@ class TemplateOutcomes:
             _moves(connection, telling, one, template, status, None, at_ms)
 
 
+def _hand_in_anew(
+    connection: Connection, one: TemplateOutcome, template: Template, at_ms: int
+) -> None:
+    """What was asked while the operator was being switched is the new one's to answer (decision 0033)."""
+    if one.act is Act.DELETE or template.status is TemplateStatus.DELETED:
+        return
+    append_entries(connection, [template_entry(template, Act.SUBMIT, due_ms=at_ms)])
+
+
 def _moves(
     connection: Connection,
     telling: Telling,
@@ -134,6 +150,8 @@ def _moves(
         language_code=language_code,
         status=status.value,
         reason=reason,
+        # The operator's webhooks have whole seconds: all that it decided in this one is of the old text.
+        at_s=at_ms // 1000 + 1 if is_of_old_text else 0,
     )
     template_moves(connection, telling, one.app, template, status, event, at_ms)
 

@@ -67,6 +67,11 @@ class Uploads:
             upload.waiters.append(waiter)
         self._begin_more()
 
+    @property
+    def busy(self) -> bool:
+        """Whether anything is being uploaded, or waits for its turn."""
+        return bool(self._uploads)
+
     async def close(self) -> None:
         """Cut off what goes on; nobody is told."""
         self._turns.clear()

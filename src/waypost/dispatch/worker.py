@@ -10,16 +10,15 @@ from sqlalchemy import Connection
 
 from waypost.base.clock import Clock
 from waypost.base.ids import is_uuid
-from waypost.dispatch.media import NOTHING, Copies
+from waypost.dispatch.media import NOTHING, Copies, number_place
 from waypost.dispatch.messages import Doubt, MessageOutcome, MessageOutcomes
 from waypost.dispatch.pacing import Pacer
-from waypost.dispatch.retries import wait_ms
+from waypost.dispatch.retries import one_more_try_ms, wait_ms
 from waypost.dispatch.templates import TemplateOutcome, TemplateOutcomes
 from waypost.dispatch.uploads import Failure
-from waypost.domain.app import App, OperatorAccount
+from waypost.domain.app import App, Line, OperatorAccount
 from waypost.domain.message import MessageState, TemplateSend, media_references, reply_to_of
 from waypost.domain.outcome import (
-    INVALID_ANSWER,
     Outcome,
     Rejected,
     Sent,
@@ -37,6 +36,7 @@ from waypost.store.directory import Directory
 from waypost.store.media import Found, Wanted
 from waypost.store.messages import messages_by_ids
 from waypost.store.rows import message_of
+from waypost.store.stays import NOTHING_THERE, template_with_carrier
 from waypost.store.templates import Act, templates_by_ids
 
 _ACTS = frozenset(act.value for act in Act)
@@ -54,9 +54,12 @@ class _Batch:
     replied_to: dict[
         tuple[int, str], str
     ]  # partner and our id of a message answered: the operator's
+    lines: dict[str, Line] = field(default_factory=dict[str, Line])  # by app
     media: dict[int, Found] = field(default_factory=dict[int, Found])  # by position
     failures: dict[int, Failure] = field(default_factory=dict[int, Failure])
     """By position, what the uploads came to that the entry has waited for, where they failed."""
+    quiet: set[int] = field(default_factory=set[int])
+    """By position, entries whose operator account has been told to wait."""
 
 
 class Dispatch:
@@ -119,7 +122,9 @@ class Dispatch:
         ready = [
             entry
             for entry in to_send
-            if entry.position not in unready and entry.position not in batch.failures
+            if entry.position not in unready
+            and entry.position not in batch.failures
+            and entry.position not in batch.quiet
         ]
         await self._find_media(ready, batch)
         # What still has to be uploaded is not being sent: its work is the upload, and then it is
@@ -138,12 +143,18 @@ class Dispatch:
         ]
 
     async def _unready(self, entries: Sequence[Entry], batch: _Batch) -> dict[int, Exception]:
-        """By position, why an entry cannot be sent: its app or its operator account is not there."""
+        """By position, why an entry cannot be sent: its app or its operator account is not there.
+
+        The lines found here carry the batch to its end, so that a switch of the operator meanwhile
+        never sends with one's number and the other's credentials (decision 0033).
+        """
         unready: dict[int, Exception] = {}
         for entry in entries:
+            row = batch.messages[entry.ref.partition(" ")[2]]
             try:
-                app = await self._app_of(batch.messages[entry.ref.partition(" ")[2]])
-                await self._account_of(app)
+                line = batch.lines[row.app_id] = await self._line_of(row)
+                if self._pacer.is_quiet(entry, line.account, self._clock.now_ms()):
+                    batch.quiet.add(entry.position)
             except Exception as error:  # noqa: BLE001  a defect belongs to its entry
                 unready[entry.position] = error
         return unready
@@ -153,9 +164,9 @@ class Dispatch:
         wanted: list[Wanted] = []
         for entry in entries:
             row = batch.messages[entry.ref.partition(" ")[2]]
-            app = await self._app_of(row)
+            line = batch.lines[row.app_id]
             references = media_references(content_of(row))
-            wanted.append(Wanted(app.partner_id, app.phone_number_id, references))
+            wanted.append(Wanted(line.app.partner_id, number_place(line), references))
         found = await self._copies.find(wanted)
         batch.media.update(zip((entry.position for entry in entries), found, strict=True))
 
@@ -175,6 +186,8 @@ class Dispatch:
 
     def _work_of(self, entry: Entry, batch: _Batch) -> Callable[[], Awaitable[None]]:
         kind, _, about = entry.ref.partition(" ")
+        if entry.position in batch.quiet:
+            return partial(self._let_go, entry)
         if kind in _ACTS:
             return lambda: self._carry_template(
                 entry, Act(kind), batch.templates[about], batch.failures.get(entry.position)
@@ -186,16 +199,18 @@ class Dispatch:
             return lambda: self._upload_first(entry, batch.messages[about], batch)
         return lambda: self._carry_message(entry, batch.messages[about], batch)
 
+    async def _let_go(self, entry: Entry) -> None:
+        """Give back what its operator account is too busy for; the pacer keeps its group quiet."""
+        self._journal.let_go(entry)
+
     async def _upload_first(self, entry: Entry, row: Any, batch: _Batch) -> None:
         """Have brought to the operator what the message needs, and let it wait for that.
 
         The entry is not in hand, for nothing of it is sent, and takes no place while it waits: however
         slow an upload is, it holds up only those who need it.
         """
-        app = await self._app_of(row)
-        account = await self._account_of(app)
         missing = batch.media[entry.position].missing.values()
-        self._copies.bring(account, app, missing, partial(self._uploads_ended, entry))
+        self._copies.bring(batch.lines[row.app_id], missing, partial(self._uploads_ended, entry))
         self._journal.park(entry)
 
     def _uploads_ended(self, entry: Entry, failure: Failure | None) -> None:
@@ -222,33 +237,41 @@ class Dispatch:
         elif not entry.in_hand:
             outcome = None  # a status came first: the operator has it
         else:
-            found = batch.media[entry.position]
-            outcome = await self._send(app, row, batch, found)
-            if await self._copies.has_lost(row.id, app, found, outcome):
+            line, found = batch.lines[row.app_id], batch.media[entry.position]
+            try:
+                outcome = await self._send(line, row, batch, found)
+            finally:
+                self._pacer.answered(entry, self._clock.now_ms())
+            if await self._copies.has_lost(row.id, line, found, outcome):
                 note = "the operator may have lost its media"
                 await self._journal.release(entry, due_ms=self._clock.now_ms(), note=note)
+                return
+            if isinstance(outcome, Rejected) and outcome.one_more_try and not entry.attempt:
+                due_ms = self._clock.now_ms() + one_more_try_ms(self._chance)
+                await self._journal.release(entry, due_ms=due_ms, note=outcome.text)
                 return
         match outcome:
             case Unavailable():
                 end = MessageOutcome(entry.position, row.id, app, None)
+                self._others_wait(entry, batch.lines[row.app_id].account, outcome)
                 await self._try_later(entry, row.accepted_on_ms, outcome, end)
             case Sent() | Rejected() | Uncertain() | None:
                 item = MessageOutcome(entry.position, row.id, app, outcome)
                 await self._journal.settle(entry, self._messages.record, item)
         self._pacer.learn(app.phone_number, app.per_second)
 
-    async def _send(self, app: App, row: Any, batch: _Batch, found: Found) -> Outcome:
+    async def _send(self, line: Line, row: Any, batch: _Batch, found: Found) -> Outcome:
         message = message_of(row)
         content = message.content
         if isinstance(content, TemplateSend) and not content.names_app:
             return NAMES_NO_APP
         reply_to = reply_to_of(content)
         return await self._operator.send(
-            await self._account_of(app),
-            app,
+            line.account,
+            line.app,
             message,
             template=batch.templates.get(row.template_id),
-            reply_to=batch.replied_to.get((app.partner_id, reply_to), reply_to)
+            reply_to=batch.replied_to.get((line.app.partner_id, reply_to), reply_to)
             if reply_to
             else None,
             copies=found.copies,
@@ -258,11 +281,11 @@ class Dispatch:
         self, entry: Entry, act: Act, template: Template, failure: Failure | None
     ) -> None:
         app = await self._directory.app(template.app_id)
+        template, account = await self._as_carried(template)
         if isinstance(failure, Exception):
             raise failure
-        outcome = failure or await self._hand_over(act, template)
+        outcome = failure or await self._hand_over(act, template, account)
         if isinstance(outcome, Found):
-            account = await self._account_of_template(template)
             missing = outcome.missing.values()
             self._copies.bring_samples(account, missing, partial(self._uploads_ended, entry))
             self._journal.park(entry)
@@ -274,22 +297,27 @@ class Dispatch:
                 pass
         match outcome:
             case Unavailable():
-                end = TemplateOutcome(entry.position, act, template.id, app, outcome)
+                end = TemplateOutcome(entry.position, act, template.id, app, account.id, outcome)
+                self._others_wait(entry, account, outcome)
                 await self._try_later(entry, template.modified_on_ms, outcome, end)
             case Sent() | Rejected() | None:
-                item = TemplateOutcome(entry.position, act, template.id, app, outcome)
+                item = TemplateOutcome(entry.position, act, template.id, app, account.id, outcome)
                 await self._journal.settle(entry, self._templates.record, item)
 
-    async def _hand_over(self, act: Act, template: Template) -> Outcome | Found | None:
+    async def _hand_over(
+        self, act: Act, template: Template, account: OperatorAccount
+    ) -> Outcome | Found | None:
         """Tell the operator of a template as it is now; None where there is nothing to tell any more.
 
         Where it shows what the operator has not got yet, nothing is told and that is given instead.
 
         What an entry was appended for may be out of date: a template that has been deleted meanwhile
-        is neither handed in nor edited, and its deletion has an entry of its own behind this one.
+        is neither handed in nor edited, and its deletion has an entry of its own behind this one. What
+        was deleted before a switch of the operator is not deleted at the new one.
         """
-        account = await self._account_of_template(template)
         if act is Act.DELETE:
+            if template.operator_template_id == NOTHING_THERE:
+                return None
             return await self._operator.delete_template(account, template)
         if template.status is TemplateStatus.DELETED:
             return None
@@ -301,13 +329,22 @@ class Dispatch:
             return await self._operator.edit_template(account, template, found.copies)
         return await self._operator.submit_template(account, template, found.copies)
 
-    async def _account_of_template(self, template: Template) -> OperatorAccount:
-        """The operator account by the business account, which outlives the app that created it."""
-        owner = await self._directory.business_account(template.business_account_id)
-        account = owner and await self._directory.operator_account(owner.operator_account_id)
-        if account is None:
+    async def _as_carried(self, template: Template) -> tuple[Template, OperatorAccount]:
+        """The template as it is now, with its account's operator account: of one moment, as a line is.
+
+        By the business account, which outlives the app that created it.
+        """
+        found = await self._database.read(
+            template_with_carrier, template.id, self._directory.unseal
+        )
+        if found is None:
             raise LookupError(f"template {template.id} has no operator account")
-        return account
+        return found
+
+    def _others_wait(self, entry: Entry, account: OperatorAccount, outcome: Unavailable) -> None:
+        """Keep quiet who else waits, for the first wait of the schedule: what is refused then says so anew."""
+        until_ms = self._clock.now_ms() + wait_ms(outcome, 1, self._chance)
+        self._pacer.told_to_wait(entry, account, outcome, until_ms)
 
     async def _try_later(
         self,
@@ -328,8 +365,8 @@ class Dispatch:
                 replace(end, outcome=outcome),
             )
         else:
-            code = outcome.code if outcome.code > 999 else INVALID_ANSWER
-            rejected = Rejected(code, f"given up after the message's lifetime: {outcome.text}")
+            told = f"given up after the message's lifetime: {outcome.text}"
+            rejected = Rejected(outcome.told, told)
             await self._journal.settle(
                 entry,
                 self._messages.record,
@@ -342,11 +379,11 @@ class Dispatch:
             raise LookupError(f"message {row.id} has no app")
         return app
 
-    async def _account_of(self, app: App) -> OperatorAccount:
-        account = await self._directory.operator_account_of(app)
-        if account is None:
-            raise LookupError(f"app {app.id} has no operator account")
-        return account
+    async def _line_of(self, row: Any) -> Line:
+        line = await self._directory.line(row.app_id)
+        if line is None:
+            raise LookupError(f"message {row.id} has no app, or its app no operator account")
+        return line
 
 
 def _still_to_send(row: Any) -> bool:

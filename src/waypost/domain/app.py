@@ -88,3 +88,11 @@ class OperatorAccount:
     app_id: str
     app_secret: str
     verify_token: str
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """An app with the operator account that carries it, both as they were at one moment."""
+
+    app: App
+    account: OperatorAccount

@@ -49,6 +49,22 @@ class PaymentEvent:
 
 
 @dataclass(frozen=True, slots=True)
+class OddStatusEvent:
+    """A status of a message that this version does not know, such as `warning`; only version 3 tells of it.
+
+    Attributes:
+        word: the operator's name of it.
+        message_id: ours, from the operator's callback data; None when it carried none.
+        raw: the status as the operator gave it.
+    """
+
+    word: str
+    operator_message_id: str
+    message_id: str | None
+    raw: dict[str, Any] = field(default_factory=dict[str, Any])
+
+
+@dataclass(frozen=True, slots=True)
 class InboundEvent:
     """A recipient has written, tapped, answered or reacted.
 
@@ -98,6 +114,7 @@ class ReviewEvent:
         status: the operator's word in upper case, such as APPROVED.
         language_code: with underscores, whatever the operator wrote.
         raw: `field` and `value` as the operator gave them, for version 3; empty where it is our own news.
+        at_s: when it decided so, whole seconds since the epoch; 0 where it does not say.
     """
 
     business_account_id: str
@@ -108,6 +125,7 @@ class ReviewEvent:
     reason: str | None = None
     description: str | None = None
     raw: dict[str, Any] = field(default_factory=dict[str, Any])
+    at_s: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,6 +193,7 @@ class UnknownEvent:
 Event = (
     StatusEvent
     | PaymentEvent
+    | OddStatusEvent
     | InboundEvent
     | ReviewEvent
     | QualityEvent

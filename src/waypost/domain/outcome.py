@@ -1,10 +1,34 @@
 """What the operator made of a submission."""
 
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Final
 
 INVALID_ANSWER: Final = 4002
 """The partner-facing code where the operator gave no answer that can be read. Source: facts 12."""
+
+
+class Again(StrEnum):
+    """What keeps the operator from taking something now; the rhythm of the next tries hangs on it."""
+
+    NOT_REACHED = "not reached"
+    OUTAGE = "outage"
+    THROUGHPUT = "throughput"
+    PAIR = "pair rate"
+    SPAM = "spam rate"
+    MAINTENANCE = "maintenance"
+    CALLS = "call rate"
+    ACCOUNT_CALLS = "account's call rate"
+    CREDENTIAL = "credential"
+    ONCE = "one more try"
+
+
+class Waits(StrEnum):
+    """Who waits when one submission has to."""
+
+    ENTRY = "this one"
+    SOURCE = "the source"
+    ACCOUNT = "the operator account"
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,10 +49,16 @@ class Sent:
 
 @dataclass(frozen=True, slots=True)
 class Rejected:
-    """The operator refuses it for good."""
+    """The operator refuses it for good.
+
+    Attributes:
+        code: what the partner is told; mostly the operator's own.
+        one_more_try: a second try may succeed where the first did not; the refusal of that one is final.
+    """
 
     code: int
     text: str
+    one_more_try: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,11 +68,17 @@ class Unavailable:
     Attributes:
         code: the operator's error code, 0 when it was not reached.
         retry_after_s: the operator's wish, where it stated one.
+        again: what keeps it, and so the rhythm of the next tries.
+        waits: who waits besides.
+        told: the code that the partner gets when it has been given up.
     """
 
     text: str
     code: int = 0
     retry_after_s: float | None = None
+    again: Again = Again.OUTAGE
+    waits: Waits = Waits.ENTRY
+    told: int = INVALID_ANSWER
 
 
 @dataclass(frozen=True, slots=True)

@@ -116,6 +116,8 @@ class Template:
         reason: why it was rejected, in the operator's words.
         new_category: what the operator has announced that it will be filed under (facts 3.2).
         edited: whether the draft differs from what was created: the record's `editTemplate`.
+        decided_on_s: when the operator last decided on its status, by the operator's clock, whole seconds
+            since the epoch; what it said before that is out of date. 0: it has not said when.
     """
 
     id: str
@@ -136,6 +138,7 @@ class Template:
     reason: str | None = None
     new_category: str | None = None
     edited: bool = False
+    decided_on_s: int = 0
 
 
 def completed(draft: Draft) -> Draft:

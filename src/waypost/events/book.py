@@ -8,11 +8,12 @@ from sqlalchemy import Connection
 
 from waypost.base.ids import Ids
 from waypost.domain.app import App
-from waypost.domain.event import Event, InboundEvent, PaymentEvent, StatusEvent
+from waypost.domain.event import Event, InboundEvent, OddStatusEvent, PaymentEvent, StatusEvent
 from waypost.domain.postback import answered_id_of
 from waypost.journal.telling import Telling
 from waypost.store.messages import messages_by_ids, messages_by_operator_ids
 from waypost.store.partners import app_by_id, business_account_by_id
+from waypost.store.stays import has_carried
 
 
 class Book:
@@ -28,10 +29,10 @@ class Book:
         self._apps: dict[tuple[str, str], App | None] = {}
         ours: set[str] = set()
         theirs: set[str] = set()
-        statuses: list[StatusEvent | PaymentEvent] = []
+        statuses: list[StatusEvent | PaymentEvent | OddStatusEvent] = []
         for event in events:
             match event:
-                case StatusEvent() | PaymentEvent():
+                case StatusEvent() | PaymentEvent() | OddStatusEvent():
                     statuses.append(event)
                     if event.message_id is not None:
                         ours.add(event.message_id)
@@ -44,6 +45,7 @@ class Book:
                         ours.add(answered)
                 case _:
                     continue
+        self._left: dict[tuple[str, str, int], bool] = {}
         self._by_id: dict[str, Any] = messages_by_ids(connection, ours)
         missing = {
             event.operator_message_id
@@ -56,6 +58,20 @@ class Book:
         """The message's row: by our id first, by the operator's second; None when it is not ours."""
         found = self._by_id.get(message_id or "")
         return found if found is not None else self._by_operator_id.get(operator_message_id or "")
+
+    def app_of_message(self, row: Any, operator_account_id: str) -> App | None:
+        """The message's app, where this operator account may speak of the message.
+
+        The one that carries the app may, and one that the app has left since, of what it may have been
+        handed before (decision 0033).
+        """
+        app = self.app(row.app_id, operator_account_id)
+        if app is not None:
+            return app
+        key = (row.app_id, operator_account_id, row.accepted_on_ms)
+        if key not in self._left:
+            self._left[key] = has_carried(self._connection, *key)
+        return app_by_id(self._connection, row.app_id) if self._left[key] else None
 
     def app_of(self, operator_account_id: str, app_id: str) -> App | None:
         """As `app`, the other way round, for handing on."""

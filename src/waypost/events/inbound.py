@@ -16,6 +16,7 @@ from waypost.store.contents import content_of
 from waypost.store.media import add_inbound_media
 from waypost.store.partners import app_by_phone_number_id
 from waypost.store.recipients import has_written, recipient_id
+from waypost.store.stays import app_that_left
 from waypost.store.templates import template_by_id
 from waypost.wire import callback_v3
 from waypost.wire.callback_kinds import inbound_kind
@@ -50,6 +51,7 @@ def message_has_come(
     """
     connection, at_ms = applying.connection, applying.at_ms
     app = app_by_phone_number_id(connection, account_id, event.phone_number_id)
+    app = app or _app_that_left(applying, account_id, event)
     if app is None:
         _log.info("an inbound message for a number that is no app's is kept")
         return
@@ -71,7 +73,7 @@ def message_has_come(
             }
         ],
     )
-    around = _around(applying, app, event)
+    around = _around(applying, app, account_id, event)
 
     def render(version: int) -> bytes | None:
         if version == 3:
@@ -90,7 +92,26 @@ def message_has_come(
     )
 
 
-def _around(applying: Applying, app: App, event: InboundEvent) -> Around:
+def _app_that_left(applying: Applying, account_id: str, event: InboundEvent) -> App | None:
+    """The app that has left this operator account, where this is of the time before, or answers what is.
+
+    Source: decision 0033.
+    """
+    found = app_that_left(applying.connection, account_id, event.phone_number_id)
+    if found is None:
+        return None
+    app, left_ms = found
+    answered: Any = applying.book.message(
+        answered_id_of(event), event.reply_to or reacted_to(event)
+    )
+    if answered is not None and answered.app_id == app.id:
+        since_ms = answered.accepted_on_ms
+    else:
+        since_ms = event.at_s * 1000
+    return app if 0 < since_ms <= left_ms else None
+
+
+def _around(applying: Applying, app: App, account_id: str, event: InboundEvent) -> Around:
     answered = _answered(applying, app, event)
     template = (
         template_by_id(applying.connection, answered.content.template_id)
@@ -101,7 +122,7 @@ def _around(applying: Applying, app: App, event: InboundEvent) -> Around:
         answered_id=answered.id,
         postback_text=postback_text_of(event, answered.content, template),
         reply=reply_of(event, answered.content) if event.kind in REPLIES else None,
-        media=_medium(applying, app, event),
+        media=_medium(applying, app, account_id, event),
     )
 
 
@@ -113,7 +134,7 @@ def _answered(applying: Applying, app: App, event: InboundEvent) -> _Answered:
     )
 
 
-def _medium(applying: Applying, app: App, event: InboundEvent) -> MediaLink | None:
+def _medium(applying: Applying, app: App, account_id: str, event: InboundEvent) -> MediaLink | None:
     """Give a medium an address that nobody can guess; its bytes are fetched by a lane of their own."""
     operator_id = event.text("id")
     if event.kind not in set(MediaKind) or not operator_id:
@@ -131,6 +152,7 @@ def _medium(applying: Applying, app: App, event: InboundEvent) -> MediaLink | No
             file_name=event.text("filename"),
             expires_on_ms=until_ms,
         ),
+        operator_account_id=account_id,
         phone_number_id=event.phone_number_id,
         now_ms=applying.at_ms,
     )

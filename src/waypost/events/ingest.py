@@ -14,6 +14,7 @@ from waypost.domain.event import (
     CategoryEvent,
     Event,
     InboundEvent,
+    OddStatusEvent,
     PaymentEvent,
     QualityEvent,
     ReviewEvent,
@@ -23,7 +24,7 @@ from waypost.domain.event import (
 from waypost.events.accounts import account_has_news
 from waypost.events.book import Applying, Book
 from waypost.events.inbound import message_has_come
-from waypost.events.statuses import payment_has_come, status_has_come
+from waypost.events.statuses import odd_status_has_come, payment_has_come, status_has_come
 from waypost.events.templates import template_has_news
 from waypost.journal.entry import Entry
 from waypost.journal.in_store import Journal
@@ -113,6 +114,8 @@ class Ingest:
                     account_has_news(applying, account_id, event)
                 case PaymentEvent() as event:
                     payment_has_come(applying, account_id, event)
+                case OddStatusEvent() as event:
+                    odd_status_has_come(applying, account_id, event)
                 case UnknownEvent(what=what):
                     self._log.info("an arrival of a kind unknown to us is kept", what=what)
         telling.write()

@@ -49,15 +49,20 @@ class MediaFetch:
 
     async def prepare(self, entries: Sequence[Entry]) -> Prepared:
         """Look up what is to be fetched, and give the work of each entry."""
-        keys = [entry.ref.partition(" ")[2] for entry in entries]
-        known = await self._database.read(inbound_by_keys, keys)
+        refs = [entry.ref.split(" ") for entry in entries]
+        known = await self._database.read(inbound_by_keys, [key for _, key, _ in refs])
 
-        def work_of(entry: Entry, key: str) -> Work:
-            return lambda: self._fetch(entry, key, known.get(key))
+        def work_of(entry: Entry, key: str, account_id: str) -> Work:
+            return lambda: self._fetch(entry, key, account_id, known.get(key))
 
-        return [(entry, work_of(entry, key)) for entry, key in zip(entries, keys, strict=True)]
+        return [
+            (entry, work_of(entry, key, account_id))
+            for entry, (_, key, account_id) in zip(entries, refs, strict=True)
+        ]
 
-    async def _fetch(self, entry: Entry, key: str, media: InboundMedia | None) -> None:
+    async def _fetch(
+        self, entry: Entry, key: str, account_id: str, media: InboundMedia | None
+    ) -> None:
         if media is None or media.sha256 is not None or media.failed is not None:
             await self._settle(entry, FetchOutcome(entry.position, key))
             return
@@ -65,7 +70,7 @@ class MediaFetch:
         if now_ms >= media.expires_on_ms:
             await self._settle(entry, FetchOutcome(entry.position, key, failed=EXPIRED))
             return
-        match await self._bytes_of(media):
+        match await self._bytes_of(media, account_id, entry.group):
             case str(sha256):
                 await self._settle(entry, FetchOutcome(entry.position, key, sha256=sha256))
             case Rejected(code=code, text=text):
@@ -77,16 +82,17 @@ class MediaFetch:
                 due_ms = min(due_ms, media.expires_on_ms)
                 await self._journal.release(entry, due_ms=due_ms, note=text)
 
-    async def _bytes_of(self, media: InboundMedia) -> str | Rejected | Unavailable:
-        """The digest of its bytes, once they are on disk."""
-        app = await self._directory.app(media.app_id)
-        account = app and await self._directory.operator_account_of(app)
-        if app is None or account is None:
-            return Rejected(0, "its app is not there any more")
+    async def _bytes_of(
+        self, media: InboundMedia, account_id: str, phone_number_id: str
+    ) -> str | Rejected | Unavailable:
+        """The digest of its bytes, once they are on disk: from whom it came, wherever its app is today."""
+        account = await self._directory.operator_account(account_id)
+        if account is None:
+            return Rejected(0, "its operator account is not there any more")
         incoming = await self._files.begin()
         try:
             parts = self._operator.fetch_media(
-                account, media.operator_media_id, phone_number_id=app.phone_number_id or None
+                account, media.operator_media_id, phone_number_id=phone_number_id or None
             )
             async for part in parts:
                 if not isinstance(part, bytes):

@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from waypost.base.logs import log
 from waypost.domain.app import App
-from waypost.domain.event import PaymentEvent, StatusEvent
+from waypost.domain.event import OddStatusEvent, PaymentEvent, StatusEvent
 from waypost.domain.lifecycle import message_steps
 from waypost.domain.message import MessageState
 from waypost.domain.phone_number import read_phone_number
@@ -13,7 +13,7 @@ from waypost.events.book import Applying
 from waypost.store.message_news import has_news
 from waypost.store.recipients import recipient_id
 from waypost.wire import callback_v2, callback_v3
-from waypost.wire.callback_kinds import BILLING, MISMATCH, PAYMENT
+from waypost.wire.callback_kinds import BILLING, MISMATCH, OTHER_STATUS, PAYMENT
 
 _log = log("events")
 BILLED: Final = "billed"
@@ -25,7 +25,7 @@ _BEFORE_STATUSES: Final = {MessageState.ACCEPTED, MessageState.UNCERTAIN, Messag
 def status_has_come(applying: Applying, account_id: str, event: StatusEvent) -> None:
     """Move a message, and tell; a status behind the message's state is trace only."""
     row = applying.book.message(event.message_id, event.operator_message_id)
-    app = row and applying.book.app(row.app_id, account_id)
+    app = row and applying.book.app_of_message(row, account_id)
     if row is None or app is None:
         _log.info("a status of a message that is not ours is kept")
         return
@@ -55,18 +55,42 @@ def status_has_come(applying: Applying, account_id: str, event: StatusEvent) -> 
 def payment_has_come(applying: Applying, account_id: str, event: PaymentEvent) -> None:
     """Tell that a payment has come further; the message stays where it is. Source: facts 4.4."""
     row = applying.book.message(event.message_id, event.operator_message_id)
-    app = row and applying.book.app(row.app_id, account_id)
+    app = row and applying.book.app_of_message(row, account_id)
     if row is None or app is None:
         _log.info("a payment for a message that is not ours is kept")
         return
     status = str(event.raw.get("status", ""))
     applying.telling.note(row.id, "payment", status)
+    _pass_on(applying, app, row, event, mode=PAYMENT.mode, news="payment")
+
+
+def odd_status_has_come(applying: Applying, account_id: str, event: OddStatusEvent) -> None:
+    """Hand on a status that nobody here knows; the message stays where it is. Source: facts 4.4, `OTHERS`."""
+    row = applying.book.message(event.message_id, event.operator_message_id)
+    app = row and applying.book.app_of_message(row, account_id)
+    if row is None or app is None:
+        _log.info("a status of a message that is not ours is kept")
+        return
+    applying.telling.note(row.id, "status", event.word)
+    _pass_on(applying, app, row, event, mode=OTHER_STATUS.mode, news="status")
+
+
+def _pass_on(
+    applying: Applying,
+    app: App,
+    row: Any,
+    event: PaymentEvent | OddStatusEvent,
+    *,
+    mode: str,
+    news: str,
+) -> None:
+    """A status as the operator gave it, in version 3 only; it has no shape in version 2."""
     applying.telling.call_back(
         app,
-        mode=PAYMENT.mode,
+        mode=mode,
         about=str(row.recipient_id or row.destination),
         message_id=row.id,
-        news="payment",
+        news=news,
         render=lambda version: (
             callback_v3.status_body(app, event, message_id=row.id) if version == 3 else None
         ),

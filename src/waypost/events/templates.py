@@ -51,11 +51,21 @@ def template_has_news(
             status = OPERATOR_STATUSES.get(word)
             moved = (
                 status is not None
+                and not _is_out_of_date(template, event)
                 and not _is_of_the_old_text(connection, template, status)
                 and template_moves(connection, telling, app, template, status, event, at_ms)
             )
     if not moved:
         _log.info("news of a template that changes nothing is kept", news=type(event).__name__)
+
+
+def _is_out_of_date(template: Template, event: ReviewEvent) -> bool:
+    """Whether the operator has decided otherwise since: its webhooks come in any order, days late at times.
+
+    A refused edit is such a decision, and what was said in the same second is taken to be of the text
+    before it (`dispatch/templates.py`). News that does not say when it was decided always counts.
+    """
+    return 0 < event.at_s < template.decided_on_s
 
 
 def _is_of_the_old_text(connection: Connection, template: Template, status: TemplateStatus) -> bool:

@@ -106,6 +106,18 @@ class Journal:
         until_ms = now_ms + POLL_MS if due_ms is None else min(due_ms, now_ms + POLL_MS)
         await self._clock.wait(self._woken[lane], until_ms=until_ms)
 
+    def is_still(self, lane: Lane) -> bool:
+        """Whether the lane has been looked through and nothing has been appended since."""
+        return (
+            lane in self._polled_ms
+            and not self._woken[lane].is_set()
+            and not self._waiting[lane].is_reading
+        )
+
+    def next_due_ms(self, lane: Lane) -> int | None:
+        """When the next entry that this process holds may be worked; None when it holds none."""
+        return self._waiting[lane].next_due_ms(self.plans[lane].share)
+
     def rouse(self, lane: Lane) -> None:
         """Let `wait` return."""
         self._woken[lane].set()

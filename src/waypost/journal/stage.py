@@ -50,6 +50,16 @@ class Stage:
         """How many entries are being worked."""
         return self._busy
 
+    @property
+    def is_still(self) -> bool:
+        """Whether nothing is being worked, and what was appended has been looked at."""
+        return self._busy == 0 and self._journal.is_still(self._lane)
+
+    @property
+    def next_due_ms(self) -> int | None:
+        """When the next entry of the lane is due; None when there is none."""
+        return self._journal.next_due_ms(self._lane)
+
     async def run(self) -> None:
         """Work until `stop`; a store that cannot be reached makes it wait, not end."""
         while not self._stopping:

@@ -35,9 +35,15 @@ def template_moves(
         event: with the reason and the description.
         at_ms: now.
     """
+    decided_on_s = max(event.at_s, template.decided_on_s)
     if not template_step(template.status, status):
+        if status is template.status and decided_on_s > template.decided_on_s:
+            change_template(connection, template.id, decided_on_s=decided_on_s)
         return False
-    columns: dict[str, str | int | None] = {"reason": event.reason}
+    columns: dict[str, str | int | None] = {
+        "reason": event.reason,
+        "decided_on_s": decided_on_s,
+    }
     if event.operator_template_id:
         columns["operator_template_id"] = event.operator_template_id
     change_template(connection, template.id, status=status.value, modified_on_ms=at_ms, **columns)

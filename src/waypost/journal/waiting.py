@@ -154,6 +154,11 @@ class Waiting:
         for name in list(names):
             self.groups.pop(name, None)
 
+    @property
+    def is_reading(self) -> bool:
+        """Whether something is being read from the store, or is about to be."""
+        return any(group.reading or group.wants_more for group in self.groups.values())
+
     def to_read(self) -> list[Group]:
         """Groups of which more should be read."""
         return [group for group in self.groups.values() if group.wants_more]

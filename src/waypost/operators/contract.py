@@ -41,6 +41,15 @@ class Ask(StrEnum):
     PUT_FLOW_ASSETS = "put flow assets"
     PUBLISH_FLOW = "publish flow"
     DEPRECATE_FLOW = "deprecate flow"
+    PHONE_NUMBERS = "phone numbers"
+    SUBSCRIBED_APPS = "subscribed apps"
+    SUBSCRIBE = "subscribe"
+    UNSUBSCRIBE = "unsubscribe"
+    TOKEN = "token"  # noqa: S105  what is asked about, not one
+    TEMPLATE = "template"
+    UNPAUSE_TEMPLATE = "unpause template"
+    MEDIUM = "medium"
+    DELETE_MEDIUM = "delete medium"
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +83,25 @@ class Uploaded:
 
     operator_id: str
     life_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """How much of a limit has been used, as the operator last said.
+
+    Attributes:
+        business_id: whose limit: a business account's id; empty: our app's at the operator.
+        type: the operator's word for what spends it, such as `whatsapp_business_management`.
+        percent: of what may be used, by the fullest of its counts; at 100 the operator refuses.
+        regain_minutes: how long until it may be used again; 0 where it may be used now.
+        seen_ms: when the operator said so, by our clock.
+    """
+
+    business_id: str
+    type: str
+    percent: int
+    regain_minutes: int
+    seen_ms: int
 
 
 class Operator(Protocol):
@@ -160,6 +188,10 @@ class Operator(Protocol):
         self, account: OperatorAccount, question: Question
     ) -> Told | Rejected | Unavailable | Uncertain:
         """Make a direct call, within ten seconds."""
+        ...
+
+    def usage(self, operator_account_id: str) -> Sequence[Usage]:
+        """What was last seen of an operator account's limits since this process began."""
         ...
 
     def answer_handshake(self, account: OperatorAccount, query: Mapping[str, str]) -> str | None:

@@ -8,7 +8,15 @@ from sqlalchemy import Connection, Table, delete, false, func, select, update
 from waypost.domain.app import App
 from waypost.store.app_keys import forget_app_keys
 from waypost.store.rows import app_columns, app_of
-from waypost.store.tables import apps, journal, messages, subscriptions, templates
+from waypost.store.tables import (
+    app_stays,
+    apps,
+    journal,
+    messages,
+    subscriptions,
+    template_stays,
+    templates,
+)
 
 ID_CHARS: Final = 36
 """Of the ids of messages and templates."""
@@ -120,6 +128,9 @@ def delete_app(connection: Connection, app: App) -> bool:
             of_account = of_app & (templates.c.business_account_id == account_id)
             connection.execute(update(templates).where(of_account).values(app_id=heir))
     _drop_entries(connection, templates, app.id)
+    gone = template_stays.c.template_id.in_(select(templates.c.id).where(of_app))
+    connection.execute(delete(template_stays).where(gone))
+    connection.execute(delete(app_stays).where(app_stays.c.app_id == app.id))
     connection.execute(delete(templates).where(of_app))
     connection.execute(delete(subscriptions).where(subscriptions.c.app_id == app.id))
     forget_app_keys(connection, app.id)

@@ -39,6 +39,16 @@ class Database:
         """Whether no other process can have this store open."""
         return self._engine.sole
 
+    @property
+    def busy(self) -> bool:
+        """Whether a write is under way."""
+        return self._group.busy
+
+    @property
+    def moves(self) -> int:
+        """How many writes have been begun since it was opened."""
+        return self._group.joined
+
     async def open(self) -> None:
         """Open or make the store.
 

@@ -8,12 +8,13 @@ from typing import Any, Final, TypeVar
 
 from waypost.base.clock import Clock
 from waypost.base.seals import Seals
-from waypost.domain.app import App, BusinessAccount, OperatorAccount
+from waypost.domain.app import App, BusinessAccount, Line, OperatorAccount
 from waypost.domain.app_key import AppKey, KeyStatus
 from waypost.domain.template import Template, TemplateStatus
 from waypost.store import partners as stored
 from waypost.store.app_keys import app_key_by_hash
 from waypost.store.database import Database
+from waypost.store.stays import line_of
 from waypost.store.templates import template_by_id
 
 Found = TypeVar("Found")
@@ -81,6 +82,10 @@ class Directory:
         """The operator account behind an app."""
         account = await self.business_account(app.business_account_id)
         return await self.operator_account(account.operator_account_id) if account else None
+
+    async def line(self, app_id: str) -> Line | None:
+        """An app with the operator account that carries it, of one moment: never half switched."""
+        return await self._look("line", line_of, app_id, self.unseal)
 
     async def first_operator_account_id(self) -> str | None:
         """Whom the plain webhook path serves."""

@@ -48,7 +48,8 @@ class Wanted:
     """The media that one submission refers to.
 
     Attributes:
-        place: where the operator must have them: a number's id, or `app` and the operator's app id.
+        place: where the operator must have them: the operator account's id with that of a number, or
+            with `app` and the operator's app id.
         references: media ids and handles, ours or not.
     """
 
@@ -129,13 +130,19 @@ def drop_copies(connection: Connection, place: str, operator_ids: Sequence[str])
 
 
 def add_inbound_media(
-    connection: Connection, one: InboundMedia, *, phone_number_id: str, now_ms: int
+    connection: Connection,
+    one: InboundMedia,
+    *,
+    operator_account_id: str,
+    phone_number_id: str,
+    now_ms: int,
 ) -> None:
     """Write what a recipient has sent, with the entry that fetches it; in the event's own transaction.
 
     Args:
         connection: the event's.
         one: its `key` is the end of its address, and nobody can guess it: from `ids.secret()`.
+        operator_account_id: of whom it came from, and who has its bytes.
         phone_number_id: of the number it was sent to; one number's media hold up only themselves.
         now_ms: it is fetched from then on.
     """
@@ -155,7 +162,7 @@ def add_inbound_media(
         Lane.MEDIA,
         group=phone_number_id,
         order_key=one.key,
-        ref=f"media {one.key}",
+        ref=f"media {one.key} {operator_account_id}",
         due_ms=now_ms,
     )
     append_entries(connection, [entry])

@@ -299,6 +299,20 @@ def operator_account_by_id(
     return None if row is None else operator_account_of(row, unseal)
 
 
+def all_operator_accounts(
+    connection: Connection, unseal: Callable[[bytes, str], str]
+) -> list[OperatorAccount]:
+    """Every operator account with its secrets opened, in the order of their ids."""
+    rows = connection.execute(select(operator_accounts).order_by(operator_accounts.c.id))
+    return [operator_account_of(row, unseal) for row in rows]
+
+
+def all_business_accounts(connection: Connection) -> list[BusinessAccount]:
+    """Every business account, in the order of their ids."""
+    rows = connection.execute(select(business_accounts).order_by(business_accounts.c.id))
+    return [business_account_of(row) for row in rows]
+
+
 def first_operator_account_id(connection: Connection) -> str | None:
     """The id of the account that the plain webhook path serves."""
     return connection.execute(

@@ -127,6 +127,7 @@ def template_columns(template: Template) -> dict[str, Any]:
         "retry": template.retry,
         "reason": template.reason,
         "operator_template_id": template.operator_template_id,
+        "decided_on_s": template.decided_on_s,
         "draft": _encode(template.draft),
         "created_on_ms": template.created_on_ms,
         "modified_on_ms": template.modified_on_ms,
@@ -154,6 +155,7 @@ def template_of(row: Any) -> Template:
         edited=row.edited,
         operator_template_id=row.operator_template_id,
         reason=row.reason,
+        decided_on_s=row.decided_on_s,
     )
 
 

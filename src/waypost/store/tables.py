@@ -21,7 +21,7 @@ from sqlalchemy import (
     text,
 )
 
-REVISION: Final = 2
+REVISION: Final = 3
 
 metadata = MetaData()
 
@@ -132,6 +132,30 @@ apps = Table(
     Index("apps_by_phone_number_id", "phone_number_id"),
 )
 
+app_stays = Table(  # what an operator account that an app has left calls it (decision 0033)
+    "app_stays",
+    metadata,
+    Column("app_id", Text, primary_key=True),
+    Column("operator_account_id", Text, primary_key=True),
+    Column("partner_id", BigInteger, nullable=False),
+    Column("business_account_id", Text, nullable=False),
+    Column("phone_number_id", Text, nullable=False),
+    Column("phone_number", Text, nullable=False),
+    Column(
+        "left_ms", BigInteger, nullable=False
+    ),  # what was accepted until then may have gone there
+    Index("app_stays_by_number", "operator_account_id", "phone_number_id"),
+)
+
+template_stays = Table(  # the ids of templates at operator accounts that their account has left
+    "template_stays",
+    metadata,
+    Column("template_id", Text, primary_key=True),
+    Column("operator_account_id", Text, primary_key=True),
+    Column("operator_template_id", Text, nullable=False),
+    sqlite_with_rowid=False,
+)
+
 templates = Table(
     "templates",
     metadata,
@@ -152,7 +176,8 @@ templates = Table(
     Column("stage", Text, nullable=False),
     Column("retry", Integer, nullable=False),
     Column("reason", Text),
-    Column("operator_template_id", Text),
+    Column("operator_template_id", Text),  # empty: nothing of it is the operator's (store/stays.py)
+    Column("decided_on_s", BigInteger, nullable=False, server_default=text("0")),
     Column("draft", LargeBinary, nullable=False),  # JSON of the whole draft
     Column("created_on_ms", BigInteger, nullable=False),
     Column("modified_on_ms", BigInteger, nullable=False),
@@ -239,7 +264,9 @@ media_copies = Table(  # what the operator calls an upload, once it has it
     "media_copies",
     metadata,
     Column("media_id", Text, primary_key=True),
-    Column("place", Text, primary_key=True),  # a number's id, or `app` and the operator's app id
+    Column(
+        "place", Text, primary_key=True
+    ),  # of the account: a number's id, or `app` and the operator's app id
     Column("operator_id", Text, nullable=False),  # its media id, or its handle
     Column("expires_on_ms", BigInteger, nullable=False, index=True),
 )

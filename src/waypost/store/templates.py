@@ -13,6 +13,8 @@ from waypost.store.tables import journal, templates
 
 _DELETED: Final = TemplateStatus.DELETED.value
 _IS_THERE: Final = templates.c.status != _DELETED
+_OF_TEMPLATES: Final = (journal.c.grp > "templates ") & (journal.c.grp < "templates!")
+"""Entries about templates of any business account: one that has another id since keeps its old group."""
 
 
 class Act(StrEnum):
@@ -194,7 +196,7 @@ def edit_is_ours_only(connection: Connection, template: Template) -> bool:
     """Whether a template has an edit that the operator has not been told of: it speaks of the old text."""
     waiting = select(journal.c.position).where(
         journal.c.lane == int(Lane.SUBMISSIONS),
-        journal.c.grp == f"templates {template.business_account_id}",
+        _OF_TEMPLATES,
         journal.c.ref == f"{Act.EDIT.value} {template.id}",
         journal.c.state.in_([int(EntryState.OPEN), int(EntryState.SET_ASIDE)]),
     )
@@ -203,8 +205,9 @@ def edit_is_ours_only(connection: Connection, template: Template) -> bool:
 
 def templates_on_their_way(connection: Connection, business_account_id: str) -> set[str]:
     """The ids of those of which the operator has yet to hear something."""
-    waiting = select(journal.c.ref).where(
-        journal.c.lane == int(Lane.SUBMISSIONS),
-        journal.c.grp == f"templates {business_account_id}",
+    waiting = select(journal.c.ref).where(journal.c.lane == int(Lane.SUBMISSIONS), _OF_TEMPLATES)
+    ids = {ref.partition(" ")[2] for ref in connection.execute(waiting).scalars()}
+    theirs = select(templates.c.id).where(
+        templates.c.business_account_id == business_account_id, templates.c.id.in_(ids)
     )
-    return {ref.partition(" ")[2] for ref in connection.execute(waiting).scalars()}
+    return set(connection.execute(theirs).scalars())

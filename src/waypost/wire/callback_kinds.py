@@ -38,6 +38,7 @@ STATUS: Final = {  # by the state of a message. Source: facts 4.4, 6.2, 7
 MISMATCH: Final = CallbackKind("OTHERS", "message-event", "mismatch", "", "", "The operator knows the recipient by another number.", "facts 4.4, 6.2")
 BILLING: Final = CallbackKind("BILLING", "billing-event", "", "billing-event", "billing", "What a message costs, once a message.", "facts 6.7, 7")
 PAYMENT: Final = CallbackKind("PAYMENTS", "", "", "messages", "statuses", "A payment that a message asked for has come further.", "facts 4.4")
+OTHER_STATUS: Final = CallbackKind("OTHERS", "", "", "messages", "statuses", "The operator tells something of a message that has no state here, such as `warning`.", "facts 4.4; operator's facts 7.3")
 INBOUND: Final = {  # by the operator's kind. Source: facts 4.4, 6.4, 7
     "text":         CallbackKind("MESSAGE", "message", "text",         "messages", "messages", "A recipient has written.", "spec, Events; facts 6.4, 7"),
     "button":       CallbackKind("MESSAGE", "message", "quick_reply",  "messages", "messages", "A template's quick reply was tapped.", "spec, Events; facts 6.4, 7"),
@@ -80,7 +81,7 @@ PING: Final = CallbackKind("", "user-event", "sandbox-start", "messages", "statu
 # fmt: on
 
 KINDS: Final = (
-    *STATUS.values(), MISMATCH, BILLING, PAYMENT, *INBOUND.values(), OTHER_INBOUND, *TEMPLATE.values(),
+    *STATUS.values(), MISMATCH, BILLING, PAYMENT, OTHER_STATUS, *INBOUND.values(), OTHER_INBOUND, *TEMPLATE.values(),
     *ACCOUNT.values(), *USER.values(), PING,
 )  # fmt: skip
 """Every row, in the order in which the page shows them."""

@@ -10,7 +10,7 @@ from typing import Any, Final
 import msgspec
 
 from waypost.domain.app import App
-from waypost.domain.event import InboundEvent, PaymentEvent, StatusEvent
+from waypost.domain.event import InboundEvent, OddStatusEvent, PaymentEvent, StatusEvent
 from waypost.domain.inbound import Around
 from waypost.domain.postback import is_reference
 from waypost.wire.billing import deductions
@@ -72,7 +72,9 @@ def failed_body(
     return _statuses_body(app, status)
 
 
-def status_body(app: App, event: StatusEvent | PaymentEvent, *, message_id: str) -> bytes:
+def status_body(
+    app: App, event: StatusEvent | PaymentEvent | OddStatusEvent, *, message_id: str
+) -> bytes:
     """A status as the operator gave it, `gs_id` beside its `id`. Source: facts 7, statuses."""
     return _statuses_body(app, _without_ours(event.raw) | {"gs_id": message_id})
 

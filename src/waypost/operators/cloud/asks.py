@@ -1,16 +1,17 @@
 """Direct calls: a table of what each asks, and one function that asks it."""
 
 import io
-from collections.abc import Awaitable
 from dataclasses import dataclass
-from typing import Any, Final, Protocol
+from typing import Final
 
 import aiohttp
 
 from waypost.domain.app import OperatorAccount
-from waypost.domain.outcome import Outcome, Rejected, Sent, Unavailable, Uncertain
+from waypost.domain.outcome import Rejected, Sent, Unavailable, Uncertain
+from waypost.operators.cloud.calls import Calls
 from waypost.operators.cloud.loose import as_dict
 from waypost.operators.cloud.template_calls import name_is_taken
+from waypost.operators.cloud.usage import Kind
 from waypost.operators.contract import Ask, Question, Told
 
 WITHIN_S: Final = 10
@@ -18,24 +19,6 @@ WITHIN_S: Final = 10
 
 FLOW_FILE: Final = "flow.json"
 FLOW_TYPE: Final = "FLOW_JSON"
-
-
-class Call(Protocol):
-    """One call of the operator, as the adapter makes it."""
-
-    def __call__(
-        self,
-        account: OperatorAccount,
-        method: str,
-        path: str,
-        body: dict[str, Any] | None = None,
-        query: dict[str, str] | None = None,
-        *,
-        form: aiohttp.FormData | None = None,
-        within_s: float | None = None,
-    ) -> Awaitable[dict[str, Any] | Outcome]:
-        """Its answer as an object, or what became of it."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,21 +30,31 @@ class _Row:
         fields: what is asked for where the question does not say.
         is_list: an answer has a list called `data`; one without it says nothing, least of all that
             nothing is there.
+        spends: whose limit it counts against.
     """
 
     method: str
     edge: str = ""
     fields: str = ""
     is_list: bool = False
+    spends: Kind = Kind.MANAGEMENT
 
 
 _PROFILE: Final = "about,address,description,email,profile_picture_url,websites,vertical"
+_NUMBER: Final = (
+    "id,display_phone_number,verified_name,quality_rating,status,code_verification_status,name_status,"
+    "platform_type,throughput,whatsapp_business_manager_messaging_limit,webhook_configuration"
+)
+_ACCOUNT: Final = "id,name,timezone_id,message_template_namespace,account_review_status"
+_TEMPLATE: Final = (
+    "id,name,language,status,category,previous_category,components,quality_score,rejected_reason"
+)
 
 # fmt: off
-ASKS: Final = {  # Source: operator's facts 1, 2.1; its pages "Business profiles", "Block users", "Conversational components", "Flows API"
-    Ask.NUMBER:               _Row("GET"),
-    Ask.ACCOUNT:              _Row("GET"),
-    Ask.MARK_READ:            _Row("POST",   "messages"),
+ASKS: Final = {  # Source: operator's facts 1, 2.1, 6.1; its pages "Business profiles", "Block users", "Conversational components", "Flows API"
+    Ask.NUMBER:               _Row("GET",    "", _NUMBER),
+    Ask.ACCOUNT:              _Row("GET",    "", _ACCOUNT),
+    Ask.MARK_READ:            _Row("POST",   "messages", spends=Kind.MESSAGES),
     Ask.BUSINESS_PROFILE:     _Row("GET",    "whatsapp_business_profile", _PROFILE, is_list=True),
     Ask.SET_BUSINESS_PROFILE: _Row("POST",   "whatsapp_business_profile"),
     Ask.BLOCK:                _Row("POST",   "block_users"),
@@ -82,19 +75,31 @@ ASKS: Final = {  # Source: operator's facts 1, 2.1; its pages "Business profiles
     Ask.PUT_FLOW_ASSETS:      _Row("POST",   "assets"),
     Ask.PUBLISH_FLOW:         _Row("POST",   "publish"),
     Ask.DEPRECATE_FLOW:       _Row("POST",   "deprecate"),
+    Ask.PHONE_NUMBERS:        _Row("GET",    "phone_numbers", _NUMBER, is_list=True),
+    Ask.SUBSCRIBED_APPS:      _Row("GET",    "subscribed_apps", is_list=True),
+    Ask.SUBSCRIBE:            _Row("POST",   "subscribed_apps"),
+    Ask.UNSUBSCRIBE:          _Row("DELETE", "subscribed_apps"),
+    Ask.TOKEN:                _Row("GET",    "debug_token"),
+    Ask.TEMPLATE:             _Row("GET",    "", _TEMPLATE),
+    Ask.UNPAUSE_TEMPLATE:     _Row("POST",   "unpause"),
+    Ask.MEDIUM:               _Row("GET",    spends=Kind.MESSAGES),
+    Ask.DELETE_MEDIUM:        _Row("DELETE", spends=Kind.MESSAGES),
 }
 # fmt: on
 
 
 async def ask(
-    call: Call, account: OperatorAccount, question: Question
+    call: Calls, account: OperatorAccount, question: Question
 ) -> Told | Rejected | Unavailable | Uncertain:
     """Make a direct call.
 
-    A question whose `about` is empty is asked of no object: the library of templates is nobody's.
+    A question whose `about` is empty is asked of no object: the library of templates is nobody's, and
+    what the operator knows of our own token it tells under no object's name either.
     """
     row = ASKS[question.ask]
     query = {"fields": row.fields} if row.fields else {}
+    if question.ask is Ask.TOKEN:
+        query["input_token"] = account.token
     answer = await call(
         account,
         row.method,
@@ -103,6 +108,7 @@ async def ask(
         query | dict(question.query),
         form=_form(question),
         within_s=WITHIN_S,
+        kind=row.spends,
     )
     match answer:
         case {"error": error}:  # a template's name is taken: everything else is an outcome already

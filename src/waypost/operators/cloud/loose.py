@@ -19,6 +19,15 @@ def as_text(value: Any) -> str:
     return value if isinstance(value, str) else "" if value is None else str(value)
 
 
+def as_seconds(value: Any) -> int:
+    """Seconds since the epoch, given so or in milliseconds; 0 where it is no time.
+
+    Source: operator's facts 7.3: both have been met. What would be a year beyond 5000 is in milliseconds.
+    """
+    number = as_number(value) or 0
+    return number // 1000 if number >= 100_000_000_000 else number
+
+
 def as_number(value: Any) -> int | None:
     """The whole number, given as one or as digits; None otherwise."""
     text = as_text(value)

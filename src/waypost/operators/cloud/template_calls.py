@@ -4,17 +4,16 @@ An answer that was lost is no doubt here, as it is with messages: the call is ma
 the operator then refuses what it has done already, what it has is compared with what was asked.
 """
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, Final
 
 from waypost.domain.app import OperatorAccount
 from waypost.domain.outcome import Outcome, Rejected, Sent, Unavailable, Uncertain
 from waypost.domain.template import Template
+from waypost.operators.cloud.calls import Calls
+from waypost.operators.cloud.codes import words_of
 from waypost.operators.cloud.loose import as_dict, as_list, as_text
 from waypost.operators.cloud.templates import template_body
-
-Call = Callable[..., Awaitable[dict[str, Any] | Outcome]]
-"""One call: account, method, path, and perhaps `body` and `query`; the answer's object, or an outcome."""
 
 _MOST_PAGES: Final = (
     60  # of a hundred: as many templates as an account may have. Source: operator's facts 2.3
@@ -24,7 +23,7 @@ _COMPARED: Final = ("type", "format", "text", "url", "phone_number", "flow_id")
 
 
 async def submit(
-    call: Call, account: OperatorAccount, template: Template, copies: Mapping[str, str]
+    call: Calls, account: OperatorAccount, template: Template, copies: Mapping[str, str]
 ) -> Outcome:
     """Hand in a template for review.
 
@@ -46,7 +45,7 @@ async def submit(
 
 
 async def edit(
-    call: Call, account: OperatorAccount, template: Template, copies: Mapping[str, str]
+    call: Calls, account: OperatorAccount, template: Template, copies: Mapping[str, str]
 ) -> Outcome:
     """Hand in a template anew, in place of what the operator has; where it has none, as a new one.
 
@@ -81,7 +80,7 @@ async def edit(
             return answer
 
 
-async def delete(call: Call, account: OperatorAccount, template: Template) -> Outcome:
+async def delete(call: Calls, account: OperatorAccount, template: Template) -> Outcome:
     """Delete one template; `Sent` also where the operator has none.
 
     Source: operator's facts 2.1: by id and name, so that other languages of the name stay.
@@ -111,7 +110,7 @@ async def delete(call: Call, account: OperatorAccount, template: Template) -> Ou
             return answer
 
 
-async def find(call: Call, account: OperatorAccount, template: Template) -> Outcome | None:
+async def find(call: Calls, account: OperatorAccount, template: Template) -> Outcome | None:
     """The operator's template of this name and language; None when its whole list has none.
 
     A list that is cut short or cannot be read says nothing about what is not on it: `Unavailable`.
@@ -158,8 +157,7 @@ def _certain(answer: dict[str, Any] | Outcome) -> dict[str, Any] | Outcome:
 
 def name_is_taken(error: dict[str, Any]) -> Rejected:
     """The refusal of a template whose name is taken, in the operator's words."""
-    text = as_text(error.get("error_user_msg")) or as_text(error.get("message"))
-    return Rejected(100, text or "the name is taken")
+    return Rejected(100, words_of(error))
 
 
 def _status(answer: Any) -> str | None:

@@ -10,13 +10,13 @@ from typing import IO, Any, Final
 from urllib.parse import quote, urlsplit
 
 import aiohttp
-import msgspec
 from yarl import URL
 
 from waypost.domain.app import OperatorAccount
 from waypost.domain.media import DAY_MS, MEDIA_LIFE_MS, Media
-from waypost.domain.outcome import INVALID_ANSWER, Rejected, Unavailable
-from waypost.operators.cloud.codes import outcome_of
+from waypost.domain.outcome import INVALID_ANSWER, Rejected, Sent, Unavailable, Uncertain
+from waypost.operators.cloud.calls import CONNECT_S, Calls
+from waypost.operators.cloud.usage import Kind
 from waypost.operators.contract import Uploaded
 
 # fmt: off
@@ -34,13 +34,12 @@ MEDIA_HOSTS: Final = (  # where the operator keeps bytes beside its own address;
 BROKEN_AT_MOST: Final = 4
 """How often one upload is resumed after a broken connection before it is left for later."""
 
-_TIMEOUT: Final = aiohttp.ClientTimeout(total=15 * 60, connect=5, sock_read=30)
-_decode: Final = msgspec.json.Decoder().decode
+_TIMEOUT: Final = aiohttp.ClientTimeout(total=15 * 60, connect=CONNECT_S, sock_read=30)
 _Refusal = Rejected | Unavailable
 
 
 async def upload_media(
-    session: aiohttp.ClientSession,
+    calls: Calls,
     account: OperatorAccount,
     phone_number_id: str,
     media: Media,
@@ -57,9 +56,8 @@ async def upload_media(
         form.add_field("messaging_product", "whatsapp")
         form.add_field("type", media.mime_type)
         form.add_field("file", file, filename=_file_name(media), content_type=media.mime_type)
-        answer = await _ask(
-            session, account, "POST", _url(account, f"{phone_number_id}/media"), form
-        )
+        url = _url(account, f"{phone_number_id}/media")
+        answer = await _ask(calls, account, "POST", url, form, kind=Kind.MESSAGES)
     match answer:
         case {"id": str(operator_id)} if operator_id:
             return Uploaded(operator_id, LIVES_MS["media"])
@@ -70,7 +68,7 @@ async def upload_media(
 
 
 async def upload_sample(
-    session: aiohttp.ClientSession, account: OperatorAccount, media: Media, path: Path
+    calls: Calls, account: OperatorAccount, media: Media, path: Path
 ) -> Uploaded | Rejected | Unavailable:
     """Upload a file as a template's sample; a broken connection is built on, not begun anew.
 
@@ -86,10 +84,10 @@ async def upload_sample(
     }
     encoded = "&".join(f"{name}={quote(value, safe='')}" for name, value in query.items())
     begin = _url(account, f"{account.app_id}/uploads?{encoded}")
-    begun = await _ask(session, account, "POST", begin)
+    begun = await _ask(calls, account, "POST", begin)
     match begun:
         case {"id": str(session_id)} if session_id:
-            return await _send_bytes(session, account, session_id, path)
+            return await _send_bytes(calls, account, session_id, path)
         case dict():
             return Unavailable("the operator's answer has no upload session")
         case _:
@@ -97,7 +95,7 @@ async def upload_sample(
 
 
 async def fetch_media(
-    session: aiohttp.ClientSession,
+    calls: Calls,
     account: OperatorAccount,
     operator_media_id: str,
     phone_number_id: str | None,
@@ -114,7 +112,7 @@ async def fetch_media(
     path = quote(operator_media_id, safe="")
     if phone_number_id is not None:
         path += f"?phone_number_id={quote(phone_number_id, safe='')}"
-    told = await _ask(session, account, "GET", _url(account, path))
+    told = await _ask(calls, account, "GET", _url(account, path), kind=Kind.MESSAGES)
     if not isinstance(told, dict):
         yield told
         return
@@ -125,7 +123,7 @@ async def fetch_media(
     digest = hashlib.sha256()
     headers = {"Authorization": f"Bearer {account.token}", "Accept-Encoding": "identity"}
     try:
-        async with session.get(
+        async with calls.pool.get(
             URL(url, encoded=True), headers=headers, allow_redirects=False, timeout=_TIMEOUT
         ) as response:
             if response.status != 200:  # it lives for five minutes; the next try is given a new one
@@ -159,13 +157,13 @@ def may_have_token(base_url: str, url: str) -> bool:
 
 
 async def _send_bytes(
-    session: aiohttp.ClientSession, account: OperatorAccount, session_id: str, path: Path
+    calls: Calls, account: OperatorAccount, session_id: str, path: Path
 ) -> Uploaded | _Refusal:
     # Appended as it is: it carries a signature of its own, question mark included.
     url = _url(account, session_id)
     offset, broken = 0, 0
     while True:
-        answer = await _send_from(session, account, url, path, offset)
+        answer = await _send_from(calls, account, url, path, offset)
         match answer:
             case {"h": str(handle)} if handle:
                 return Uploaded(handle, LIVES_MS["handle"])
@@ -177,7 +175,7 @@ async def _send_bytes(
                 broken += 1
         if broken > BROKEN_AT_MOST:
             return answer if isinstance(answer, Unavailable) else Unavailable("no handle came")
-        match await _ask(session, account, "GET", url, scheme="OAuth"):
+        match await _ask(calls, account, "GET", url, scheme="OAuth"):
             case {"file_offset": int(there)} if there >= 0:
                 offset = there
             case dict():
@@ -187,64 +185,43 @@ async def _send_bytes(
 
 
 async def _send_from(
-    session: aiohttp.ClientSession, account: OperatorAccount, url: URL, path: Path, offset: int
+    calls: Calls, account: OperatorAccount, url: URL, path: Path, offset: int
 ) -> dict[str, Any] | _Refusal:
     with await asyncio.to_thread(path.open, "rb") as file:
         file.seek(offset)
         headers = {"file_offset": str(offset), "Content-Type": "application/octet-stream"}
-        return await _ask(session, account, "POST", url, file, headers, scheme="OAuth")
+        return await _ask(calls, account, "POST", url, file, headers, scheme="OAuth")
 
 
 async def _ask(
-    session: aiohttp.ClientSession,
+    calls: Calls,
     account: OperatorAccount,
     method: str,
     url: URL,
     data: aiohttp.FormData | IO[bytes] | None = None,
     headers: Mapping[str, str] | None = None,
     *,
+    kind: Kind = Kind.MANAGEMENT,
     scheme: str = "Bearer",
 ) -> dict[str, Any] | _Refusal:
     """The answer's object, or what its error means; nothing here is uncertain, all of it can be repeated."""
-    try:
-        async with session.request(
-            method,
-            url,
-            data=data,
-            headers={"Authorization": f"{scheme} {account.token}", **(headers or {})},
-            allow_redirects=False,
-            timeout=_TIMEOUT,
-        ) as response:
-            content, status = await response.read(), response.status
-    except (aiohttp.ClientError, TimeoutError, OSError) as error:
-        return Unavailable(f"the operator was not reached: {error!r}")
-    try:
-        answer: Any = _decode(content)
-    except (msgspec.DecodeError, RecursionError, UnicodeError):
-        answer = None
+    answer = await calls.exchange(
+        account,
+        method,
+        url,
+        data=data,
+        headers=headers,
+        timeout=_TIMEOUT,
+        kind=kind,
+        scheme=scheme,
+    )
     match answer:
-        case {"error": {"code": int(code), **rest}}:
-            outcome = outcome_of(code, _told(rest), None)
-            return outcome if isinstance(outcome, Rejected | Unavailable) else _no_bytes(status)
-        case dict() if status < 300:
-            return answer  # pyright: ignore[reportUnknownVariableType]
+        case Uncertain(text=text):
+            return Unavailable(text)
+        case Sent():
+            raise AssertionError("a call has no message to send")
         case _:
-            return _no_bytes(status)
-
-
-def _no_bytes(status: int) -> _Refusal:
-    if 400 <= status < 500 and status not in (408, 425, 429):
-        return Rejected(INVALID_ANSWER, f"the operator answered {status} without a reason")
-    return Unavailable(f"the operator answered {status}")
-
-
-def _told(error: Mapping[Any, Any]) -> str:
-    """What a partner is told: the most particular text there is. Source: operator's facts 5.1."""
-    for name in ("error_user_msg", "message"):
-        text = error.get(name)
-        if isinstance(text, str) and text:
-            return text
-    return "refused without a reason"
+            return answer
 
 
 def _hex_digest(text: object) -> str | None:

@@ -12,7 +12,7 @@ from waypost.domain.arrival import ArrivalItem
 from waypost.domain.event import Event, UnknownEvent
 from waypost.operators.cloud.loose import as_dict, as_list, as_text
 from waypost.operators.cloud.webhook_changes import CHANGES
-from waypost.operators.cloud.webhook_messages import contact_of, inbound_event
+from waypost.operators.cloud.webhook_messages import contact_named, contact_of, inbound_event
 from waypost.operators.cloud.webhook_statuses import status_event, status_key
 
 _encode: Final = msgspec.json.Encoder().encode
@@ -53,12 +53,19 @@ def read(item: bytes) -> Event:
     """What one item says, in our words."""
     content = as_dict(_decode(item))
     if "status" in content:
-        return status_event(as_dict(content["status"]))
+        return status_event(as_dict(content["status"]), as_dict(content.get("contact")))
     if "message" in content:
         return inbound_event(content, as_dict(content["message"]))
     field = as_text(content.get("field"))
     event_of = CHANGES.get(field)
-    return UnknownEvent(field or "unknown") if event_of is None else event_of(content)
+    return UnknownEvent(_name_of(field, content)) if event_of is None else event_of(content)
+
+
+def _name_of(field: str, content: dict[str, Any]) -> str:
+    """What the log calls an item that nothing here reads: its field, and the codes of its errors."""
+    errors = as_list(as_dict(content.get("value")), "errors")
+    codes = [as_text(as_dict(error).get("code")) for error in errors]
+    return " ".join([field or "unknown", *(["errors", *codes] if codes else [])])
 
 
 def _of_change(
@@ -68,37 +75,51 @@ def _of_change(
     metadata = as_dict(value.get("metadata"))
     number = as_text(metadata.get("phone_number_id")) or account.id
     contacts = as_list(value, "contacts")
-    items: list[ArrivalItem] = []
-    for nth, status in enumerate(as_list(value, "statuses")):
-        given = as_dict(status)
-        user = as_text(given.get("recipient_id")) or as_text(given.get("recipient_user_id"))
-        items.append(
-            ArrivalItem(
-                dedupe_key=status_key(given),
-                group=number,
-                order_key=f"{number} {user}",
-                place=f"{place}.statuses.{nth}",
-                item=_encode({"phone_number_id": number, "status": given}),
-            )
-        )
-    for nth, message in enumerate(as_list(value, "messages")):
-        given = as_dict(message)
-        user = as_text(given.get("from")) or as_text(given.get("from_user_id"))
-        content = {
-            "phone_number_id": number,
-            "message": given,
-            "contact": contact_of(given, contacts),
-        }
-        items.append(
-            ArrivalItem(
-                dedupe_key=f"message {as_text(given.get('id'))}",
-                group=number,
-                order_key=f"{number} {user}",
-                place=f"{place}.messages.{nth}",
-                item=_encode(content),
-            )
-        )
-    return items or [_about(account, place, entry, field, value)]
+    items = [
+        _status(number, f"{place}.statuses.{nth}", as_dict(status), contacts)
+        for nth, status in enumerate(as_list(value, "statuses"))
+    ]
+    items += [
+        _message(number, f"{place}.messages.{nth}", as_dict(message), contacts)
+        for nth, message in enumerate(as_list(value, "messages"))
+    ]
+    if items and not value.get("errors"):
+        return items
+    # Errors of the account or the app may stand beside news of messages; they are an item of their own.
+    kept = {name: one for name, one in value.items() if name not in ("statuses", "messages")}
+    return [*items, _about(account, place, entry, field, kept if items else value)]
+
+
+def _status(number: str, place: str, given: dict[str, Any], contacts: list[Any]) -> ArrivalItem:
+    phone, user = as_text(given.get("recipient_id")), as_text(given.get("recipient_user_id"))
+    content: dict[str, Any] = {"phone_number_id": number, "status": given}
+    contact = contact_named({phone, user}, contacts) if contacts else {}
+    if contact:
+        content["contact"] = contact
+    return ArrivalItem(
+        dedupe_key=status_key(given) or f"status by its content {_digest(_encode(given))}",
+        group=number,
+        order_key=f"{number} {phone or user or as_text(given.get('id'))}",
+        place=place,
+        item=_encode(content),
+    )
+
+
+def _message(number: str, place: str, given: dict[str, Any], contacts: list[Any]) -> ArrivalItem:
+    user = as_text(given.get("from")) or as_text(given.get("from_user_id"))
+    message_id = as_text(given.get("id"))
+    content = {
+        "phone_number_id": number,
+        "message": given,
+        "contact": contact_of(given, contacts),
+    }
+    return ArrivalItem(
+        dedupe_key=f"message {message_id or 'by its content ' + _digest(_encode(given))}",
+        group=number,
+        order_key=f"{number} {user}",
+        place=place,
+        item=_encode(content),
+    )
 
 
 def _about(
@@ -108,13 +129,20 @@ def _about(
     field: str,
     value: dict[str, Any],
 ) -> ArrivalItem:
-    """A change of a template, of the business account or of one of its numbers."""
-    about = {"field": field, "business_account_id": as_text(entry.get("id")), "value": value}
-    time = as_text(entry.get("time"))
+    """A change of a template, of the business account or of one of its numbers.
+
+    The time is whole seconds, so that what was said tells two pieces of news of one second apart.
+    """
+    about = {
+        "field": field,
+        "business_account_id": as_text(entry.get("id")),
+        "value": value,
+        "time": entry.get("time"),
+    }
     template = as_text(value.get("message_template_id"))
     if not template:
-        return _whole(account, place, about | {"time": entry.get("time")})
-    event = as_text(value.get("event"))
+        return _whole(account, place, about)
+    time, event = as_text(entry.get("time")), as_text(value.get("event"))
     return ArrivalItem(
         dedupe_key=f"template {time} {template} {field} {event} {_digest(_encode(value))}",
         group=as_text(entry.get("id")) or account.id,

@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from waypost.domain.event import AccountEvent, CategoryEvent, Event, QualityEvent, ReviewEvent
 from waypost.domain.phone_number import read_phone_number
-from waypost.operators.cloud.loose import as_dict, as_text
+from waypost.operators.cloud.loose import as_dict, as_seconds, as_text
 
 
 def _review(content: dict[str, Any]) -> Event:
@@ -17,6 +17,7 @@ def _review(content: dict[str, Any]) -> Event:
         status=as_text(value.get("event")).upper(),
         reason=told or (reason if reason not in ("", "NONE") else None),
         description=as_text(as_dict(value.get("other_info")).get("description")) or None,
+        at_s=as_seconds(content.get("time")),
     )
 
 

@@ -3,7 +3,7 @@
 from typing import Any
 
 from waypost.domain.event import Event, InboundEvent
-from waypost.operators.cloud.loose import as_dict, as_number, as_text
+from waypost.operators.cloud.loose import as_dict, as_seconds, as_text
 
 
 def inbound_event(content: dict[str, Any], given: dict[str, Any]) -> Event:
@@ -32,7 +32,7 @@ def inbound_event(content: dict[str, Any], given: dict[str, Any]) -> Event:
         or as_text(contact.get("user_id"))
         or None,
         sender_name=as_text(as_dict(contact.get("profile")).get("name")),
-        at_s=as_number(given.get("timestamp")) or 0,
+        at_s=as_seconds(given.get("timestamp")),
         content=body,
         reply_to=as_text(context.get("id")) or None,
         forwarded=context.get("forwarded") is True,
@@ -45,9 +45,16 @@ def inbound_event(content: dict[str, Any], given: dict[str, Any]) -> Event:
 
 def contact_of(message: dict[str, Any], contacts: list[Any]) -> dict[str, Any]:
     """Which of a body's contacts is a message's sender; an empty one where none is."""
+    names = {as_text(message.get("from")), as_text(message.get("from_user_id"))}
     known = [as_dict(contact) for contact in contacts]
-    names = {as_text(message.get("from")), as_text(message.get("from_user_id"))} - {""}
-    for contact in known:
+    found = contact_named(names, contacts)
+    return found or (known[0] if len(known) == 1 else {})
+
+
+def contact_named(names: set[str], contacts: list[Any]) -> dict[str, Any]:
+    """Which of a body's contacts has one of these names, numbers or business-scoped ids; or an empty one."""
+    names = names - {""}
+    for contact in map(as_dict, contacts):
         if names & {as_text(contact.get("wa_id")), as_text(contact.get("user_id"))}:
             return contact
-    return known[0] if len(known) == 1 else {}
+    return {}

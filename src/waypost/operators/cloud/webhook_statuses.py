@@ -2,12 +2,12 @@
 
 from typing import Any, Final
 
-from waypost.domain.event import Event, PaymentEvent, StatusEvent, UnknownEvent
+from waypost.domain.event import Event, OddStatusEvent, PaymentEvent, StatusEvent, UnknownEvent
 from waypost.domain.message import MessageState
-from waypost.operators.cloud.loose import as_dict, as_list, as_number, as_text
+from waypost.operators.cloud.loose import as_dict, as_list, as_number, as_seconds, as_text
 
 # fmt: off
-STATUSES: Final = {  # Source: operator's facts 7.3; unknown ones, `warning` among them, are kept and ignored
+STATUSES: Final = {  # Source: operator's facts 7.3; unknown ones, `warning` among them, move nothing
     "sent":      MessageState.SENT,
     "delivered": MessageState.DELIVERED,
     "read":      MessageState.READ,
@@ -20,34 +20,50 @@ PAYMENT: Final = "payment"
 """The type of a status that is about a payment, not about the message that asked for it."""
 
 
-def status_key(given: dict[str, Any]) -> str:
-    """What makes a status the same news. Source: operator's facts 7.1, dedupe keys."""
-    kind = as_text(given.get("type"))
-    word = f"{PAYMENT} " if kind == PAYMENT else ""
-    return f"status {word}{as_text(given.get('id'))} {as_text(given.get('status'))}"
+def status_key(given: dict[str, Any]) -> str | None:
+    """What makes a status the same news; None where it does not say whose it is.
+
+    Source: operator's facts 7.1, dedupe keys: of a group's message each member's counts.
+    """
+    message_id, status = as_text(given.get("id")), as_text(given.get("status")).lower()
+    if not message_id:
+        return None
+    word = f"{PAYMENT} " if as_text(given.get("type")) == PAYMENT else ""
+    member = as_text(given.get("recipient_participant_id"))
+    return f"status {word}{message_id} {status}" + (f" {member}" if member else "")
 
 
-def status_event(given: dict[str, Any]) -> Event:
-    """What a status says."""
+def status_event(given: dict[str, Any], contact: dict[str, Any]) -> Event:
+    """What a status says.
+
+    Args:
+        given: the status.
+        contact: of its recipient, where the webhook has one: it may alone know the business-scoped id.
+    """
     operator_id = as_text(given.get("id"))
     message_id = as_text(given.get("biz_opaque_callback_data")) or None
     if as_text(given.get("type")) == PAYMENT:
         return PaymentEvent(operator_id, message_id, given)
     state = STATUSES.get(as_text(given.get("status")).lower())
     if state is None:
-        return UnknownEvent(f"status {as_text(given.get('status'))}")
+        word = as_text(given.get("status"))
+        if not word or not (operator_id or message_id):
+            return UnknownEvent(f"status {word}")
+        return OddStatusEvent(word, operator_id, message_id, given)
     code, reason = _failure(given) if state is MessageState.FAILED else (None, None)
     return StatusEvent(
         state=state,
         operator_message_id=operator_id,
         message_id=message_id,
         recipient=as_text(given.get("recipient_id")) or None,
-        at_s=as_number(given.get("timestamp")) or 0,
+        at_s=as_seconds(given.get("timestamp")),
         code=code,
         reason=reason,
         conversation=as_dict(given.get("conversation")) or None,
         pricing=as_dict(given.get("pricing")) or None,
-        recipient_user_id=as_text(given.get("recipient_user_id")) or None,
+        recipient_user_id=as_text(given.get("recipient_user_id"))
+        or as_text(contact.get("user_id"))
+        or None,
         raw=given,
     )
 

@@ -103,17 +103,25 @@ class SqliteEngine:
             self._lock = None
 
     def _take_lock(self) -> None:
-        if not self.sole:
-            return
-        lock = os.open(f"{self._path}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError as error:
-            os.close(lock)
-            raise StoreInUse(
-                f"{self._path} is in use by another process; stop that one, or name another folder with --data"
-            ) from error
-        self._lock = lock
+        if self.sole:
+            self._lock = take_lock(self._path)
+
+
+def take_lock(path: Path) -> int:
+    """Keep other processes out of a store, open or not, until the descriptor is closed.
+
+    Raises:
+        StoreInUse: another process has it.
+    """
+    lock = os.open(f"{path}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError as error:
+        os.close(lock)
+        raise StoreInUse(
+            f"{path} is in use by another process; stop that one, or name another folder with --data"
+        ) from error
+    return lock
 
 
 def _set_up(connection: Any, _record: Any) -> None:

@@ -1,0 +1,1 @@
+"""Is everything in place? Each module looks at one thing and gives findings, each with its remedy."""

@@ -1,0 +1,91 @@
+"""An operator account: its token, and the business accounts that the token opens."""
+
+from typing import Any, Final, cast
+
+from waypost.admin.actions import Office
+from waypost.admin.asking import NotTold, ask
+from waypost.admin.doctor.finding import Finding, ok, warning, wrong
+from waypost.admin.doctor.refusals import refused
+from waypost.domain.app import BusinessAccount, OperatorAccount
+from waypost.operators.contract import Ask
+
+NEEDED: Final = ("whatsapp_business_messaging", "whatsapp_business_management")
+"""Permissions of the token. Source: operator's facts 1, "Permissions"."""
+
+DAY_MS: Final = 86_400_000
+SOON_DAYS: Final = 7
+NOT_TOLD: Final = frozenset({1, 3, 10, 100})
+"""What an operator answers that does not tell of tokens."""
+NEAR_PERCENT: Final = 80
+
+
+async def look_at_token(office: Office, account: OperatorAccount) -> list[Finding]:
+    """Whether the token is valid, until when, and what it may do. Source: operator's page "Debug-Token"."""
+    about = f"{account.id}: token"
+    try:
+        told = await ask(office.operator, account, Ask.TOKEN, "")
+    except NotTold as error:
+        if error.code in NOT_TOLD:
+            return []  # the other questions show whether it works
+        return [refused(about, account.id, error)]
+    data = _object(told.get("data"))
+    remedy = f"make a new token for the system user, then: waypost account token {account.id}"
+    if data.get("is_valid") is not True:
+        why = str(_object(data.get("error")).get("message") or "the operator does not say why")
+        return [wrong(about, f"not valid: {why}", remedy)]
+    scopes = data.get("scopes")
+    missing = [one for one in NEEDED if isinstance(scopes, list) and one not in scopes]
+    if missing:
+        return [wrong(about, f"lacks the permission {' and '.join(missing)}", remedy)]
+    expires_at = data.get("expires_at")
+    if isinstance(expires_at, int) and expires_at > 0:
+        days = (expires_at * 1000 - office.clock.now_ms()) / DAY_MS
+        if days <= 0:
+            return [wrong(about, "has expired", remedy)]
+        if days < SOON_DAYS:
+            return [warning(about, f"valid, and expires in {days:.1f} days", remedy)]
+        return [ok(about, f"valid, expires in {days:.0f} days")]
+    return [ok(about, "valid, does not expire")]
+
+
+async def look_at_business(
+    office: Office, account: OperatorAccount, owner: BusinessAccount
+) -> list[Finding]:
+    """Whether the operator has the business account, and calls its namespace as we do."""
+    about = f"{account.id}: business account {owner.id}"
+    try:
+        node = await ask(office.operator, account, Ask.ACCOUNT, owner.id)
+    except NotTold as error:
+        return [refused(about, account.id, error)]
+    namespace = node.get("message_template_namespace")
+    if isinstance(namespace, str) and namespace != owner.namespace:
+        text = f"its namespace is {namespace} at the operator and {owner.namespace} here"
+        remedy = "switch one of its apps away and back: waypost app operator"
+        return [warning(about, text, remedy)]
+    review = node.get("account_review_status", "APPROVED")
+    if review != "APPROVED":
+        remedy = "see the review in the operator's console"
+        return [warning(about, f"the operator's review says {review}", remedy)]
+    return [ok(about, f"is there: {node.get('name') or 'no name'}")]
+
+
+def look_at_usage(office: Office, account: OperatorAccount) -> list[Finding]:
+    """How near its limits the account was when the operator last said."""
+    about = f"{account.id}: usage"
+    findings: list[Finding] = []
+    for one in office.operator.usage(account.id):
+        whose = f"{one.business_id} ({one.type})" if one.business_id else "the operator app"
+        text = f"{one.percent} % of the calls of {whose}"
+        if one.regain_minutes:
+            remedy = f"wait {one.regain_minutes} minutes; nothing is lost"
+            findings.append(warning(about, f"used up: {text}", remedy))
+        elif one.percent >= NEAR_PERCENT:
+            remedy = "ask for less: fewer template edits, fewer syncs"
+            findings.append(warning(about, f"near the limit: {text}", remedy))
+        else:
+            findings.append(ok(about, text))
+    return findings
+
+
+def _object(value: Any) -> dict[str, Any]:
+    return cast(dict[str, Any], value) if isinstance(value, dict) else {}

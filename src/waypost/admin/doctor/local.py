@@ -1,0 +1,93 @@
+"""What is on this machine: the journal, the messages, and the simulator where one is the operator."""
+
+from ipaddress import ip_address
+from typing import Any, Final, cast
+from urllib.parse import urlsplit
+
+import msgspec
+
+from waypost.admin.actions import Office
+from waypost.admin.doctor.finding import Finding, ok, warning, wrong
+from waypost.client.door import NotReached, OverHttp
+from waypost.domain.app import OperatorAccount
+from waypost.store.journal import Lane, depth_of
+from waypost.store.partners import all_apps
+from waypost.store.trace import message_counts
+
+CONTROL_WITHIN_S: Final = 5
+
+
+async def look_at_store(office: Office) -> list[Finding]:
+    """What waits, what waits for a person, and what nobody knows."""
+    read = office.database.read
+    depths = [await read(depth_of, lane) for lane in Lane]
+    messages, apps = await read(message_counts), await read(all_apps)
+    waiting = sum(sum(depth.values()) for depth in depths)
+    aside = sum(
+        count for depth in depths for state, count in depth.items() if "ASIDE" in state.name
+    )
+    uncertain = messages.get("uncertain", 0)
+    findings = [
+        ok("store", f"{sum(messages.values())} messages, {waiting} entries to work"),
+        ok("apps", f"{len(apps)}")
+        if apps
+        else warning("apps", "there are none", "add one with: waypost app add"),
+    ]
+    if aside:
+        remedy = "see them with: waypost entry list; then release or drop each"
+        findings.append(wrong("journal", f"{aside} entries set aside by a defect", remedy))
+    if uncertain:
+        text = f"{uncertain} messages may or may not have been sent"
+        remedy = "wait: each takes the operator's next word, or fails with code 4002"
+        findings.append(warning("messages", text, remedy))
+    return findings
+
+
+async def look_at_simulator(account: OperatorAccount) -> list[Finding]:
+    """Armed faults and a moved clock, where the operator is a simulator on this machine.
+
+    Only an address on this machine is asked, and one that has no control door, or keeps it to
+    itself, says nothing.
+    """
+    if not is_local(account.base_url):
+        return []
+    about = f"{account.id}: simulator"
+    faults, clock = await _control(account, "faults"), await _control(account, "clock")
+    findings: list[Finding] = []
+    listed = cast(list[dict[str, Any]], (faults or {}).get("faults") or [])
+    armed = [one for one in listed if one.get("is_armed") is not False]
+    if armed:
+        text = f"{len(armed)} faults are armed: what goes wrong may be meant to"
+        remedy = f"to disarm them: curl -X DELETE {account.base_url}/control/faults"
+        findings.append(warning(about, text, remedy))
+    ahead_ms = (clock or {}).get("ahead_ms") or 0
+    if isinstance(ahead_ms, int) and abs(ahead_ms) >= 1000:
+        text = f"its clock is {ahead_ms / 1000:.0f} s ahead of this machine's"
+        findings.append(warning(about, text, "nothing, if it is meant to be"))
+    if (clock or {}).get("is_frozen") is True:
+        remedy = f"to let it run: POST {account.base_url}/control/clock/run"
+        findings.append(warning(about, "its clock stands still", remedy))
+    if findings or (faults is None and clock is None):
+        return findings
+    return [ok(about, "no faults armed, its clock is this machine's")]
+
+
+def is_local(base_url: str) -> bool:
+    """Whether an address is on this machine."""
+    host = urlsplit(base_url).hostname or ""
+    if host == "localhost":
+        return True
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+async def _control(account: OperatorAccount, what: str) -> dict[str, Any] | None:
+    call = OverHttp(account.base_url, timeout_s=CONTROL_WITHIN_S)
+    try:
+        reply = await call("GET", f"/control/{what}", {}, None)
+        told = msgspec.json.decode(reply.body) if reply.status == 200 else None
+    except (NotReached, msgspec.DecodeError):
+        return None
+    return cast(dict[str, Any], told) if isinstance(told, dict) else None

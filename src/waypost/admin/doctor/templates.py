@@ -1,0 +1,76 @@
+"""Templates: ours against the operator's list."""
+
+from typing import Any, Final
+
+from waypost.admin.actions import Office
+from waypost.admin.asking import NotTold, ask_list
+from waypost.admin.doctor.finding import Finding, ok, warning
+from waypost.admin.doctor.refusals import refused
+from waypost.domain.app import App, BusinessAccount, OperatorAccount
+from waypost.domain.lifecycle import OPERATOR_STATUSES
+from waypost.domain.template import Template
+from waypost.domain.template_wish import TemplateWish
+from waypost.journal.template_alignment import KEPT, names_of, text_of
+from waypost.operators.contract import Ask
+from waypost.store.templates import find_templates, templates_on_their_way
+
+SHOWN: Final = 5
+"""How many are named in a line."""
+
+
+async def look_at_templates(
+    office: Office, account: OperatorAccount, owner: BusinessAccount, apps: tuple[App, ...]
+) -> list[Finding]:
+    """Which templates stand otherwise at the operator, and which it does not have."""
+    about = f"{account.id}: templates of {owner.id}"
+    try:
+        query = {"fields": "id,name,language,status"}
+        nodes = await ask_list(office.operator, account, Ask.TEMPLATES, owner.id, query=query)
+    except NotTold as error:
+        return [refused(about, account.id, error)]
+    read = office.database.read
+    waiting = await read(templates_on_their_way, owner.id)
+    ours = [
+        one
+        for one in await read(find_templates, owner.partner_id, owner.id, TemplateWish())
+        if one.id not in waiting
+    ]
+    by_id = {text_of(node.get("id")): node for node in nodes}
+    by_name = {
+        (text_of(node.get("name")), text_of(node.get("language")).replace("-", "_")): node
+        for node in nodes
+    }
+    missing: list[str] = []
+    differing: list[str] = []
+    for template in ours:
+        node = by_id.get(template.operator_template_id or "") or by_name.get(names_of(template))
+        if node is None:
+            missing.append(_named(template))
+        elif not _is_alike(template, node):
+            theirs = text_of(node.get("status"))
+            differing.append(f"{_named(template)} is {template.status} here and {theirs} there")
+    app_id = apps[0].id if apps else "APP_ID"
+    align = f"waypost app operator {app_id} {account.id}"
+    findings: list[Finding] = []
+    if differing:
+        text = f"{len(differing)} stand otherwise: {_few(differing)}"
+        findings.append(warning(about, text, f"to take over the operator's word: {align}"))
+    if missing:
+        text = f"the operator does not have {len(missing)}: {_few(missing)}"
+        findings.append(warning(about, text, f"to hand them in: {align} --submit-templates"))
+    return findings or [ok(about, f"{len(ours)}, each as the operator has it")]
+
+
+def _is_alike(template: Template, node: dict[str, Any]) -> bool:
+    theirs = OPERATOR_STATUSES.get(text_of(node.get("status")))
+    return theirs is None or theirs is template.status or template.status in KEPT
+
+
+def _named(template: Template) -> str:
+    name, language = names_of(template)
+    return f"{name} ({language})"
+
+
+def _few(texts: list[str]) -> str:
+    more = len(texts) - SHOWN
+    return ", ".join(texts[:SHOWN]) + (f" and {more} more" if more > 0 else "")

@@ -1,0 +1,39 @@
+"""What an administrator sends: a JSON body of a known shape, and numbers in the path."""
+
+from typing import TypeVar
+
+import msgspec
+from starlette.requests import Request
+
+from waypost.domain.refusals import Reason, Refused
+from waypost.wire.forms import read_json
+
+Shape = TypeVar("Shape")
+
+
+async def read_body(request: Request, shape: type[Shape]) -> Shape:
+    """The request's body.
+
+    Raises:
+        Refused: it is not of the shape.
+    """
+    body = await request.body()
+    text = body.decode("utf-8", "replace") or "{}"
+    return read_json(
+        text,
+        msgspec.json.Decoder(shape),
+        name="The body",
+        accepted="a JSON object of the call's fields",
+    )
+
+
+def number_in(request: Request, name: str) -> int:
+    """A number that is part of the path.
+
+    Raises:
+        Refused: it is none.
+    """
+    text = str(request.path_params[name])
+    if not (text.isascii() and text.isdecimal() and len(text) < 19):
+        raise Refused(Reason.NOT_FOUND, f"{name} must be a number.")
+    return int(text)

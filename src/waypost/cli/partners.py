@@ -1,0 +1,89 @@
+"""`waypost partner`: partners and their credentials."""
+
+from typing import Annotated
+
+import typer
+
+from waypost.base.clock import SystemClock
+from waypost.cli.door import show
+
+CHARACTERS_HELP = "8 characters or more: upper case, lower case, a digit, a symbol."
+PartnerId = Annotated[int, typer.Argument(help="Id of the partner.")]
+
+partner = typer.Typer(help="Partners and their credentials.", no_args_is_help=True)
+
+
+@partner.command("add")
+def add_partner(
+    email: str,
+    name: str,
+    password: Annotated[
+        str,
+        typer.Option(
+            prompt=True, hide_input=True, envvar="WAYPOST_PARTNER_PASSWORD", help=CHARACTERS_HELP
+        ),
+    ],
+) -> None:
+    """Add a partner."""
+    show("POST", "/admin/partners", {"email": email, "name": name, "password": password})
+
+
+@partner.command("list")
+def list_partners() -> None:
+    """List partners."""
+    show("GET", "/admin/partners")
+
+
+@partner.command("secret")
+def add_client_secret(
+    partner_id: PartnerId,
+    days: Annotated[int | None, typer.Option(help="Until it expires. [default: never]")] = None,
+) -> None:
+    """Make a client secret; it is shown this once."""
+    expires = None if days is None else SystemClock().now_ms() + days * 86_400_000
+    show("POST", f"/admin/partners/{partner_id}/client-secrets", {"expires_on_ms": expires})
+
+
+@partner.command("secrets")
+def list_client_secrets(partner_id: PartnerId) -> None:
+    """List a partner's client secrets by their ids; the secrets themselves are shown once only."""
+    show("GET", f"/admin/partners/{partner_id}/client-secrets")
+
+
+@partner.command("revoke-secret")
+def revoke_client_secret(
+    partner_id: PartnerId,
+    secret_id: Annotated[str, typer.Argument(help="As `waypost partner secrets` lists it.")],
+) -> None:
+    """Revoke a client secret at once."""
+    show("DELETE", f"/admin/partners/{partner_id}/client-secrets/{secret_id}")
+
+
+@partner.command("password")
+def change_password(
+    partner_id: PartnerId,
+    password: Annotated[
+        str,
+        typer.Option(
+            prompt=True,
+            hide_input=True,
+            confirmation_prompt=True,
+            envvar="WAYPOST_PARTNER_PASSWORD",
+            help=CHARACTERS_HELP,
+        ),
+    ],
+) -> None:
+    """Change a partner's password; from then on the API takes client secrets only."""
+    show("POST", f"/admin/partners/{partner_id}/password", {"password": password})
+
+
+@partner.command("key")
+def add_api_key(partner_id: PartnerId, name: str = "key") -> None:
+    """Make an API key; it is shown this once."""
+    show("POST", f"/admin/partners/{partner_id}/api-keys", {"name": name})
+
+
+@partner.command("revoke-key")
+def revoke_api_key(api_key: str) -> None:
+    """Revoke an API key at once."""
+    show("POST", "/admin/api-keys/revoke", {"api_key": api_key})

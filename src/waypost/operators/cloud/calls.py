@@ -1,0 +1,151 @@
+"""Every HTTP call of the Cloud API: one pool, one way to authenticate, one way to read an answer."""
+
+from collections.abc import Awaitable, Mapping
+from typing import IO, Any, Final
+
+import aiohttp
+import msgspec
+from yarl import URL
+
+from waypost.base.clock import Clock
+from waypost.domain.app import OperatorAccount
+from waypost.domain.outcome import Again, Outcome, Unavailable, Uncertain, Waits
+from waypost.operators.cloud.answers import read_answer, wish_s
+from waypost.operators.cloud.usage import Kind, Usages
+
+CONNECT_S: Final = 5
+"""For a connection: a free place in the pool, the name's look-up, TCP and TLS."""
+IDLE_S: Final = 2
+"""How long an idle connection is kept: less than any server does, so that none is reused in the
+moment the other side closes it."""
+PER_HOST: Final = 256
+"""Connections to one address at most."""
+
+_encode: Final = msgspec.json.Encoder().encode
+_Body = aiohttp.FormData | IO[bytes] | bytes
+
+
+class Calls:
+    """The connection pool, and the calls through it.
+
+    Args:
+        clock: by which accounts near their limits wait.
+        timeout_s: for a whole call, where the call names none of its own.
+    """
+
+    def __init__(self, clock: Clock, *, timeout_s: float) -> None:
+        self.usages = Usages(clock)
+        self._timeout = timeout_of(timeout_s)
+        self._session: aiohttp.ClientSession | None = None
+
+    async def open(self) -> None:
+        """Make the pool."""
+        self._session = aiohttp.ClientSession(
+            connector=aiohttp.TCPConnector(
+                limit=0, limit_per_host=PER_HOST, keepalive_timeout=IDLE_S
+            ),
+            trust_env=False,
+            cookie_jar=aiohttp.DummyCookieJar(),
+        )
+
+    async def close(self) -> None:
+        """Close it."""
+        if self._session is not None:
+            await self._session.close()
+
+    @property
+    def pool(self) -> aiohttp.ClientSession:
+        """For what is not JSON."""
+        if self._session is None:
+            raise RuntimeError("the adapter is not open")
+        return self._session
+
+    def __call__(
+        self,
+        account: OperatorAccount,
+        method: str,
+        path: str,
+        body: dict[str, Any] | None = None,
+        query: dict[str, str] | None = None,
+        *,
+        form: aiohttp.FormData | None = None,
+        within_s: float | None = None,
+        kind: Kind = Kind.MANAGEMENT,
+    ) -> Awaitable[dict[str, Any] | Outcome]:
+        """One call: the answer's object, or what it means.
+
+        Args:
+            account: credentials and address.
+            method: of HTTP.
+            path: below the version.
+            body: JSON.
+            query: of the address.
+            form: instead of a body.
+            within_s: for the whole call.
+            kind: what it spends.
+        """
+        return self.exchange(
+            account,
+            method,
+            f"{account.base_url}/{account.version}/{path}",
+            data=form if body is None else _encode(body),
+            headers={} if body is None else {"Content-Type": "application/json"},
+            query=query,
+            timeout=None if within_s is None else timeout_of(within_s),
+            kind=kind,
+        )
+
+    async def exchange(
+        self,
+        account: OperatorAccount,
+        method: str,
+        url: str | URL,
+        *,
+        data: _Body | None = None,
+        headers: Mapping[str, str] | None = None,
+        query: dict[str, str] | None = None,
+        timeout: aiohttp.ClientTimeout | None = None,  # noqa: ASYNC109  of the HTTP client, in parts
+        kind: Kind = Kind.MANAGEMENT,
+        scheme: str = "Bearer",
+    ) -> dict[str, Any] | Outcome:
+        """As a call, to a whole address.
+
+        Only a failure to connect proves that the operator has nothing; after that a broken answer is
+        uncertain. A call that would go beyond the account's limits is not made at all.
+        """
+        wait = self.usages.must_wait(account, kind)
+        if wait is not None:
+            return wait
+        try:
+            async with self.pool.request(
+                method,
+                url,
+                data=data,
+                params=query,
+                headers={"Authorization": f"{scheme} {account.token}", **(headers or {})},
+                allow_redirects=False,
+                timeout=timeout or self._timeout,
+            ) as response:
+                content = await response.read()
+                status, told = response.status, response.headers
+        except (
+            aiohttp.ClientConnectorError,
+            aiohttp.ConnectionTimeoutError,
+            aiohttp.InvalidURL,
+        ) as error:
+            return Unavailable(f"the operator was not reached: {error}", again=Again.NOT_REACHED)
+        except (aiohttp.ClientError, TimeoutError, OSError) as error:
+            return Uncertain(f"the operator's answer was lost: {error!r}")
+        self.usages.hear(account, told)
+        answer = read_answer(status, content, wish_s(told))
+        match answer:
+            case Unavailable(waits=Waits.ACCOUNT, retry_after_s=float(wait_s)):
+                self.usages.told_to_wait(account, kind, wait_s)
+            case _:
+                pass
+        return answer
+
+
+def timeout_of(total_s: float) -> aiohttp.ClientTimeout:
+    """For a whole call, and for its connection."""
+    return aiohttp.ClientTimeout(total=total_s, connect=CONNECT_S)

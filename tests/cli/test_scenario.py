@@ -1,0 +1,96 @@
+"""`waypost simulator --scenario`: what was spent stays spent, though the process is killed."""
+
+import json
+import os
+import subprocess
+import sys
+import urllib.error
+import urllib.request
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+WABA: Final = "1000000000000001"
+NUMBER: Final = "2000000000000002"
+SCENARIO: Final = """
+[[faults]]
+on = "call"
+call = "messages.send"
+when = { next = 3 }
+what = { error = 131016 }
+"""
+
+pytestmark = pytest.mark.timeout(60)  # processes start slowly on a busy machine
+
+
+def test_killed_simulator_goes_on_in_its_scenario_where_it_was(tmp_path: Path) -> None:
+    (tmp_path / "three.toml").write_text(SCENARIO, encoding="utf-8")
+    with running(tmp_path) as (process, url):
+        account = {"name": "One", "token": "t", "app_id": "3", "app_secret": "s"}
+        ask("PUT", f"{url}/control/accounts/{WABA}", account)
+        number = {"waba_id": WABA, "phone_number": "15550001111", "name": "Shop"}
+        ask("PUT", f"{url}/control/numbers/{NUMBER}", number)
+        before = [send(url) for _ in range(2)]
+        process.kill()
+
+    with running(tmp_path) as (_, url):
+        after = [send(url) for _ in range(2)]
+
+    assert (before, after) == ([503, 503], [503, 200])
+
+
+def test_wrong_scenario_is_told_in_one_line(tmp_path: Path) -> None:
+    (tmp_path / "three.toml").write_text(SCENARIO.replace("131016", '"busy"'), encoding="utf-8")
+
+    ended = subprocess.run(command(), cwd=tmp_path, env=plain(), capture_output=True, text=True)
+
+    assert ended.returncode == 1
+    assert ended.stderr == (
+        "waypost: the scenario three.toml is wrong: faults[0].what.error: cannot be 'busy'; "
+        "accepted: a whole number from 0 to 9999999\n"
+    )
+
+
+@contextmanager
+def running(folder: Path) -> Generator[tuple[subprocess.Popen[str], str]]:
+    """A simulator with the scenario, on a free port; killed at the end."""
+    with subprocess.Popen(
+        command(), cwd=folder, env=plain(), text=True, stdout=subprocess.PIPE
+    ) as process:
+        try:
+            assert process.stdout is not None
+            yield process, process.stdout.readline().split()[-1]
+        finally:
+            process.kill()
+
+
+def command() -> list[str]:
+    words = ["simulator", "--port", "0", "--data", "data", "--scenario", "three.toml"]
+    return [sys.executable, "-m", "waypost", *words]
+
+
+def plain() -> dict[str, str]:
+    """The environment without this machine's settings."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("WAYPOST_")}
+    return {**kept, "WAYPOST_CONTROL_TOKEN": "control"}
+
+
+def send(url: str) -> int:
+    """Send a text, and give the answer's status."""
+    message = {"messaging_product": "whatsapp", "to": "15551234567", "type": "text"}
+    address = f"{url}/v25.0/{NUMBER}/messages"
+    return ask("POST", address, {**message, "text": {"body": "Hello"}}, token="t")
+
+
+def ask(method: str, url: str, body: dict[str, Any], *, token: str = "control") -> int:
+    """One request; gives the answer's status."""
+    headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
+    request = urllib.request.Request(url, json.dumps(body).encode(), headers, method=method)
+    try:
+        with urllib.request.urlopen(request, timeout=10) as answer:
+            return answer.status
+    except urllib.error.HTTPError as error:
+        return error.code

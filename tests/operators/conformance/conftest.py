@@ -1,0 +1,146 @@
+"""The adapters that there are, each with the simulator that stands in for its operator."""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Final, Protocol, TypeVar
+
+import aiohttp
+import pytest
+from aiohttp import web
+
+from tests.support.builders import ACCOUNT, APP, OPERATOR
+from waypost.assembly.servers import HttpServer, bind, port_of
+from waypost.base.clock import SystemClock
+from waypost.base.ids import SeededIds
+from waypost.domain.app import OperatorAccount
+from waypost.domain.event import Event
+from waypost.operators.cloud.adapter import CloudOperator
+from waypost.operators.contract import Operator
+from waypost.simulator import AccountSeed, NumberSeed, Simulator, SimulatorSettings
+
+Kind = TypeVar("Kind")
+
+
+class Adapter(Operator, Protocol):
+    """An operator adapter, with a pool of connections to open and close."""
+
+    async def open(self) -> None: ...
+    async def close(self) -> None: ...
+
+
+# fmt: off
+ADAPTERS: Final[dict[str, Callable[[], Adapter]]] = {
+    "cloud": lambda: CloudOperator(timeout_s=5),
+}
+# fmt: on
+
+
+@dataclass
+class Line:
+    """An adapter, the simulator behind it, and the webhook in front of it.
+
+    Attributes:
+        events: what the operator has said, as the adapter reads it; only what is rightly signed.
+        unsigned: how many bodies were not.
+    """
+
+    adapter: Adapter
+    account: OperatorAccount
+    http: aiohttp.ClientSession
+    webhook_url: str = ""
+    events: list[Event] = field(default_factory=list[Event])
+    unsigned: int = 0
+    _came: asyncio.Condition = field(default_factory=asyncio.Condition)
+
+    async def hear(self, request: web.Request) -> web.Response:
+        """The webhook, as the service has it."""
+        if request.method == "GET":
+            challenge = self.adapter.answer_handshake(self.account, request.query)
+            return web.Response(text=challenge, status=200 if challenge else 403)
+        body = await request.read()
+        if not self.adapter.is_signed(self.account, request.headers, body):
+            self.unsigned += 1
+            return web.Response(status=401)
+        async with self._came:
+            self.events += [
+                self.adapter.read(item.item) for item in self.adapter.split(self.account, body)
+            ]
+            self._came.notify_all()
+        return web.Response()
+
+    async def heard(self, kind: type[Kind], is_it: Callable[[Kind], object] = bool) -> Kind:
+        """The first event of a kind that is meant, once it has come."""
+
+        def found() -> list[Kind]:
+            return [one for one in self.events if isinstance(one, kind) and is_it(one)]
+
+        async with asyncio.timeout(5), self._came:
+            await self._came.wait_for(lambda: bool(found()))
+        return found()[0]
+
+    async def control(self, method: str, path: str, body: Any = None) -> Any:
+        """One request to the simulator's control door."""
+        url = f"{self.account.base_url}/control/{path}"
+        async with self.http.request(method, url, json=body) as answer:
+            assert answer.status == 200, await answer.text()
+            return await answer.json()
+
+
+async def serving(
+    stack: AsyncExitStack, handle: Callable[[web.Request], Awaitable[web.StreamResponse]]
+) -> str:
+    """The address of a real server on a free port, there until the stack unwinds."""
+    application = web.Application(client_max_size=2**25)
+    application.router.add_route("*", "/{path:.*}", handle)
+    runner = web.AppRunner(application, shutdown_timeout=0.1)
+    await runner.setup()
+    stack.push_async_callback(runner.cleanup)
+    await web.TCPSite(runner, "127.0.0.1", 0).start()
+    return f"http://127.0.0.1:{runner.addresses[0][1]}"
+
+
+async def simulating(stack: AsyncExitStack, folder: Path, callback_uri: str) -> str:
+    """The address of a simulator with the account and number of the builders."""
+    clock = SystemClock()
+    settings = SimulatorSettings(
+        path=folder / "simulator.db", review_delay_ms=0, deliver_after_ms=0, gather_ms=0
+    )
+    simulator = Simulator(settings, clock, SeededIds(clock, "conformance"))
+    bound = bind("127.0.0.1", 0, option="")
+    await simulator.open()
+    stack.push_async_callback(simulator.close)
+    server = HttpServer(simulator.application, bound)
+    await server.start()
+    stack.push_async_callback(server.stop)
+    await simulator.seed(
+        AccountSeed(
+            waba_id=ACCOUNT.id,
+            name="Acme",
+            namespace=ACCOUNT.namespace,
+            token=OPERATOR.token,
+            app_id=OPERATOR.app_id,
+            app_secret=OPERATOR.app_secret,
+            verify_token=OPERATOR.verify_token,
+            callback_uri=callback_uri,
+        ),
+        [NumberSeed(APP.phone_number_id, ACCOUNT.id, APP.phone_number, "Acme Shop")],
+    )
+    return f"http://127.0.0.1:{port_of(bound)}"
+
+
+@pytest.fixture(params=ADAPTERS)
+async def line(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Line]:
+    """Each adapter in turn, connected both ways."""
+    async with AsyncExitStack() as stack:
+        http = await stack.enter_async_context(aiohttp.ClientSession())
+        adapter = ADAPTERS[str(request.param)]()
+        await adapter.open()
+        stack.push_async_callback(adapter.close)
+        line = Line(adapter, OPERATOR, http)
+        line.webhook_url = f"{await serving(stack, line.hear)}/operator/webhook/main"
+        base_url = await simulating(stack, tmp_path, line.webhook_url)
+        line.account = replace(OPERATOR, base_url=base_url)
+        yield line

@@ -1,0 +1,277 @@
+"""What every adapter has to do, against the simulator of its operator: over HTTP, both ways."""
+
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.operators.conformance.conftest import Line
+from tests.operators.conformance.test_recorded import picture
+from tests.support.builders import ACCOUNT, ANN, APP, draft, id_number, message, template
+from tests.support.media_samples import sample
+from waypost.assembly.servers import bind, port_of
+from waypost.domain.event import InboundEvent, ReviewEvent, StatusEvent
+from waypost.domain.media import Media
+from waypost.domain.message import MessageState, TemplateSend
+from waypost.domain.outcome import Again, Rejected, Sent, Unavailable, Waits
+from waypost.operators.contract import Ask, Question, Told, Uploaded
+
+NUMBER = APP.phone_number_id
+
+
+async def open_window(line: Line) -> InboundEvent:
+    """Ann writes, so that she may be written to."""
+    body = {"to": APP.phone_number, "text": "Hello?"}
+    await line.control("POST", f"phones/{ANN}/messages", body)
+    return await line.heard(InboundEvent)
+
+
+async def submitted(line: Line, **more: Any) -> Sent:
+    """A template that the operator has."""
+    outcome = await line.adapter.submit_template(line.account, template(**more), {})
+    assert isinstance(outcome, Sent), outcome
+    return outcome
+
+
+async def ask(line: Line, what: Ask, about: str, **more: Any) -> dict[str, Any]:
+    """What the operator tells."""
+    told = await line.adapter.ask(line.account, Question(what, about, **more))
+    assert isinstance(told, Told), told
+    return told.body
+
+
+async def test_message_is_taken_and_its_statuses_carry_our_id(line: Line) -> None:
+    await open_window(line)
+
+    outcome = await line.adapter.send(
+        line.account, APP, message(), template=None, reply_to=None, copies={}
+    )
+
+    assert isinstance(outcome, Sent)
+    assert outcome.recipient == ANN
+    delivered = await line.heard(StatusEvent, lambda one: one.state is MessageState.DELIVERED)
+    assert delivered.message_id == id_number(1)
+    assert delivered.operator_message_id == outcome.operator_id
+    assert delivered.recipient == ANN
+    assert line.unsigned == 0
+
+
+async def test_what_a_recipient_writes_is_read_with_its_sender(line: Line) -> None:
+    event = await open_window(line)
+
+    assert (event.kind, event.sender, event.phone_number_id) == ("text", ANN, NUMBER)
+    assert event.text("body") == "Hello?"
+
+
+async def test_template_handed_in_twice_is_the_same_one(line: Line) -> None:
+    first = await submitted(line)
+
+    second = await submitted(line)
+
+    assert second.operator_id == first.operator_id
+    review = await line.heard(ReviewEvent)
+    assert (review.operator_template_id, review.status) == (first.operator_id, "APPROVED")
+    assert review.at_s > 0
+
+
+async def test_template_is_sent_and_a_wrong_one_refused(line: Line) -> None:
+    stored = template()
+    await submitted(line)
+    await line.heard(ReviewEvent)
+
+    async def send(number: int, *params: str) -> object:
+        wish = message(number, TemplateSend(stored.id, params))
+        return await line.adapter.send(
+            line.account, APP, wish, template=stored, reply_to=None, copies={}
+        )
+
+    taken, refused = await send(1, "Ann"), await send(2)
+
+    assert isinstance(taken, Sent)
+    assert isinstance(refused, Rejected)
+    assert refused.code == 132000
+
+
+async def test_edit_made_twice_is_made_once(line: Line) -> None:
+    first = await submitted(line)
+    await line.heard(ReviewEvent)
+    edited = template(
+        of=draft(footer="Reply STOP to opt out"), operator_template_id=first.operator_id
+    )
+
+    outcomes = [await line.adapter.edit_template(line.account, edited, {}) for _ in range(2)]
+
+    assert [type(outcome) for outcome in outcomes] == [Sent, Sent]
+    shown = await ask(line, Ask.TEMPLATE, first.operator_id)
+    assert [part["type"] for part in shown["components"]] == ["BODY", "FOOTER"]
+
+
+async def test_template_deleted_twice_is_gone_and_its_other_language_stays(line: Line) -> None:
+    first = await submitted(line)
+    german = await submitted(line, of=draft(language_code="de"))
+    gone = template(operator_template_id=first.operator_id)
+
+    outcomes = [await line.adapter.delete_template(line.account, gone) for _ in range(2)]
+
+    assert [type(outcome) for outcome in outcomes] == [Sent, Sent]
+    left = await ask(line, Ask.TEMPLATES, ACCOUNT.id)
+    assert german.operator_id in [one["id"] for one in left["data"]]
+    assert first.operator_id not in [
+        one["id"] for one in left["data"] if one["status"] != "PENDING_DELETION"
+    ]
+
+
+async def test_template_that_breaks_a_rule_is_rejected_with_words(line: Line) -> None:
+    broken = template(of=draft(content="{{1}}", example="Ann"))
+
+    outcome = await line.adapter.submit_template(line.account, broken, {})
+
+    assert isinstance(outcome, Rejected)
+    assert len(outcome.text) > 10
+
+
+@pytest.fixture
+def medium(tmp_path: Path) -> tuple[Media, Path]:
+    """A picture that every operator takes."""
+    media, path = picture(tmp_path)
+    content = sample("png")
+    path.write_bytes(content)
+    return replace(media, size_bytes=len(content)), path
+
+
+async def test_medium_comes_back_as_it_was_uploaded_until_it_is_deleted(
+    line: Line, medium: tuple[Media, Path]
+) -> None:
+    uploaded = await line.adapter.upload_media(line.account, APP, *medium)
+    assert isinstance(uploaded, Uploaded)
+    whole = await fetched(line, uploaded.operator_id)
+
+    of_number = {"phone_number_id": NUMBER}
+    told = await ask(line, Ask.DELETE_MEDIUM, uploaded.operator_id, query=of_number)
+
+    assert whole == [medium[1].read_bytes()]
+    assert told == {"success": True}
+    [outcome] = await fetched(line, uploaded.operator_id)
+    assert isinstance(outcome, Rejected)
+
+
+async def test_sample_is_what_a_template_can_show(line: Line, medium: tuple[Media, Path]) -> None:
+    uploaded = await line.adapter.upload_sample(line.account, *medium)
+    assert isinstance(uploaded, Uploaded)
+    shows = draft(template_type="IMAGE", example_media="ours")
+
+    outcome = await line.adapter.submit_template(
+        line.account, template(of=shows), {"ours": uploaded.operator_id}
+    )
+
+    assert isinstance(outcome, Sent)
+
+
+# fmt: off
+TOLD: dict[Ask, tuple[str, str]] = {  # what is asked of which object, and a member of the answer
+    Ask.NUMBER:           (NUMBER,     "display_phone_number"),
+    Ask.ACCOUNT:          (ACCOUNT.id, "message_template_namespace"),
+    Ask.PHONE_NUMBERS:    (ACCOUNT.id, "data"),
+    Ask.SUBSCRIBED_APPS:  (ACCOUNT.id, "data"),
+    Ask.TEMPLATES:        (ACCOUNT.id, "data"),
+    Ask.TEMPLATE_LIBRARY: ("",         "data"),
+    Ask.BUSINESS_PROFILE: (NUMBER,     "data"),
+    Ask.BLOCK_LIST:       (NUMBER,     "data"),
+    Ask.COMPONENTS:       (NUMBER,     "id"),
+    Ask.FLOWS:            (ACCOUNT.id, "data"),
+    Ask.TOKEN:            ("",         "data"),
+}
+# fmt: on
+
+
+@pytest.mark.parametrize("what", TOLD)
+async def test_what_only_asks_is_told(line: Line, what: Ask) -> None:
+    about, member = TOLD[what]
+
+    body = await ask(line, what, about)
+
+    assert member in body
+
+
+async def test_webhook_is_subscribed_where_its_handshake_is_answered(line: Line) -> None:
+    def wish(token: str) -> dict[str, str]:
+        return {"override_callback_uri": line.webhook_url, "verify_token": token}
+
+    wrong = Question(Ask.SUBSCRIBE, ACCOUNT.id, {}, wish("wrong"))
+    refused = await line.adapter.ask(line.account, wrong)
+    await ask(line, Ask.SUBSCRIBE, ACCOUNT.id, body=wish(line.account.verify_token))
+
+    assert isinstance(refused, Rejected)
+    [app] = (await ask(line, Ask.SUBSCRIBED_APPS, ACCOUNT.id))["data"]
+    assert app["override_callback_uri"] == line.webhook_url
+    await ask(line, Ask.UNSUBSCRIBE, ACCOUNT.id)
+    assert (await ask(line, Ask.SUBSCRIBED_APPS, ACCOUNT.id))["data"] == []
+
+
+async def test_read_receipt_is_taken(line: Line) -> None:
+    event = await open_window(line)
+    body = {
+        "messaging_product": "whatsapp",
+        "status": "read",
+        "message_id": event.operator_message_id,
+        "typing_indicator": {"type": "text"},
+    }
+
+    told = await ask(line, Ask.MARK_READ, NUMBER, body=body)
+
+    assert told == {"success": True}
+
+
+async def test_object_that_is_not_there_is_refused(line: Line) -> None:
+    told = await line.adapter.ask(line.account, Question(Ask.NUMBER, "9999999999999999"))
+
+    assert isinstance(told, Rejected)
+
+
+async def test_token_that_is_not_taken_lets_the_whole_account_wait(line: Line) -> None:
+    account = replace(line.account, token="not ours")
+
+    outcome = await line.adapter.send(
+        account, APP, message(), template=None, reply_to=None, copies={}
+    )
+
+    assert isinstance(outcome, Unavailable)
+    assert (outcome.again, outcome.waits) == (Again.CREDENTIAL, Waits.ACCOUNT)
+
+
+async def test_operator_that_is_not_reached_certainly_has_nothing(line: Line) -> None:
+    nobody = bind("127.0.0.1", 0, option="")
+    account = replace(line.account, base_url=f"http://127.0.0.1:{port_of(nobody)}")
+    nobody.close()
+
+    outcome = await line.adapter.send(
+        account, APP, message(), template=None, reply_to=None, copies={}
+    )
+
+    assert isinstance(outcome, Unavailable)
+    assert outcome.again is Again.NOT_REACHED
+
+
+async def test_webhook_with_a_wrong_signature_is_nobodys(line: Line) -> None:
+    body = b'{"object":"whatsapp_business_account","entry":[]}'
+    headers = {"X-Hub-Signature-256": "sha256=" + "0" * 64}
+
+    async with line.http.post(line.webhook_url, data=body, headers=headers) as answer:
+        assert answer.status == 401
+    assert line.unsigned == 1
+
+
+async def fetched(line: Line, operator_media_id: str) -> list[object]:
+    """The bytes in one piece, or what ended them."""
+    parts: AsyncIterator[bytes | Rejected | Unavailable] = line.adapter.fetch_media(
+        line.account, operator_media_id, phone_number_id=NUMBER
+    )
+    content, others = b"", list[object]()
+    async for part in parts:
+        if isinstance(part, bytes):
+            content += part
+        else:
+            others.append(part)
+    return [*([content] if content else []), *others]

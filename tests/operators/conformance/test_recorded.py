@@ -1,0 +1,191 @@
+"""Recorded exchanges: what the adapter asks, and what it makes of each answer and each webhook.
+
+Each file of `tests/operators/recorded` holds either calls with the operator's answers, or a webhook's
+body with the events in it. The values are ours; the shapes are the operator's.
+"""
+
+import json
+from collections.abc import AsyncIterator, Sequence
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Final
+from urllib.parse import parse_qsl
+
+import pytest
+from aiohttp import web
+
+from tests.operators.conformance.conftest import ADAPTERS, Adapter, serving
+from tests.support.builders import ANN, APP, AT_MS, OPERATOR, message, template
+from waypost.domain.app import OperatorAccount
+from waypost.domain.media import Media
+from waypost.domain.message import Passthrough
+from waypost.operators.contract import Ask, Question
+
+FOLDER: Final = Path(__file__).parent.parent / "recorded"
+RECORDED: Final = {
+    path.stem: json.loads(path.read_text(encoding="utf-8"))
+    for path in sorted(FOLDER.glob("*.json"))
+}
+CALLS: Final = [name for name, one in RECORDED.items() if "do" in one]
+WEBHOOKS: Final = [name for name, one in RECORDED.items() if "webhook" in one]
+PICTURE: Final = b"\x89PNG\r\n\x1a\n1234"
+
+
+@dataclass
+class Replay:
+    """The operator of a recording: answers in its order, and keeps what it was asked."""
+
+    exchanges: Sequence[dict[str, Any]] = ()
+    asked: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
+
+    async def handle(self, request: web.Request) -> web.StreamResponse:
+        wanted = self.exchanges[len(self.asked)]
+        asked: dict[str, Any] = {
+            "method": request.method,
+            "path": request.path,
+            "query": dict(request.query),
+            "authorization": request.headers["Authorization"].partition(" ")[2],
+        }
+        if "body" in wanted["request"]:
+            asked["body"] = await request.json()
+        else:
+            await request.read()
+        self.asked.append(asked)
+        answer = wanted["response"]
+        text = answer["text"] if "text" in answer else json.dumps(answer["body"])
+        headers = {"Content-Type": "application/json", **answer.get("headers", {})}
+        return web.Response(text=text, status=answer["status"], headers=headers)
+
+    @property
+    def wanted(self) -> list[dict[str, Any]]:
+        """What the recording says that it is asked."""
+        found: list[dict[str, Any]] = []
+        for one in self.exchanges:
+            path, _, query = one["request"]["path"].partition("?")
+            wanted = {
+                "method": one["request"]["method"],
+                "path": path,
+                "query": dict(parse_qsl(query)),
+                "authorization": OPERATOR.token,
+            }
+            if "body" in one["request"]:
+                wanted["body"] = one["request"]["body"]
+            found.append(wanted)
+        return found
+
+
+@dataclass
+class Desk:
+    """The operator of a recording, and our account at it."""
+
+    replay: Replay
+    account: OperatorAccount
+    folder: Path
+    stack: AsyncExitStack
+
+    async def adapter(self, name: str) -> Adapter:
+        """The adapter that a recording is for."""
+        adapter = ADAPTERS[name]()
+        await adapter.open()
+        self.stack.push_async_callback(adapter.close)
+        return adapter
+
+
+@pytest.fixture
+async def desk(tmp_path: Path) -> AsyncIterator[Desk]:
+    async with AsyncExitStack() as stack:
+        replay = Replay()
+        url = await serving(stack, replay.handle)
+        yield Desk(replay, replace(OPERATOR, base_url=url), tmp_path, stack)
+
+
+@pytest.mark.parametrize("name", CALLS)
+async def test_recorded_call_has_its_outcome(desk: Desk, name: str) -> None:
+    recorded = RECORDED[name]
+    desk.replay.exchanges = recorded["exchanges"]
+    adapter = await desk.adapter(recorded["adapter"])
+
+    outcome = await call(adapter, desk, recorded["do"])
+
+    assert desk.replay.asked == desk.replay.wanted
+    assert_is(outcome, recorded["outcome"])
+
+
+@pytest.mark.parametrize("name", WEBHOOKS)
+async def test_recorded_webhook_has_its_events(desk: Desk, name: str) -> None:
+    recorded = RECORDED[name]
+    adapter = await desk.adapter(recorded["adapter"])
+
+    items = adapter.split(desk.account, json.dumps(recorded["webhook"]).encode())
+
+    news = {item.dedupe_key: item for item in reversed(items)}
+    events = [adapter.read(item.item) for item in items if news[item.dedupe_key] is item]
+    assert len(events) == len(recorded["events"])
+    for event, wanted in zip(events, recorded["events"], strict=True):
+        assert_is(event, wanted)
+
+
+@pytest.mark.parametrize("name", RECORDED)
+def test_recording_says_why_and_whence(name: str) -> None:
+    recorded = RECORDED[name]
+
+    assert recorded["why"].endswith(".")
+    assert recorded["source"]
+    assert recorded["adapter"] in ADAPTERS
+
+
+async def call(adapter: Adapter, desk: Desk, do: dict[str, Any]) -> object:
+    """Carry out what a recording does."""
+    account = desk.account
+    match do:
+        case {"call": "send", "type": kind, "content": content}:
+            wish = message(content=Passthrough(kind, content), destination=do.get("to", ANN))
+            reply_to = do.get("reply_to")
+            return await adapter.send(
+                account, APP, wish, template=None, reply_to=reply_to, copies={}
+            )
+        case {"call": "submit_template"}:
+            return await adapter.submit_template(account, template(), {})
+        case {"call": "edit_template", "operator_template_id": operator_id}:
+            edited = template(operator_template_id=operator_id)
+            return await adapter.edit_template(account, edited, {})
+        case {"call": "delete_template", "operator_template_id": operator_id}:
+            return await adapter.delete_template(
+                account, template(operator_template_id=operator_id)
+            )
+        case {"call": "ask", "ask": ask, "about": about}:
+            question = Question(Ask(ask), about, do.get("query", {}), do.get("body"))
+            return await adapter.ask(account, question)
+        case {"call": "upload_media"}:
+            return await adapter.upload_media(account, APP, *picture(desk.folder))
+        case {"call": "upload_sample"}:
+            return await adapter.upload_sample(account, *picture(desk.folder))
+        case _:
+            raise AssertionError(f"nobody knows how to do {do}")
+
+
+def picture(folder: Path) -> tuple[Media, Path]:
+    """A file of twelve bytes, and what we know of it."""
+    path = folder / "picture"
+    path.write_bytes(PICTURE)
+    media = Media(
+        id="1234567890123456",
+        partner_id=7,
+        app_id=APP.id,
+        handle=None,
+        mime_type="image/png",
+        size_bytes=len(PICTURE),
+        sha256="0" * 64,
+        file_name="picture.png",
+        created_on_ms=AT_MS,
+        expires_on_ms=AT_MS + 1,
+    )
+    return media, path
+
+
+def assert_is(found: object, wanted: dict[str, Any]) -> None:
+    """Whether something is of a type, and has these attributes; others do not matter."""
+    assert type(found).__name__ == wanted["is"], found
+    attributes = {name: getattr(found, name) for name in wanted if name != "is"}
+    assert attributes == {name: value for name, value in wanted.items() if name != "is"}

@@ -1,0 +1,238 @@
+"""Every error code of the operator's, on the street: what becomes of the message, and what its sender is told."""
+
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field, replace
+from typing import Any, Final
+
+import pytest
+from aiohttp import web
+
+from tests.support.builders import OPERATOR
+from tests.support.operator_webhook import tell_of_messages
+from tests.support.street import Street
+from tests.support.third_version import listening
+from waypost.admin import actions
+from waypost.base.clock import VirtualClock
+from waypost.domain.outcome import Again, Waits
+from waypost.operators.cloud.codes import CODES, Mode, Row
+
+TTL_S: Final = 2000
+ASYNC: Final = (Mode.LATER, Mode.EITHER, Mode.UNKNOWN)
+OTHER: Final = "15559999999"
+"""A recipient of whom nothing is refused."""
+
+# fmt: off
+KNOWN_CODES: Final = (  # Source: operator's facts 5.2; of a range its ends and its middle
+    0, 190, 3, 10, 200, 250, 299, 1, 2, 4, 17, 613, 33, 100, 803, 368, 80007, 80008, 130403, 130429, 130472, 130497, 131000,
+    131005, 131008, 131009, 131016, 131021, 131026, 131030, 131031, 131037, 131042, 131045, 131047, 131048, 131049, 131050,
+    131051, 131052, 131053, 131055, 134100, 134101, 134102, 131056, 131057, 131062, 131063, 131064, 132000, 132001, 132005,
+    132007, 132012, 132015, 132016, 132018, 132068, 132069, 133005, 133006, 133008, 133009, 133010, 133015, 133016, 135000, 137000,
+)
+KNOWN_SUBCODES: Final = (
+    (190, 463), (4, 2446079), (100, 33), (100, 2388019), (100, 2388023), (100, 2388024), (100, 2388039), (100, 2388040),
+    (100, 2388047), (100, 2388072), (100, 2388073), (100, 2388293), (100, 2388299),
+)
+# fmt: on
+
+
+def named(row: Row) -> str:
+    return f"{row.code}" if row.subcode is None else f"{row.code}-{row.subcode}"
+
+
+def is_refused_at_once(row: Row) -> bool:
+    return row.mode is not Mode.INBOUND and (row.again is None or row.again is Again.ONCE)
+
+
+def recipient_of(number: int) -> str:
+    return str(15_552_000_000 + number)
+
+
+@dataclass
+class Refusing:
+    """A real server in the operator's place: refuses what goes to some recipients, and takes the rest.
+
+    Attributes:
+        errors: by recipient, what it is refused with.
+        asked: to whom it was asked to send, in order.
+    """
+
+    errors: dict[str, dict[str, Any]] = field(default_factory=dict[str, dict[str, Any]])
+    asked: list[str] = field(default_factory=list[str])
+
+    async def handle(self, request: web.Request) -> web.StreamResponse:
+        to = (await request.json())["to"].removeprefix("+")
+        self.asked.append(to)
+        error = self.errors.get(to)
+        if error is not None:
+            return web.json_response({"error": error}, status=400)
+        return web.json_response({"messages": [{"id": wamid_of(to)}]})
+
+
+def wamid_of(recipient: str) -> str:
+    return f"wamid.{recipient}"
+
+
+def error_of(row: Row, code: int | None = None) -> dict[str, Any]:
+    """As the operator writes it in an answer. Source: operator's facts 5.1."""
+    code = row.code if code is None else code
+    error: dict[str, Any] = {
+        "message": f"(#{code}) {row.meaning}",
+        "type": "OAuthException",
+        "code": code,
+        "fbtrace_id": "AbCdEf",
+    }
+    if row.subcode is not None:
+        error["error_subcode"] = row.subcode
+    return error
+
+
+@pytest.fixture
+async def refusing(make_street: Any) -> AsyncIterator[tuple[Street, Refusing]]:
+    """A street whose operator refuses as it is told, with time that can be travelled."""
+    street: Street = await make_street(clock=VirtualClock(), changes={"message_ttl_s": TTL_S})
+    operator = Refusing()
+    application = web.Application()
+    application.router.add_post("/{path:.*}", operator.handle)
+    runner = web.AppRunner(application, shutdown_timeout=0.1)
+    await runner.setup()
+    await web.TCPSite(runner, "127.0.0.1", 0).start()
+    url = f"http://127.0.0.1:{runner.addresses[0][1]}"
+    await actions.put_operator_account(street.waypost.office, replace(OPERATOR, base_url=url))
+    yield street, operator
+    await runner.cleanup()
+
+
+def test_every_known_code_has_a_row() -> None:
+    covered = {
+        (code, row.subcode) for row in CODES for code in range(row.code, (row.last or row.code) + 1)
+    }
+
+    wanted = {*((code, None) for code in KNOWN_CODES), *KNOWN_SUBCODES}
+    assert wanted - covered == set()
+    assert len({(row.code, row.subcode) for row in CODES}) == len(CODES)
+
+
+async def test_refusal_that_is_final_fails_the_message_with_the_code_of_its_row(
+    refusing: tuple[Street, Refusing],
+) -> None:
+    street, operator = refusing
+    cases = [
+        (row, code)
+        for row in CODES
+        if is_refused_at_once(row)
+        for code in {row.code, row.last or row.code}
+    ]
+    ids: list[str] = []
+    for number, (row, code) in enumerate(cases):
+        operator.errors[recipient_of(number)] = error_of(row, code)
+        ids.append(await street.send_text(to=recipient_of(number)))
+
+    await street.travel(ms=2000)  # one more try needs a second
+
+    told: list[tuple[str, str, int]] = []
+    for message_id, (row, _) in zip(ids, cases, strict=True):
+        [failed] = await street.events_of(message_id, until="failed")
+        told.append((named(row), failed["type"], failed["payload"]["code"]))
+    assert told == [(named(row), "failed", row.code_told(code)) for row, code in cases]
+    tries = [operator.asked.count(recipient_of(number)) for number in range(len(cases))]
+    assert tries == [2 if row.again is Again.ONCE else 1 for row, _ in cases]
+
+
+@pytest.mark.parametrize(
+    "row", [row for row in CODES if row.again not in (None, Again.ONCE)], ids=named
+)
+async def test_refusal_that_may_pass_is_tried_until_the_message_is_too_old(
+    refusing: tuple[Street, Refusing], row: Row
+) -> None:
+    street, operator = refusing
+    refused = recipient_of(0)
+    operator.errors[refused] = error_of(row)
+
+    first = await street.send_text(to=refused)
+    await street.travel(ms=0)
+    second = await street.send_text(to=OTHER)
+    await street.travel(ms=0)
+
+    others_wait = row.waits is not Waits.ENTRY
+    assert operator.asked == [refused] if others_wait else [refused, OTHER]
+    assert [event["type"] for event in await heard_of(street, first)] == []
+    await street.travel(ms=(TTL_S + 1000) * 1000)
+    [failed] = await street.events_of(first, until="failed")
+    await street.events_of(second, until="enqueued")
+    assert failed["payload"]["code"] == row.code_told(row.code)
+    assert operator.asked.count(OTHER) == 1
+    assert operator.asked.count(refused) > 2
+
+
+async def test_failed_status_fails_the_message_with_the_operators_code(
+    refusing: tuple[Street, Refusing],
+) -> None:
+    street, _ = refusing
+    rows = [row for row in CODES if row.mode in ASYNC]
+    ids = [await street.send_text(to=recipient_of(number)) for number, _ in enumerate(rows)]
+    await street.travel(ms=2000)
+
+    statuses = [
+        {
+            "id": wamid_of(recipient_of(number)),
+            "status": "failed",
+            "timestamp": str(street.clock.now_ms() // 1000),
+            "recipient_id": recipient_of(number),
+            "errors": [{"code": row.code, "title": row.meaning, "message": row.meaning}],
+        }
+        for number, row in enumerate(rows)
+    ]
+    await tell_of_messages(street, statuses=statuses)
+
+    for message_id, row in zip(ids, rows, strict=True):
+        events = await street.events_of(message_id, until="failed")
+        assert [event["type"] for event in events] == ["enqueued", "failed"]
+        assert events[1]["payload"] == {"code": row.code, "reason": row.meaning}
+
+
+async def test_code_of_an_inbound_message_fails_nothing_and_is_handed_on(
+    refusing: tuple[Street, Refusing],
+) -> None:
+    street, _ = refusing
+    rows = [row for row in CODES if row.mode is Mode.INBOUND]
+    messages = [
+        {
+            "from": OTHER,
+            "id": f"wamid.in.{row.code}",
+            "timestamp": str(street.clock.now_ms() // 1000),
+            "type": "unsupported",
+            "errors": [{"code": row.code, "title": row.meaning}],
+        }
+        for row in rows
+    ]
+    async with listening(street) as third:
+        await tell_of_messages(street, messages=messages)
+
+        for row in rows:
+            value = await third.message(f"wamid.in.{row.code}")
+            assert value["messages"][0]["errors"][0]["code"] == row.code
+
+
+async def test_account_with_a_new_token_sends_within_seconds(
+    refusing: tuple[Street, Refusing],
+) -> None:
+    street, operator = refusing
+    [expired] = [row for row in CODES if (row.code, row.subcode) == (190, 463)]
+    operator.errors[recipient_of(0)] = error_of(expired)
+    await street.send_text(to=recipient_of(0))
+    await street.travel(ms=0)
+    account = await street.waypost.directory.operator_account(OPERATOR.id)
+    assert account is not None
+
+    await actions.put_operator_account(street.waypost.office, replace(account, token="mended"))
+    message_id = await street.send_text(to=OTHER)
+    await street.travel(ms=10_000)
+
+    await street.events_of(message_id, until="enqueued")
+    assert operator.asked == [recipient_of(0), OTHER]
+
+
+async def heard_of(street: Street, message_id: str) -> list[dict[str, Any]]:
+    """What the partner has heard of a message so far."""
+    payloads = [one["payload"] for one in street.callbacks if one["type"] == "message-event"]
+    return [one for one in payloads if message_id in (one["id"], one.get("gsId"))]

@@ -1,0 +1,43 @@
+"""What the operator says, posted to the service as it would be: signed, and with a time of the test's own."""
+
+import hashlib
+import hmac
+import json
+from typing import Any
+
+from tests.support.builders import ACCOUNT, APP, OPERATOR
+from tests.support.patience import patiently
+from tests.support.street import Street
+from waypost.assembly.service import WEBHOOK_PATH
+
+
+async def tell(street: Street, field: str, value: dict[str, Any], **entry: Any) -> None:
+    """Post one change; return when the service has kept it and applied it.
+
+    Args:
+        street: where.
+        field: of the change.
+        value: of the change.
+        entry: further members of the entry, such as `time`.
+    """
+    changes = [{"field": field, "value": value}]
+    whole = {
+        "object": "whatsapp_business_account",
+        "entry": [{"id": ACCOUNT.id, **entry, "changes": changes}],
+    }
+    body = json.dumps(whole).encode()
+    digest = hmac.new(OPERATOR.app_secret.encode(), body, hashlib.sha256).hexdigest()
+    async with street.http.post(
+        f"{street.service_url}{WEBHOOK_PATH}/{OPERATOR.id}",
+        data=body,
+        headers={"X-Hub-Signature-256": f"sha256={digest}"},
+    ) as answer:
+        assert answer.status == 200
+    await patiently(street.lanes, lambda lanes: not lanes.get("arrivals"))
+
+
+async def tell_of_messages(street: Street, **value: Any) -> None:
+    """Post `statuses`, `messages` or `errors` of the street's number."""
+    metadata = {"display_phone_number": APP.phone_number, "phone_number_id": APP.phone_number_id}
+    about = {"messaging_product": "whatsapp", "metadata": metadata}
+    await tell(street, "messages", {**about, **value})

@@ -1,0 +1,150 @@
+"""Another operator beside the street's: a simulator of its own, with other ids and other secrets."""
+
+import json
+from dataclasses import replace
+from typing import Any, Final
+
+from tests.support.builders import ANN, APP, OPERATOR
+from tests.support.street import ADMIN_TOKEN, TWO_REPLIES, Answer, Street
+from waypost.admin import actions
+from waypost.assembly.servers import HttpServer, bind, port_of
+from waypost.assembly.service import WEBHOOK_PATH
+from waypost.base.ids import SeededIds
+from waypost.domain.app import OperatorAccount
+from waypost.simulator import AccountSeed, NumberSeed, Simulator, SimulatorSettings
+
+CLOUD: Final = OperatorAccount(
+    id="cloud",
+    base_url="",
+    version="v25.0",
+    token="cloud-token",
+    app_id="6000000000000003",
+    app_secret="cloud-secret",
+    verify_token="cloud-verify",
+)
+WABA_ID: Final = "6000000000000001"
+NUMBER_ID: Final = "6000000000000002"
+NAMESPACE: Final = "6aae0001_b627_4112_b9c7_2961197553ea"
+
+
+class SecondOperator:
+    """A second simulator, and the operator account that stands for it.
+
+    Args:
+        street: whose service it works for.
+        waba_id: what it calls the business account.
+        number_id: what it calls the app's number.
+    """
+
+    def __init__(
+        self, street: Street, *, waba_id: str = WABA_ID, number_id: str = NUMBER_ID
+    ) -> None:
+        self._street = street
+        self.waba_id = waba_id
+        self.number_id = number_id
+        self.url = ""
+
+    async def open(self) -> None:
+        """Start it, and make our account at it."""
+        street = self._street
+        bound = bind("127.0.0.1", 0, option="--simulator-port")
+        self.url = f"http://127.0.0.1:{port_of(bound)}"
+        settings = SimulatorSettings(
+            path=street.folder / "second.db",
+            review_delay_ms=0,
+            deliver_after_ms=0,
+            gather_ms=0,
+            limits=False,
+        )
+        self.simulator = Simulator(settings, street.clock, SeededIds(street.clock, "second"))
+        await self.simulator.open()
+        self._server = HttpServer(self.simulator.application, bound)
+        await self._server.start()
+        await self.simulator.seed(
+            AccountSeed(
+                waba_id=self.waba_id,
+                name="Acme, for real",
+                namespace=NAMESPACE,
+                token=CLOUD.token,
+                app_id=CLOUD.app_id,
+                app_secret=CLOUD.app_secret,
+                verify_token=CLOUD.verify_token,
+                callback_uri=f"{street.service_url}{WEBHOOK_PATH}/{CLOUD.id}",
+            ),
+            [NumberSeed(self.number_id, self.waba_id, APP.phone_number, "Acme Shop")],
+        )
+        account = replace(CLOUD, base_url=self.url)
+        await actions.put_operator_account(street.waypost.office, account)
+
+    async def close(self) -> None:
+        """Stop it."""
+        await self._server.stop()
+        await self.simulator.close()
+
+    async def control(self, method: str, path: str, body: Any = None) -> Any:
+        """One request to its control door."""
+        async with self._street.http.request(
+            method, f"{self.url}/control/{path}", json=None if method == "GET" else body
+        ) as answer:
+            content = await answer.json()
+            assert answer.status == 200, content
+            return content
+
+    async def deliveries(self, message_id: str) -> list[dict[str, Any]]:
+        """What it has taken under our id."""
+        return (await self.control("GET", f"deliveries?callback_data={message_id}"))["deliveries"]
+
+    async def seed_greeting(self) -> None:
+        """Have the street's template with two quick replies here too, approved, under another id."""
+        body = {
+            "type": "BODY",
+            "text": "Hi {{1}}, shall we come today?",
+            "example": {"body_text": [["Ann"]]},
+        }
+        buttons = [dict(button) for button in TWO_REPLIES]
+        await self.simulator.seed_template(
+            template_id="6000000000000009",
+            waba_id=self.waba_id,
+            name="greeting",
+            language="en_US",
+            category="UTILITY",
+            components=[body, {"type": "BUTTONS", "buttons": buttons}],
+        )
+
+    async def open_window(self, phone: str = ANN) -> None:
+        """The phone writes to the number here; returns when the operator has noted it."""
+        await self.control(
+            "POST", f"phones/{phone}/messages", {"to": APP.phone_number, "text": "Hello?"}
+        )
+
+    async def switch(self, **more: Any) -> Answer:
+        """Have it carry the app."""
+        wish = {"business_account_id": self.waba_id, **more}
+        return await switch(self._street, CLOUD.id, **wish)
+
+    async def switch_back(self, **more: Any) -> Answer:
+        """Have the street's own operator carry the app again."""
+        return await switch(self._street, OPERATOR.id, **more)
+
+
+async def switch(street: Street, account_id: str, **wish: Any) -> Answer:
+    """Ask the administration door for a switch."""
+    return await administer(
+        street,
+        "PUT",
+        f"/admin/apps/{APP.id}/operator",
+        {"operator_account_id": account_id, **wish},
+    )
+
+
+async def administer(street: Street, method: str, path: str, body: Any = None) -> Answer:
+    """One request to the administration door."""
+    headers = {"Authorization": f"Bearer {ADMIN_TOKEN}", "Content-Type": "application/json"}
+    async with street.http.request(
+        method,
+        street.service_url + path,
+        data=None if body is None else json.dumps(body),
+        headers=headers,
+    ) as answer:
+        raw = await answer.read()
+        return Answer(answer.status, json.loads(raw), answer.headers, raw)

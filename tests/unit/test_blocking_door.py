@@ -1,0 +1,48 @@
+"""The door for programs that wait: what it says when a call comes to nothing."""
+
+import socket
+
+import pytest
+
+from waypost.client.answers import DoorRefused, NotReached, Reply, read_answer
+from waypost.client.blocking import BlockingDoor
+
+
+def test_address_where_nobody_listens_is_named() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+    door = BlockingDoor(f"http://127.0.0.1:{port}/admin")
+
+    with pytest.raises(NotReached, match=f"nobody answers GET http://127.0.0.1:{port}/admin/lanes"):
+        door.json("GET", "/lanes")
+
+
+def test_server_that_never_answers_is_left_after_the_given_time() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        door = BlockingDoor(f"http://127.0.0.1:{server.getsockname()[1]}", timeout_s=0.05)
+
+        with pytest.raises(NotReached, match="timed out"):
+            door.json("GET", "/")
+
+
+@pytest.mark.parametrize(
+    ("reply", "says"),
+    [
+        (Reply(400, b'{"status":"error","message":"Bad Request"}'), "Bad Request (400)"),
+        (
+            Reply(400, b'{"message":"Bad Request"}', "to: is missing"),
+            "Bad Request: to: is missing (400)",
+        ),
+        (Reply(404, b'{"error":"fault_id: is no fault"}'), "fault_id: is no fault (404)"),
+        (Reply(502, b"<html>"), "GET /x was refused without a reason (502)"),
+    ],
+)
+def test_refusal_has_the_doors_own_words(reply: Reply, says: str) -> None:
+    with pytest.raises(DoorRefused) as refused:
+        read_answer(reply, "GET /x")
+
+    assert str(refused.value) == says
+
+
+def test_answer_without_a_body_is_nothing() -> None:
+    assert read_answer(Reply(204, b"")) is None
