@@ -40,7 +40,7 @@ async def serve(options: argparse.Namespace) -> None:
             callback_uri=options.webhook,
         ),
         [
-            NumberSeed(phone_number_id(nth), demo.WABA_ID, source, name, throughput=1000)
+            NumberSeed(phone_number_id(nth), demo.WABA_ID, source, name, options.throughput)
             for nth, (source, name) in enumerate(SOURCES.items())
         ],
     )
@@ -68,4 +68,5 @@ if __name__ == "__main__":
     parser.add_argument("--deliver-after-ms", type=int, default=50)
     parser.add_argument("--read-after-ms", type=int, default=200)
     parser.add_argument("--gather-ms", type=int, default=50)
+    parser.add_argument("--throughput", type=int, default=1000)
     uvloop.run(serve(parser.parse_args()))

@@ -22,10 +22,12 @@ class Received:
     def __init__(self) -> None:
         self.pieces: list[tuple[float, bytes, bytes]] = []
         self.reads = 0
+        self.taps = 0
 
     def take(self, head: bytes, body: bytes) -> None:
         self.pieces.append((time.monotonic(), head, body))
         self.reads += b'"type":"read"' in body
+        self.taps += b'"type":"quick_reply"' in body
 
     def judged(self) -> dict[str, Any]:
         """When each message's callbacks came, and what is wrong with them.
@@ -36,9 +38,13 @@ class Received:
         seen: dict[str, dict[str, float]] = {}
         last: dict[tuple[str, str], int] = {}
         wrong: Counter[str] = Counter()
+        taps: Counter[str] = Counter()
         for at_s, head, raw in self.pieces:
             body = _decode(raw)
             told = body["payload"]
+            if body["type"] == "message":
+                taps[told["id"]] += 1
+                continue
             kind, about = told["type"], told.get("gsId") or told["id"]
             of_message = seen.setdefault(about, {})
             if kind not in KINDS:
@@ -55,7 +61,13 @@ class Received:
             if key in last and sequence != last[key] + 1:
                 wrong["out of sequence"] += 1
             last[key] = max(sequence, last.get(key, 0))
-        return {"seen": seen, "wrong": dict(wrong), "callbacks": len(self.pieces)}
+        return {
+            "seen": seen,
+            "wrong": dict(wrong),
+            "callbacks": len(self.pieces),
+            "taps": len(taps),
+            "taps_doubled": sum(taps.values()) - len(taps),
+        }
 
 
 class Door(asyncio.Protocol):
@@ -88,12 +100,12 @@ class Door(asyncio.Protocol):
         self._rest = data
 
     def _tell(self, path: bytes) -> None:
-        told: Any = {"reads": self._received.reads}
+        told: Any = {"reads": self._received.reads, "taps": self._received.taps}
         if path == b"/judged":
             told = self._received.judged()
         elif path == b"/forget":
             self._received.pieces.clear()
-            self._received.reads = 0
+            self._received.reads = self._received.taps = 0
         body = json.dumps(told).encode()
         head = f"HTTP/1.1 200 OK\r\nContent-Length: {len(body)}\r\nConnection: close\r\n\r\n"
         self._transport.write(head.encode() + body)

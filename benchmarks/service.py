@@ -34,7 +34,7 @@ async def serve(options: argparse.Namespace) -> None:
         data=options.data,
         secret_key="benchmarks only, known to everybody",
         rates=False,
-        per_second=1000,
+        per_second=options.per_second,
         allowed_networks=NETWORK,
     )
     bound = bind("127.0.0.1", options.port, option="--port")
@@ -68,7 +68,7 @@ async def seed(waypost: Waypost, options: argparse.Namespace) -> None:
             phone_number=source,
             phone_number_id=phone_number_id(nth),
             business_account_id=demo.WABA_ID,
-            per_second=1000,
+            per_second=options.per_second,
         )
         if nth == 0:
             await waypost.database.write(seed_template, _template(app.id, now_ms))
@@ -80,7 +80,7 @@ async def seed(waypost: Waypost, options: argparse.Namespace) -> None:
                 tag="bench",
                 url=options.receiver,
                 version=2,
-                modes=("ENQUEUED", "SENT", "DELIVERED", "READ", "FAILED"),
+                modes=("ENQUEUED", "SENT", "DELIVERED", "READ", "FAILED", "MESSAGE"),
                 created_on_ms=now_ms,
                 modified_on_ms=now_ms,
             )
@@ -105,6 +105,7 @@ if __name__ == "__main__":
     parser.add_argument("--stages", action="store_true")
     parser.add_argument("--operator", default="http://127.0.0.1:9")
     parser.add_argument("--receiver", default="")
+    parser.add_argument("--per-second", type=int, default=1000)
     chosen = parser.parse_args()
     if chosen.core is not None:
         os.sched_setaffinity(0, {chosen.core})

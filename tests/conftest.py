@@ -21,7 +21,7 @@ MakeStreet = Callable[..., Awaitable[Street]]
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """The longest files first, after the order was shuffled: whoever starts them last waits for them alone."""
-    longest = ("test_idle.py", "test_kill.py", "test_doubts.py")
+    longest = ("test_idle.py", "test_kill.py", "test_doubts.py", "test_kill_operator.py")
     items.sort(key=lambda item: longest.index(item.path.name) if item.path.name in longest else 9)
 
 

@@ -119,7 +119,12 @@ class Reckoning:
 
 
 async def reckon(
-    town: Town, load: Load, in_hand: Sequence[frozenset[str]], *, written_in: int
+    town: Town,
+    load: Load,
+    in_hand: Sequence[frozenset[str]],
+    *,
+    written_in: int,
+    beside: frozenset[str] = frozenset(),
 ) -> Reckoning:
     """Count everything, once all has settled.
 
@@ -128,8 +133,11 @@ async def reckon(
         load: done.
         in_hand: of each kill the messages that were being sent.
         written_in: how many messages phones have written.
+        beside: phones that somebody else sends to, past the service.
     """
-    at_phones = Counter(one["callback_data"] for one in await town.deliveries())
+    at_phones = Counter(
+        one["callback_data"] for one in await town.deliveries() if one["to"] not in beside
+    )
     callbacks = Callbacks(read_callbacks(town.received))
     states = town.stored.states()
     ever_uncertain = town.stored.ever_uncertain()

@@ -23,7 +23,7 @@ APP_NAME: Final = "CrashApp"
 WABA_ID: Final = "1000000000000071"
 PHONE_NUMBER_ID: Final = "2000000000000072"
 GRAPH_APP_ID: Final = "3000000000000073"
-SECRETS: Final = {"token": "a graph token", "app_secret": "an app secret"}
+SECRETS: Final = {"token": "a-graph-token", "app_secret": "an-app-secret"}
 VERIFY_TOKEN: Final = "a verify token"
 IDLE_S: Final = 1
 """How long our own client keeps an idle connection: shorter than any server."""
@@ -134,6 +134,11 @@ class Town:
             if self.stored.in_hand():
                 return
             await asyncio.sleep(0.001)
+
+    async def simulator_answers_again(self) -> None:
+        """Start the simulator on the file that the killed one has left."""
+        self.simulator.start()
+        await self._answers(self.simulator, self.graph + "/control/state")
 
     async def kill_and_restart(self) -> Restart:
         """Kill the service, look into its store, and start it on the same store and port."""

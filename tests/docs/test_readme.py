@@ -3,12 +3,7 @@
 import json
 import os
 import re
-import signal
-import socket
 import subprocess
-import sys
-import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -24,37 +19,6 @@ def journey() -> list[str]:
     block = re.search(r"<!-- journey -->\n```sh\n(.*?)```", readme, re.DOTALL)
     assert block is not None, "README.md has no journey"
     return block[1].splitlines()
-
-
-@pytest.fixture
-def newcomers_folder(tmp_path: Path) -> Path:
-    """A folder that has `.venv/bin/waypost`, as a clone has after `make run`."""
-    command = tmp_path / ".venv" / "bin" / "waypost"
-    command.parent.mkdir(parents=True)
-    command.write_text(f'#!/bin/sh\nexec {sys.executable} -m waypost "$@"\n')
-    command.chmod(0o755)
-    return tmp_path
-
-
-@pytest.fixture
-def running(newcomers_folder: Path) -> Iterator[Path]:
-    ports = [str(free_port()) for _ in range(2)]
-    command = [
-        ".venv/bin/waypost",
-        "dev",
-        "--memory",
-        "--port",
-        ports[0],
-        "--simulator-port",
-        ports[1],
-    ]
-    with subprocess.Popen(
-        command, cwd=newcomers_folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
-    ) as process:
-        wait_for(lambda: (newcomers_folder / "waypost-dev.env").exists(), process)
-        yield newcomers_folder
-        process.send_signal(signal.SIGTERM)
-        assert process.wait(15) == 0
 
 
 @pytest.mark.timeout(60)
@@ -87,17 +51,3 @@ def test_journey_ends_with_the_tapped_buttons_postback_text(running: Path) -> No
 
 def test_journey_has_at_most_ten_lines() -> None:
     assert 0 < len(journey()) <= MOST_LINES
-
-
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        return int(server.getsockname()[1])
-
-
-def wait_for(is_there: Any, process: subprocess.Popen[str]) -> None:
-    until = time.monotonic() + 15
-    while not is_there():
-        assert process.poll() is None, process.stdout.read() if process.stdout else ""
-        assert time.monotonic() < until, "waypost dev did not start in 15 s"
-        time.sleep(0.02)
-    time.sleep(0.2)

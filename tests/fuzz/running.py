@@ -9,7 +9,6 @@ from pathlib import Path
 
 from waypost.assembly.dev import Dev, DevOptions, Running
 from waypost.base.clock import SystemClock
-from waypost.base.ids import RandomIds
 from waypost.base.logs import set_up_logs
 from waypost.config import Settings
 
@@ -34,10 +33,9 @@ def served(folder: Path) -> Generator[Served]:
     loop = asyncio.new_event_loop()
     thread = threading.Thread(target=loop.run_forever, name="served", daemon=True)
     thread.start()
-    clock = SystemClock()
     settings = Settings(data=folder, port=0, rates=False, log_level="error")
     options = DevOptions(settings, simulator_port=0, env_file=folder / "dev.env")
-    dev = Dev(options, clock, RandomIds(clock))
+    dev = Dev(options)
     try:
         running = asyncio.run_coroutine_threadsafe(dev.open(), loop).result(30)
         yield Served(dev, running)

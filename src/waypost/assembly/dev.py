@@ -1,28 +1,37 @@
 """`waypost dev`: service and simulator in one process, with a demonstration partner."""
 
+import asyncio
 import contextlib
 import os
+import re
 import shutil
 import tempfile
 from collections import Counter
+from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from pathlib import Path
+from socket import socket
 from typing import Final
 
-from waypost.admin import actions
-from waypost.assembly import demo
+from waypost.assembly import demo, snapshots
+from waypost.assembly.clock_file import kept_clock
+from waypost.assembly.dev_files import ENV_FILE, instance_key, variables, write_env
+from waypost.assembly.gate import Gate, out_of_order
+from waypost.assembly.pair import Pair, Places
 from waypost.assembly.servers import HttpServer, bind, port_of
-from waypost.assembly.service import WEBHOOK_PATH, Waypost
-from waypost.base.clock import Clock
-from waypost.base.ids import Ids
-from waypost.base.seals import hash_of
+from waypost.base.clock import Bearing, SystemClock, VirtualClock
+from waypost.base.ids import Ids, RandomIds, SeededIds
+from waypost.base.travel import NotSettled, Travel
 from waypost.config import Settings
-from waypost.simulator import AccountSeed, NumberSeed, Simulator, SimulatorSettings
-from waypost.store.kind import mark_demo, seed_template
-from waypost.store.partners import add_api_key, add_client_secret
+from waypost.simulator import NotKept, SimulatorSettings, Snapshot, read_scenario
+from waypost.store.engines.sqlite import take_lock
 
-ENV_FILE: Final = Path("waypost-dev.env")
 LOOPBACK: Final = ("127.0.0.0/8", "::1/128")
+_SNAPSHOTS: Final = "snapshots"
+_REST_WITHIN_S: Final = 10
+_LEAVE_WITHIN_S: Final = 2
+_PIECE_BYTES: Final = 1024 * 1024
+_NAME: Final = re.compile("[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +42,9 @@ class DevOptions:
         memory: keep nothing: a temporary folder that goes at the end.
         env_file: where to write what other programs need to know.
         read_after_ms: how soon phones read what they get; None when they are told to.
+        start_from: a snapshot that takes the place of what is in the folder; also what a reset goes back to.
+        scenario: a file of faults that are armed at the start, and after a reset.
+        seed: new ids repeat from run to run where the clock does too; None makes them by chance.
     """
 
     settings: Settings
@@ -40,33 +52,60 @@ class DevOptions:
     memory: bool = False
     env_file: Path = ENV_FILE
     read_after_ms: int | None = None
+    start_from: Path | None = None
+    scenario: Path | None = None
+    seed: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Running:
-    """Where everything is, once it runs."""
+    """Where everything is, once it runs.
+
+    Attributes:
+        ahead_ms: how far the clock is ahead of the machine's.
+        factor: how many times as fast it runs; 0 stands still.
+    """
 
     base_url: str
     graph_url: str
     data: Path
     variables: dict[str, str]
+    ahead_ms: int
+    factor: float
 
 
 class Dev:
     """Service and simulator in one process; opened, and closed in the order of design 12.14.
 
-    Raises at `open`: PortInUse, StoreInUse, WrongStore.
+    It is the keeper of the simulator's control door: it brings both sides to another state by closing
+    them, exchanging their files and opening them anew, behind servers that go on listening.
+
+    Raises at `open`: PortInUse, StoreInUse, WrongStore, NotKept, WrongScenario.
+
+    Args:
+        options: how to start.
+        clock: both sides'; None: one that is kept in the folder.
+        ids: both sides'; None: as the options say.
     """
 
-    def __init__(self, options: DevOptions, clock: Clock, ids: Ids) -> None:
+    def __init__(
+        self, options: DevOptions, clock: VirtualClock | None = None, ids: Ids | None = None
+    ) -> None:
         self._options = options
-        self._clock = clock
-        self._ids = ids
+        self._given_clock = clock
+        self._given_ids = ids
         self._opened = contextlib.AsyncExitStack()
+        self._gates = (Gate(), Gate())
+        self._changing = asyncio.Lock()
+        self._pair: Pair | None = None
+        self._seed_image: Path | None = None
 
     async def open(self) -> Running:
         """Start everything and return once it answers."""
-        settings = self._options.settings
+        settings, scenario = self._options.settings, self._options.scenario
+        self._scenario = (
+            None if scenario is None else await asyncio.to_thread(read_scenario, scenario)
+        )
         if self._options.memory:
             temporary = Path(tempfile.mkdtemp(prefix="waypost-"))
             self._opened.callback(shutil.rmtree, temporary, ignore_errors=True)
@@ -75,149 +114,231 @@ class Dev:
             bind(settings.host, settings.port, option="--port"),
             bind(settings.host, self._options.simulator_port, option="--simulator-port"),
         )
+        for bound in sockets:  # also when the start fails before a server has them
+            self._opened.callback(bound.close)
         host = f"[{settings.host}]" if ":" in settings.host else settings.host
         local = "127.0.0.1" if settings.host in ("0.0.0.0", "::") else host  # noqa: S104  compared, not bound
-        base_url = f"http://{local}:{port_of(sockets[0])}"
-        graph_url = f"http://{local}:{port_of(sockets[1])}"
-        settings = settings.model_copy(
+        self._places = Places(
+            f"http://{local}:{port_of(sockets[0])}", f"http://{local}:{port_of(sockets[1])}"
+        )
+        self._secret_key = instance_key(settings)
+        self._settings = settings.model_copy(
             update={
-                "public_url": settings.public_url or base_url,
-                "secret_key": _instance_key(settings),
+                "public_url": settings.public_url or self._places.base_url,
+                "secret_key": self._secret_key,
                 "admin_token": settings.admin_token or demo.ADMIN_TOKEN,
                 "allowed_networks": (*LOOPBACK, *settings.allowed_networks),
             }
         )
-        self._waypost = Waypost(settings, self._clock, self._ids)
-        simulator = SimulatorSettings(
-            path=settings.data / "simulator.db", read_after_ms=self._options.read_after_ms
-        )
-        self._simulator = Simulator(simulator, self._clock, self._ids)
+        await asyncio.to_thread(self._put_in_place)
+        self._clock = self._given_clock or kept_clock(settings.data)
+        self._travel = Travel(self._clock)
         # What is opened first is closed last: doors, stages, simulator, store (design 12.14).
-        self._opened.push_async_callback(self._waypost.close)
-        await self._waypost.open()
-        self._opened.push_async_callback(self._simulator.close)
-        await self._simulator.open()
-        await self._seed(base_url, graph_url)
-        self._opened.push_async_callback(self._waypost.drain)
-        for application, bound in (
-            (self._simulator.application, sockets[1]),
-            (self._waypost.application, sockets[0]),
-        ):
-            server = HttpServer(application, bound)
-            self._opened.push_async_callback(server.stop)
-            await server.start()
-        self._waypost.start()
-        await self._simulator.write_in(
-            phone=demo.DESTINATION, to=demo.SOURCE, text="Hello!", name=demo.PHONES[0][1]
+        self._opened.push_async_callback(self._close_pair)
+        token = await self._begin()
+        await self._serve(sockets)
+        known = variables(self._places, self._settings.admin_token or "", token)
+        write_env(self._options.env_file, known)
+        return Running(
+            self._places.base_url,
+            self._places.graph_url,
+            settings.data,
+            known,
+            self._clock.ahead_ms,
+            self._clock.bearing.factor,
         )
-        app = await self._waypost.directory.app(demo.APP_ID)
-        token = self._waypost.office.seals.app_token(demo.APP_ID, app.token_serial if app else 1)
-        variables = _variables(base_url, graph_url, settings.admin_token or "", token)
-        _write_env(self._options.env_file, variables)
-        return Running(base_url, graph_url, settings.data, variables)
 
     @property
     def tally(self) -> Counter[tuple[str, str]]:
         """How often each route has answered what."""
-        return self._waypost.application.tally
+        assert self._pair is not None, "it is not open"  # noqa: S101  a defect, not an input
+        return self._pair.waypost.application.tally
 
     async def close(self) -> None:
         """Stop doors, drain stages, hand back leases, close stores: whatever had been opened."""
         await self._opened.aclose()
 
-    async def _seed(self, base_url: str, graph_url: str) -> None:
-        """The demonstration's partner, app, keys, phones and template; the addresses anew at each start."""
-        office, database = self._waypost.office, self._waypost.database
-        now_ms = self._clock.now_ms()
-        await actions.put_operator_account(office, demo.operator_account(graph_url))
-        if await database.write(mark_demo):
-            password_hash = await self._waypost.passwords.hash(demo.PASSWORD)
-            await actions.add_partner(office, demo.PARTNER, password_hash)
-            secret = hash_of(demo.CLIENT_SECRET)
-            await database.write(add_client_secret, demo.PARTNER.id, secret, now_ms, None)
-            key = hash_of(demo.API_KEY)
-            await database.write(add_api_key, key, demo.PARTNER.id, "demo", now_ms)
-            await actions.add_business_account(office, demo.ACCOUNT)
-            await actions.add_app(
-                office,
-                partner_id=demo.PARTNER.id,
-                name=demo.APP_NAME,
-                phone_number=demo.SOURCE,
-                phone_number_id=demo.PHONE_NUMBER_ID,
-                business_account_id=demo.WABA_ID,
-                app_id=demo.APP_ID,
+    async def snapshots(self) -> list[Snapshot]:
+        """What is kept, by name."""
+        return await asyncio.to_thread(self._kept)
+
+    async def save(self, name: str) -> Snapshot:
+        """Keep the state of both sides as it is at one moment, under a name.
+
+        Raises:
+            NotKept: nothing comes to rest, because traffic goes on.
+        """
+        file = self._file_of(name)
+
+        async def look() -> None:
+            now_ms = self._clock.now_ms()
+            bearing = Bearing(now_ms, now_ms, self._clock.bearing.factor)
+            await asyncio.to_thread(
+                snapshots.pack,
+                self._settings.data,
+                file,
+                bearing=bearing,
+                secret_key=self._secret_key,
             )
-            await database.write(seed_template, demo.template(now_ms))
-        await self._simulator.seed(
-            AccountSeed(
-                waba_id=demo.WABA_ID,
-                name="Demo Business",
-                namespace=demo.NAMESPACE,
-                token=demo.GRAPH_TOKEN,
-                app_id=demo.GRAPH_APP_ID,
-                app_secret=demo.GRAPH_APP_SECRET,
-                verify_token=demo.VERIFY_TOKEN,
-                callback_uri=f"{base_url}{WEBHOOK_PATH}/{demo.OPERATOR_ACCOUNT}",
+
+        async with self._changing:
+            try:
+                await self._travel.at_rest(look, within_s=_REST_WITHIN_S)
+            except NotSettled as error:
+                raise NotKept(str(error)) from error
+            return await asyncio.to_thread(_snapshot_of, file)
+
+    async def load(self, name: str) -> None:
+        """Put both sides where they were when it was saved, the clock included.
+
+        Raises:
+            NotKept: there is none of that name, or it cannot be used here.
+        """
+        file = self._file_of(name)
+        if not file.exists():
+            raise NotKept(f"there is no snapshot called {name!r}")
+        await self._change_to(file)
+
+    async def drop(self, name: str) -> None:
+        """Forget one.
+
+        Raises:
+            NotKept: there is none of that name.
+        """
+        try:
+            self._file_of(name).unlink()
+        except FileNotFoundError:
+            raise NotKept(f"there is no snapshot called {name!r}") from None
+
+    async def content(self, name: str) -> AsyncIterator[bytes]:
+        """The file of one, part by part."""
+        with await asyncio.to_thread(self._file_of(name).open, "rb") as file:
+            while piece := await asyncio.to_thread(file.read, _PIECE_BYTES):
+                yield piece
+
+    async def reset(self) -> None:
+        """Put both sides where they started: at the snapshot they were started from, or at the seed."""
+        await self._change_to(self._options.start_from)
+
+    async def _change_to(self, file: Path | None) -> None:
+        """Close both sides, exchange what they keep, and open them anew; requests wait meanwhile.
+
+        Args:
+            file: a snapshot; None begins anew, with the clock of the machine.
+        """
+        async with self._changing:
+            data = self._settings.data
+            image = file or self._seed_image
+            if image is None:
+                await asyncio.to_thread(snapshots.clear, data)
+            else:
+                await asyncio.to_thread(self._lay_ready, image)
+            service, simulator = self._gates
+            await asyncio.gather(
+                service.shut(leaving=0, within_s=_LEAVE_WITHIN_S),
+                simulator.shut(leaving=1, within_s=_LEAVE_WITHIN_S),
+            )
+            try:
+                await self._close_pair(within_s=0)
+                await asyncio.to_thread(snapshots.finish, data)
+                self._clock.take(self._bearing_of(file))
+                await self._begin(is_new=file is None)
+            except BaseException:
+                for gate in self._gates:
+                    gate.open(out_of_order)
+                raise
+
+    def _bearing_of(self, file: Path | None) -> Bearing:
+        machine_ms = SystemClock().now_ms()
+        if file is None:
+            return Bearing(machine_ms, machine_ms)
+        page = snapshots.read_page(file)
+        return Bearing(page.at_ms, machine_ms, page.factor)
+
+    def _put_in_place(self) -> None:
+        """Before anything is opened: take a change to its end, and start from a snapshot."""
+        data = self._settings.data
+        data.mkdir(parents=True, exist_ok=True, mode=0o700)
+        lock = take_lock(self._settings.store_path)
+        try:
+            snapshots.finish(data)
+            if self._options.start_from is not None:
+                self._lay_ready(self._options.start_from)
+                snapshots.finish(data)
+        finally:
+            os.close(lock)
+
+    def _lay_ready(self, file: Path) -> None:
+        machine_ms = SystemClock().now_ms()
+        snapshots.unpack(
+            file, self._settings.data, secret_key=self._secret_key, machine_ms=machine_ms
+        )
+
+    def _kept(self) -> list[Snapshot]:
+        files = (self._settings.data / _SNAPSHOTS).glob(f"[!.]*{snapshots.SUFFIX}")
+        known: list[Snapshot] = []
+        for file in sorted(files):
+            with contextlib.suppress(NotKept):  # a damaged one is told of when it is named
+                known.append(_snapshot_of(file))
+        return known
+
+    def _file_of(self, name: str) -> Path:
+        if not _NAME.fullmatch(name):
+            raise NotKept(f"there is no snapshot called {name!r}")
+        return self._settings.data / _SNAPSHOTS / f"{name}{snapshots.SUFFIX}"
+
+    def _keep_seed(self) -> Path:
+        folder = Path(tempfile.mkdtemp(prefix="waypost-seed-"))
+        self._opened.callback(shutil.rmtree, folder, ignore_errors=True)
+        file = folder / f"seed{snapshots.SUFFIX}"
+        bearing = Bearing(0, 0)
+        snapshots.pack(self._settings.data, file, bearing=bearing, secret_key=self._secret_key)
+        return file
+
+    async def _close_pair(self, *, within_s: float | None = None) -> None:
+        pair, self._pair = self._pair, None
+        if pair is not None:
+            await pair.close(within_s=within_s)
+
+    async def _serve(self, sockets: tuple[socket, socket]) -> None:
+        for gate, bound in zip(self._gates, sockets, strict=True):
+            server = HttpServer(gate, bound)
+            self._opened.push_async_callback(server.stop)
+            await server.start()
+
+    async def _begin(self, *, is_new: bool = False) -> str:
+        """Open both sides, let requests in, work the lanes; gives the app's token.
+
+        Args:
+            is_new: there was nothing, so that what has been seeded is what the next reset goes back to.
+        """
+        seed = self._options.seed
+        ids = self._given_ids or (
+            RandomIds(self._clock) if seed is None else SeededIds(self._clock, seed)
+        )
+        pair = Pair(
+            self._settings,
+            SimulatorSettings(
+                path=self._settings.data / "simulator.db", read_after_ms=self._options.read_after_ms
             ),
-            [NumberSeed(demo.PHONE_NUMBER_ID, demo.WABA_ID, demo.SOURCE, "Waypost Demo")],
+            self._clock,
+            ids,
+            travel=self._travel,
+            keeper=self,
         )
-        draft = demo.template(now_ms).draft
-        await self._simulator.seed_template(
-            template_id=demo.OPERATOR_TEMPLATE_ID,
-            waba_id=demo.WABA_ID,
-            name=draft.element_name or "",
-            language=draft.language_code,
-            category=draft.category or "",
-            components=list(demo.COMPONENTS),
-        )
+        await pair.open(self._places)
+        self._pair = pair
+        if self._scenario is not None:
+            await pair.simulator.arm(self._scenario)
+        if is_new and self._seed_image is None:
+            self._seed_image = await asyncio.to_thread(self._keep_seed)
+        if isinstance(ids, SeededIds):
+            ids.turn_to("from here on")
+        for gate, side in zip(self._gates, (pair.waypost, pair.simulator), strict=True):
+            gate.open(side.application)
+        return await pair.start()
 
 
-def _instance_key(settings: Settings) -> str:
-    """The setting, or the demonstration's key, kept in a file that only its owner reads.
-
-    The demonstration's key is known, because app tokens derive from it and have to be the same on
-    every machine; `serve` refuses it.
-    """
-    if settings.secret_key is not None:
-        return settings.secret_key
-    settings.data.mkdir(parents=True, exist_ok=True, mode=0o700)
-    path = settings.data / "instance.key"
-    if not path.exists():
-        _write_private(path, demo.INSTANCE_KEY + "\n")
-    return path.read_text(encoding="utf-8").strip()
-
-
-def _variables(base_url: str, graph_url: str, admin_token: str, app_token: str) -> dict[str, str]:
-    """What other programs need to know. Source: design, section 11."""
-    return {
-        "PARTNER_URL": base_url,
-        "API_URL": base_url,
-        "GRAPH_URL": graph_url,
-        "CONTROL_URL": f"{graph_url}/control",
-        "EMAIL": demo.EMAIL,
-        "PASSWORD": demo.PASSWORD,
-        "CLIENT_SECRET": demo.CLIENT_SECRET,
-        "APP_ID": demo.APP_ID,
-        "APP_TOKEN": app_token,
-        "API_KEY": demo.API_KEY,
-        "SOURCE": demo.SOURCE,
-        "SRC_NAME": demo.APP_NAME,
-        "WABA_ID": demo.WABA_ID,
-        "PHONE_NUMBER_ID": demo.PHONE_NUMBER_ID,
-        "GRAPH_TOKEN": demo.GRAPH_TOKEN,
-        "DESTINATION": demo.DESTINATION,
-        "TEMPLATE_ID": demo.TEMPLATE_ID,
-        "ADMIN_URL": f"{base_url}/admin",
-        "ADMIN_TOKEN": admin_token,
-    }
-
-
-def _write_env(path: Path, variables: dict[str, str]) -> None:
-    lines = "".join(f"{name}={value}\n" for name, value in variables.items())
-    _write_private(path, lines)
-
-
-def _write_private(path: Path, text: str) -> None:
-    opened = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-    with os.fdopen(opened, "w", encoding="utf-8") as file:
-        file.write(text)
+def _snapshot_of(file: Path) -> Snapshot:
+    name = file.name.removesuffix(snapshots.SUFFIX)
+    return Snapshot(name, snapshots.read_page(file).at_ms, file.stat().st_size)

@@ -66,11 +66,20 @@ class Waypost:
         self.database = Database(SqliteEngine(settings.store_path))
         self.directory = Directory(self.database, seals, clock)
         self.passwords = Passwords()
-        self.office = Office(self.database, self.directory, seals, ids, clock)
         self.journal = Journal(
             self.database, clock, holder=ids.new(), plans=plans_with(settings.in_flight)
         )
-        self._operator = CloudOperator(timeout_s=settings.operator_timeout_s)
+        self._operator = CloudOperator(clock, timeout_s=settings.operator_timeout_s)
+        self.office = Office(
+            database=self.database,
+            directory=self.directory,
+            seals=seals,
+            ids=ids,
+            clock=clock,
+            operator=self._operator,
+            public_url=settings.address,
+            per_second=settings.per_second,
+        )
         self._outbound = VettedClient(allowed_networks=settings.allowed_networks)
         self._probes = Probes(self.database)
         self.files = MediaFiles(settings.media_folder)
@@ -198,10 +207,36 @@ class Waypost:
         """Begin to work the lanes."""
         self._running = [asyncio.create_task(work.run()) for work in (*self._stages, self.sweep)]
 
-    async def drain(self) -> None:
-        """Claim nothing more; let what is being worked end, or cut it off after `stop_within_s`."""
+    # A side that lives by the clock: see `base.travel`.
+    name = "the service"
+
+    @property
+    def busy(self) -> bool:
+        """Whether anything is claimed, being written, or on its way."""
+        return (
+            self.database.busy
+            or self._copies.busy
+            or not all(stage.is_still for stage in self._stages)
+        )
+
+    @property
+    def moves(self) -> int:
+        """How much it has begun to write."""
+        return self.database.moves
+
+    async def next_due_ms(self) -> int | None:
+        """When the next entry of any lane is due."""
+        dues = (stage.next_due_ms for stage in self._stages)
+        return min((due for due in dues if due is not None), default=None)
+
+    async def drain(self, *, within_s: float | None = None) -> None:
+        """Claim nothing more; let what is being worked end, or cut it off.
+
+        Args:
+            within_s: how long to wait for it; None: `stop_within_s`.
+        """
         self._probes.stopping = True
-        within_s = self._settings.stop_within_s
+        within_s = self._settings.stop_within_s if within_s is None else within_s
         self.sweep.stop()
         await asyncio.gather(*(stage.stop(within_s=within_s) for stage in self._stages))
         await self._copies.close()

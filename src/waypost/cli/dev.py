@@ -5,15 +5,22 @@ from pathlib import Path
 
 from waypost.assembly.dev import Dev, DevOptions, Running
 from waypost.assembly.servers import hear_signals, settle_memory
-from waypost.base.clock import SystemClock
-from waypost.base.ids import RandomIds
+from waypost.cli.clock import manner
 from waypost.config import Settings
 
 Say = Callable[[str], None]
 
 
 async def run_dev(
-    settings: Settings, *, simulator_port: int, memory: bool, env_file: Path, say: Say
+    settings: Settings,
+    *,
+    simulator_port: int,
+    memory: bool,
+    env_file: Path,
+    start_from: Path | None,
+    scenario: Path | None,
+    seed: str | None,
+    say: Say,
 ) -> None:
     """Start, say where everything is, and stop at a signal.
 
@@ -21,11 +28,20 @@ async def run_dev(
         PortInUse: somebody else listens there.
         StoreInUse: another process has the store open.
         WrongStore: the store is not the demonstration's.
+        NotKept: the snapshot to start from cannot be used.
+        WrongScenario: the file of faults cannot be used.
     """
     told = hear_signals()
-    clock = SystemClock()
-    options = DevOptions(settings, simulator_port, memory=memory, env_file=env_file)
-    dev = Dev(options, clock, RandomIds(clock))
+    options = DevOptions(
+        settings,
+        simulator_port,
+        memory=memory,
+        env_file=env_file,
+        start_from=start_from,
+        scenario=scenario,
+        seed=seed,
+    )
+    dev = Dev(options)
     try:
         running = await dev.open()
         settle_memory()
@@ -58,6 +74,7 @@ def greeting(running: Running, env_file: Path, *, memory: bool, host: str) -> li
         "",
         f"  all of this, for programs   {env_file}",
         f"  data                        {kept}",
+        *clock_lines(running),
         "",
         "The README's journey takes a minute: log in, create, send, tap, see the callback.",
         "",
@@ -68,3 +85,11 @@ def greeting(running: Running, env_file: Path, *, memory: bool, host: str) -> li
             f"WARNING: listening on {host}, and the demonstration's secrets are known to everybody.",
         )
     return lines
+
+
+def clock_lines(running: Running) -> list[str]:
+    """What is worth knowing of the clock: nothing, when it is the machine's."""
+    if abs(running.ahead_ms) < 1000 and running.factor == 1:
+        return []
+    way = manner(running.ahead_ms, running.factor)
+    return [f"  clock                       {way}: see `waypost clock`"]

@@ -15,12 +15,20 @@ from waypost.assembly.servers import PortInUse
 from waypost.base.clock import SystemClock
 from waypost.base.ids import RandomIds
 from waypost.base.logs import set_up_logs
-from waypost.cli import admin
+from waypost.cli.accounts import account
+from waypost.cli.apps import app as apps
+from waypost.cli.clock import clock
 from waypost.cli.dev import run_dev
-from waypost.cli.listen import MODES, MissingVariable, read_variables
+from waypost.cli.doctor import doctor
+from waypost.cli.entries import entry, message
+from waypost.cli.listen import MODES
 from waypost.cli.listen import listen as listen_until_signalled
+from waypost.cli.partners import partner
+from waypost.cli.snapshots import snapshot
 from waypost.client.door import DoorRefused, NotReached
+from waypost.client.variables import MissingVariable, read_variables
 from waypost.config import Settings
+from waypost.simulator import NotKept, WrongScenario
 from waypost.store.contract import StoreInUse, WrongStore
 
 app = typer.Typer(
@@ -46,6 +54,16 @@ def dev(
     env_file: Annotated[Path, typer.Option(help="Where to write what other programs need.")] = Path(
         "waypost-dev.env"
     ),
+    start_from: Annotated[
+        Path | None,
+        typer.Option("--from", help="A snapshot to start from, in place of what the folder holds."),
+    ] = None,
+    scenario: Annotated[
+        Path | None, typer.Option(help="A TOML file of faults to arm at the start.")
+    ] = None,
+    seed: Annotated[
+        str | None, typer.Option(help="Any text: new ids repeat from run to run where time does.")
+    ] = None,
 ) -> None:
     """Start service and simulator in one process, with a demonstration partner and phones."""
     settings = _settings(data, host, port)
@@ -56,6 +74,9 @@ def dev(
             simulator_port=simulator_port,
             memory=memory,
             env_file=env_file,
+            start_from=start_from,
+            scenario=scenario,
+            seed=seed,
             say=typer.echo,
         )
     )
@@ -88,14 +109,16 @@ def simulator(
     host: Host = None,
     port: Annotated[int, typer.Option(help="Port; 0 takes a free one.")] = 8081,
     limits: Annotated[bool, typer.Option(help="Whether the operator's limits apply.")] = True,
+    scenario: Annotated[
+        Path | None, typer.Option(help="A TOML file of faults to arm at the start.")
+    ] = None,
 ) -> None:
     """Start the simulator alone: the operator's interface, with phones behind it."""
     from waypost.assembly.serve import simulate
     from waypost.simulator import SimulatorSettings
 
     settings = _settings(data, host, port)
-    clock = SystemClock()
-    set_up_logs(clock, as_json=settings.log_format == "json", level=settings.log_level)
+    set_up_logs(SystemClock(), as_json=settings.log_format == "json", level=settings.log_level)
     _run(
         simulate(
             SimulatorSettings(
@@ -103,9 +126,8 @@ def simulator(
             ),
             settings.host,
             port,
-            clock,
-            RandomIds(clock),
             ready=lambda at: typer.echo(f"the simulator answers at {at}"),
+            scenario=scenario,
         )
     )
 
@@ -125,8 +147,8 @@ def listen(
     _run(listen_until_signalled(variables, modes=modes, port=port, say=typer.echo))
 
 
-app.command()(admin.message)
-app.command()(admin.doctor)
+app.command()(message)
+app.command()(doctor)
 
 
 @app.command()
@@ -135,10 +157,12 @@ def version() -> None:
     typer.echo(__version__)
 
 
-app.add_typer(admin.partner, name="partner")
-app.add_typer(admin.account, name="account")
-app.add_typer(admin.app, name="app")
-app.add_typer(admin.entry, name="entry")
+app.add_typer(partner, name="partner")
+app.add_typer(account, name="account")
+app.add_typer(apps, name="app")
+app.add_typer(entry, name="entry")
+app.add_typer(clock, name="clock")
+app.add_typer(snapshot, name="snapshot")
 
 
 def main() -> None:
@@ -174,6 +198,8 @@ def _run(work: Coroutine[Any, Any, None]) -> None:
         StoreInUse,
         WrongStore,
         NotFit,
+        NotKept,
+        WrongScenario,
         MissingVariable,
         DoorRefused,
         NotReached,

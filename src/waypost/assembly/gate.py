@@ -1,0 +1,64 @@
+"""An ASGI application that can be exchanged while its server goes on listening."""
+
+import asyncio
+from typing import Any
+
+from waypost.assembly.servers import is_broken
+
+
+class Gate:
+    """Hands each request to the application of the moment; while there is none, requests wait."""
+
+    def __init__(self) -> None:
+        self._application: Any = None
+        self._is_open = asyncio.Event()
+        self._inside = 0
+        self._left = asyncio.Event()
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        """Answer one request, unless whoever asked has gone while it waited.
+
+        What one side had on its way to the other when both were closed is of the old state.
+        """
+        if not self._is_open.is_set():
+            await self._is_open.wait()
+            if is_broken(scope):
+                return
+        self._inside += 1
+        try:
+            await self._application(scope, receive, send)
+        finally:
+            self._inside -= 1
+            self._left.set()
+
+    def open(self, application: Any) -> None:
+        """Let requests in to this application from now on."""
+        self._application = application
+        self._is_open.set()
+
+    async def shut(self, *, leaving: int, within_s: float) -> None:
+        """Let nobody in any more; return when those inside have been answered, or the time is over.
+
+        Args:
+            leaving: how many need not be waited for: whoever asked for this is inside himself.
+            within_s: real time. Who is still inside then finds a closed store.
+        """
+        self._is_open.clear()
+        try:
+            async with asyncio.timeout(within_s):
+                while self._inside > leaving:
+                    self._left.clear()
+                    await self._left.wait()
+        except TimeoutError:
+            return
+
+
+async def out_of_order(scope: Any, receive: Any, send: Any) -> None:
+    """What answers where an exchange has failed: that a restart is needed."""
+    del scope, receive
+    text = (
+        b'{"error":"the last change of state failed; restart waypost, which takes it to its end"}'
+    )
+    head = [(b"content-type", b"application/json"), (b"content-length", b"%d" % len(text))]
+    await send({"type": "http.response.start", "status": 503, "headers": head})
+    await send({"type": "http.response.body", "body": text})

@@ -1,0 +1,137 @@
+"""Service and simulator of `waypost dev` on one folder: opened, seeded and closed together."""
+
+from dataclasses import dataclass
+
+from waypost.admin import actions
+from waypost.assembly import demo
+from waypost.assembly.service import WEBHOOK_PATH, Waypost
+from waypost.base.clock import Clock
+from waypost.base.ids import Ids
+from waypost.base.seals import hash_of
+from waypost.base.travel import Travel
+from waypost.config import Settings
+from waypost.simulator import AccountSeed, Keeper, NumberSeed, Simulator, SimulatorSettings
+from waypost.store.kind import mark_demo, seed_template
+from waypost.store.partners import add_api_key, add_client_secret
+
+
+@dataclass(frozen=True, slots=True)
+class Places:
+    """Where each side answers."""
+
+    base_url: str
+    graph_url: str
+
+
+class Pair:
+    """One service and one simulator; when closed, another may be opened on the folder.
+
+    Args:
+        settings: of the service.
+        simulator: the other side's.
+        clock: both sides'.
+        ids: both sides'.
+        travel: moves the clock; is told of both sides.
+        keeper: what the control door keeps states with.
+    """
+
+    def __init__(
+        self,
+        settings: Settings,
+        simulator: SimulatorSettings,
+        clock: Clock,
+        ids: Ids,
+        *,
+        travel: Travel,
+        keeper: Keeper,
+    ) -> None:
+        self._clock = clock
+        self._travel = travel
+        self.waypost = Waypost(settings, clock, ids)
+        self.simulator = Simulator(simulator, clock, ids, travel=travel, keeper=keeper)
+
+    async def open(self, places: Places) -> None:
+        """Open both stores and bring the demonstration up to date; nothing is worked yet.
+
+        Raises:
+            StoreInUse: another process has the store open.
+            WrongStore: it is of another revision, or not the demonstration's.
+        """
+        await self.waypost.open()
+        try:
+            await self.simulator.open()
+            try:
+                await self._seed(places)
+            except BaseException:
+                await self.simulator.close()
+                raise
+        except BaseException:
+            await self.waypost.close()
+            raise
+
+    async def start(self) -> str:
+        """Work the lanes, and have a phone write in, so that its window is open; gives the app's token."""
+        self._travel.sides = (self.waypost, self.simulator)
+        self.waypost.start()
+        await self.simulator.write_in(
+            phone=demo.DESTINATION, to=demo.SOURCE, text="Hello!", name=demo.PHONES[0][1]
+        )
+        app = await self.waypost.directory.app(demo.APP_ID)
+        return self.waypost.office.seals.app_token(demo.APP_ID, app.token_serial if app else 1)
+
+    async def close(self, *, within_s: float | None = None) -> None:
+        """Drain stages, hand back leases, close both stores.
+
+        Args:
+            within_s: how long to wait for what is being sent; None: as the settings say.
+        """
+        self._travel.sides = ()
+        await self.waypost.drain(within_s=within_s)
+        await self.simulator.close()
+        await self.waypost.close()
+
+    async def _seed(self, places: Places) -> None:
+        """The demonstration's partner, app, keys, phones and template; the addresses anew each time."""
+        office, database = self.waypost.office, self.waypost.database
+        now_ms = self._clock.now_ms()
+        await actions.put_operator_account(office, demo.operator_account(places.graph_url))
+        if await database.write(mark_demo):
+            password_hash = await self.waypost.passwords.hash(demo.PASSWORD)
+            await actions.add_partner(office, demo.PARTNER, password_hash)
+            secret = hash_of(demo.CLIENT_SECRET)
+            await database.write(add_client_secret, demo.PARTNER.id, secret, now_ms, None)
+            key = hash_of(demo.API_KEY)
+            await database.write(add_api_key, key, demo.PARTNER.id, "demo", now_ms)
+            await actions.add_business_account(office, demo.ACCOUNT)
+            await actions.add_app(
+                office,
+                partner_id=demo.PARTNER.id,
+                name=demo.APP_NAME,
+                phone_number=demo.SOURCE,
+                phone_number_id=demo.PHONE_NUMBER_ID,
+                business_account_id=demo.WABA_ID,
+                app_id=demo.APP_ID,
+            )
+            await database.write(seed_template, demo.template(now_ms))
+        await self.simulator.seed(
+            AccountSeed(
+                waba_id=demo.WABA_ID,
+                name="Demo Business",
+                namespace=demo.NAMESPACE,
+                token=demo.GRAPH_TOKEN,
+                app_id=demo.GRAPH_APP_ID,
+                app_secret=demo.GRAPH_APP_SECRET,
+                verify_token=demo.VERIFY_TOKEN,
+                callback_uri=f"{places.base_url}{WEBHOOK_PATH}/{demo.OPERATOR_ACCOUNT}",
+            ),
+            [NumberSeed(demo.PHONE_NUMBER_ID, demo.WABA_ID, demo.SOURCE, "Waypost Demo")],
+        )
+        draft = demo.template(now_ms).draft
+        await self.simulator.seed_template(
+            template_id=demo.OPERATOR_TEMPLATE_ID,
+            waba_id=demo.WABA_ID,
+            name=draft.element_name or "",
+            language=draft.language_code,
+            category=draft.category or "",
+            components=list(demo.COMPONENTS),
+        )

@@ -1,0 +1,62 @@
+"""`waypost clock`: the time of service and simulator, read and moved."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Annotated, Any
+
+import typer
+
+from waypost.cli.control import ENV_FILE, EnvFile, ask
+
+clock = typer.Typer(help="The clock of a running `waypost dev`.", no_args_is_help=True)
+
+
+@clock.command("show")
+def show_clock(env_file: EnvFile = ENV_FILE) -> None:
+    """Say where the clock stands and how it goes."""
+    typer.echo(sentence(ask(env_file, "GET", "/control/clock")))
+
+
+@clock.command("advance")
+def advance_clock(
+    days: Annotated[int, typer.Option(min=0)] = 0,
+    hours: Annotated[int, typer.Option(min=0)] = 0,
+    minutes: Annotated[int, typer.Option(min=0)] = 0,
+    seconds: Annotated[int, typer.Option(min=0)] = 0,
+    env_file: EnvFile = ENV_FILE,
+) -> None:
+    """Move the clock from due time to due time; returns when it has arrived."""
+    way = timedelta(days=days, hours=hours, minutes=minutes, seconds=seconds)
+    wish = {"ms": way // timedelta(milliseconds=1)}
+    told = ask(env_file, "POST", "/control/clock/advance", wish)
+    typer.echo(f"{sentence(told)}; {told['steps']} stops on the way")
+
+
+@clock.command("freeze")
+def freeze_clock(env_file: EnvFile = ENV_FILE) -> None:
+    """Stop the clock: nothing becomes due until it is moved, or runs again."""
+    typer.echo(sentence(ask(env_file, "POST", "/control/clock/freeze", {})))
+
+
+@clock.command("run")
+def run_clock(
+    factor: Annotated[float, typer.Option(help="How many times as fast as the machine's.")] = 1,
+    env_file: EnvFile = ENV_FILE,
+) -> None:
+    """Let the clock run."""
+    typer.echo(sentence(ask(env_file, "POST", "/control/clock/run", {"factor": factor})))
+
+
+def sentence(view: dict[str, Any]) -> str:
+    """The control door's view of the clock in a line."""
+    at = datetime.fromtimestamp(view["now_ms"] / 1000, UTC).isoformat(" ", "seconds")
+    return f"{at}, {manner(view['ahead_ms'], view['factor'])}"
+
+
+def manner(ahead_ms: int, factor: float) -> str:
+    """How a clock goes, against the machine's."""
+    ahead_s = round(ahead_ms / 1000)
+    way = f"{timedelta(seconds=abs(ahead_s))} {'ahead' if ahead_s > 0 else 'behind'}"
+    where = way if ahead_s else "as the machine's"
+    return where + (
+        ", frozen" if factor == 0 else "" if factor == 1 else f", {factor:g} times as fast"
+    )

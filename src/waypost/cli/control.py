@@ -1,0 +1,60 @@
+"""How a command reaches the control door of the simulator that `waypost dev` runs."""
+
+import asyncio
+import os
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from waypost.client.door import Door, DoorRefused, NotReached, OverHttp
+from waypost.client.variables import MissingVariable, read_variables
+
+WITHIN_S = 900
+"""For one call: a journey of many days has many stops."""
+
+EnvFile = Annotated[Path, typer.Option(help="Where the variables of `waypost dev` are.")]
+ENV_FILE = Path("waypost-dev.env")
+
+
+def ask(env_file: Path, method: str, path: str, body: Any = None) -> Any:
+    """Make one call; a refusal is one line, and exit code 1.
+
+    `WAYPOST_CONTROL_URL` and `WAYPOST_CONTROL_TOKEN` name a simulator that runs elsewhere.
+    """
+    return _run(env_file, lambda door, _: door.json(method, path, body))
+
+
+def download(env_file: Path, path: str) -> bytes:
+    """The bytes that one call answers; a refusal is one line, and exit code 1."""
+
+    async def fetch(_door: Door, transport: OverHttp) -> bytes:
+        reply = await transport("GET", path, _headers(), None)
+        if reply.status != 200:
+            raise DoorRefused(reply.status, reply.body.decode(errors="replace")[:500])
+        return reply.body
+
+    return _run(env_file, fetch)
+
+
+def _run(env_file: Path, use: Callable[[Door, OverHttp], Awaitable[Any]]) -> Any:
+    async def call() -> Any:
+        transport = OverHttp(_address(env_file), timeout_s=WITHIN_S)
+        return await use(Door(transport, _headers()), transport)
+
+    try:
+        return asyncio.run(call())
+    except (DoorRefused, NotReached, MissingVariable) as error:
+        typer.echo(f"waypost: {error}", err=True)
+        raise typer.Exit(1) from error
+
+
+def _address(env_file: Path) -> str:
+    url = os.environ.get("WAYPOST_CONTROL_URL") or read_variables(env_file)["CONTROL_URL"]
+    return url.removesuffix("/control")
+
+
+def _headers() -> dict[str, str]:
+    token = os.environ.get("WAYPOST_CONTROL_TOKEN")
+    return {"Authorization": f"Bearer {token}"} if token else {}

@@ -1,0 +1,83 @@
+"""`kill -9` of the simulator alone, and of both: nothing that either has acknowledged is forgotten."""
+
+import asyncio
+import sys
+import time
+from typing import Final
+
+import aiohttp
+import pytest
+
+from tests.crash.load import Load
+from tests.crash.reckoning import reckon
+from tests.crash.town import PHONE_NUMBER_ID, SECRETS, Restart, Town
+
+PHONES: Final = [f"1555500{number:04}" for number in range(200)]
+STRANGERS: Final = [f"1555501{number:04}" for number in range(200)]
+"""Phones that another client of the simulator writes to, past the service."""
+MESSAGES: Final = 900
+ALONE: Final = (150, 400)
+BOTH: Final = 650
+
+
+@pytest.fixture
+def service_settings() -> dict[str, str]:
+    """What the simulator never got is told of soon."""
+    return {"WAYPOST_UNCERTAIN_FOR_S": "3"}
+
+
+@pytest.mark.timeout(150)
+async def test_killing_the_simulator_and_then_both_forgets_nothing(town: Town) -> None:
+    load = Load(town, PHONES, (), at_least=MESSAGES)
+    doubted: list[frozenset[str]] = []
+    recovered_s: list[float] = []
+    async with asyncio.TaskGroup() as tasks:
+        running = tasks.create_task(load.run())
+        direct = tasks.create_task(send_past_the_service(town, running))
+        for moment in (*ALONE, BOTH):
+            await load.reached(moment, running)
+            await town.sends_something()
+            before = town.stored.ever_uncertain()
+            town.simulator.kill()
+            newest = town.stored.newest_position()
+            if moment == BOTH:
+                await town.kill_and_restart()
+            began_s = time.monotonic()
+            await town.simulator_answers_again()
+            await town.backlog_settled(Restart(frozenset(), newest, began_s, 0), within_s=60)
+            recovered_s.append(time.monotonic() - began_s)
+            doubted.append(frozenset(town.stored.ever_uncertain() - before))
+    await town.until(town.has_no_doubts, "every doubt has ended", within_s=60)
+    await town.settled(within_s=60)
+    acknowledged = direct.result()
+    held = {one["wamid"] for one in await town.deliveries()}
+    reckoning = await reckon(town, load, doubted, written_in=0, beside=frozenset(STRANGERS))
+
+    sys.stdout.write(
+        f"\n{reckoning.table()}"
+        f"acknowledged by the simulator itself  {len(acknowledged)}\n"
+        f"of these forgotten                    {len(acknowledged - held)}\n"
+        f"seconds until the backlog settled     {', '.join(f'{one:.1f}' for one in recovered_s)}\n"
+    )
+    assert not reckoning.faults
+    assert acknowledged
+    assert acknowledged <= held
+
+
+async def send_past_the_service(town: Town, running: "asyncio.Task[None]") -> set[str]:
+    """Send texts over Graph while the load runs; the ids of all that were answered with 200."""
+    acknowledged: set[str] = set()
+    headers = {"Authorization": f"Bearer {SECRETS['token']}"}
+    for phone in STRANGERS:
+        if running.done():
+            break
+        message = {"messaging_product": "whatsapp", "to": phone, "text": {"body": "Hello"}}
+        url = f"{town.graph}/v25.0/{PHONE_NUMBER_ID}/messages"
+        try:
+            async with town.http.post(url, json=message, headers=headers) as answer:
+                if answer.status == 200:
+                    acknowledged.add((await answer.json())["messages"][0]["id"])
+        except (aiohttp.ClientError, TimeoutError, OSError):
+            await asyncio.sleep(0.05)
+        await asyncio.sleep(0.02)
+    return acknowledged

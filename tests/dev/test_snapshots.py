@@ -1,0 +1,222 @@
+"""Snapshots and the reset: both sides go back together, behind servers that go on listening."""
+
+import asyncio
+import json
+import zipfile
+from pathlib import Path
+
+import aiohttp
+import pytest
+
+from tests.dev.conftest import Starter
+from waypost.assembly import snapshots
+from waypost.simulator import NotKept
+from waypost.store.contract import StoreInUse
+
+DAY_MS = 24 * 3_600_000
+
+
+async def test_a_loaded_snapshot_brings_back_both_sides_and_the_clock(start: Starter) -> None:
+    started = await start()
+    await started.send_text("before")
+    await started.shown_texts(until="before")
+    await started.control("POST", "clock/freeze", {})
+    saved = await started.control("POST", "snapshots", {"name": "here"})
+    await started.control("POST", "clock/run", {})
+    await started.send_text("after")
+    await started.shown_texts(until="after")
+    await started.control("POST", "clock/advance", {"ms": 3 * DAY_MS})
+
+    await started.control("POST", "snapshots/here/load", {})
+
+    clock = await started.control("GET", "clock")
+    texts = await started.shown_texts(until="before")
+    assert "after" not in texts
+    assert clock["now_ms"] == saved["snapshot"]["at_ms"]
+    assert clock["is_frozen"]
+
+
+async def test_a_snapshot_starts_another_folder_and_a_reset_goes_back_to_it(
+    start: Starter,
+) -> None:
+    started = await start()
+    await started.send_text("kept")
+    await started.shown_texts(until="kept")
+    await started.control("POST", "snapshots", {"name": "kept"})
+    file = start.folder / "elsewhere.waypost"
+    async with started.http.get(
+        f"{started.running.variables['CONTROL_URL']}/snapshots/kept/content"
+    ) as answer:
+        file.write_bytes(await answer.read())
+    await start.stop(started)
+
+    other = await start("other", start_from=file)
+    await other.send_text("new")
+    with_new = await other.shown_texts(until="new")
+    await other.control("POST", "reset", {})
+    without = await other.shown_texts(until="kept")
+
+    assert "kept" in with_new
+    assert "new" not in without
+
+
+async def test_a_reset_leaves_the_seed_and_the_next_message_goes_through(start: Starter) -> None:
+    started = await start()
+    await started.send_text("gone")
+    await started.shown_texts(until="gone")
+
+    await started.control("POST", "reset", {})
+
+    await started.send_text("fresh")
+    assert await started.shown_texts(until="fresh") == ["Hello!", "fresh"]
+
+
+async def test_a_reset_puts_the_clock_back(start: Starter) -> None:
+    started = await start()
+    await started.control("POST", "clock/advance", {"ms": DAY_MS})
+    await started.control("POST", "clock/freeze", {})
+
+    await started.control("POST", "reset", {})
+
+    clock = await started.control("GET", "clock")
+    assert clock["factor"] == 1
+    assert abs(clock["ahead_ms"]) < 1000
+
+
+async def test_with_a_seed_ids_repeat_after_a_reset_but_for_their_time(start: Starter) -> None:
+    started = await start(seed="test")
+
+    first = await started.send_text("one")
+    await started.shown_texts(until="one")
+    await started.control("POST", "reset", {})
+    again = await started.send_text("one")
+
+    assert first[13:] == again[13:]
+
+
+async def test_requests_during_a_reset_wait_and_are_answered(start: Starter) -> None:
+    started = await start()
+    async with aiohttp.ClientSession() as http:
+
+        async def asked() -> int:
+            async with http.get(f"{started.running.base_url}/healthz") as answer:
+                return answer.status
+
+        resetting = asyncio.create_task(started.control("POST", "reset", {}))
+        statuses = [await asked() for _ in range(50)]
+        await resetting
+
+    assert set(statuses) == {200}
+
+
+async def test_a_snapshot_of_another_instance_key_is_refused_with_the_remedy(
+    start: Starter, tmp_path: Path
+) -> None:
+    started = await start()
+    await started.control("POST", "snapshots", {"name": "mine"})
+    file = tmp_path / "data" / "snapshots" / "mine.waypost"
+
+    with pytest.raises(NotKept, match="WAYPOST_SECRET_KEY"):
+        snapshots.unpack(file, tmp_path / "fresh", secret_key="another " * 8, machine_ms=0)
+
+    assert not (tmp_path / "fresh" / snapshots.RESTORE).exists()
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [("../escape", b"x"), ("media/../../escape", b"x"), ("/etc/escape", b"x"), ("notes.txt", b"x")],
+)
+async def test_a_file_that_is_nothing_of_ours_is_refused_and_nothing_changes(
+    start: Starter, tmp_path: Path, name: str, content: bytes
+) -> None:
+    started = await start()
+    await started.control("POST", "snapshots", {"name": "good"})
+    file = tmp_path / "data" / "snapshots" / "good.waypost"
+    with zipfile.ZipFile(file, "a") as archive:
+        archive.writestr(name, content)
+    await started.send_text("still here")
+    await started.shown_texts(until="still here")
+
+    refusal = await started.control("POST", "snapshots/good/load", {}, status=409)
+
+    assert "nothing of ours" in refusal["error"]
+    assert "still here" in await started.shown_texts()
+
+
+async def test_a_damaged_snapshot_is_refused_and_nothing_changes(
+    start: Starter, tmp_path: Path
+) -> None:
+    started = await start()
+    await started.control("POST", "snapshots", {"name": "torn"})
+    file = tmp_path / "data" / "snapshots" / "torn.waypost"
+    file.write_bytes(file.read_bytes()[:-400])
+
+    listed = await started.control("GET", "snapshots")
+    refusal = await started.control("POST", "snapshots/torn/load", {}, status=409)
+
+    assert listed["snapshots"] == []
+    assert "torn.waypost" in refusal["error"]
+    assert await started.shown_texts() == ["Hello!"]
+
+
+async def test_a_start_finishes_what_a_stopped_change_had_begun(
+    start: Starter, tmp_path: Path
+) -> None:
+    started = await start()
+    await started.send_text("saved")
+    await started.shown_texts(until="saved")
+    await started.control("POST", "snapshots", {"name": "saved"})
+    await started.control("POST", "reset", {})
+    key = (tmp_path / "data" / "instance.key").read_text().strip()
+    await start.stop(started)
+    data = tmp_path / "data"
+    snapshots.unpack(data / "snapshots" / "saved.waypost", data, secret_key=key, machine_ms=0)
+    for old in ("waypost.db", "simulator.db"):
+        (data / old).unlink()
+    (data / snapshots.RESTORE / "old").unlink()
+
+    again = await start()
+
+    assert "saved" in await again.shown_texts(until="saved")
+
+
+async def test_a_folder_that_is_in_use_is_not_touched(start: Starter, tmp_path: Path) -> None:
+    started = await start()
+    await started.control("POST", "snapshots", {"name": "one"})
+    file = tmp_path / "data" / "snapshots" / "one.waypost"
+
+    with pytest.raises(StoreInUse):
+        await start(start_from=file)
+
+    await started.send_text("alive")
+    assert "alive" in await started.shown_texts(until="alive")
+
+
+@pytest.mark.parametrize("name", ["", "../x", "a b", "x" * 65, "-x"])
+async def test_a_name_that_is_none_is_refused(start: Starter, name: str) -> None:
+    started = await start()
+
+    refusal = await started.control("POST", "snapshots", {"name": name}, status=400)
+
+    assert refusal["field"] == "name"
+
+
+async def test_a_dropped_snapshot_is_gone(start: Starter) -> None:
+    started = await start()
+    await started.control("POST", "snapshots", {"name": "one"})
+
+    await started.control("DELETE", "snapshots/one")
+
+    assert (await started.control("GET", "snapshots"))["snapshots"] == []
+    await started.control("DELETE", "snapshots/one", status=404)
+
+
+async def test_the_page_of_a_snapshot_holds_no_secret(start: Starter, tmp_path: Path) -> None:
+    started = await start()
+    await started.control("POST", "snapshots", {"name": "page"})
+    with zipfile.ZipFile(tmp_path / "data" / "snapshots" / "page.waypost") as archive:
+        names = archive.namelist()
+        page = json.loads(archive.read(snapshots.PAGE))
+
+    assert set(page) == {"format", "version", "revision", "at_ms", "factor", "key"}
+    assert "instance.key" not in names

@@ -1,0 +1,43 @@
+"""A newcomer's folder, and a `waypost dev` that runs in it."""
+
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+
+@pytest.fixture
+def newcomers_folder(tmp_path: Path) -> Path:
+    """A folder that has `.venv/bin/waypost`, as a clone has after `make run`."""
+    command = tmp_path / ".venv" / "bin" / "waypost"
+    command.parent.mkdir(parents=True)
+    command.write_text(f'#!/bin/sh\nexec {sys.executable} -m waypost "$@"\n')
+    command.chmod(0o755)
+    return tmp_path
+
+
+@pytest.fixture
+def running(newcomers_folder: Path) -> Iterator[Path]:
+    """A folder in which `waypost dev` has been started, and runs."""
+    command = [".venv/bin/waypost", "dev", "--memory", "--port", "0", "--simulator-port", "0"]
+    with subprocess.Popen(
+        command, cwd=newcomers_folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    ) as process:
+        wait_for(lambda: (newcomers_folder / "waypost-dev.env").exists(), process)
+        yield newcomers_folder
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(15) == 0
+
+
+def wait_for(is_there: Any, process: subprocess.Popen[str]) -> None:
+    until = time.monotonic() + 15
+    while not is_there():
+        assert process.poll() is None, process.stdout.read() if process.stdout else ""
+        assert time.monotonic() < until, "waypost dev did not start in 15 s"
+        time.sleep(0.02)
+    time.sleep(0.2)

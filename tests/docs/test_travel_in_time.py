@@ -1,0 +1,37 @@
+"""The page about time and snapshots: its commands, typed one after the other."""
+
+import os
+import subprocess
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from tests.docs.repository import ROOT, samples_of
+
+PAGE: Final = ROOT / "docs" / "how-to" / "travel-in-time.md"
+
+
+@pytest.mark.timeout(90)
+def test_shown_commands_move_the_clock_and_go_back_to_a_state(running: Path) -> None:
+    shell = "\n".join(["set -e", *samples_of(PAGE, "sh")])
+
+    done = subprocess.run(
+        ["bash", "-c", shell],
+        cwd=running,
+        capture_output=True,
+        text=True,
+        timeout=80,
+        check=False,
+        env={"PATH": os.environ["PATH"], "HOME": str(running)},
+    )
+
+    assert done.returncode == 0, done.stderr
+    lines = done.stdout.splitlines()
+    assert lines[0].endswith("as the machine's")
+    assert "1 day, 0:01:00 ahead" in lines[2]
+    assert lines[3].endswith("frozen")
+    assert lines[5].endswith("60 times as fast")
+    assert lines[9] == "prepared is loaded"
+    assert lines[11] == "back at the start"
+    assert (running / "prepared.waypost").stat().st_size > 1000
