@@ -1,33 +1,15 @@
 """One door, over HTTP or straight to the service in this process."""
 
 from collections.abc import Awaitable, Callable, Mapping, MutableMapping
-from dataclasses import dataclass
 from typing import Any, Protocol
 from urllib.parse import urlencode, urlsplit
 
 import aiohttp
 import msgspec
 
+from waypost.client.answers import DoorRefused, NotReached, Reply, read_answer
 
-class DoorRefused(Exception):
-    """The door said no; the text is its own."""
-
-    def __init__(self, status: int, message: str) -> None:
-        super().__init__(f"{message} ({status})")
-        self.status = status
-        self.message = message
-
-
-class NotReached(Exception):
-    """Nobody answers at the address."""
-
-
-@dataclass(frozen=True, slots=True)
-class Reply:
-    """What a door answered."""
-
-    status: int
-    body: bytes
+__all__ = ("Door", "DoorRefused", "InProcess", "NotReached", "OverHttp", "Reply", "Transport")
 
 
 class Transport(Protocol):
@@ -137,7 +119,7 @@ class Door:
         """
         headers = {**self._headers, "Content-Type": "application/json"}
         content = None if body is None else msgspec.json.encode(body)
-        return _read(await self._transport(method, path, headers, content))
+        return read_answer(await self._transport(method, path, headers, content))
 
     async def form(self, method: str, path: str, fields: Mapping[str, str]) -> Any:
         """A call that takes a form and gives JSON.
@@ -147,18 +129,4 @@ class Door:
             NotReached: nobody answers.
         """
         headers = {**self._headers, "Content-Type": "application/x-www-form-urlencoded"}
-        return _read(await self._transport(method, path, headers, urlencode(fields).encode()))
-
-
-def _read(reply: Reply) -> Any:
-    try:
-        answer = msgspec.json.decode(reply.body) if reply.body else None
-    except msgspec.DecodeError:
-        answer = None
-    if 200 <= reply.status < 300:
-        return answer
-    match answer:
-        case {"message": str(message)}:
-            raise DoorRefused(reply.status, message)
-        case _:
-            raise DoorRefused(reply.status, "the door refused without a reason")
+        return read_answer(await self._transport(method, path, headers, urlencode(fields).encode()))

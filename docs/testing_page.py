@@ -1,0 +1,99 @@
+"""The reference of `waypost.testing`, made from its docstrings and signatures."""
+
+import inspect
+import re
+import textwrap
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+from waypost.testing import plugin
+from waypost.testing.callback import Callback
+from waypost.testing.faults import Fault
+from waypost.testing.message import Button, Message
+from waypost.testing.partner import Partner
+from waypost.testing.phone import Phone
+from waypost.testing.service import Service
+from waypost.testing.template_life import Template
+from waypost.testing.time_machine import TimeMachine
+from waypost.testing.trace import News, Trace
+
+CLASSES = (
+    Partner, Phone, TimeMachine, Fault, Message, Button, Callback, Trace, News, Template, Service,
+)  # fmt: skip
+FIXTURES = (
+    "waypost", "async_waypost", "make_waypost_partner", "waypost_service",
+)  # fmt: skip
+_WIDTH = 118
+_SECTION = re.compile(r"^(Args|Returns|Raises|Attributes):$", re.MULTILINE)
+
+Table = Callable[[Iterable[str], Iterable[Iterable[object]]], str]
+
+
+def testing_parts(table: Table) -> tuple[str, ...]:
+    """The page's parts after its title."""
+    parts = [
+        "Fixtures and calls of the pytest plugin. "
+        "[Test your integration](../how-to/test-your-integration.md) shows them at work.",
+        "## Fixtures",
+        table(("Fixture", "Scope", "What it gives"), map(_fixture, FIXTURES)),
+        "## Options",
+        table(("Option", "In the ini file", "Default", "Meaning"), plugin.OPTIONS),
+    ]
+    for one in CLASSES:
+        parts += [f"## `{one.__name__}`", *_told(inspect.getdoc(one) or "")]
+        for name, member in _members(one):
+            parts += [f"### `{one.__name__}.{name}`", *_member(name, member)]
+    parts += [
+        "## Awaited",
+        "`AsyncPartner`, `AsyncPhone`, `AsyncTimeMachine` and `AsyncFault` have the same calls, awaited. "
+        "What is a property above and asks the service (`chat`, `inbox`, `hits`) is a call there; "
+        "`original` is the one that waits.",
+    ]
+    return tuple(parts)
+
+
+def _fixture(name: str) -> tuple[str, str, str]:
+    marked: Any = getattr(plugin, name)
+    scope: str = marked._fixture_function_marker.scope  # noqa: SLF001  shown nowhere else
+    return f"`{name}`", scope, (inspect.getdoc(marked) or "").splitlines()[0]
+
+
+def _members(one: type[Any]) -> Iterator[tuple[str, Any]]:
+    """What a class says itself, in the order of its source."""
+    for name, member in vars(one).items():
+        is_told = isinstance(member, property) or inspect.isfunction(member)
+        if is_told and not name.startswith("_"):
+            yield name, member
+
+
+def _member(name: str, member: Any) -> Iterator[str]:
+    if not isinstance(member, property):
+        signature = inspect.signature(member)
+        shown = [
+            one.replace(annotation=inspect.Parameter.empty) for one in signature.parameters.values()
+        ]
+        plain = str(
+            signature.replace(parameters=shown[1:], return_annotation=inspect.Signature.empty)
+        )
+        yield f"```text\n{name}{plain}\n```"
+    yield from _told(inspect.getdoc(member) or "")
+
+
+def _told(docstring: str) -> Iterator[str]:
+    """A docstring as Markdown: its sections become lists."""
+    plain, *sections = _SECTION.split(docstring)
+    for paragraph in plain.strip().split("\n\n"):
+        yield " ".join(paragraph.split())
+    for title, body in zip(sections[::2], sections[1::2], strict=True):
+        described, _, rest = textwrap.dedent(body.lstrip("\n")).partition("\n\n")
+        items = re.split(r"\n(?! )", described.strip())
+        yield f"{title}:"
+        yield "\n".join(_item(" ".join(item.split()), named=title != "Returns") for item in items)
+        if rest.strip():
+            yield " ".join(rest.split())
+
+
+def _item(text: str, *, named: bool) -> str:
+    name, colon, meaning = text.partition(": ")
+    line = f"`{name}`: {meaning}" if named and colon else text
+    return textwrap.fill(f"- {line}", _WIDTH, subsequent_indent="  ")

@@ -1,0 +1,22 @@
+"""The file of variables that `waypost dev` writes for other programs."""
+
+from pathlib import Path
+
+
+class MissingVariable(Exception):
+    """The file of variables lacks one; the text says where it comes from."""
+
+
+def read_variables(path: Path) -> dict[str, str]:
+    """The variables that `waypost dev` has written.
+
+    Raises:
+        MissingVariable: there is no such file.
+    """
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except FileNotFoundError as error:
+        raise MissingVariable(
+            f"{path} is not there: start `waypost dev` first, or name its file with --env-file"
+        ) from error
+    return dict(line.split("=", 1) for line in lines if "=" in line and not line.startswith("#"))

@@ -1,0 +1,51 @@
+"""For tests of other projects: a pytest plugin over the service, its phones and its callbacks.
+
+The fixture `waypost` gives a test a `Partner` of its own; everything else is reached from there. The
+names are imported when they are first used, so that a test run that has no use for them does not wait.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from waypost.client.answers import DoorRefused
+    from waypost.testing.callback import Callback
+    from waypost.testing.failures import NotSeen
+    from waypost.testing.faults import Fault
+    from waypost.testing.message import Button, Message
+    from waypost.testing.partner import Partner
+    from waypost.testing.phone import Phone
+    from waypost.testing.service import Service
+    from waypost.testing.template_life import Template
+    from waypost.testing.time_machine import TimeMachine
+    from waypost.testing.trace import Trace
+    from waypost.testing.twins import AsyncPartner, AsyncPhone
+
+__all__ = (
+    "AsyncPartner", "AsyncPhone", "Button", "Callback", "DoorRefused", "Fault", "Message", "NotSeen",
+    "Partner", "Phone", "Service", "Template", "TimeMachine", "Trace",
+)  # fmt: skip
+
+_PLACES: Final = {
+    "AsyncPartner": "waypost.testing.twins",
+    "AsyncPhone": "waypost.testing.twins",
+    "Button": "waypost.testing.message",
+    "Callback": "waypost.testing.callback",
+    "DoorRefused": "waypost.client.answers",
+    "Fault": "waypost.testing.faults",
+    "Message": "waypost.testing.message",
+    "NotSeen": "waypost.testing.failures",
+    "Partner": "waypost.testing.partner",
+    "Phone": "waypost.testing.phone",
+    "Service": "waypost.testing.service",
+    "Template": "waypost.testing.template_life",
+    "TimeMachine": "waypost.testing.time_machine",
+    "Trace": "waypost.testing.trace",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """A public name, from where it is."""
+    if name not in _PLACES:
+        raise AttributeError(f"waypost.testing has no {name}")
+    return getattr(import_module(_PLACES[name]), name)

@@ -1,0 +1,102 @@
+"""Messages as a phone shows them."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from waypost.testing.loose import members, objects
+from waypost.testing.wording import clock_time, shortened
+
+
+@dataclass(frozen=True, slots=True)
+class Button:
+    """A button, or a row of a list, as a phone shows it.
+
+    Attributes:
+        index: counted from 0, over the message or over the card.
+        type: `QUICK_REPLY`, `URL`, `PHONE_NUMBER`, `REPLY`, `LIST_ROW`, `FLOW` and so on.
+        text: its label.
+        card: the card it is on, counted from 0; None where it is under the message.
+    """
+
+    index: int
+    type: str
+    text: str
+    card: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """A message on a phone, in either direction.
+
+    Attributes:
+        wamid: the operator's id of it.
+        message_id: ours, of a message from the business: what the send was answered.
+        from_phone: whether the phone wrote it.
+        type: `text`, `template`, `image`, `interactive` and so on.
+        text: the body, or a medium's caption.
+        header: above the body, where there is one.
+        footer: below it.
+        buttons: in order; those of cards after those of the message.
+        state: `sent`, `delivered` or `read`.
+        at_ms: when it was sent, by the service's clock.
+        reply_to: the wamid of the message it answers, if any.
+        raw: all that the control door shows of it.
+    """
+
+    wamid: str
+    message_id: str
+    from_phone: bool
+    type: str
+    text: str
+    header: str
+    footer: str
+    buttons: tuple[Button, ...]
+    state: str
+    at_ms: int
+    reply_to: str
+    raw: Mapping[str, Any] = field(repr=False, compare=False)
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """The labels of its buttons."""
+        return tuple(button.text for button in self.buttons)
+
+    def __str__(self) -> str:
+        """One line for a failure's text."""
+        who = "wrote" if self.from_phone else "got"
+        below = "".join(f" [{label}]" for label in self.labels)
+        state = "" if self.from_phone else f", {self.state}"
+        return f'{clock_time(self.at_ms)} {who} {self.type} "{shortened(self.text)}"{below}{state}'
+
+
+def message_of(view: Mapping[str, Any]) -> Message:
+    """A message from what the control door shows of it."""
+    from_phone = view.get("direction") == "from_phone"
+    buttons = [_button(one) for one in objects(view.get("buttons"))]
+    for card in objects(view.get("cards")):
+        place = int(card.get("index", 0))
+        buttons += [_button(one, place) for one in objects(card.get("buttons"))]
+    header = view.get("header")
+    return Message(
+        wamid=str(view.get("wamid", "")),
+        message_id="" if from_phone else str(view.get("callback_data") or ""),
+        from_phone=from_phone,
+        type=str(view.get("type", "")),
+        text=str(view.get("text") or ""),
+        header=str(members(header).get("text") or "")
+        if isinstance(header, dict)
+        else str(header or ""),
+        footer=str(view.get("footer") or ""),
+        buttons=tuple(buttons),
+        state=str(view.get("state", "")),
+        at_ms=int(view.get("at_ms", 0)),
+        reply_to=str(view.get("context_id") or ""),
+        raw=view,
+    )
+
+
+def _button(view: Mapping[str, Any], card: int | None = None) -> Button:
+    return Button(
+        int(view.get("index", 0)), str(view.get("type", "")), str(view.get("text", "")), card
+    )

@@ -1,0 +1,38 @@
+"""The plugin's own parts, without pytest between: one service for all, a partner for each test."""
+
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from waypost.testing.partner import Partner
+from waypost.testing.service import Service, start
+
+MakePartner = Callable[[str], Partner]
+
+
+@pytest.fixture(scope="session")
+def service() -> Iterator[Service]:
+    """Runs in a thread of this process."""
+    service = start("thread")
+    yield service
+    service.close()
+
+
+@pytest.fixture
+def make_partner(service: Service, request: pytest.FixtureRequest) -> Iterator[MakePartner]:
+    """Makes partners; they are closed at the end."""
+    made: list[Partner] = []
+
+    def make(name: str) -> Partner:
+        made.append(Partner(service, f"{request.node.nodeid} {name}"))
+        return made[-1]
+
+    yield make
+    for partner in made:
+        partner.close()
+
+
+@pytest.fixture
+def partner(make_partner: MakePartner) -> Partner:
+    """The partner of the test."""
+    return make_partner("")

@@ -1,0 +1,156 @@
+"""What a person does with a phone that a test holds, and what the partner hears of it."""
+
+import json
+from typing import Any, Final
+
+import pytest
+
+from tests.testing.test_partner import PIXEL
+from waypost.client.answers import DoorRefused
+from waypost.testing.failures import NotSeen
+from waypost.testing.partner import Partner
+
+SCREENS: Final[dict[str, Any]] = {
+    "version": "7.0",
+    "screens": [{"id": "START", "title": "Book", "terminal": True, "layout": {}}],
+}
+
+
+def test_phone_of_one_name_is_one_phone(partner: Partner) -> None:
+    ann, ben = partner.phone("Ann"), partner.phone("Ben")
+
+    assert partner.phone("Ann") is ann
+    assert ann.number != ben.number
+    assert str(ann) == ann.number
+
+
+def test_many_phones_are_made_when_they_are_asked_for(partner: Partner) -> None:
+    crowd = [partner.phone(f"Guest {at}") for at in range(25)]
+
+    assert len({phone.number for phone in crowd}) == 25
+
+
+def test_picture_and_place_of_a_person_are_called_back(partner: Partner) -> None:
+    ann = partner.phone("Ann")
+
+    ann.send_media("image", PIXEL, "image/png", caption="Broken")
+    ann.send_location(52.5, 13.4, name="Home")
+
+    assert partner.wait_for_callback("image").text == "Broken"
+    place = partner.wait_for_callback("location").body["payload"]["payload"]
+    assert float(place["latitude"]) == 52.5
+
+
+def test_reaction_and_reply_name_the_message_they_are_about(partner: Partner) -> None:
+    ann = partner.phone("Ann")
+    ann.write("Hi")
+    message_id = partner.send_text("Did you like it?", ann)
+    message = ann.wait_for_message("like")
+
+    ann.react("👍")
+    ann.write("Very much", reply_to=message)
+
+    assert partner.wait_for_callback("reaction").kind == "reaction"
+    reply = partner.wait_for_callback("text", where=lambda one: one.text == "Very much")
+    assert reply.message_id == message_id
+
+
+def test_row_of_a_list_is_chosen_by_its_title(partner: Partner) -> None:
+    ann = partner.phone("Ann")
+    ann.write("Hi")
+    options = [
+        {"type": "text", "title": title, "postbackText": title[0]} for title in ("Tea", "Milk")
+    ]
+    partner.send_session(
+        {
+            "type": "list",
+            "title": "Menu",
+            "body": "What shall it be?",
+            "globalButtons": [{"type": "text", "title": "Choose"}],
+            "items": [{"title": "Drinks", "options": options}],
+        },
+        ann,
+    )
+
+    ann.tap("Milk")
+
+    assert partner.wait_for_callback("list_reply").postback_text == "M"
+
+
+def test_button_that_is_not_there_is_named_with_those_that_are(partner: Partner) -> None:
+    ann = partner.phone("Ann")
+    template = partner.create_template("choice", "Yes or no?", buttons=["Yes", "No"])
+    partner.send_template(template, ann)
+    message = ann.wait_for_message()
+
+    with pytest.raises(NotSeen, match=r"no button \[Maybe\]; its buttons are: Yes, No"):
+        ann.tap("Maybe", message)
+
+
+def test_offline_phone_gets_its_messages_in_order_when_it_is_back(partner: Partner) -> None:
+    ann = partner.phone("Ann")
+    ann.write("Off to the hills")
+    ann.go_offline()
+    for text in ("first", "second"):
+        partner.send_text(text, ann)
+    partner.wait_for_callback("sent")
+    partner.wait_for_callback("sent")
+    assert ann.inbox == ()
+
+    ann.go_online()
+
+    assert [ann.wait_for_message().text for _ in range(2)] == ["first", "second"]
+
+
+def test_blocked_partner_is_told_nothing(partner: Partner) -> None:
+    ann = partner.phone("Ann")
+    ann.write("Enough")
+    partner.wait_for_callback("text")
+    ann.block()
+
+    partner.send_text("Please", ann)
+    partner.clock.settle()
+
+    assert [one.kind for one in partner.callbacks] == ["text", "enqueued", "sent"]
+    assert ann.inbox == ()
+
+
+def test_marketing_that_is_not_wanted_fails(partner: Partner) -> None:
+    ann = partner.phone("Ann")
+    template = partner.create_template("sale", "Everything must go", category="MARKETING")
+    ann.write("Hi")
+    ann.stop_marketing()
+
+    partner.send_template(template, ann)
+
+    assert partner.wait_for_callback("failed").reason.startswith("131050")
+    ann.resume_marketing()
+    partner.send_template(template, ann)
+    ann.wait_for_message("must go")
+
+
+def test_flow_is_filled_in_and_sent_back(partner: Partner) -> None:
+    ann = partner.phone("Ann")
+    partner.callbacks_to("", version=3)
+    flow_id = partner.publish_flow("booking", SCREENS)
+    button = {
+        "type": "FLOW",
+        "text": "Book",
+        "flow_id": flow_id,
+        "flow_action": "NAVIGATE",
+        "navigate_screen": "START",
+    }
+    template = partner.create_template("book", "A table?", category="MARKETING", buttons=[button])
+    message_id = partner.send_template(template, ann)
+
+    ann.answer({"seats": "4"})
+
+    reply = partner.wait_for_callback("interactive")
+    message = reply.body["entry"][0]["changes"][0]["value"]["messages"][0]
+    response = json.loads(message["interactive"]["nfm_reply"]["response_json"])
+    assert (response["seats"], reply.message_id) == ("4", message_id)
+
+
+def test_habit_that_there_is_not_is_refused_with_those_that_are(partner: Partner) -> None:
+    with pytest.raises(DoorRefused, match="deliver_after_ms"):
+        partner.phone("Ann").set(is_lost=True)

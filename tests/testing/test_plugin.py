@@ -1,0 +1,138 @@
+"""The plugin as pytest sees it: found by its entry point, silent until asked, and clear when it cannot."""
+
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from tests.support.inner_pytest import run_pytest
+from waypost.testing.engine import NotStarted
+from waypost.testing.service import start
+
+IDLE: Final = """
+import sys
+
+def test_that_has_no_use_for_it():
+    heavy = ("aiohttp", "sqlalchemy", "starlette", "uvicorn", "msgspec", "http.server")
+    assert not [name for name in heavy if name in sys.modules]
+    assert [name for name in sys.modules if name.startswith("waypost")] == [
+        "waypost", "waypost.testing", "waypost.testing.plugin",
+    ]
+"""
+BUSY: Final = """
+import asyncio
+import pytest
+from waypost.testing import AsyncPartner, DoorRefused, Partner
+
+@pytest.fixture
+def ann(waypost: Partner):
+    ann = waypost.phone("Ann")
+    ann.write("Hi")
+    return ann
+
+def test_waits_in_vain(waypost, ann):
+    waypost.wait_for_callback("text")
+    ann.wait_for_message("never", within_s=0.05)
+
+def test_claims_what_is_not(waypost, ann):
+    waypost.wait_for_callback("text")
+    assert ann.inbox
+
+def test_leaves_the_clock_stopped_and_a_fault_armed(waypost):
+    waypost.clock.freeze()
+    waypost.fault("messages.send", error=131000)
+
+def test_finds_everything_put_back(waypost, ann, waypost_service):
+    assert waypost_service.control.json("GET", "/faults") == {"faults": []}
+    waypost.send_text("It runs", ann)
+    ann.wait_for_message("It runs")
+
+def test_has_a_second_partner(waypost, make_waypost_partner):
+    other = make_waypost_partner("other")
+    assert other.source != waypost.source
+
+def test_is_a_coroutine(async_waypost: AsyncPartner):
+    async def journey() -> str:
+        ben = await async_waypost.phone("Ben")
+        await ben.write("Hi")
+        return (await async_waypost.wait_for_callback("text")).text
+    assert asyncio.run(journey()) == "Hi"
+
+def test_has_settings_of_its_own(waypost_service, waypost):
+    assert waypost_service.within_s == 2.5
+    first = waypost.create_template("template", "The first")
+    assert [waypost.template(first).status for _ in range(30)] == ["APPROVED"] * 30
+    with pytest.raises(DoorRefused, match="429"):
+        for at in range(11):
+            waypost.create_template(f"template_{at}", "Much too many", approved=False)
+"""
+
+
+@pytest.mark.timeout(60)
+def test_plugin_imports_and_starts_nothing_until_it_is_asked(tmp_path: Path) -> None:
+    (tmp_path / "test_idle.py").write_text(IDLE)
+
+    run = run_pytest(tmp_path, tmp_path / "report.xml")
+
+    assert run.outcomes == {"test_that_has_no_use_for_it": "passed"}, run.output
+
+
+@pytest.mark.timeout(60)
+def test_plugin_gives_each_test_its_own_and_puts_back_what_it_left(tmp_path: Path) -> None:
+    (tmp_path / "test_busy.py").write_text(BUSY)
+    (tmp_path / "pytest.ini").write_text(
+        "[pytest]\nwaypost_within_s = 2.5\nwaypost_settings =\n    rates=true\n    per_second=200\n"
+    )
+
+    run = run_pytest(tmp_path, tmp_path / "report.xml")
+
+    assert run.outcomes == {
+        "test_waits_in_vain": "failed",
+        "test_claims_what_is_not": "failed",
+        "test_leaves_the_clock_stopped_and_a_fault_armed": "passed",
+        "test_finds_everything_put_back": "passed",
+        "test_has_a_second_partner": "passed",
+        "test_is_a_coroutine": "passed",
+        "test_has_settings_of_its_own": "passed",
+    }, run.output
+    # The failure of a wait ends in the test's own line and is told once; any other has a section more.
+    assert "test_busy.py:14: NotSeen" in run.told["test_waits_in_vain"]
+    assert "def wait_for_message" not in run.output
+    assert run.output.count("Waypost: what happened") == 1
+    assert 'wrote text "Hi"' in run.output.partition("Waypost: what happened")[2]
+
+
+@pytest.mark.parametrize(
+    ("option", "says"),
+    [
+        ("--waypost=nowhere.env", "--waypost must be thread, child, or the file of variables"),
+        ("--waypost=empty.env", "empty.env lacks API_URL, GRAPH_URL"),
+        ("--waypost=gone.env", "the service that gone.env names does not run any more"),
+    ],
+)
+@pytest.mark.timeout(60)
+def test_service_that_cannot_be_had_ends_the_run_in_one_line(
+    tmp_path: Path, option: str, says: str
+) -> None:
+    (tmp_path / "test_one.py").write_text("def test_one(waypost): pass\n")
+    (tmp_path / "empty.env").write_text("EMAIL=ann@waypost.test\n")
+    gone = ("API_URL", "GRAPH_URL", "ADMIN_URL", "ADMIN_TOKEN", "CONTROL_URL")
+    (tmp_path / "gone.env").write_text("".join(f"{name}=http://127.0.0.1:9\n" for name in gone))
+
+    run = run_pytest(tmp_path, tmp_path / "report.xml", option)
+
+    assert run.code == pytest.ExitCode.USAGE_ERROR, run.output
+    assert says in run.output
+
+
+@pytest.mark.parametrize(
+    ("line", "says"),
+    [
+        ("colour=red", "waypost_settings: colour is no setting; there are admin_hosts"),
+        ("per_second=0", "waypost_settings: per_second is wrong: Input should be greater"),
+        ("rates", "must be name=value, as in per_second=200"),
+    ],
+)
+def test_setting_that_cannot_be_is_named_with_what_can(line: str, says: str) -> None:
+    with pytest.raises(NotStarted, match=says):
+        start("thread", [line])

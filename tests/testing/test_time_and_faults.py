@@ -1,0 +1,106 @@
+"""Time that a test moves, and faults that it arms."""
+
+import threading
+from datetime import timedelta
+
+import pytest
+
+from tests.testing.conftest import MakePartner
+from waypost.client.answers import DoorRefused
+from waypost.testing.partner import Partner
+from waypost.testing.service import Service
+
+
+def test_window_closes_a_day_after_the_last_message(partner: Partner) -> None:
+    ann = partner.phone("Ann")
+    ann.write("Hi")
+    partner.send_text("In time", ann)
+    ann.wait_for_message("In time")
+
+    before = partner.clock.now
+    after = partner.clock.advance(hours=24, minutes=1)
+    partner.send_text("Too late", ann)
+
+    assert partner.wait_for_callback("failed").reason.startswith("131047")
+    assert after - before >= timedelta(hours=24)
+
+
+def test_frozen_clock_stands_until_it_is_moved(partner: Partner) -> None:
+    stopped = partner.clock.freeze()
+
+    moved = partner.clock.advance(seconds=90)
+
+    assert moved - stopped == timedelta(seconds=90)
+    assert partner.clock.now == moved
+
+
+def test_clock_runs_again_when_the_test_that_stopped_it_is_over(
+    make_partner: MakePartner, service: Service
+) -> None:
+    hasty = make_partner("hasty")
+    hasty.clock.freeze()
+    assert service.control.json("GET", "/clock")["is_frozen"]
+
+    hasty.close()
+
+    assert service.control.json("GET", "/clock")["factor"] == 1
+
+
+def test_time_moves_while_other_partners_are_made(
+    partner: Partner, make_partner: MakePartner
+) -> None:
+    crowd = threading.Thread(target=lambda: [make_partner(f"guest {at}") for at in range(8)])
+    crowd.start()
+
+    moved = [partner.clock.settle() for _ in range(30)]
+
+    crowd.join()
+    assert moved == sorted(moved)
+
+
+def test_outage_is_over_after_so_many_calls_and_nothing_is_doubled(partner: Partner) -> None:
+    ann = partner.phone("Ann")
+    ann.write("Hi")
+
+    with partner.fault("messages.send", next=3, error=131016) as outage:
+        message_id = partner.send_text("At last", ann)
+        partner.clock.advance(minutes=5)
+        assert outage.hits == 3
+
+    ann.wait_for_message("At last")
+    partner.wait_for_callback("delivered", message_id=message_id)
+    assert len(ann.inbox) == 1
+
+
+def test_fault_of_a_webhook_strikes_what_the_operator_tells(partner: Partner) -> None:
+    ann = partner.phone("Ann")
+    ann.write("Hi")
+
+    with partner.fault(webhook="delivered", phone=ann, drop=True):
+        partner.send_text("Did it arrive?", ann)
+        ann.wait_for_message("arrive")
+        partner.clock.settle()
+
+    assert "delivered" not in [one.kind for one in partner.callbacks]
+
+
+def test_fault_that_a_test_leaves_is_disarmed_with_its_partner(
+    make_partner: MakePartner, service: Service
+) -> None:
+    careless = make_partner("careless")
+    fault = careless.fault("templates.create", error=1)
+
+    careless.close()
+
+    armed = service.control.json("GET", "/faults")["faults"]
+    assert fault.id not in [str(one["id"]) for one in armed]
+
+
+def test_fault_that_there_is_not_is_refused_with_those_that_are(partner: Partner) -> None:
+    with pytest.raises(DoorRefused, match=r"messages\.send"):
+        partner.fault("messages.sent", error=1)
+
+
+def test_fault_says_one_way_of_striking(partner: Partner) -> None:
+    with pytest.raises(ValueError, match="not next, every"):
+        partner.fault("messages.send", next=1, every=2, error=1)
