@@ -44,6 +44,12 @@ async def test_foreign_origin_is_refused_and_no_permission_is_given(bench: Bench
     assert not any(name.lower().startswith("access-control") for name in same.headers)
 
 
+async def test_origin_that_is_no_address_is_refused(bench: Bench) -> None:
+    answer = await bench.ask("GET", "/control/state", headers={"Origin": "http://[broken"})
+
+    assert (answer.status, answer.body["field"]) == (403, "Origin")
+
+
 async def test_only_json_is_taken(bench: Bench) -> None:
     form = await bench.ask("POST", "/control/reset", data={"a": "b"})
     plain = await bench.ask("POST", "/control/reset")

@@ -135,3 +135,57 @@ async def test_released_message_waits_for_a_phone_that_is_offline(
     await bench.control("PUT", f"phones/{ANN}", {"is_offline": False})
     await bench.receiver.until(lambda: len(bench.receiver.statuses(wamid)) == 2)
     assert [one["wamid"] for one in await bench.inbox()] == [wamid]
+
+
+# fmt: off
+FATES: list[tuple[bool, str, list[str]]] = [
+    # offline while it is held  act        what the phone then does
+    (False,                     "release", ["answered"]),
+    (True,                      "release", ["answered"]),
+    (False,                     "drop",    []),
+]
+# fmt: on
+
+
+@pytest.mark.parametrize(("goes_away", "act", "does"), FATES)
+async def test_phones_follow_their_scripts_when_held_messages_are_released(
+    slow: Bench, manual: ManualClock, goes_away: bool, act: str, does: list[str]
+) -> None:
+    script = [{"on": "template", "do": "answer", "text": "answered", "after_ms": 5000}]
+    await slow.control("PUT", f"phones/{ANN}", {"script": script})
+    await slow.seed_template(HELLO)
+    await slow.control("POST", f"templates/{ID}/pace")
+    wamid = await held(slow)
+    for is_offline in (True, False) if goes_away else ():
+        await slow.control("PUT", f"phones/{ANN}", {"is_offline": is_offline})
+    manual.advance(ms=HOUR_MS)
+    await slow.restart()
+    early = slow.receiver.messages()
+
+    await slow.control("POST", f"templates/{ID}/{act}")
+    await slow.receiver.until(lambda: slow.receiver.statuses(wamid))
+    manual.advance(ms=5999)
+    await slow.drained()
+    before = slow.receiver.messages()
+    manual.advance(ms=1)
+
+    await slow.receiver.until(lambda: len(slow.receiver.messages()) == len(does))
+    await slow.drained()
+    assert early == before == []
+    assert [one["text"]["body"] for one in slow.receiver.messages()] == does
+    rows = (await slow.control("GET", f"phones/{ANN}")).body["messages"]
+    assert len([one for one in rows if one.get("wamid") == wamid]) == (act == "release")
+
+
+async def test_released_message_to_a_phone_that_takes_none_has_failed(bench: Bench) -> None:
+    await bench.control("PUT", f"phones/{ANN}", {"condition": "not_on_whatsapp"})
+    await bench.seed_template(HELLO)
+    await bench.control("POST", f"templates/{ID}/pace")
+    wamid = await held(bench)
+
+    await bench.control("POST", f"templates/{ID}/release")
+
+    [failed] = await bench.receiver.until(lambda: bench.receiver.statuses(wamid))
+    [delivery] = (await bench.control("GET", "deliveries")).body["deliveries"]
+    assert failed["errors"][0]["code"] == 131026
+    assert delivery["state"] == "failed"

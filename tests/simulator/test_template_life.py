@@ -183,3 +183,33 @@ async def test_unknown_act_names_the_known_ones(bench: Bench) -> None:
 
     assert (answer.status, answer.body["field"]) == (404, "act")
     assert "pause" in answer.body["accepted"]
+
+
+# fmt: off
+SALES: list[dict[str, Any]] = [{"type": "BODY", "text": "Our Summer Sale begins"}]
+CATEGORIES = [
+    # submitted as  allowed  what is answered  and after the review
+    ("UTILITY",     True,    "MARKETING",      ("APPROVED", "NONE")),
+    ("UTILITY",     False,   "UTILITY",        ("REJECTED", "INCORRECT_CATEGORY")),
+    ("MARKETING",   False,   "MARKETING",      ("APPROVED", "NONE")),
+]
+# fmt: on
+
+
+@pytest.mark.parametrize(("asked", "allowed", "given", "reviewed"), CATEGORIES)
+async def test_category_may_differ_from_the_one_asked_for(
+    bench: Bench, asked: str, allowed: bool, given: str, reviewed: tuple[str, str]
+) -> None:
+    # Source: facts 2.1, allow_category_change; 12, previous_category.
+    await bench.control("PUT", "settings", {"marketing_words": ["sale"]})
+    await bench.restart()
+
+    created = await bench.create(SALES, category=asked, allow_category_change=allowed)
+    [told] = await bench.receiver.until(bench.receiver.templates)
+    fields = "category,previous_category,status,rejected_reason"
+    shown = await bench.graph("GET", f"{created.body['id']}?fields={fields}")
+
+    assert created.body["category"] == told["message_template_category"] == given
+    assert shown.body.get("previous_category") == (asked if given != asked else None)
+    assert (shown.body["status"], shown.body["rejected_reason"]) == reviewed
+    assert told["reason"] == reviewed[1]

@@ -184,3 +184,43 @@ async def test_thirty_days_pass_from_due_time_to_due_time(
     ]  # fmt: skip
     categories = receiver.changes("template_category_update")
     assert [one["new_category"] for one in categories] == ["UTILITY", "MARKETING"]
+
+
+async def test_template_that_nobody_uses_is_archived_and_then_deleted(
+    slow: Bench, manual: ManualClock
+) -> None:
+    # Source: facts 2.6: after twelve months, and 28 days later.
+    await slow.seed_template(HELLO)
+    manual.advance(ms=300 * DAY_MS)
+    await slow.let_write()
+    used = await slow.send_template()
+    await slow.restart()
+
+    manual.advance(ms=365 * DAY_MS)
+    still = await slow.graph("GET", ID)
+    manual.advance(ms=DAY_MS)
+    [archived] = await told_of(slow, 1)
+    refused = await slow.send_template()
+    manual.advance(ms=28 * DAY_MS)
+    [_, deleted] = await told_of(slow, 2)
+
+    assert used.status == 200
+    assert still.body["status"] == "APPROVED"
+    assert archived["event"] == "ARCHIVED"
+    assert refused.error["code"] == 132001
+    assert deleted["event"] == "DELETED"
+    assert (await slow.graph("GET", ID)).error["error_subcode"] == 33
+
+
+async def test_unarchived_template_has_another_year(slow: Bench, manual: ManualClock) -> None:
+    await slow.seed_template(HELLO)
+    manual.advance(ms=366 * DAY_MS)
+    await told_of(slow, 1)
+
+    await slow.graph("POST", f"{WABA}/message_templates/unarchive", json={"hsm_ids": [ID]})
+    told = await told_of(slow, 2)
+    manual.advance(ms=300 * DAY_MS)
+    shown = await slow.graph("GET", ID)
+
+    assert [one["event"] for one in told] == ["ARCHIVED", "UNARCHIVED"]
+    assert shown.body["status"] == "APPROVED"

@@ -200,3 +200,20 @@ async def test_seeded_template_can_be_seeded_again(bench: Bench) -> None:
 
     assert [one["id"] for one in listed.body["data"]] == ["1400000000000004"]
     assert listed.body["data"][0]["status"] == "APPROVED"
+
+
+@pytest.mark.parametrize(
+    ("language", "name"), [("en", "English"), ("en_US", "English (US)"), ("xx_YY", "xx_YY")]
+)
+async def test_refusals_of_a_name_call_the_language_by_its_name(
+    bench: Bench, language: str, name: str
+) -> None:
+    # Source: facts 2.4, subcode 2388024.
+    await bench.control("PUT", "settings", {"check_languages": False})
+    body = [{"type": "BODY", "text": "Hello there"}]
+    await bench.create(body, language=language)
+
+    again = await bench.create(body, language=language)
+
+    assert again.error["error_subcode"] == 2388024
+    assert again.error["error_user_msg"].startswith(f"There is already {name} content")

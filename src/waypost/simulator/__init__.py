@@ -9,6 +9,7 @@ from waypost.simulator.settings import (
     StatusesVersion,
 )
 from waypost.simulator.simulator import Simulator
+from waypost.simulator.store import WrongFile
 
 __all__ = [
     "AccountSeed",
@@ -20,6 +21,7 @@ __all__ = [
     "SimulatorSettings",
     "Snapshot",
     "StatusesVersion",
+    "WrongFile",
     "WrongScenario",
     "read_scenario",
 ]

@@ -43,7 +43,10 @@ _READS: Final = "UPDATE messages SET read_ms=? WHERE position=? AND read_ms IS N
 _POSTPONE_ACTS: Final = (
     "UPDATE planned_acts SET due_ms=NULL WHERE phone=? AND json_extract(act, '$.do')<>'return'"
 )
-_RESUME_ACTS: Final = "UPDATE planned_acts SET due_ms=?+after_ms WHERE phone=? AND due_ms IS NULL"
+_RESUME_ACTS: Final = (
+    "UPDATE planned_acts SET due_ms=?+after_ms WHERE phone=? AND due_ms IS NULL "
+    "AND wamid NOT IN (SELECT wamid FROM held)"
+)
 _DROP_ACTS: Final = "DELETE FROM planned_acts WHERE phone=? AND wamid=?"
 _WAITING: Final = """
 SELECT waiting.position, waiting.wamid, waba_id, waiting.phone_number_id, until_ms, is_delivered,

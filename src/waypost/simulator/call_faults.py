@@ -62,7 +62,7 @@ class CallFaults:
         phone = phone_digits(call.fields.get("to")) or ""
         return Subject(
             name=name,
-            app=account.app_id if account else "",
+            app=call.app_id or (account.app_id if account else ""),
             waba_id=waba_id,
             number=(number.phone_number_id, number.phone_number) if number else (),
             phone=phone,

@@ -11,6 +11,7 @@ from starlette.routing import Route, Router
 from waypost.simulator.control_accounts import (
     account_view,
     put_account,
+    put_app,
     put_number,
     put_webhook,
     retry_webhooks,
@@ -104,7 +105,7 @@ from waypost.simulator.statuses import Fate, state_at
 Call = Callable[[Parts, Request], Awaitable[dict[str, Any] | Response]]
 _COUNTED: Final = ("messages", "outbox", "phones", "templates", "accounts", "numbers")
 _REMOVED: Final = (
-    "templates", "name_locks", "phones", "windows", "messages", "outbox", "retries",
+    "templates", "template_uses", "name_locks", "phones", "windows", "messages", "outbox", "retries",
     "media", "uploads", "flows", "records", "blocks", "phone_users", "marketing_stops",
     "faults", "fault_firings", "judged_updates",
     "ledger", "held", "tokens", "number_webhooks",
@@ -208,6 +209,7 @@ async def reset(parts: Parts, request: Request) -> dict[str, Any]:
     parts.tokens.forget()
     parts.accounts.overrides.clear()
     parts.held.forget()
+    parts.uses.forget()
     parts.usage.clear()
     await parts.media.forget()
     await parts.uploads.forget()
@@ -268,6 +270,7 @@ CALLS: Final[tuple[tuple[str, str, Call], ...]] = (
     ("POST", "/control/accounts/{waba_id}/webhooks",    tell_account),
     ("POST", "/control/statuses",                       tell_status),
     ("PUT",  "/control/numbers/{phone_number_id}",      put_number),
+    ("PUT",  "/control/apps/{app_id}",                  put_app),
     ("PUT",  "/control/apps/{app_id}/webhook",          put_webhook),
     ("GET",  "/control/phones",                         list_phones),
     ("GET",  "/control/phones/{phone}",                 show_phone),

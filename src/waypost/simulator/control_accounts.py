@@ -5,10 +5,11 @@ from typing import Any
 
 from starlette.requests import Request
 
-from waypost.simulator.accounts import Account, App, Number
+from waypost.simulator.accounts import Account, App, Number, Outlet
 from waypost.simulator.control_guard import ControlRefused
 from waypost.simulator.control_shapes import (
     AccountShape,
+    AppShape,
     NothingShape,
     NumberShape,
     WebhookShape,
@@ -32,8 +33,6 @@ async def put_account(parts: Parts, request: Request) -> dict[str, Any]:
         namespace=namespace or parts.ids.new().replace("-", "_"),
         token=wish.token,
         app_id=wish.app_id,
-        subscribed=before.subscribed if before else True,
-        override_uri=before.override_uri if before else "",
     )
     await parts.accounts.keep_account(account)
     parts.webhooks.serve(waba_id)
@@ -59,6 +58,15 @@ async def put_number(parts: Parts, request: Request) -> dict[str, Any]:
     number = Number(phone_number_id, wish.waba_id, digits, wish.name, wish.throughput)
     await parts.accounts.keep_number(number)
     return _number_view(parts, number)
+
+
+async def put_app(parts: Parts, request: Request) -> dict[str, Any]:
+    """Make an app, which hears of an account when it subscribes to it, or give it another secret."""
+    app_id = _id_of(request, "app_id")
+    wish = read_shape(AppShape, await request.body())
+    app = replace(parts.accounts.apps.get(app_id) or App(app_id, ""), app_secret=wish.app_secret)
+    await parts.accounts.keep_app(app)
+    return {"app_id": app_id, "callback_uri": app.callback_uri}
 
 
 async def put_webhook(parts: Parts, request: Request) -> dict[str, Any]:
@@ -107,8 +115,8 @@ def account_view(parts: Parts, account: Account, waiting: int) -> dict[str, Any]
         account: the account.
         waiting: how many updates wait for its webhook.
     """
-    destination = parts.accounts.destination(account.waba_id)
-    retry = parts.webhooks.retries.get(account.waba_id)
+    destination = parts.accounts.destination(Outlet(account.waba_id, account.app_id))
+    retry = parts.webhooks.worst_retry(account.waba_id)
     return {
         "waba_id": account.waba_id,
         "name": account.name,
@@ -120,12 +128,30 @@ def account_view(parts: Parts, account: Account, waiting: int) -> dict[str, Any]
         "failed_attempts": retry.attempts if retry else 0,
         "next_attempt_ms": retry.next_ms if retry else None,
         "last_failure": retry.reason if retry else None,
+        "webhooks": [
+            _outlet_view(parts, one) for one in parts.accounts.outlets((account.waba_id,))
+        ],
         "numbers": [_number_view(parts, one) for one in parts.accounts.numbers_of(account.waba_id)],
+    }
+
+
+def _outlet_view(parts: Parts, outlet: Outlet) -> dict[str, Any]:
+    """Where webhooks of an account go: to which app, at which address, and how that is doing."""
+    destination = parts.accounts.destination(outlet)
+    retry = parts.webhooks.retries.get(outlet)
+    return {
+        "app_id": outlet.app_id,
+        "phone_number_id": outlet.phone_number_id or None,
+        "callback_uri": destination.uri if destination else None,
+        "failed_attempts": retry.attempts if retry else 0,
+        "next_attempt_ms": retry.next_ms if retry else None,
+        "last_failure": retry.reason if retry else None,
     }
 
 
 def _number_view(parts: Parts, number: Number) -> dict[str, Any]:
     hindrance = parts.standings.name_of(number.phone_number_id)
+    app_id = parts.accounts.by_id[number.waba_id].app_id
     return {
         "phone_number_id": number.phone_number_id,
         "waba_id": number.waba_id,
@@ -133,7 +159,7 @@ def _number_view(parts: Parts, number: Number) -> dict[str, Any]:
         "name": number.name,
         "throughput": number.throughput,
         "hindrance": hindrance,
-        "callback_uri": parts.accounts.overrides.get(number.phone_number_id),
+        "callback_uri": parts.accounts.overrides.get((app_id, number.phone_number_id)),
     }
 
 

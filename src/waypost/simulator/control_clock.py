@@ -10,7 +10,7 @@ from waypost.simulator.control_guard import ControlRefused
 from waypost.simulator.control_shapes import NothingShape, read_shape
 from waypost.simulator.parts import Parts
 
-_LATEST_MS: Final = 253_402_300_799_000  # the end of the year 9999
+_LATEST_MS: Final = 32_503_680_000_000  # the end of the year 2999: dates have room beyond
 
 
 class AdvanceShape(NothingShape, frozen=True):
@@ -45,12 +45,13 @@ async def advance_clock(parts: Parts, request: Request) -> dict[str, Any]:
             400, field="ms", rule="exactly one of ms and to_ms", accepted=AdvanceShape.accepted
         )
     to_ms = now_ms + wish.ms if wish.ms is not UNSET else int(wish.to_ms or 0)
-    if not now_ms <= to_ms <= now_ms + FURTHEST_MS:
+    furthest_ms = min(now_ms + FURTHEST_MS, _LATEST_MS)
+    if not now_ms <= to_ms <= furthest_ms:
         raise ControlRefused(
             400,
-            field="to_ms",
-            rule="a clock only goes forward, and at most ten years at once",
-            accepted=f"{now_ms} to {now_ms + FURTHEST_MS}; the clock stands at {now_ms}",
+            field="to_ms" if wish.ms is UNSET else "ms",
+            rule="a clock only goes forward, at most ten years at once and to the year 2999",
+            accepted=f"a time from {now_ms} to {furthest_ms}; the clock stands at {now_ms}",
         )
     try:
         steps = await travel.advance(to_ms=to_ms)

@@ -59,7 +59,7 @@ def check_caller(
             accepted=", ".join(("localhost", "127.0.0.1", "[::1]", *allowed_hosts)),
         )
     origin = headers.get("origin")
-    if origin is not None and urlsplit(origin).netloc.lower() != host.lower():
+    if origin is not None and _netloc(origin) != host.lower():
         raise ControlRefused(
             403, field="Origin", rule="is another site", accepted=f"no Origin, or http://{host}"
         )
@@ -80,6 +80,13 @@ def check_caller(
 def _hostname(host: str) -> str:
     try:
         return urlsplit(f"//{host}").hostname or ""
+    except ValueError:
+        return ""
+
+
+def _netloc(origin: str) -> str:
+    try:
+        return urlsplit(origin).netloc.lower()
     except ValueError:
         return ""
 

@@ -39,6 +39,13 @@ class AccountShape(_Shape, frozen=True):
     namespace: str = ""
 
 
+class AppShape(_Shape, frozen=True):
+    """An app."""
+
+    accepted: ClassVar[str] = "{app_secret}"
+    app_secret: Name
+
+
 class NumberShape(_Shape, frozen=True):
     """A business phone number."""
 
@@ -293,6 +300,7 @@ class SettingsShape(_Shape, frozen=True):
         "read_after_ms?: null or 0 to 604800000, batch_at_most?: 1 to 1000, "
         "gather_ms?: 0 to 10000, limits?: a boolean, statuses_version?: v23 or v24, "
         "check_references?: a boolean, check_languages?: a boolean, strict?: a boolean, "
+        "marketing_words?: at most 100 texts of 1 to 100 characters, "
         "templates_at_most?: 1 to 6000, calls_per_hour?: null or 1 to 100000, "
         "window_at_once?: a boolean, messaging_limit_code?: 130429 or 131048, "
         "throttle_status?: 400 or 429, tells_retry_after?: a boolean, "
@@ -308,6 +316,12 @@ class SettingsShape(_Shape, frozen=True):
     check_references: bool | UnsetType = UNSET
     check_languages: bool | UnsetType = UNSET
     strict: bool | UnsetType = UNSET
+    marketing_words: (
+        Annotated[
+            tuple[Annotated[str, Meta(min_length=1, max_length=100)], ...], Meta(max_length=100)
+        ]
+        | UnsetType
+    ) = UNSET
     templates_at_most: Annotated[int, Meta(ge=1, le=6000)] | UnsetType = UNSET
     calls_per_hour: Annotated[int, Meta(ge=1, le=100_000)] | UnsetType | None = UNSET
     window_at_once: bool | UnsetType = UNSET

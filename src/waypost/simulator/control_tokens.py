@@ -16,7 +16,8 @@ class TokenShape(NothingShape, frozen=True):
 
     accepted: ClassVar[str] = (
         "{waba_ids: accounts' ids, token?: its text, expires_in_ms?: from now on, or null: never, "
-        "permissions?: of whatsapp_business_management, whatsapp_business_messaging}"
+        "permissions?: of whatsapp_business_management, whatsapp_business_messaging, "
+        "app_id?: the app that it is a credential of; the first account's if absent}"
     )
     waba_ids: Annotated[list[Id], Meta(min_length=1, max_length=100)]
     token: Name | None = None
@@ -24,6 +25,7 @@ class TokenShape(NothingShape, frozen=True):
     permissions: tuple[
         Literal["whatsapp_business_management", "whatsapp_business_messaging"], ...
     ] = PERMISSIONS
+    app_id: Id | None = None
 
 
 class WhichTokenShape(NothingShape, frozen=True):
@@ -45,6 +47,9 @@ async def make_token(parts: Parts, request: Request) -> dict[str, Any]:
     if unknown:
         known = ", ".join(parts.accounts.by_id) or "none yet"
         raise ControlRefused(404, field="waba_ids", rule="name no account", accepted=known)
+    if wish.app_id is not None and wish.app_id not in parts.accounts.apps:
+        known = ", ".join(parts.accounts.apps) or "none yet"
+        raise ControlRefused(404, field="app_id", rule="is no app", accepted=known)
     now_ms = parts.clock.now_ms()
     token = Token(
         token=wish.token or f"EAA{parts.ids.secret()}",
@@ -52,6 +57,7 @@ async def make_token(parts: Parts, request: Request) -> dict[str, Any]:
         permissions=tuple(dict.fromkeys(wish.permissions)),
         issued_ms=now_ms,
         expires_ms=None if wish.expires_in_ms is None else now_ms + wish.expires_in_ms,
+        app_id=wish.app_id or "",
     )
     return _view(parts, await parts.tokens.keep(token))
 
@@ -79,6 +85,7 @@ async def _token_of(parts: Parts, request: Request) -> Token:
 def _view(parts: Parts, token: Token) -> dict[str, Any]:
     return {
         "token": token.token,
+        "app_id": parts.tokens.app_of(token),
         "waba_ids": list(token.waba_ids),
         "permissions": list(token.permissions),
         "issued_ms": token.issued_ms,

@@ -6,7 +6,7 @@ Files, uploads, flows, profiles and analytics have modules of their own, `graph_
 from collections.abc import Awaitable, Callable
 from typing import Any, Final
 
-from waypost.simulator.accounts import Account, App, Number
+from waypost.simulator.accounts import Account, App, Number, Subscription
 from waypost.simulator.errors import bad_parameter
 from waypost.simulator.flow import Flow
 from waypost.simulator.graph_apps import (
@@ -85,7 +85,13 @@ from waypost.simulator.graph_uploads import begin_upload, continue_upload, show_
 from waypost.simulator.lists import page
 from waypost.simulator.loose import a_text
 from waypost.simulator.media import Media
-from waypost.simulator.nodes import account_node, number_node, subscription, template_node
+from waypost.simulator.nodes import (
+    AccountView,
+    account_node,
+    number_node,
+    subscribed_apps,
+    template_node,
+)
 from waypost.simulator.parts import Parts
 from waypost.simulator.requests import Call, Download
 from waypost.simulator.template import Template
@@ -97,14 +103,14 @@ Route = Callable[[Parts, Call, Any], Awaitable[Answer]]
 FileRoute = Callable[[Parts, Call], Awaitable[Download]]
 
 
-async def show_account(_parts: Parts, call: Call, account: Account) -> Answer:
+async def show_account(parts: Parts, call: Call, account: Account) -> Answer:
     """A business account's fields. Source: facts 1, "WABA node"."""
-    return account_node(account, call.query.get("fields"))
+    return account_node(_view_of(parts, account), call.query.get("fields"))
 
 
 async def show_number(parts: Parts, call: Call, number: Number) -> Answer:
     """A phone number's fields. Source: facts 1, "Phone node"."""
-    return number_node(view_of(parts, number), call.query.get("fields"))
+    return number_node(view_of(parts, number, call.app_id), call.query.get("fields"))
 
 
 async def show_template(_parts: Parts, call: Call, template: Template) -> Answer:
@@ -119,7 +125,7 @@ async def list_numbers(parts: Parts, call: Call, account: Account) -> Answer:
         call,
         parts.accounts.numbers_of(account.waba_id),
         lambda number: number.phone_number_id,
-        lambda number: number_node(view_of(parts, number), fields),
+        lambda number: number_node(view_of(parts, number, call.app_id), fields),
     )
 
 
@@ -136,24 +142,28 @@ async def send_message(parts: Parts, call: Call, number: Number) -> Answer:
 
 
 async def subscribe(parts: Parts, call: Call, account: Account) -> Answer:
-    """Send the account's webhooks to its app, or to an address of its own. Source: facts 1."""
+    """Send the account's webhooks to the asking app, or to an address for them. Source: facts 1."""
     uri = a_text(call.fields.get("override_callback_uri")) or ""
     if uri:
         await shake_hands(parts, uri, a_text(call.fields.get("verify_token")) or "")
-    await parts.accounts.subscribe(account, override_uri=uri)
+    await parts.accounts.subscribe(Subscription(account.waba_id, call.app_id, uri))
     await parts.webhooks.retry_now(account.waba_id)
     return _SUCCESS
 
 
-async def unsubscribe(parts: Parts, _call: Call, account: Account) -> Answer:
-    """Stop the account's webhooks. Source: facts 1."""
-    await parts.accounts.unsubscribe(account)
+async def unsubscribe(parts: Parts, call: Call, account: Account) -> Answer:
+    """Stop the account's webhooks to the asking app. Source: facts 1."""
+    await parts.accounts.unsubscribe(account.waba_id, call.app_id)
     return _SUCCESS
 
 
-async def list_subscriptions(_parts: Parts, _call: Call, account: Account) -> Answer:
-    """Who hears of the account. Source: facts 1."""
-    return {"data": [subscription(account)] if account.subscribed else []}
+async def list_subscriptions(parts: Parts, _call: Call, account: Account) -> Answer:
+    """Which apps hear of the account. Source: facts 1."""
+    return subscribed_apps(_view_of(parts, account))
+
+
+def _view_of(parts: Parts, account: Account) -> AccountView:
+    return AccountView(account, parts.accounts.subscriptions_of(account.waba_id))
 
 
 # fmt: off

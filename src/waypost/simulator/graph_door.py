@@ -4,6 +4,7 @@ A path names an object and perhaps an edge of it; which route answers depends on
 the id belongs to. Objects of others look like objects that are not there.
 """
 
+from dataclasses import replace
 from functools import partial
 from typing import Final
 
@@ -101,16 +102,20 @@ class GraphDoor:
         if root_route is not None and call.object_id in WITHOUT_TOKEN:
             return await self._of_no_object(call, lambda call: root_route(parts, call, None))
         token = parts.tokens.check(call.token)
+        call = replace(call, app_id=parts.tokens.app_of(token))
         if file_route is not None:
             return await self._of_no_object(call, partial(file_route, parts))
         if root_route is not None:
             return await self._of_no_object(call, lambda call: root_route(parts, call, None))
         thing, waba_ids = self._find(call.object_id)
         route = ROUTES.get((type(thing), call.method, call.edge))
-        if route is None or not token.opens(waba_ids):
+        is_own_app = isinstance(thing, App) and thing.app_id == call.app_id
+        if route is None or not (is_own_app or token.opens(waba_ids)):
             raise no_such_object(call.method, call.object_id)
-        waba_id = next(one for one in waba_ids if one in token.waba_ids)
-        told += parts.usage.headers(waba_id)
+        opened = token.waba_ids if is_own_app else waba_ids
+        waba_id = next((one for one in opened if one in token.waba_ids), "")
+        if waba_id:
+            told += parts.usage.headers(waba_id)
         check_permission(token, permission_of(type(thing), call.edge))
         if isinstance(thing, Account) and call.edge in COUNTED:
             parts.usage.spend(thing)

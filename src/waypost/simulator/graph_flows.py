@@ -13,7 +13,7 @@ from waypost.simulator.links import is_good, link
 from waypost.simulator.lists import page
 from waypost.simulator.loose import a_text
 from waypost.simulator.multipart import Unreadable
-from waypost.simulator.nodes import node, subscription
+from waypost.simulator.nodes import app_data, node
 from waypost.simulator.parts import Parts
 from waypost.simulator.requests import Call, Download, form_of
 
@@ -59,7 +59,7 @@ FLOW_FIELDS: Final[dict[str, Callable[[_Shown], Any]]] = {
         "id": shown.account.waba_id, "name": shown.account.name, "currency": "USD",
         "timezone_id": "1", "message_template_namespace": shown.account.namespace,
     },
-    "application":       lambda shown: subscription(shown.account)["whatsapp_business_api_data"],
+    "application":       lambda shown: app_data(shown.account, shown.account.app_id),
     "health_status":     lambda shown: _health(shown.flow),
 }
 # fmt: on

@@ -35,18 +35,20 @@ _PICTURE_TYPES: Final = ("image/jpeg", "image/jpg", "image/png")
 _SUCCESS: Final = {"success": True}
 
 
-def view_of(parts: Parts, number: Number) -> NumberView:
-    """A number with everything its fields need."""
+def view_of(parts: Parts, number: Number, app_id: str) -> NumberView:
+    """A number with everything its fields need, as an app sees it."""
     number_id = number.phone_number_id
+    subscription = parts.accounts.subscription(number.waba_id, app_id)
     hindrance = parts.standings.hindrance_of(number_id)
     return NumberView(
         number=number,
         account=parts.accounts.by_id[number.waba_id],
-        app=parts.accounts.apps.get(parts.accounts.by_id[number.waba_id].app_id),
+        app=parts.accounts.apps.get(app_id),
         standing=parts.records.of(number_id, STANDING),
         automation=parts.records.of(number_id, AUTOMATION),
         status=hindrance.status if hindrance is not None else "",
-        override_uri=parts.accounts.overrides.get(number_id, ""),
+        override_uri=parts.accounts.overrides.get((app_id, number_id), ""),
+        account_uri=subscription.override_uri if subscription is not None else "",
         is_limited=parts.records.of(number_id, ALLOWED).get("phones") is not None,
         has_pin=bool(parts.records.of(number_id, REGISTRATION).get("pin")),
     )
@@ -141,9 +143,9 @@ async def list_blocked(parts: Parts, call: Call, number: Number) -> dict[str, An
     )
 
 
-async def show_automation(parts: Parts, _call: Call, number: Number) -> dict[str, Any]:
+async def show_automation(parts: Parts, call: Call, number: Number) -> dict[str, Any]:
     """A number's conversational components."""
-    return number_node(view_of(parts, number), "conversational_automation")
+    return number_node(view_of(parts, number, call.app_id), "conversational_automation")
 
 
 async def change_automation(parts: Parts, call: Call, number: Number) -> dict[str, Any]:

@@ -55,17 +55,17 @@ async def change_number(parts: Parts, call: Call, number: Number) -> dict[str, A
         wish = an_object(webhook)
         if wish is None:
             raise bad_parameter("Param webhook_configuration must be an object.")
-        await _change_webhook(parts, number, wish)
+        await _change_webhook(parts, call.app_id, number, wish)
     if "pin" in call.fields:
         await parts.registrations.change_pin(number, call.fields["pin"])
     return _SUCCESS
 
 
-async def _change_webhook(parts: Parts, number: Number, wish: dict[str, Any]) -> None:
+async def _change_webhook(parts: Parts, app_id: str, number: Number, wish: dict[str, Any]) -> None:
     uri = a_text(wish.get("override_callback_uri")) or ""
     if uri:
         await shake_hands(parts, uri, a_text(wish.get("verify_token")) or "")
-    await parts.accounts.override(number, uri)
+    await parts.accounts.override(app_id, number, uri)
     await parts.webhooks.retry_now(number.waba_id)
 
 

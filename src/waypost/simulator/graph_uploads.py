@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from waypost.simulator.accounts import Account, App
+from waypost.simulator.accounts import App
 from waypost.simulator.errors import bad_parameter, no_such_object
 from waypost.simulator.media_kinds import MEDIA_AT_MOST_BYTES
 from waypost.simulator.parts import Parts
@@ -12,8 +12,7 @@ from waypost.simulator.uploads import Upload
 
 async def begin_upload(parts: Parts, call: Call, app: App) -> dict[str, Any]:
     """Open an upload session."""
-    account = _account_of(parts, call, app)
-    upload = await parts.uploads.begin(app.app_id, account.waba_id, call.fields)
+    upload = await parts.uploads.begin(app.app_id, _user_id(parts, call, app), call.fields)
     return {"id": upload.session_id}
 
 
@@ -59,7 +58,8 @@ def _check_signature(call: Call, upload: Upload) -> None:
         raise no_such_object(call.method, call.object_id)
 
 
-def _account_of(parts: Parts, call: Call, app: App) -> Account:
+def _user_id(parts: Parts, call: Call, app: App) -> str:
+    """Who uploads: an account of the app, or the one whose token it is."""
     token = parts.tokens.check(call.token)
-    owned = (one for one in parts.accounts.of_app(app.app_id) if token.opens([one.waba_id]))
-    return next(owned)
+    owned = (one.waba_id for one in parts.accounts.of_app(app.app_id) if token.opens([one.waba_id]))
+    return next(owned, token.waba_ids[0] if token.waba_ids else app.app_id)

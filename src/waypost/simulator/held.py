@@ -21,6 +21,8 @@ _OF: Final = "SELECT wamid, body FROM held WHERE template_id=?"
 _SET: Final = (
     "UPDATE messages SET delivered_ms=?, read_ms=?, failed_ms=?, failed_code=? WHERE wamid=?"
 )
+_RESUME_ACTS: Final = "UPDATE planned_acts SET due_ms=?+after_ms WHERE wamid=? AND due_ms IS NULL"
+_DROP_ACTS: Final = "DELETE FROM planned_acts WHERE wamid=?"
 _DUE, _ID, _KIND, _REST = 1, 2, 3, 6  # places in a row of the outbox
 
 
@@ -36,6 +38,7 @@ class _Plan(msgspec.Struct, frozen=True):
     position: int
     at_ms: int
     fate: tuple[int | None, int | None]
+    failed: tuple[int | None, int | None]  # when, and with which code
     is_awaited: bool  # its phone was offline
     lives_ms: int
     read_after_ms: int | None
@@ -88,6 +91,7 @@ class Held:
             position=message[0],
             at_ms=message[6],
             fate=(fate.delivered_ms, fate.read_ms),
+            failed=(fate.failed_ms, fate.failed_code),
             is_awaited=reception.until_ms is not None,
             lives_ms=lifetime_ms(template),
             read_after_ms=read_after_ms,
@@ -130,7 +134,10 @@ class Held:
         now_ms = self._clock.now_ms()
         let_go: list[tuple[str, Row]] = [(_LET_GO, (wamid,))]
         if not is_released:
-            let_go.append((_SET, (None, None, now_ms, DROPPED_WITH, wamid)))
+            let_go += [
+                (_SET, (None, None, now_ms, DROPPED_WITH, wamid)),
+                (_DROP_ACTS, (wamid,)),
+            ]
             return let_go + self._later(plan.dropped, now_ms - plan.at_ms)
         if self._phones.known(plan.phone).is_offline:
             rest = plan.updates[0][_REST] if plan.updates else ""
@@ -150,7 +157,10 @@ class Held:
             ]
         late_ms = now_ms - plan.at_ms
         delivered_ms, read_ms = (None if at is None else at + late_ms for at in fate)
-        let_go.append((_SET, (delivered_ms, read_ms, None, None, wamid)))
+        failed_ms, failed_code = plan.failed
+        failed_ms = None if failed_ms is None else failed_ms + late_ms
+        let_go.append((_SET, (delivered_ms, read_ms, failed_ms, failed_code, wamid)))
+        let_go.append((_RESUME_ACTS, (delivered_ms, wamid)))
         return let_go + self._later(updates, late_ms)
 
     def _later(self, updates: Sequence[Any], by_ms: int) -> list[tuple[str, Row]]:

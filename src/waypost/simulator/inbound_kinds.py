@@ -8,26 +8,15 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
 
+from waypost.simulator.broken_rule import BrokenRule
 from waypost.simulator.loose import a_text, an_integer, an_object, objects
 from waypost.simulator.outbox import ascii_json
 
 MEDIA_KINDS: Final = ("image", "video", "audio", "document", "sticker")
 
 
-class NotSaid(Exception):
-    """What a phone is to send lacks something, or has something that cannot be.
-
-    Args:
-        field: where, as the control door spells it.
-        rule: what is wrong.
-        accepted: what would do.
-    """
-
-    def __init__(self, field: str, rule: str, accepted: str) -> None:
-        super().__init__(f"{field}: {rule}")
-        self.field = field
-        self.rule = rule
-        self.accepted = accepted
+class NotSaid(BrokenRule):
+    """What a phone is to send lacks something, or has something that cannot be."""
 
 
 @dataclass(frozen=True)

@@ -7,28 +7,33 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from waypost.simulator.accounts import Outlet
 from waypost.simulator.outbox import Update
 from waypost.simulator.store import Row, Store
 
 AT_ONCE: Final = 0
 AFTER_NEXT: Final = 1
-"""How an update goes: by itself, or after the account's next one; more is with so many together."""
+"""How an update goes: by itself, or after the outlet's next one; more is with so many together."""
 TOGETHER_AT_MOST: Final = 1000
 """How many updates one POST has at most. Source: facts 7.1."""
 
 _KEEP: Final = (
-    "INSERT INTO judged_updates (waba_id, due_ms, id, kind, phone_number_id, subject, rest, until_ms, "
-    "together) VALUES (?,?,?,?,?,?,?,?,?)"
+    "INSERT INTO judged_updates (waba_id, due_ms, id, kind, phone_number_id, subject, rest, app_id, "
+    "until_ms, together) VALUES (?,?,?,?,?,?,?,?,?,?)"
 )
-_TAKE_OUT: Final = "DELETE FROM outbox WHERE waba_id=? AND due_ms=? AND id=?"
-_OF_ACCOUNT: Final = (
-    "SELECT waba_id, due_ms, id, kind, phone_number_id, subject, rest, until_ms, together, position "
-    "FROM judged_updates WHERE waba_id=? AND "
+_TAKE_OUT: Final = "DELETE FROM outbox WHERE waba_id=? AND app_id=? AND due_ms=? AND id=?"
+_OF_OUTLET: Final = (
+    "SELECT waba_id, due_ms, id, kind, phone_number_id, subject, rest, app_id, until_ms, together, "
+    "position FROM judged_updates WHERE {} AND "
 )
-_READY: Final = _OF_ACCOUNT + "together<=1 AND until_ms<=? ORDER BY position LIMIT ?"
-_GATHERED: Final = _OF_ACCOUNT + "together>1 ORDER BY position LIMIT ?"
-_BEFORE_NEXT: Final = _OF_ACCOUNT + "together=1"
-_NEXT: Final = "SELECT min(until_ms) FROM judged_updates WHERE waba_id=?"
+_READY: Final = _OF_OUTLET + "together<=1 AND until_ms<=? ORDER BY position LIMIT ?"
+_GATHERED: Final = _OF_OUTLET + "together>1 ORDER BY position LIMIT ?"
+_BEFORE_NEXT: Final = _OF_OUTLET + "together=1"
+_NEXT: Final = "SELECT min(until_ms) FROM judged_updates WHERE {}"
+_NEXT_OF_EACH: Final = (
+    "SELECT waba_id, app_id, min(until_ms) FROM judged_updates GROUP BY waba_id, app_id"
+)
+_LEFT: Final = "SELECT 1 FROM judged_updates WHERE waba_id=? LIMIT 1"
 _DROP: Final = "DELETE FROM judged_updates WHERE position=?"
 
 
@@ -82,39 +87,48 @@ class JudgedUpdates:
         self._accounts.update(one.waba_id for one in taken)
         await self._store.run(
             [
-                *((_TAKE_OUT, (one.waba_id, one.due_ms, one.id)) for one in taken),
+                *((_TAKE_OUT, (one.waba_id, one.app_id, one.due_ms, one.id)) for one in taken),
                 *([(_DROP, (moved.position,))] if moved else []),
                 *((_KEEP, row) for row in kept),
                 *counts,
             ]
         )
+        self._accounts.update(
+            one.waba_id for one in taken
+        )  # another outlet has seen none meanwhile
 
-    async def ready(self, waba_id: str, *, now_ms: int, at_most: int) -> list[Parcel]:
+    async def ready(self, outlet: Outlet, *, now_ms: int, at_most: int) -> list[Parcel]:
         """What one POST carries now, in this order; at most so many, unless more belong together."""
-        if waba_id not in self._accounts:
+        if outlet.waba_id not in self._accounts:
             return []
-        gathered = await self._parcels(_GATHERED, (waba_id, TOGETHER_AT_MOST))
+        gathered = await self._parcels(_GATHERED, outlet, TOGETHER_AT_MOST)
         wanted = min((one.together for one in gathered), default=0)
         if gathered and (len(gathered) >= wanted or gathered[0].until_ms <= now_ms):
             return _without_copies(gathered[: max(wanted, at_most)])
-        ready = await self._parcels(_READY, (waba_id, now_ms, at_most))
-        if not ready and await self.next_due_ms(waba_id) is None:
-            self._accounts.discard(waba_id)
+        ready = await self._parcels(_READY, outlet, now_ms, at_most)
+        if not ready and not await self._store.rows(_LEFT, (outlet.waba_id,)):
+            self._accounts.discard(outlet.waba_id)
         return _without_copies(ready)
 
-    async def before_next(self, waba_id: str) -> Parcel | None:
-        """The one that is to change places with the account's next update."""
-        if waba_id not in self._accounts:
+    async def before_next(self, outlet: Outlet) -> Parcel | None:
+        """The one that is to change places with the outlet's next update."""
+        if outlet.waba_id not in self._accounts:
             return None
-        waiting = await self._parcels(_BEFORE_NEXT, (waba_id,))
+        waiting = await self._parcels(_BEFORE_NEXT, outlet)
         return waiting[0] if waiting else None
 
-    async def next_due_ms(self, waba_id: str) -> int | None:
-        """When the account's next one goes, if nothing else happens before."""
-        if waba_id not in self._accounts:
+    async def next_due_ms(self, outlet: Outlet) -> int | None:
+        """When the outlet's next one goes, if nothing else happens before."""
+        if outlet.waba_id not in self._accounts:
             return None
-        [(due_ms,)] = await self._store.rows(_NEXT, (waba_id,))
+        condition, values = outlet.condition
+        [(due_ms,)] = await self._store.rows(_NEXT.format(condition), values)
         return due_ms
+
+    async def next_dues(self) -> list[tuple[str, str, int]]:
+        """Account, app, and when the next one goes; those that have none are not there."""
+        rows = await self._store.rows(_NEXT_OF_EACH) if self._accounts else []
+        return [(row[0], row[1], row[2]) for row in rows]
 
     async def drop(self, parcels: Sequence[Parcel]) -> None:
         """Take judged ones out: they have been told, or nobody will hear them."""
@@ -124,16 +138,17 @@ class JudgedUpdates:
         """There are none any more; the file is the caller's matter."""
         self._accounts.clear()
 
-    async def _parcels(self, question: str, values: Row) -> list[Parcel]:
-        rows = await self._store.rows(question, values)
-        return [Parcel(Update(*row[:7]), *row[7:]) for row in rows]
+    async def _parcels(self, question: str, outlet: Outlet, *more: int) -> list[Parcel]:
+        condition, values = outlet.condition
+        rows = await self._store.rows(question.format(condition), (*values, *more))
+        return [Parcel(Update(*row[:8]), *row[8:]) for row in rows]
 
 
 def judged_row(update: Update, *, wait_ms: int = 0, together: int = AT_ONCE) -> Row:
     """The row of a judged update, which goes so long after its time, whatever else happens."""
     return (
         update.waba_id, update.due_ms, update.id, update.kind, update.phone_number_id,
-        update.subject, update.rest, update.due_ms + wait_ms, together,
+        update.subject, update.rest, update.app_id, update.due_ms + wait_ms, together,
     )  # fmt: skip
 
 

@@ -13,3 +13,30 @@ LANGUAGES: Final = frozenset(
     th tr uk ur uz vi zu
     """.split()  # noqa: SIM905  a list of a hundred lines says less
 )
+
+_NAMES: Final[dict[str, str]] = {
+    code: name
+    for code, _, name in (
+        pair.partition(":")
+        for pair in """
+    af:Afrikaans sq:Albanian ar:Arabic az:Azerbaijani be:Belarusian bn:Bengali bg:Bulgarian ca:Catalan
+    zh:Chinese hr:Croatian cs:Czech da:Danish prs:Dari nl:Dutch en:English et:Estonian fil:Filipino
+    fi:Finnish fr:French ka:Georgian de:German el:Greek gu:Gujarati ha:Hausa he:Hebrew hi:Hindi
+    hu:Hungarian id:Indonesian ga:Irish it:Italian ja:Japanese kn:Kannada kk:Kazakh rw:Kinyarwanda
+    ko:Korean ky:Kyrgyz lo:Lao lv:Latvian lt:Lithuanian mk:Macedonian ms:Malay ml:Malayalam mr:Marathi
+    nb:Norwegian ps:Pashto fa:Persian pl:Polish pt:Portuguese pa:Punjabi ro:Romanian ru:Russian
+    sr:Serbian si:Sinhala sk:Slovak sl:Slovenian es:Spanish sw:Swahili sv:Swedish ta:Tamil te:Telugu
+    th:Thai tr:Turkish uk:Ukrainian ur:Urdu uz:Uzbek vi:Vietnamese zu:Zulu
+    """.split()  # noqa: SIM905  as above
+    )
+}
+
+
+def language_name(code: str) -> str:
+    """A language as the operator's sentences call it; one without a name goes by its code.
+
+    Source: facts 2.4, "There is already English content".
+    """
+    language, _, region = code.partition("_")
+    name = _NAMES.get(language, code)
+    return f"{name} ({region})" if region and name != code else name

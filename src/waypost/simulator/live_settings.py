@@ -41,4 +41,6 @@ class LiveSettings:
         known = {name: value for name, value in changes.items() if name in CHANGEABLE}
         if "statuses_version" in known:
             known["statuses_version"] = StatusesVersion(known["statuses_version"])
+        if "marketing_words" in known:
+            known["marketing_words"] = tuple(known["marketing_words"])
         self.value = replace(self.value, **known)

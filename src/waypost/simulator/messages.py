@@ -27,6 +27,7 @@ from waypost.simulator.takings import Taken, take_all, waiting_row
 from waypost.simulator.template import Template
 from waypost.simulator.template_plans import TemplatePlans
 from waypost.simulator.template_sends import Shown, shown_template
+from waypost.simulator.template_uses import TemplateUses
 from waypost.simulator.templates import Templates
 from waypost.simulator.wamids import sent_wamid
 
@@ -55,6 +56,7 @@ class Messages:
         standings: Standings,
         receptions: Receptions,
         held: Held,
+        uses: TemplateUses,
     ) -> None:
         self._store = store
         self._clock = clock
@@ -69,6 +71,7 @@ class Messages:
         self._blocks = blocks
         self._standings = standings
         self._held = held
+        self._uses = uses
         self._receptions = receptions
         self._plans = TemplatePlans()
         self._positions = itertools.count(1)
@@ -304,13 +307,15 @@ class Messages:
             fate.delivered_ms, fate.read_ms, fate.failed_ms, fate.failed_code,
         )  # fmt: skip
         notes = self._standings.notes(number, phone, shown, sent.wamid, is_free=is_in_window)
+        if template is not None:
+            notes = [*notes, *self._uses.note(template)]
         if template is not None and template.is_paced:
             message = (*message[:_TIMES], None, None, None, None)
             dropped = self._planned(sent, Fate(failed_ms=now_ms, failed_code=DROPPED_WITH))
             held = self._held.hold(template, message, number.waba_id, reception, updates, dropped)
-            await self._store.write(
-                take_all, Taken(message, [], handset if is_new else None, [*notes, held])
-            )
+            new_phone, plan = handset if is_new else None, reception.plan.put_off()
+            taken = Taken(message, [], new_phone, [*notes, held], plan=plan)
+            await self._store.write(take_all, taken)
             self._held.template_ids.add(template.template_id)  # settled meanwhile: again
             self._templates.changed.set()
             return sent.wamid

@@ -2,11 +2,11 @@
 
 import hashlib
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 
-from waypost.simulator.accounts import Account, App, Number
+from waypost.simulator.accounts import Account, App, Number, Subscription
 from waypost.simulator.drafts import EXTRAS
 from waypost.simulator.errors import bad_parameter
 from waypost.simulator.loose import an_object, objects, texts
@@ -17,15 +17,24 @@ Fields = Mapping[str, Callable[[Node], Any]]
 
 
 @dataclass(frozen=True)
+class AccountView:
+    """A business account, and which apps hear of it."""
+
+    account: Account
+    subscriptions: Sequence[Subscription]
+
+
+@dataclass(frozen=True)
 class NumberView:
-    """A business number with everything its fields need.
+    """A business number with everything its fields need, as one app sees it.
 
     Args:
-        app: what its webhooks go to; None when there is none.
+        app: the app; None when there is none.
         standing: what the control door has set of its quality, limit and states.
         automation: its conversational components.
         status: what stops it from sending shows here; empty: as it usually is.
         override_uri: its own webhook address; empty: it has none.
+        account_uri: the account's; empty: it has none.
         is_limited: whether it only messages the phones on its list.
         has_pin: whether it has a PIN for two-step verification.
     """
@@ -37,6 +46,7 @@ class NumberView:
     automation: Mapping[str, Any]
     status: str = ""
     override_uri: str = ""
+    account_uri: str = ""
     is_limited: bool = False
     has_pin: bool = False
 
@@ -72,22 +82,24 @@ def _country(view: NumberView) -> str | None:
     return phonenumbers.region_code_for_country_code(int(code)) if code is not None else None
 
 
-def _subscribed_apps(account: Account) -> dict[str, Any]:
-    """The same as the edge of that name shows. Source: facts 1."""
-    return {"data": [subscription(account)] if account.subscribed else []}
+def subscribed_apps(view: AccountView) -> dict[str, Any]:
+    """The apps that hear of an account, and where, if not at their own address. Source: facts 1."""
+    return {"data": [_subscribed_app(view.account, one) for one in view.subscriptions]}
 
 
-def subscription(account: Account) -> dict[str, Any]:
-    """An account's app, and the account's own webhook address if it has one. Source: facts 1."""
-    app: dict[str, Any] = {
-        "whatsapp_business_api_data": {
-            "id": account.app_id,
-            "name": account.name,
-            "link": f"https://www.facebook.com/games/?app_id={account.app_id}",
-        }
+def app_data(account: Account, app_id: str) -> dict[str, str]:
+    """An app as its account shows it; apps have no names here. Source: facts 1."""
+    return {
+        "id": app_id,
+        "name": account.name if app_id == account.app_id else f"App {app_id}",
+        "link": f"https://www.facebook.com/games/?app_id={app_id}",
     }
-    if account.override_uri:
-        app["override_callback_uri"] = account.override_uri
+
+
+def _subscribed_app(account: Account, subscription: Subscription) -> dict[str, Any]:
+    app: dict[str, Any] = {"whatsapp_business_api_data": app_data(account, subscription.app_id)}
+    if subscription.override_uri:
+        app["override_callback_uri"] = subscription.override_uri
     return app
 
 
@@ -99,7 +111,7 @@ def _webhooks(view: NumberView) -> dict[str, str] | None:
     """Where its webhooks go. Source: facts 7.1, "One callback per app"."""
     addresses = {
         "phone_number": view.override_uri,
-        "whatsapp_business_account": view.account.override_uri,
+        "whatsapp_business_account": view.account_uri,
         "application": view.app.callback_uri if view.app is not None else "",
     }
     return {name: uri for name, uri in addresses.items() if uri} or None
@@ -130,21 +142,21 @@ def _quality(template: Template) -> dict[str, Any]:
 
 
 # fmt: off
-ACCOUNT_FIELDS: Final[Fields[Account]] = {  # Source: facts 1, "WABA node"
-    "id":                         lambda account: account.waba_id,
-    "name":                       lambda account: account.name,
+ACCOUNT_FIELDS: Final[Fields[AccountView]] = {  # Source: facts 1, "WABA node"
+    "id":                         lambda view: view.account.waba_id,
+    "name":                       lambda view: view.account.name,
     "timezone_id":                lambda _: "1",
-    "message_template_namespace": lambda account: account.namespace,
+    "message_template_namespace": lambda view: view.account.namespace,
     "account_review_status":      lambda _: "APPROVED",
     "business_verification_status": lambda _: "verified",
     "currency":                   lambda _: "USD",
     "country":                    lambda _: "US",
     "status":                     lambda _: "ACTIVE",
     "ownership_type":             lambda _: "CLIENT_OWNED",
-    "health_status":              lambda account: _health("WABA", account.waba_id),
-    "subscribed_apps":            _subscribed_apps,
+    "health_status":              lambda view: _health("WABA", view.account.waba_id),
+    "subscribed_apps":            subscribed_apps,
     "is_enabled_for_insights":    lambda _: True,
-    "owner_business_info":        lambda account: {"id": account.app_id, "name": account.name},
+    "owner_business_info":        lambda view: {"id": view.account.app_id, "name": view.account.name},
     "on_behalf_of_business_info": lambda _: None,
     "primary_funding_id":         lambda _: None,
     "purchase_order_number":      lambda _: None,
@@ -243,9 +255,9 @@ def node(
     return {name: value for name, value in values.items() if value is not None}
 
 
-def account_node(account: Account, wished: str | None) -> dict[str, Any]:
+def account_node(view: AccountView, wished: str | None) -> dict[str, Any]:
     """A business account as the operator shows it."""
-    return node(ACCOUNT_FIELDS, account, wished, ACCOUNT_DEFAULT, "WhatsAppBusinessAccount")
+    return node(ACCOUNT_FIELDS, view, wished, ACCOUNT_DEFAULT, "WhatsAppBusinessAccount")
 
 
 def number_node(view: NumberView, wished: str | None) -> dict[str, Any]:

@@ -4,20 +4,26 @@ A row of a status holds everything after its time stamp, which is its due time: 
 brought forward needs no new text. All of it is ASCII, because those are the bytes that are signed.
 """
 
-import asyncio
 import itertools
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from waypost.simulator.accounts import Accounts, Number
+from waypost.simulator.accounts import Accounts, Number, Outlet
 from waypost.simulator.store import Row, Store
+from waypost.simulator.wakes import Wakes
 
-ADD_UPDATE: Final = "INSERT INTO outbox VALUES (?,?,?,?,?,?,?)"
-_DUE: Final = "SELECT * FROM outbox WHERE waba_id=? AND due_ms<=? ORDER BY due_ms, id LIMIT ?"
-_NEXT: Final = "SELECT min(due_ms) FROM outbox WHERE waba_id=?"
-_DROP: Final = "DELETE FROM outbox WHERE waba_id=? AND due_ms=? AND id=?"
+ADD_UPDATE: Final = (  # one row for each app that hears of the account
+    "INSERT INTO outbox SELECT ?1,?2,?3,?4,?5,?6,?7, app_id FROM subscriptions WHERE waba_id=?1"
+)
+_DUE: Final = "SELECT * FROM outbox WHERE {} AND due_ms<=? ORDER BY due_ms, id LIMIT ?"
+_NEXT: Final = "SELECT min(due_ms) FROM outbox WHERE {}"
+_NEXT_OF_EACH: Final = (  # a look into the index for each of them, however long the outbox is
+    "SELECT waba_id, app_id, (SELECT min(due_ms) FROM outbox WHERE outbox.waba_id=heard.waba_id "
+    "AND outbox.app_id=heard.app_id) AS due_ms FROM subscriptions AS heard WHERE due_ms NOT NULL"
+)
+_DROP: Final = "DELETE FROM outbox WHERE waba_id=? AND app_id=? AND due_ms=? AND id=?"
 
 MESSAGE: Final = "message"
 TEMPLATE: Final = "template"
@@ -40,6 +46,7 @@ class Update:
         phone_number_id: the business number it is about; empty for what is about the account.
         subject: the message's or the template's id, or empty.
         rest: JSON text; what belongs into the envelope (see `envelope`).
+        app_id: the app that hears it.
     """
 
     waba_id: str
@@ -49,6 +56,7 @@ class Update:
     phone_number_id: str
     subject: str
     rest: str
+    app_id: str
 
     @property
     def field(self) -> str:
@@ -65,7 +73,7 @@ class Outbox:
         self._store = store
         self._accounts = accounts
         self._ids = itertools.count(1)
-        self._wakes: dict[str, asyncio.Event] = {}
+        self._wakes: dict[str, Wakes] = {}
 
     async def open(self) -> None:
         """Go on after the last id in the file."""
@@ -80,12 +88,12 @@ class Outbox:
         """Whether updates of the account or of one of its numbers go anywhere; if not, none is made."""
         return self._accounts.is_heard(waba_id)
 
-    def wake_of(self, waba_id: str) -> asyncio.Event:
-        """What the account's delivery waits for."""
-        wake = self._wakes.get(waba_id)
-        if wake is None:
-            wake = self._wakes[waba_id] = asyncio.Event()
-        return wake
+    def wake_of(self, waba_id: str) -> Wakes:
+        """What the account's deliveries wait for."""
+        wakes = self._wakes.get(waba_id)
+        if wakes is None:
+            wakes = self._wakes[waba_id] = Wakes()
+        return wakes
 
     def template_update(self, waba_id: str, at_ms: int, template_id: str, value: Any) -> Row:
         """The row of a template's change, for `ADD_UPDATE`."""
@@ -99,19 +107,25 @@ class Outbox:
         kind = FIELD + field
         return (waba_id, at_ms, self.next_id(), kind, "", subject, ascii_json(value))
 
-    async def due(self, waba_id: str, *, now_ms: int, at_most: int) -> list[Update]:
-        """What is due, in the order of due time and id."""
-        rows = await self._store.rows(_DUE, (waba_id, now_ms, at_most))
+    async def due(self, outlet: Outlet, *, now_ms: int, at_most: int) -> list[Update]:
+        """What is due in an outlet, in the order of due time and id."""
+        condition, values = outlet.condition
+        rows = await self._store.rows(_DUE.format(condition), (*values, now_ms, at_most))
         return [Update(*row) for row in rows]
 
-    async def next_due_ms(self, waba_id: str) -> int | None:
-        """When the account's next update is due; None when there is none."""
-        [(due_ms,)] = await self._store.rows(_NEXT, (waba_id,))
+    async def next_due_ms(self, outlet: Outlet) -> int | None:
+        """When the outlet's next update is due; None when there is none."""
+        condition, values = outlet.condition
+        [(due_ms,)] = await self._store.rows(_NEXT.format(condition), values)
         return due_ms
+
+    async def next_dues(self) -> list[tuple[str, str, int]]:
+        """Account, app, and when the next update is due; those that have none are not there."""
+        return [(row[0], row[1], row[2]) for row in await self._store.rows(_NEXT_OF_EACH)]
 
     async def drop(self, updates: Iterable[Update]) -> None:
         """Take updates out: they were delivered, or nobody will hear them."""
-        rows = [(update.waba_id, update.due_ms, update.id) for update in updates]
+        rows = [(update.waba_id, update.app_id, update.due_ms, update.id) for update in updates]
         if rows:
             await self._store.write(_drop, rows)
 

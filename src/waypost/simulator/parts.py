@@ -40,6 +40,7 @@ from waypost.simulator.settings import SimulatorSettings
 from waypost.simulator.standings import Standings
 from waypost.simulator.store import Store
 from waypost.simulator.template_names import TemplateNames
+from waypost.simulator.template_uses import TemplateUses
 from waypost.simulator.templates import Templates
 from waypost.simulator.tokens import Tokens
 from waypost.simulator.uploads import Uploads
@@ -76,6 +77,7 @@ class Parts:
     ledger: Ledger
     standings: Standings
     held: Held
+    uses: TemplateUses
     registrations: Registrations
     outbox: Outbox
     templates: Templates
@@ -133,11 +135,12 @@ def make_parts(
     names = TemplateNames(store, clock, live, ledger)
     templates = Templates(store, clock, ids, live, outbox, references, names)
     limits = Limits(clock)
+    uses = TemplateUses(store, clock)
     held = Held(store, clock, outbox, phones)
     standings = Standings(records, ledger, flows, clock, live)
     messages = Messages(
         store, clock, ids, live, accounts, templates, phones, outbox, limits, references, blocks,
-        standings, Receptions(accounts, phones, scripts), held=held,
+        standings, Receptions(accounts, phones, scripts), held=held, uses=uses,
     )  # fmt: skip
     handsets = Handsets(store, clock, ids, live, phones, messages, outbox, media, blocks)
     absences = Absences(store, clock, live, accounts, templates, phones, messages, outbox)
@@ -146,7 +149,7 @@ def make_parts(
     judged = JudgedUpdates(store)
     webhook_faults = WebhookFaults(store, accounts, outbox, faults, judged)
     webhooks = Webhooks(store, clock, ids, live, accounts, outbox, judged, webhook_faults)
-    reviews = Reviews(clock, live, templates, held, messages)
+    reviews = Reviews(clock, live, templates, held, messages, uses)
     return Parts(
         clock=clock,
         ids=ids,
@@ -158,6 +161,7 @@ def make_parts(
         ledger=ledger,
         standings=standings,
         held=held,
+        uses=uses,
         registrations=Registrations(store, clock, ids, live, records, ledger),
         outbox=outbox,
         templates=templates,

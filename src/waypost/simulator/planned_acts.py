@@ -102,7 +102,7 @@ class PlannedActs:
         ends = await asyncio.gather(*map(self._carry_out, acts), return_exceptions=True)
         for act, end in zip(acts, ends, strict=True):
             if isinstance(end, BaseException):
-                _LOG.error("planned act failed", owner=act.owner, step=act.step, error=repr(end))
+                _LOG.error("planned act failed", act=act.id, step=act.step, error=repr(end))
                 await self._store.run([(_DROP, (act.id,))])
         return None
 

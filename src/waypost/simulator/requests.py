@@ -89,6 +89,7 @@ class Call:
         content_type: the header, as it came.
         file_offset: the header of that name.
         fail_code: what a fault wants a message to fail with afterwards.
+        app_id: the app whose credential the token is.
         body: of a form with files or an upload's bytes, not read yet; None for every other body.
     """
 
@@ -105,6 +106,7 @@ class Call:
     content_type: str = ""
     file_offset: str | None = None
     fail_code: int | None = None
+    app_id: str = ""
     body: Body | None = None
 
 

@@ -14,7 +14,8 @@ from waypost.simulator.messages import Messages
 from waypost.simulator.template import Decision, Template
 from waypost.simulator.template_acts import decision_of
 from waypost.simulator.template_changes import pacing_ended, recategorised
-from waypost.simulator.template_texts import VARIABLE, variables
+from waypost.simulator.template_texts import VARIABLE, says_any, texts_of, variables
+from waypost.simulator.template_uses import TemplateUses
 from waypost.simulator.templates import Templates
 
 _LOG = log("simulator")
@@ -68,19 +69,24 @@ RULES: Final = (  # Source: facts 2.4, the rules that lead to a rejection with I
 # fmt: on
 
 
-def verdict(template: Template, others: Iterable[Template] = ()) -> Decision:
+def verdict(
+    template: Template, others: Iterable[Template] = (), marketing_words: Iterable[str] = ()
+) -> Decision:
     """What a review ends with when nobody interferes: approval, unless a rule is broken.
 
     Args:
         template: what is reviewed.
         others: the account's templates whose wording it may not have.
+        marketing_words: what makes a text marketing, whatever it was submitted as.
 
-    Source: facts 2.4.
+    Source: facts 2.4; 3.1, INCORRECT_CATEGORY.
     """
     bodies = _bodies(template.components)
     for rule in RULES:
         if any(map(rule.is_broken, bodies)):
             return Decision("REJECTED", "INVALID_FORMAT", (rule.reason, rule.recommendation))
+    if template.category == "UTILITY" and says_any(texts_of(template.components), marketing_words):
+        return Decision("REJECTED", "INCORRECT_CATEGORY")
     if template.category != "AUTHENTICATION":
         wording = _wording(template)
         if any(_wording(other) == wording for other in others if _is_rival(other, template)):
@@ -118,7 +124,7 @@ class Timer:
         ring: what is done then.
     """
 
-    due_ms: Callable[[Template], int | None]
+    due_ms: Callable[["Reviews", Template], int | None]
     ring: Callable[["Reviews", Template], Awaitable[object]]
 
 
@@ -132,11 +138,13 @@ class Reviews:
         templates: Templates,
         held: Held,
         messages: Messages,
+        uses: TemplateUses,
     ) -> None:
         self._clock = clock
         self._settings = settings
         self._held = held
         self._messages = messages
+        self.uses = uses
         self.templates = templates
 
     async def run(self) -> None:
@@ -165,18 +173,20 @@ class Reviews:
         for template_id, is_released in self._held.unsettled(self.templates.by_id.get):
             for phone in await self._held.settle(template_id, is_released=is_released):
                 self._messages.tell(phone)
+            self._messages.planned.set()
         ahead = (due_ms for due_ms, _, _ in self._planned() if due_ms > now_ms)
         return min(ahead, default=now_ms + _FAR_MS)
 
     async def review(self, template: Template) -> None:
         """Decide a template as its text demands; other wordings count where the settings are strict."""
-        rivals = self.templates.of(template.waba_id) if self._settings.value.strict else ()
-        await self.templates.decide(template, verdict(template, rivals))
+        settings = self._settings.value
+        rivals = self.templates.of(template.waba_id) if settings.strict else ()
+        await self.templates.decide(template, verdict(template, rivals, settings.marketing_words))
 
     def _planned(self) -> Iterator[tuple[int, Timer, Template]]:
         for template in self.templates.by_id.values():
             for timer in TIMERS:
-                due_ms = timer.due_ms(template)
+                due_ms = timer.due_ms(self, template)
                 if due_ms is not None:
                     yield due_ms, timer, template
 
@@ -189,10 +199,12 @@ async def _recategorise(reviews: Reviews, template: Template) -> None:
 # fmt: off
 TIMERS: Final = (  # Source: facts 3.2, the transitions that need nobody
     #     when                                      what
-    Timer(lambda template: template.review_due_ms,   Reviews.review),
-    Timer(lambda template: template.resume_due_ms,   lambda reviews, template: reviews.templates.decide(template, decision_of("unpause", template))),
-    Timer(lambda template: template.category_due_ms, _recategorise),
-    Timer(lambda template: template.pace_due_ms,     lambda reviews, template: reviews.templates.alter(template, pacing_ended())),
-    Timer(lambda template: template.delete_due_ms,   lambda reviews, template: reviews.templates.finish_deletion(template)),
+    Timer(lambda _, template: template.review_due_ms,   Reviews.review),
+    Timer(lambda _, template: template.resume_due_ms,   lambda reviews, template: reviews.templates.decide(template, decision_of("unpause", template))),
+    Timer(lambda _, template: template.category_due_ms, _recategorise),
+    Timer(lambda _, template: template.pace_due_ms,     lambda reviews, template: reviews.templates.alter(template, pacing_ended())),
+    Timer(lambda reviews, template: reviews.uses.archive_due_ms(template),
+                                                     lambda reviews, template: reviews.templates.decide(template, decision_of("archive", template))),
+    Timer(lambda _, template: template.delete_due_ms,   lambda reviews, template: reviews.templates.finish_deletion(template)),
 )
 # fmt: on

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from waypost.simulator.broken_rule import BrokenRule
 from waypost.simulator.loose import a_list, an_object, objects
 
 STEPS_AT_MOST: Final = 32
@@ -18,14 +19,8 @@ _FILLED_IN: Final = ("FLOW", "ADDRESS", "CALL_PERMISSION")
 Shown = dict[str, Any]
 
 
-class NotScripted(Exception):
-    """A script that cannot be; names the field, the rule and what would be accepted."""
-
-    def __init__(self, field: str, rule: str, accepted: str) -> None:
-        super().__init__(f"{field}: {rule}")
-        self.field = field
-        self.rule = rule
-        self.accepted = accepted
+class NotScripted(BrokenRule):
+    """A script that cannot be."""
 
 
 @dataclass(frozen=True)

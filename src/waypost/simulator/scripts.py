@@ -1,7 +1,7 @@
 """Every script there is, and the rows in which what they decide is kept (decision 0036)."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import msgspec
@@ -50,6 +50,10 @@ class Plan:
     acts: tuple[Row, ...] = ()
     chosen: tuple[tuple[str, int], ...] = ()
     uses: tuple[Row, ...] = ()
+
+    def put_off(self) -> "Plan":
+        """The same, with acts that wait until the message arrives, whenever that is."""
+        return replace(self, acts=tuple((None, *act[1:]) for act in self.acts))
 
 
 NO_PLAN: Final = Plan()

@@ -37,6 +37,8 @@ class SimulatorSettings:
         strict: whether the operator also does what gets in the way of development: 100 creations
             an hour, no two templates of the same wording, no names of its sample templates
             (decision 0035).
+        marketing_words: what makes a template marketing that was submitted as UTILITY: with
+            allow_category_change it is taken as MARKETING, without it is rejected in its review.
         templates_at_most: templates of one account, each language counted.
         calls_per_hour: management calls of one account; None: as the operator counts.
         window_at_once: whether a closed window is refused at once instead of in a status.
@@ -61,6 +63,7 @@ class SimulatorSettings:
     check_references: bool = True
     check_languages: bool = True
     strict: bool = False
+    marketing_words: tuple[str, ...] = ()
     templates_at_most: int = 6000  # Source: facts 2.3; 250 for a portfolio that is not verified
     calls_per_hour: int | None = None
     window_at_once: bool = False
@@ -83,6 +86,7 @@ CHANGEABLE = (
     "check_references",
     "check_languages",
     "strict",
+    "marketing_words",
     "templates_at_most",
     "calls_per_hour",
     "window_at_once",

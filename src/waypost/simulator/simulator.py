@@ -53,6 +53,7 @@ class Simulator:
         await parts.tokens.open()
         await parts.ledger.open()
         await parts.held.open()
+        await parts.uses.open()
         await parts.messages.open()
         await parts.faults.open()
         await parts.judged_updates.open()

@@ -13,6 +13,7 @@ Result = TypeVar("Result")
 Row = tuple[Any, ...]
 Statement = tuple[str, Row]
 
+_REVISION: Final = 2
 # Times are milliseconds since the epoch, numbers of phones are digits, bodies are JSON.
 _SCHEMA: Final = """
 CREATE TABLE IF NOT EXISTS apps (
@@ -21,8 +22,13 @@ CREATE TABLE IF NOT EXISTS apps (
 );
 CREATE TABLE IF NOT EXISTS accounts (
     waba_id TEXT PRIMARY KEY, name TEXT NOT NULL, namespace TEXT NOT NULL, token TEXT NOT NULL,
-    app_id TEXT NOT NULL, subscribed INTEGER NOT NULL, override_uri TEXT NOT NULL
+    app_id TEXT NOT NULL
 );
+CREATE TABLE IF NOT EXISTS subscriptions (  -- which apps hear of an account
+    waba_id TEXT NOT NULL, app_id TEXT NOT NULL,
+    override_uri TEXT NOT NULL,  -- empty: the app's own address
+    PRIMARY KEY (waba_id, app_id)
+) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS numbers (
     phone_number_id TEXT PRIMARY KEY, waba_id TEXT NOT NULL, phone_number TEXT NOT NULL UNIQUE,
     name TEXT NOT NULL, throughput INTEGER NOT NULL
@@ -31,6 +37,9 @@ CREATE TABLE IF NOT EXISTS templates (
     template_id TEXT PRIMARY KEY, waba_id TEXT NOT NULL, name TEXT NOT NULL, language TEXT NOT NULL,
     body TEXT NOT NULL  -- the whole template, its review timer included
 );
+CREATE TABLE IF NOT EXISTS template_uses (  -- the last one, to a day
+    template_id TEXT PRIMARY KEY, at_ms INTEGER NOT NULL
+) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS name_locks (
     waba_id TEXT NOT NULL, name TEXT NOT NULL, language TEXT NOT NULL,  -- language '': all of them
     until_ms INTEGER NOT NULL, PRIMARY KEY (waba_id, name, language)
@@ -102,15 +111,16 @@ CREATE TABLE IF NOT EXISTS messages (
 );
 CREATE UNIQUE INDEX IF NOT EXISTS messages_by_wamid ON messages (wamid);
 CREATE INDEX IF NOT EXISTS messages_by_phone ON messages (phone, position);
-CREATE TABLE IF NOT EXISTS outbox (  -- updates that a webhook has yet to carry
+CREATE TABLE IF NOT EXISTS outbox (  -- updates that a webhook has yet to carry, once for each app
     waba_id TEXT NOT NULL, due_ms INTEGER NOT NULL, id INTEGER NOT NULL, kind TEXT NOT NULL,
-    phone_number_id TEXT NOT NULL, subject TEXT NOT NULL, rest TEXT NOT NULL,
-    PRIMARY KEY (waba_id, due_ms, id)
+    phone_number_id TEXT NOT NULL, subject TEXT NOT NULL, rest TEXT NOT NULL, app_id TEXT NOT NULL,
+    PRIMARY KEY (waba_id, app_id, due_ms, id)
 ) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS retries (
-    waba_id TEXT PRIMARY KEY, attempts INTEGER NOT NULL, next_ms INTEGER NOT NULL,
-    reason TEXT NOT NULL
-);
+CREATE TABLE IF NOT EXISTS retries (  -- phone_number_id: of a number with an address of its own, or empty
+    waba_id TEXT NOT NULL, app_id TEXT NOT NULL, phone_number_id TEXT NOT NULL,
+    attempts INTEGER NOT NULL, next_ms INTEGER NOT NULL, reason TEXT NOT NULL,
+    PRIMARY KEY (waba_id, app_id, phone_number_id)
+) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS settings (name TEXT PRIMARY KEY, value TEXT NOT NULL);
 CREATE TABLE IF NOT EXISTS media (  -- the bytes are in files beside this one
     media_id TEXT PRIMARY KEY, phone_number_id TEXT NOT NULL, mime_type TEXT NOT NULL,
@@ -122,9 +132,10 @@ CREATE TABLE IF NOT EXISTS flows (flow_id TEXT PRIMARY KEY, body TEXT NOT NULL);
 CREATE TABLE IF NOT EXISTS records (  -- about a number or an account
     node_id TEXT NOT NULL, kind TEXT NOT NULL, body TEXT NOT NULL, PRIMARY KEY (node_id, kind)
 );
-CREATE TABLE IF NOT EXISTS number_webhooks (  -- where a number's updates go instead
-    phone_number_id TEXT PRIMARY KEY, uri TEXT NOT NULL
-);
+CREATE TABLE IF NOT EXISTS number_webhooks (  -- where a number's updates for an app go instead
+    app_id TEXT NOT NULL, phone_number_id TEXT NOT NULL, uri TEXT NOT NULL,
+    PRIMARY KEY (app_id, phone_number_id)
+) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS tokens (token TEXT PRIMARY KEY, body TEXT NOT NULL);
 CREATE TABLE IF NOT EXISTS ledger (  -- what is limited over hours and days, once for each `who`
     kind TEXT NOT NULL, subject TEXT NOT NULL, who TEXT NOT NULL, at_ms INTEGER NOT NULL,
@@ -144,15 +155,19 @@ CREATE TABLE IF NOT EXISTS fault_firings (
 CREATE TABLE IF NOT EXISTS judged_updates (  -- updates that faults have judged; outbox rows with more
     position INTEGER PRIMARY KEY, waba_id TEXT NOT NULL, due_ms INTEGER NOT NULL,
     id INTEGER NOT NULL, kind TEXT NOT NULL, phone_number_id TEXT NOT NULL, subject TEXT NOT NULL,
-    rest TEXT NOT NULL, until_ms INTEGER NOT NULL,
+    rest TEXT NOT NULL, app_id TEXT NOT NULL, until_ms INTEGER NOT NULL,
     together INTEGER NOT NULL  -- 0: goes by itself; 1: after the next one; N: when N are together
 );
-CREATE INDEX IF NOT EXISTS judged_updates_of_account ON judged_updates (waba_id, position);
+CREATE INDEX IF NOT EXISTS judged_updates_of_account ON judged_updates (waba_id, app_id, position);
 CREATE TABLE IF NOT EXISTS blocks (
     phone_number_id TEXT NOT NULL, phone TEXT NOT NULL, since_ms INTEGER NOT NULL,
     PRIMARY KEY (phone_number_id, phone)
 );
 """
+
+
+class WrongFile(Exception):
+    """The file was made by another version, and its tables are others; says what to do."""
 
 
 class Store:
@@ -177,12 +192,16 @@ class Store:
         return self._commit.joined
 
     async def open(self) -> None:
-        """Open the file, and make it, its folder and its tables when they are not there."""
+        """Open the file, and make it, its folder and its tables when they are not there.
+
+        Raises:
+            WrongFile: another version has made it.
+        """
         self._path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         loop = asyncio.get_running_loop()
         writer = await loop.run_in_executor(self._writing, self._connect)
-        await loop.run_in_executor(self._writing, writer.executescript, _SCHEMA)
         self._writer = writer
+        await loop.run_in_executor(self._writing, self._prepare, writer)
         self._reader = await loop.run_in_executor(self._reading, self._connect)
 
     async def close(self) -> None:
@@ -226,6 +245,16 @@ class Store:
         for pragma in ("journal_mode=WAL", "synchronous=FULL", "wal_autocheckpoint=4000"):
             connection.execute(f"PRAGMA {pragma}")
         return connection
+
+    def _prepare(self, connection: sqlite3.Connection) -> None:
+        [(tables,)] = connection.execute("SELECT count(*) FROM sqlite_master").fetchall()
+        [(revision,)] = connection.execute("PRAGMA user_version").fetchall()
+        if tables and revision != _REVISION:
+            raise WrongFile(
+                f"{self._path} was made by another version of the simulator (revision {revision}), and "
+                f"this one works on revision {_REVISION}; start with an empty folder, or with that version"
+            )
+        connection.executescript(f"BEGIN; PRAGMA user_version={_REVISION}; {_SCHEMA} COMMIT;")
 
     def _transaction(self, work: Callable[[Any], None]) -> None:
         connection = self._writer

@@ -6,6 +6,7 @@ from typing import Final
 from waypost.base.clock import Clock
 from waypost.simulator.drafts import Draft
 from waypost.simulator.errors import TITLES, GraphRefused, template_refused
+from waypost.simulator.languages import language_name
 from waypost.simulator.ledger import CREATIONS, DAY_MS, HOUR_MS, Ledger
 from waypost.simulator.live_settings import LiveSettings
 from waypost.simulator.store import Row, Store
@@ -73,8 +74,8 @@ class TemplateNames:
         if bearer is not None:
             raise template_refused(
                 2388024,
-                f"There is already {draft.language} content for this template. You can create a "
-                "new template and try again.",
+                f"There is already {language_name(draft.language)} content for this template. You "
+                "can create a new template and try again.",
             )
         if count >= settings.templates_at_most:
             raise template_refused(
@@ -125,7 +126,8 @@ class TemplateNames:
 
 def _being_deleted(language: str, again: str) -> str:
     """Source: facts 2.4: one number, two texts."""
+    name = language_name(language)
     return (
-        f"New {language} content can't be added while the existing {language} content is being "
+        f"New {name} content can't be added while the existing {name} content is being "
         f"deleted. Try again {again}."
     )

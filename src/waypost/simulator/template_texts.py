@@ -1,9 +1,11 @@
 """Texts with variables: finding them, and filling them in."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
+
+from waypost.simulator.loose import a_text, objects
 
 VARIABLE: Final = re.compile(r"\{\{([^{}]*)\}\}")
 
@@ -43,6 +45,22 @@ def variables(text: str) -> list[str]:
 def without_variables(text: str) -> str:
     """The text with a space in the place of each variable."""
     return VARIABLE.sub(" ", text)
+
+
+def texts_of(components: Iterable[dict[str, Any]]) -> list[str]:
+    """The texts of components, and of the cards among them."""
+    texts: list[str] = []
+    for component in components:
+        texts.append(a_text(component.get("text")) or "")
+        for card in objects(component.get("cards")):
+            texts += texts_of(objects(card.get("components")))
+    return texts
+
+
+def says_any(texts: Iterable[str], words: Iterable[str]) -> bool:
+    """Whether one of the words is in one of the texts, in capitals or not."""
+    whole = "\n".join(texts).casefold()
+    return any(word.casefold() in whole for word in words)
 
 
 def _by_number(name: str) -> tuple[int, int]:

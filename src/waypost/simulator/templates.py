@@ -25,6 +25,7 @@ from waypost.simulator.template_changes import STATUS, Change, News, news_of
 from waypost.simulator.template_checks import check_draft
 from waypost.simulator.template_edits import check_editable
 from waypost.simulator.template_names import TemplateNames
+from waypost.simulator.template_texts import says_any, texts_of
 
 _UNPAUSE_AFTER_MS: Final = 5 * 60 * 1000  # Source: facts 2.1
 _DELIVERED_WITHIN_MS: Final = 30 * 24 * 3600 * 1000  # Source: facts 2.6, "Deleted but undelivered"
@@ -76,7 +77,7 @@ class Templates:
         return [template for template in self.by_id.values() if template.waba_id == waba_id]
 
     async def create(self, waba_id: str, fields: Mapping[str, Any]) -> Template:
-        """Take a new template and plan its review.
+        """Take a new template and plan its review; it may get another category than it asked for.
 
         Raises:
             GraphRefused: for the first check that it breaks.
@@ -90,18 +91,24 @@ class Templates:
         async with self._changes:
             self._names.check(waba_id, draft, self.by_key.get, len(self.of(waba_id)))
             now_ms = self._clock.now_ms()
+            changes = (
+                draft.category == "UTILITY"
+                and str(fields.get("allow_category_change")).lower() == "true"
+                and says_any(texts_of(draft.components), settings.marketing_words)
+            )
             template = Template(
                 template_id="1" + self._ids.digits(15),  # 16 digits, below 2^53
                 waba_id=waba_id,
                 name=draft.name,
                 language=draft.language,
-                category=draft.category,
+                category="MARKETING" if changes else draft.category,
+                previous_category=draft.category if changes else None,
                 components=draft.components,
                 parameter_format=draft.parameter_format,
                 created_ms=now_ms,
                 updated_ms=now_ms,
                 review_due_ms=self._review_due_ms(now_ms),
-                message_send_ttl_seconds=draft.message_send_ttl_seconds,
+                message_send_ttl_seconds=None if changes else draft.message_send_ttl_seconds,
                 extras=draft.extras,
             )
             await self._keep(template, [self._names.created(template)])

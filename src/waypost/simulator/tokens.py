@@ -30,7 +30,8 @@ _LACKING: Final = {  # Source: facts 1, "Permissions" (200), and 5.2 (10); the w
 class Token(msgspec.Struct, frozen=True):
     """One token.
 
-    `waba_ids` are the accounts that it opens. `expires_ms` is None when no time ends it.
+    `waba_ids` are the accounts that it opens. `expires_ms` is None when no time ends it. `app_id` is
+    the app that it is a credential of; empty: the app of the first of its accounts.
     """
 
     token: str
@@ -39,6 +40,7 @@ class Token(msgspec.Struct, frozen=True):
     issued_ms: int = 0
     expires_ms: int | None = None
     is_revoked: bool = False
+    app_id: str = ""
 
     def is_good(self, now_ms: int) -> bool:
         """Whether it opens anything at this time."""
@@ -80,7 +82,15 @@ class Tokens:
         if app is None or text != app.token:
             return None
         accounts = self._accounts.of_app(app.app_id)
-        return Token(text, tuple(account.waba_id for account in accounts), permissions=())
+        waba_ids = tuple(account.waba_id for account in accounts)
+        return Token(text, waba_ids, permissions=(), app_id=app.app_id)
+
+    def app_of(self, token: Token) -> str:
+        """The id of the app that a token is a credential of; empty when it is none's."""
+        if token.app_id or not token.waba_ids:
+            return token.app_id
+        account = self._accounts.by_id.get(token.waba_ids[0])
+        return account.app_id if account is not None else ""
 
     def all(self) -> list[Token]:
         """Every token, those of the accounts first."""
@@ -122,7 +132,7 @@ class Tokens:
         if "error_subcode" in flaw:
             error["subcode"] = flaw["error_subcode"]
         return {
-            "app_id": account.app_id if account is not None else "",
+            "app_id": self.app_of(token),
             "type": "SYSTEM_USER",
             "application": account.name if account is not None else "",
             "expires_at": 0 if token.expires_ms is None else token.expires_ms // 1000,

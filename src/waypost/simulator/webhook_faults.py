@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import msgspec
 
-from waypost.simulator.accounts import Accounts
+from waypost.simulator.accounts import Accounts, Outlet
 from waypost.simulator.fault import Fault, Subject
 from waypost.simulator.faults import Faults, Statement
 from waypost.simulator.judged_updates import AFTER_NEXT, JudgedUpdates, judged_row
@@ -54,13 +54,13 @@ class WebhookFaults:
         """Whether updates have to be judged: a fault is armed, or something is held back still."""
         return self._judged.may_have(waba_id) or bool(self._faults.armed("update"))
 
-    async def judge(self, waba_id: str, *, now_ms: int, at_most: int) -> None:
-        """Judge the updates that are due, each once and for ever."""
-        updates = await self._outbox.due(waba_id, now_ms=now_ms, at_most=at_most)
+    async def judge(self, outlet: Outlet, *, now_ms: int, at_most: int) -> None:
+        """Judge the updates of an outlet that are due, each once and for ever."""
+        updates = await self._outbox.due(outlet, now_ms=now_ms, at_most=at_most)
         if not updates:
             return
         subjects = await self.subjects(updates)
-        before = await self._judged.before_next(waba_id)
+        before = await self._judged.before_next(outlet)
         verdicts = _Verdicts(before.update if before else None)
         counts: list[Statement] = []
         for update, subject in zip(updates, subjects, strict=True):
@@ -98,11 +98,10 @@ class WebhookFaults:
         return [self._subject(one, *known.get(one.subject, ("", ""))) for one in updates]
 
     def _subject(self, update: Update, phone: str, template: str) -> Subject:
-        account = self._accounts.by_id.get(update.waba_id)
         number = self._accounts.numbers.get(update.phone_number_id)
         return Subject(
             name=update.field or (MESSAGE if update.kind == MESSAGE else update.kind),
-            app=account.app_id if account else "",
+            app=update.app_id,
             waba_id=update.waba_id,
             number=(number.phone_number_id, number.phone_number) if number else (),
             phone=phone,

@@ -1,4 +1,4 @@
-"""Telling the business: the handshake, and a loop for each account that delivers signed batches."""
+"""Telling the business: the handshake, and a loop for each outlet that delivers signed batches."""
 
 import asyncio
 import hashlib
@@ -12,7 +12,7 @@ import aiohttp
 from waypost.base.clock import Clock
 from waypost.base.ids import Ids
 from waypost.base.logs import log
-from waypost.simulator.accounts import Accounts, Destination
+from waypost.simulator.accounts import Accounts, Destination, Outlet
 from waypost.simulator.judged_updates import JudgedUpdates, Parcel
 from waypost.simulator.live_settings import LiveSettings
 from waypost.simulator.outbox import Outbox, Update, envelope
@@ -28,8 +28,9 @@ HORIZON_MS: Final = 7 * 24 * 3600 * 1000
 _FAR_MS: Final = 3_600_000
 NO_JSON: Final = b'{"object":"whatsapp_business_account","entry":[{"id":'
 """What a POST carries that is garbage."""
-_KEEP_RETRY: Final = "INSERT OR REPLACE INTO retries VALUES (?,?,?,?)"
-_DROP_RETRY: Final = "DELETE FROM retries WHERE waba_id=?"
+_KEEP_RETRY: Final = "INSERT OR REPLACE INTO retries VALUES (?,?,?,?,?,?)"
+_DROP_RETRY: Final = "DELETE FROM retries WHERE waba_id=? AND app_id=? AND phone_number_id=?"
+_DROP_RETRIES: Final = "DELETE FROM retries WHERE waba_id=?"
 
 
 class HandshakeFailed(Exception):
@@ -38,7 +39,7 @@ class HandshakeFailed(Exception):
 
 @dataclass(frozen=True)
 class Retry:
-    """How an account's delivery is doing after failures: how many in a row, when the next, why."""
+    """How an outlet's delivery is doing after failures: how many in a row, when the next, why."""
 
     attempts: int
     next_ms: int
@@ -46,7 +47,7 @@ class Retry:
 
 
 class Webhooks:
-    """Delivers what is due: in order for one account, side by side for different ones."""
+    """Delivers what is due: in order within one outlet, side by side for different ones."""
 
     def __init__(
         self,
@@ -68,15 +69,15 @@ class Webhooks:
         self._judged = judged
         self._faults = faults
         self._session: aiohttp.ClientSession | None = None
-        self._loops: dict[str, asyncio.Task[None]] = {}
-        self.retries: dict[str, Retry] = {}
+        self._loops: dict[Outlet, asyncio.Task[None]] = {}
+        self.retries: dict[Outlet, Retry] = {}
         self.posts = 0
         self._delivering = 0
 
     async def open(self) -> None:
-        """Take up the retries of before, and start a loop for each account."""
-        for waba_id, attempts, next_ms, reason in await self._store.rows("SELECT * FROM retries"):
-            self.retries[waba_id] = Retry(attempts, next_ms, reason)
+        """Take up the retries of before, and start a loop for each outlet."""
+        for *key, attempts, next_ms, reason in await self._store.rows("SELECT * FROM retries"):
+            self.retries[Outlet(*key)] = Retry(attempts, next_ms, reason)
         # An idle connection is kept for less time than any server keeps it, so that none is used
         # in the moment in which the other side closes it.
         connector = aiohttp.TCPConnector(keepalive_timeout=2)
@@ -95,11 +96,11 @@ class Webhooks:
             await self._session.close()
 
     def serve(self, waba_id: str) -> None:
-        """Start the account's loop, unless it runs."""
-        if waba_id not in self._loops:
-            self._loops[waba_id] = asyncio.create_task(
-                self._run(waba_id), name=f"webhooks {waba_id}"
-            )
+        """Start the loops of the account's outlets, unless they run."""
+        for outlet in self._accounts.outlets((waba_id,)):
+            if outlet not in self._loops:
+                name = f"webhooks {waba_id} {outlet.app_id} {outlet.phone_number_id}".rstrip()
+                self._loops[outlet] = asyncio.create_task(self._run(outlet), name=name)
 
     @property
     def busy(self) -> bool:
@@ -109,18 +110,30 @@ class Webhooks:
     async def next_due_ms(self) -> int | None:
         """When the next update will be told, retries included; None when there is nothing to tell."""
         dues: list[int] = []
-        for waba_id in tuple(self._loops):  # others may be made meanwhile
-            due_ms = await self._account_due_ms(waba_id)
-            retry = self.retries.get(waba_id)
-            if due_ms is not None:
-                dues.append(max(due_ms, retry.next_ms) if retry else due_ms)
+        for part in (self._outbox, self._judged):
+            for waba_id, app_id, due_ms in await part.next_dues():
+                rest, *others = self._accounts.outlets_of(waba_id, app_id)
+                if not others:
+                    dues.append(self._next_try_ms(rest, due_ms))
+                    continue
+                for outlet in (rest, *others):
+                    due_there_ms = await part.next_due_ms(outlet)
+                    if due_there_ms is not None:
+                        dues.append(self._next_try_ms(outlet, due_there_ms))
         return min(dues, default=None)
 
     async def retry_now(self, waba_id: str) -> None:
-        """Forget earlier failures: the address has changed, or its owner says that it is well."""
-        self.retries.pop(waba_id, None)
-        await self._store.run([(_DROP_RETRY, (waba_id,))])
+        """Forget an account's earlier failures: an address has changed, or its owner says it is well."""
+        for outlet in [outlet for outlet in self.retries if outlet.waba_id == waba_id]:
+            self.retries.pop(outlet, None)
+        await self._store.run([(_DROP_RETRIES, (waba_id,))])
+        self.serve(waba_id)
         self._outbox.wake_of(waba_id).set()
+
+    def worst_retry(self, waba_id: str) -> Retry | None:
+        """How the outlet of an account is doing that has failed most often in a row."""
+        retries = [retry for outlet, retry in self.retries.items() if outlet.waba_id == waba_id]
+        return max(retries, key=lambda retry: retry.attempts, default=None)
 
     async def shake_hands(self, uri: str, verify_token: str) -> None:
         """Ask an address whether it wants our webhooks.
@@ -155,15 +168,15 @@ class Webhooks:
                 f"the address did not answer with the bare challenge {challenge} but with {text[:200]!r}"
             )
 
-    async def _run(self, waba_id: str) -> None:
-        wake = self._outbox.wake_of(waba_id)
+    async def _run(self, served: Outlet) -> None:
+        wake = self._outbox.wake_of(served.waba_id).event()
         while True:
             wake.clear()
             self._delivering += 1
             try:
-                until_ms = await self._deliver_due(waba_id)
+                until_ms = await self._deliver_due(served)
             except Exception as error:  # noqa: BLE001  a defect is reported and must not end the loop
-                _LOG.error("webhook delivery failed", waba_id=waba_id, error=repr(error))
+                _LOG.error("webhook delivery failed", outlet=repr(served), error=repr(error))
                 until_ms = self._clock.now_ms() + 1000
                 await asyncio.sleep(0.1)
             finally:
@@ -171,50 +184,47 @@ class Webhooks:
             if until_ms is not None:
                 await self._clock.wait(wake, until_ms=until_ms)
 
-    async def _deliver_due(self, waba_id: str) -> int | None:
+    async def _deliver_due(self, served: Outlet) -> int | None:
         """Deliver one batch; say until when there is nothing to do, None when there may be more."""
         now_ms = self._clock.now_ms()
-        retry = self.retries.get(waba_id)
+        outlets = self._accounts.outlets_of(served.waba_id, served.app_id)
+        outlet = next((outlet for outlet in outlets if outlet == served), None)
+        if outlet is None:  # its number has no address of its own any more
+            return now_ms + _FAR_MS
+        retry = self.retries.get(outlet)
         if retry is not None and retry.next_ms > now_ms:
             return retry.next_ms
         settings = self._settings.value
-        batch = await self._batch(waba_id, now_ms, settings.batch_at_most)
+        batch = await self._batch(outlet, now_ms, settings.batch_at_most)
         if not batch:
-            due_ms = await self._account_due_ms(waba_id)
-            return now_ms + _FAR_MS if due_ms is None else due_ms
-        # One POST goes to one address: what goes to others has its turn right after it.
-        destination = self._destination(batch[0])
-        batch = [one for one in batch if self._destination(one) == destination]
+            dues = (await self._outbox.next_due_ms(outlet), await self._judged.next_due_ms(outlet))
+            return min((due_ms for due_ms in dues if due_ms is not None), default=now_ms + _FAR_MS)
+        destination = self._accounts.destination(outlet)
         dropped = [one for one in batch if one.update.due_ms < now_ms - HORIZON_MS]
         if destination is None or dropped:
             await self._drop(batch if destination is None else dropped)
             return None
-        failure = await self._post(waba_id, [one.update for one in batch], destination)
+        failure = await self._post(outlet.waba_id, [one.update for one in batch], destination)
         if failure is None:
             await self._drop(batch)
             if retry is not None:
-                await self.retry_now(waba_id)
+                await self._drop_retry(outlet)
         else:
-            await self._keep_retry(waba_id, retry.attempts + 1 if retry else 1, failure)
+            await self._keep_retry(outlet, retry.attempts + 1 if retry else 1, failure)
         await asyncio.sleep(settings.gather_ms / 1000)
         return None
 
-    async def _batch(self, waba_id: str, now_ms: int, at_most: int) -> list[Parcel]:
+    async def _batch(self, outlet: Outlet, now_ms: int, at_most: int) -> list[Parcel]:
         """What the next POST carries; nothing where nothing is due."""
-        if not self._faults.may_spoil(waba_id):
-            updates = await self._outbox.due(waba_id, now_ms=now_ms, at_most=at_most)
+        if not self._faults.may_spoil(outlet.waba_id):
+            updates = await self._outbox.due(outlet, now_ms=now_ms, at_most=at_most)
             return [Parcel(update) for update in updates]
-        await self._faults.judge(waba_id, now_ms=now_ms, at_most=at_most)
-        return await self._judged.ready(waba_id, now_ms=now_ms, at_most=at_most)
+        await self._faults.judge(outlet, now_ms=now_ms, at_most=at_most)
+        return await self._judged.ready(outlet, now_ms=now_ms, at_most=at_most)
 
-    def _destination(self, parcel: Parcel) -> Destination | None:
-        update = parcel.update
-        return self._accounts.destination(update.waba_id, update.phone_number_id)
-
-    async def _account_due_ms(self, waba_id: str) -> int | None:
-        """When an account's next update is to be told, retries left aside."""
-        dues = (await self._outbox.next_due_ms(waba_id), await self._judged.next_due_ms(waba_id))
-        return min((due_ms for due_ms in dues if due_ms is not None), default=None)
+    def _next_try_ms(self, outlet: Outlet, due_ms: int) -> int:
+        retry = self.retries.get(outlet)
+        return max(due_ms, retry.next_ms) if retry else due_ms
 
     async def _drop(self, batch: Sequence[Parcel]) -> None:
         """Take updates out: they were delivered, or nobody will hear them."""
@@ -255,11 +265,17 @@ class Webhooks:
         except (aiohttp.ClientError, TimeoutError, OSError, ValueError) as error:
             return repr(error)
 
-    async def _keep_retry(self, waba_id: str, attempts: int, reason: str) -> None:
+    async def _keep_retry(self, outlet: Outlet, attempts: int, reason: str) -> None:
         wait_s = RETRY_AFTER_S[min(attempts, len(RETRY_AFTER_S)) - 1]
         retry = Retry(attempts, self._clock.now_ms() + round(wait_s * 1000), reason)
-        self.retries[waba_id] = retry
-        await self._store.run([(_KEEP_RETRY, (waba_id, attempts, retry.next_ms, reason))])
+        self.retries[outlet] = retry
+        key = (outlet.waba_id, outlet.app_id, outlet.phone_number_id)
+        await self._store.run([(_KEEP_RETRY, (*key, attempts, retry.next_ms, reason))])
+
+    async def _drop_retry(self, outlet: Outlet) -> None:
+        self.retries.pop(outlet, None)
+        key = (outlet.waba_id, outlet.app_id, outlet.phone_number_id)
+        await self._store.run([(_DROP_RETRY, key)])
 
     def _http(self) -> aiohttp.ClientSession:
         assert self._session is not None, "the webhooks are not open"  # noqa: S101  a defect, not an input
