@@ -230,8 +230,9 @@ def operator_codes_page() -> str:
         table(("Code", "Means", "Told in", "Then", "Who waits", "Code in the callback"), rows),
         "## When it is tried again",
         "Each wait is spread by a fifth either way. A wish of the operator's (`Retry-After`) counts when it is longer, "
-        "for at most an hour. Where the source or the operator account waits, everything of it waits for the first wait of "
-        "its row. A message that has been tried for `message_ttl_s` fails with the code of the last column above.",
+        "for at most an hour. Where the source, the business account or the operator account waits, everything of it waits for "
+        "the first wait of its row. A message that has been tried, or has waited so, for `message_ttl_s` fails with the code "
+        "of the last column above.",
         table(
             ("What keeps it", "Waits in seconds; the last repeats"),
             [(again, ", ".join(map(str, waits))) for again, waits in SCHEDULES_S.items()],

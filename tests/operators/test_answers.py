@@ -98,6 +98,8 @@ ANSWERS: dict[str, tuple[Answering, Outcome | type[Outcome]]] = {
     "a_limit_as_text":         (json_answer({"error": "slow down"}, 429), refused("the operator answered 429", 4)),
     "a_code_that_is_a_text":   (json_answer({"error": {"message": "x", "code": "2"}}, 500), Uncertain),
     "an_id_beside_an_error":   (json_answer({"error": "no", **SENT}, 200), Uncertain),
+    "an_id_beside_an_error_that_may_pass": (json_answer({**error(131016), **SENT}, 500), Uncertain),
+    "a_code_that_is_a_boolean": (json_answer({"error": {"message": "x", "code": True}}, 200), Uncertain),
     "an_id_behind_a_redirect": (json_answer(SENT, 302), Uncertain),
     "a_redirect":              (text_answer("", 302), Uncertain),
     "a_broken_connection":     (hang_up, Uncertain),
@@ -121,7 +123,7 @@ ANSWERS: dict[str, tuple[Answering, Outcome | type[Outcome]]] = {
     "a_subcode_that_is_none":  (json_answer(error(100, "no", error_subcode={"a": []}), 400), Rejected(100, "no")),
     "a_taken_name":            (json_answer(error(100, "taken", error_subcode=2388024), 400), Rejected(100, "taken")),
     "one_more_try":            (json_answer(error(131053, "media"), 400), Rejected(131053, "media", one_more_try=True)),
-    "our_permission":          (json_answer(error(10, "permission"), 403), Rejected(500, "permission")),
+    "our_permission":          (json_answer(error(10, "permission"), 403), Rejected(500, "permission", operator_code=10)),
     "json_nested_too_deep":    (text_answer("[" * 100_000, 200), Uncertain),
 }
 # fmt: on

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.operators.conftest import TinyOperator, json_answer
-from tests.support.builders import ACCOUNT, AT_MS, template
+from tests.support.builders import ACCOUNT, APP, AT_MS, message, template
 from waypost.base.clock import ManualClock
 from waypost.domain.outcome import Again, Sent, Unavailable, Waits
 from waypost.operators.cloud.adapter import CloudOperator
@@ -96,7 +96,7 @@ async def test_management_call_near_the_limit_is_not_made_for_a_minute(
             0,
             60.0,
             Again.CALLS,
-            Waits.ACCOUNT,
+            Waits.BUSINESS,
             4001,
         )
     assert later == Told(LISTED)
@@ -134,7 +134,7 @@ async def test_message_waits_where_messages_are_near_their_limit(
 
     assert (first, third) == (Sent("wamid.1"), Sent("wamid.1"))
     assert isinstance(second, Unavailable)
-    assert (second.retry_after_s, second.waits) == (60.0, Waits.ACCOUNT)
+    assert (second.retry_after_s, second.waits) == (60.0, Waits.BUSINESS)
     assert len(counted.requests) == 2
 
 
@@ -175,6 +175,37 @@ async def test_refused_call_with_a_wish_is_not_made_again_before_its_time(
     assert not isinstance(sent_meanwhile, Unavailable)
     clock.advance(ms=15_000)
     assert await ask(counted) == Told(LISTED)
+
+
+async def test_what_one_business_account_has_used_up_holds_up_no_other(
+    counted: TinyOperator,
+) -> None:
+    """Both are of one operator account, and perhaps of two partners."""
+    error = {"error": {"message": "slow down", "code": 80008}}
+    usage = json.dumps(
+        {ACCOUNT.id: [{"type": kind, "call_count": 100} for kind in ("whatsapp", "management")]}
+    )
+    counted.answers = [
+        json_answer(error, 429, Retry_After="20", x_business_use_case_usage=usage),
+        json_answer(LISTED),
+        json_answer(SENT),
+    ]
+    await ask(counted)
+
+    own = [await ask(counted), await counted.send()]
+    other = await counted.adapter.ask(counted.account, Question(Ask.TEMPLATES, "another"))
+    others_message = await counted.adapter.send(
+        counted.account,
+        replace(APP, business_account_id="another"),
+        message(),
+        template=None,
+        reply_to=None,
+        copies={},
+    )
+
+    assert all(isinstance(outcome, Unavailable) for outcome in own)
+    assert other == Told(LISTED)
+    assert others_message == Sent("wamid.1")
 
 
 async def test_other_operator_accounts_do_not_wait(counted: TinyOperator) -> None:

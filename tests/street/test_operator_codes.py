@@ -213,6 +213,24 @@ async def test_code_of_an_inbound_message_fails_nothing_and_is_handed_on(
             assert value["messages"][0]["errors"][0]["code"] == row.code
 
 
+async def test_message_that_waits_for_its_account_fails_when_it_is_too_old(
+    refusing: tuple[Street, Refusing],
+) -> None:
+    """However few of an account's messages ask, none outlives its lifetime in the queue."""
+    street, operator = refusing
+    [expired] = [row for row in CODES if (row.code, row.subcode) == (190, 463)]
+    ids: list[str] = []
+    for number in range(300):
+        operator.errors[recipient_of(number)] = error_of(expired)
+        ids.append(await street.send_text(to=recipient_of(number)))
+
+    await street.travel(ms=(TTL_S + 1000) * 1000)
+
+    told = [await street.events_of(message_id, until="failed") for message_id in ids]
+    assert {(len(events), events[0]["payload"]["code"]) for events in told} == {(1, 500)}
+    assert len(operator.asked) < len(ids)
+
+
 async def test_account_with_a_new_token_sends_within_seconds(
     refusing: tuple[Street, Refusing],
 ) -> None:

@@ -288,6 +288,22 @@ async def test_switch_is_refused_with_what_the_operator_has_when_a_number_is_not
     assert await carrier(street) == OPERATOR.id
 
 
+async def test_switch_that_would_give_two_apps_one_number_is_refused_and_changes_nothing(
+    street: Street, cloud: SecondOperator
+) -> None:
+    second = {"name": "Second", "phone_number": "15550009999", "phone_number_id": "777"}
+    owner = {"partner_id": PARTNER.id, "business_account_id": ACCOUNT.id}
+    await administer(street, "POST", "/admin/apps", second | owner)
+    there = {"waba_id": cloud.waba_id, "phone_number": "15550009999", "name": "Second"}
+    await cloud.control("PUT", "numbers/6000000000000012", there)
+
+    answer = await cloud.switch(phone_number_id="6000000000000012")
+
+    assert answer.status == 409
+    assert "another app of the same business account" in answer.body["message"]
+    assert await carrier(street) == OPERATOR.id
+
+
 async def test_switch_to_an_operator_that_is_away_changes_nothing(street: Street) -> None:
     cloud = SecondOperator(street)
     await cloud.open()

@@ -1,6 +1,7 @@
 """The tables of states: nothing goes backwards, and every state is in them."""
 
 import itertools
+from typing import Final
 
 import pytest
 
@@ -97,6 +98,21 @@ def test_every_other_template_may_be_deleted(status: T) -> None:
 @pytest.mark.parametrize("status", T)
 def test_no_status_of_a_template_leads_to_itself(status: T) -> None:
     assert not template_step(status, status)
+
+
+# fmt: off
+WORDS: Final = (  # Source: operator's facts 3.1, REST `status` and webhook `event`
+    ("APPROVED", T.APPROVED), ("REINSTATED", T.APPROVED), ("UNARCHIVED", T.APPROVED), ("REJECTED", T.REJECTED),
+    ("PENDING", T.PENDING), ("IN_APPEAL", T.IN_APPEAL), ("PAUSED", T.PAUSED), ("DISABLED", T.DISABLED),
+    ("FLAGGED", T.FLAGGED), ("LOCKED", T.LOCKED), ("ARCHIVED", T.ARCHIVED), ("LIMIT_EXCEEDED", T.FAILED),
+    ("DELETED", T.DELETED), ("PENDING_DELETION", T.DELETED),
+)
+# fmt: on
+
+
+@pytest.mark.parametrize(("word", "status"), WORDS)
+def test_each_word_of_the_operators_for_a_status_has_one_of_ours(word: str, status: T) -> None:
+    assert OPERATOR_STATUSES[word] is status
 
 
 def test_operators_words_for_a_status_are_in_capitals() -> None:

@@ -217,6 +217,17 @@ def test_account_with_a_new_token_waits_for_nothing() -> None:
     assert not pacer.is_quiet(entry(source="t"), mended, NOW_MS)
 
 
+def test_business_account_that_was_told_to_wait_holds_up_no_other_of_the_operator_account() -> None:
+    pacer = Pacer(per_second=10)
+    refusal = Unavailable("used up", waits=Waits.BUSINESS)
+
+    pacer.told_to_wait(entry(), OPERATOR, refusal, NOW_MS + 5000, business="one")
+
+    assert pacer.is_quiet(entry(source="t"), OPERATOR, NOW_MS, business="one") is refusal
+    assert pacer.is_quiet(entry(source="u"), OPERATOR, NOW_MS, business="another") is None
+    assert ask(pacer, entry(source="u"), NOW_MS) is None
+
+
 def test_group_of_an_account_that_waits_long_looks_again_every_few_seconds() -> None:
     pacer = Pacer(per_second=10)
     told(pacer, Waits.ACCOUNT, NOW_MS + 10 * QUIET_MS)

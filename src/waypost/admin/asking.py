@@ -53,8 +53,8 @@ async def ask(
     match await operator.ask(account, Question(what, about, query or {}, body)):
         case Told(body=told):
             return told
-        case Rejected(code=code, text=text):
-            raise NotTold(code, text)
+        case Rejected(code=code, text=text, operator_code=own):
+            raise NotTold(code if own is None else own, text)
         case Unavailable(code=code, text=text):
             raise NotTold(code or None, text)
         case Uncertain(text=text):

@@ -31,6 +31,7 @@ from waypost.store.stays import (
     Switch,
     Unswitchable,
     business_account_with_apps,
+    carrier_of,
     names_at,
     switch_operator,
 )
@@ -211,6 +212,8 @@ def _switch(
     """Switch, align the templates, and perhaps hand in what is missing: all or nothing."""
     if switch is not None:
         switch_operator(connection, switch)
+    elif carrier_of(connection, account.id) != account.operator_account_id:
+        raise Unswitchable("The business account has just changed; try again.")
     telling = Telling(connection, ids, now_ms)
     waiting = templates_on_their_way(connection, account.id)
     there = align_templates(connection, telling, account.id, nodes, waiting=waiting, now_ms=now_ms)
@@ -226,7 +229,7 @@ def _switch(
     telling.write()
     found = business_account_with_apps(connection, account.id)
     if found is None:
-        raise Unswitchable("The business account has just changed; try again.")
+        raise LookupError(f"business account {account.id} has just been there")
     left = [one for one in missing if one not in submitted]
     return Switched(found[0], account.operator_account_id, found[1], left, len(submitted))
 

@@ -76,6 +76,14 @@ class _Second:
         self.ended_ms.append(now_ms)
 
 
+@dataclass(frozen=True, slots=True)
+class _Quiet:
+    """Until when, and what the operator said."""
+
+    until_ms: int
+    why: Unavailable
+
+
 class Pacer:
     """Says of each message whether it may go now.
 
@@ -90,7 +98,8 @@ class Pacer:
         self._seconds: dict[str, _Second] = {}
         self._pairs: dict[str, _Bucket] = {}
         self._quiet: dict[str, int] = {}  # groups, and until when
-        self._quiet_accounts: dict[OperatorAccount, int] = {}  # for messages
+        # For messages: operator accounts, each with one business account or with '', all of them.
+        self._quiet_accounts: dict[tuple[OperatorAccount, str], _Quiet] = {}
 
     def learn(self, source: str, per_second: int | None) -> None:
         """A source has a throughput of its own, or has it no longer."""
@@ -104,12 +113,19 @@ class Pacer:
         self._seconds.setdefault(entry.group, _Second()).answered(now_ms)
 
     def told_to_wait(
-        self, entry: Entry, account: OperatorAccount, outcome: Unavailable, until_ms: int
+        self,
+        entry: Entry,
+        account: OperatorAccount,
+        outcome: Unavailable,
+        until_ms: int,
+        *,
+        business: str = "",
     ) -> None:
         """The operator has not taken an entry, and may mean its whole source or account by that.
 
         Messages and templates wait apart, for the operator counts them apart: the templates of a
-        business account are one group. An account that has been changed, by a new token for one, is
+        business account are one group. What one business account has used up holds up no other of the
+        operator account. An account that has been changed, by a new token for one, is
         another one, and its messages wait for nothing.
 
         Args:
@@ -117,24 +133,38 @@ class Pacer:
             account: through which it was sent.
             outcome: says who waits.
             until_ms: how long the others wait.
+            business: whose message it is.
         """
         if outcome.waits is Waits.ENTRY:
             return
-        if outcome.waits is Waits.ACCOUNT and _is_message(entry):
-            self._quiet_accounts[account] = until_ms
+        if outcome.waits is not Waits.SOURCE and _is_message(entry):
+            who = business if outcome.waits is Waits.BUSINESS else ""
+            self._quiet_accounts[account, who] = _Quiet(until_ms, outcome)
         else:
             self._quiet[entry.group] = until_ms
 
-    def is_quiet(self, entry: Entry, account: OperatorAccount, now_ms: int) -> bool:
-        """Whether the account through which a message would go has been told to wait; its source then waits."""
-        until_ms = self._quiet_accounts.get(account) if self._quiet_accounts else None
-        if until_ms is None:
-            return False
-        if until_ms <= now_ms:
-            del self._quiet_accounts[account]
-            return False
-        self._quiet[entry.group] = min(until_ms, now_ms + QUIET_MS)
-        return True
+    def is_quiet(
+        self, entry: Entry, account: OperatorAccount, now_ms: int, *, business: str = ""
+    ) -> Unavailable | None:
+        """Why the account through which a message would go has been told to wait; its source then waits.
+
+        Args:
+            entry: the message's.
+            account: the operator account.
+            now_ms: by the clock.
+            business: the business account.
+        """
+        if not self._quiet_accounts:
+            return None
+        for key in ((account, ""), (account, business)):
+            quiet = self._quiet_accounts.get(key)
+            if quiet is None:
+                continue
+            if quiet.until_ms > now_ms:
+                self._quiet[entry.group] = min(quiet.until_ms, now_ms + QUIET_MS)
+                return quiet.why
+            del self._quiet_accounts[key]
+        return None
 
     def __call__(self, entry: Entry, now_ms: int, in_flight: int) -> Hold | None:
         """None to go now, and its slot is spent. Templates are not paced, but kept quiet they are."""

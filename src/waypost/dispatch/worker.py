@@ -2,22 +2,21 @@
 
 import random
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
-from sqlalchemy import Connection
-
 from waypost.base.clock import Clock
-from waypost.base.ids import is_uuid
+from waypost.dispatch.batch import Batch, look_up, still_to_send
 from waypost.dispatch.media import NOTHING, Copies, number_place
 from waypost.dispatch.messages import Doubt, MessageOutcome, MessageOutcomes
 from waypost.dispatch.pacing import Pacer
-from waypost.dispatch.retries import one_more_try_ms, wait_ms
-from waypost.dispatch.templates import TemplateOutcome, TemplateOutcomes
+from waypost.dispatch.retries import one_more_try_ms
+from waypost.dispatch.template_acts import ACTS, TemplateActs
+from waypost.dispatch.templates import TemplateOutcomes
 from waypost.dispatch.uploads import Failure
-from waypost.domain.app import App, Line, OperatorAccount
-from waypost.domain.message import MessageState, TemplateSend, media_references, reply_to_of
+from waypost.dispatch.waiting import Waiting
+from waypost.domain.app import App, Line
+from waypost.domain.message import TemplateSend, media_references, reply_to_of
 from waypost.domain.outcome import (
     Outcome,
     Rejected,
@@ -25,7 +24,6 @@ from waypost.domain.outcome import (
     Unavailable,
     Uncertain,
 )
-from waypost.domain.template import Template, TemplateStatus, sample_references
 from waypost.journal.entry import Entry
 from waypost.journal.in_store import Journal
 from waypost.journal.stage import Prepared, failing
@@ -36,30 +34,11 @@ from waypost.store.directory import Directory
 from waypost.store.media import Found, Wanted
 from waypost.store.messages import messages_by_ids
 from waypost.store.rows import message_of
-from waypost.store.stays import NOTHING_THERE, template_with_carrier
-from waypost.store.templates import Act, templates_by_ids
+from waypost.store.templates import Act
 
-_ACTS = frozenset(act.value for act in Act)
 STOPPED_WHILE_SENDING = Uncertain("the service stopped while this message was being sent")
 NAMES_NO_APP = Rejected(1001, "Last Mapped Bot Failed: src.name was not given")
 """What the API makes of a template message that names no app. Source: facts 9.2, 12."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Batch:
-    """What the entries of one claim are about."""
-
-    messages: dict[str, Any]
-    templates: dict[str, Template]
-    replied_to: dict[
-        tuple[int, str], str
-    ]  # partner and our id of a message answered: the operator's
-    lines: dict[str, Line] = field(default_factory=dict[str, Line])  # by app
-    media: dict[int, Found] = field(default_factory=dict[int, Found])  # by position
-    failures: dict[int, Failure] = field(default_factory=dict[int, Failure])
-    """By position, what the uploads came to that the entry has waited for, where they failed."""
-    quiet: set[int] = field(default_factory=set[int])
-    """By position, entries whose operator account has been told to wait."""
 
 
 class Dispatch:
@@ -93,8 +72,25 @@ class Dispatch:
         self._pacer = pacer
         self._copies = copies
         self._messages = messages
-        self._templates = templates
-        self._message_ttl_ms = message_ttl_ms
+        self._waiting = Waiting(
+            journal=journal,
+            clock=clock,
+            chance=chance,
+            pacer=pacer,
+            messages=messages,
+            templates=templates,
+            message_ttl_ms=message_ttl_ms,
+        )
+        self._template_acts = TemplateActs(
+            database=database,
+            journal=journal,
+            directory=directory,
+            operator=operator,
+            copies=copies,
+            outcomes=templates,
+            waiting=self._waiting,
+            uploads_ended=self._uploads_ended,
+        )
         self._failures: dict[Entry, Failure] = {}  # until the entry is claimed again
 
     async def prepare(self, entries: Sequence[Entry]) -> Prepared:
@@ -105,13 +101,13 @@ class Dispatch:
         (decision 0006).
         """
         ids = {entry.ref.partition(" ")[2] for entry in entries}
-        batch = await self._database.read(_look_up, ids)
+        batch = await self._database.read(look_up, ids)
         to_send = [
             entry
             for entry in entries
             if entry.ref.startswith("message ")
             and not entry.was_in_hand
-            and _still_to_send(batch.messages.get(entry.ref.partition(" ")[2]))
+            and still_to_send(batch.messages.get(entry.ref.partition(" ")[2]))
         ]
         # What can go wrong on our side is found before the mark: after it, it would be a doubt.
         unready = await self._unready(to_send, batch)
@@ -142,7 +138,7 @@ class Dispatch:
             for entry in entries
         ]
 
-    async def _unready(self, entries: Sequence[Entry], batch: _Batch) -> dict[int, Exception]:
+    async def _unready(self, entries: Sequence[Entry], batch: Batch) -> dict[int, Exception]:
         """By position, why an entry cannot be sent: its app or its operator account is not there.
 
         The lines found here carry the batch to its end, so that a switch of the operator meanwhile
@@ -153,13 +149,19 @@ class Dispatch:
             row = batch.messages[entry.ref.partition(" ")[2]]
             try:
                 line = batch.lines[row.app_id] = await self._line_of(row)
-                if self._pacer.is_quiet(entry, line.account, self._clock.now_ms()):
-                    batch.quiet.add(entry.position)
+                why = self._pacer.is_quiet(
+                    entry,
+                    line.account,
+                    self._clock.now_ms(),
+                    business=line.app.business_account_id,
+                )
+                if why is not None:
+                    batch.quiet[entry.position] = why
             except Exception as error:  # noqa: BLE001  a defect belongs to its entry
                 unready[entry.position] = error
         return unready
 
-    async def _find_media(self, entries: Sequence[Entry], batch: _Batch) -> None:
+    async def _find_media(self, entries: Sequence[Entry], batch: Batch) -> None:
         """Note by position what is known of the media that each message refers to."""
         wanted: list[Wanted] = []
         for entry in entries:
@@ -184,26 +186,36 @@ class Dispatch:
 
         return [(entry, work_of(entry)) for entry in entries]
 
-    def _work_of(self, entry: Entry, batch: _Batch) -> Callable[[], Awaitable[None]]:
+    def _work_of(self, entry: Entry, batch: Batch) -> Callable[[], Awaitable[None]]:
         kind, _, about = entry.ref.partition(" ")
         if entry.position in batch.quiet:
-            return partial(self._let_go, entry)
-        if kind in _ACTS:
-            return lambda: self._carry_template(
+            return partial(
+                self._wait_longer, entry, batch.messages[about], batch.quiet[entry.position]
+            )
+        if kind in ACTS:
+            return lambda: self._template_acts.carry(
                 entry, Act(kind), batch.templates[about], batch.failures.get(entry.position)
             )
         failure = batch.failures.get(entry.position)
-        if failure is not None and _still_to_send(batch.messages.get(about)):
+        if failure is not None and still_to_send(batch.messages.get(about)):
             return lambda: self._end_unsent(entry, batch.messages[about], failure)
         if batch.media.get(entry.position, NOTHING).missing:
             return lambda: self._upload_first(entry, batch.messages[about], batch)
         return lambda: self._carry_message(entry, batch.messages[about], batch)
 
-    async def _let_go(self, entry: Entry) -> None:
-        """Give back what its operator account is too busy for; the pacer keeps its group quiet."""
-        self._journal.let_go(entry)
+    async def _wait_longer(self, entry: Entry, row: Any, why: Unavailable) -> None:
+        """Give back what its operator account is too busy for, unless it has waited for all its lifetime.
 
-    async def _upload_first(self, entry: Entry, row: Any, batch: _Batch) -> None:
+        The pacer keeps its group quiet. Nothing is asked of the operator, so that this is the one place
+        where such a message can become too old: the few that ask are not all of them.
+        """
+        if not self._waiting.is_too_old(row.accepted_on_ms):
+            self._journal.let_go(entry)
+            return
+        end = MessageOutcome(entry.position, row.id, await self._app_of(row), None)
+        await self._waiting.give_up(entry, why, end)
+
+    async def _upload_first(self, entry: Entry, row: Any, batch: Batch) -> None:
         """Have brought to the operator what the message needs, and let it wait for that.
 
         The entry is not in hand, for nothing of it is sent, and takes no place while it waits: however
@@ -225,11 +237,11 @@ class Dispatch:
                 await self._journal.settle(entry, self._messages.record, item)
             case Unavailable():
                 end = MessageOutcome(entry.position, row.id, await self._app_of(row), None)
-                await self._try_later(entry, row.accepted_on_ms, failure, end)
+                await self._waiting.try_later(entry, row.accepted_on_ms, failure, end)
             case Exception():
                 raise failure
 
-    async def _carry_message(self, entry: Entry, row: Any, batch: _Batch) -> None:
+    async def _carry_message(self, entry: Entry, row: Any, batch: Batch) -> None:
         app = await self._app_of(row)
         outcome: Outcome | None
         if entry.was_in_hand:
@@ -253,14 +265,14 @@ class Dispatch:
         match outcome:
             case Unavailable():
                 end = MessageOutcome(entry.position, row.id, app, None)
-                self._others_wait(entry, batch.lines[row.app_id].account, outcome)
-                await self._try_later(entry, row.accepted_on_ms, outcome, end)
+                self._waiting.others_wait(entry, batch.lines[row.app_id], outcome)
+                await self._waiting.try_later(entry, row.accepted_on_ms, outcome, end)
             case Sent() | Rejected() | Uncertain() | None:
                 item = MessageOutcome(entry.position, row.id, app, outcome)
                 await self._journal.settle(entry, self._messages.record, item)
         self._pacer.learn(app.phone_number, app.per_second)
 
-    async def _send(self, line: Line, row: Any, batch: _Batch, found: Found) -> Outcome:
+    async def _send(self, line: Line, row: Any, batch: Batch, found: Found) -> Outcome:
         message = message_of(row)
         content = message.content
         if isinstance(content, TemplateSend) and not content.names_app:
@@ -277,102 +289,6 @@ class Dispatch:
             copies=found.copies,
         )
 
-    async def _carry_template(
-        self, entry: Entry, act: Act, template: Template, failure: Failure | None
-    ) -> None:
-        app = await self._directory.app(template.app_id)
-        template, account = await self._as_carried(template)
-        if isinstance(failure, Exception):
-            raise failure
-        outcome = failure or await self._hand_over(act, template, account)
-        if isinstance(outcome, Found):
-            missing = outcome.missing.values()
-            self._copies.bring_samples(account, missing, partial(self._uploads_ended, entry))
-            self._journal.park(entry)
-            return
-        match outcome:
-            case Uncertain(text=text):
-                outcome = Unavailable(text)
-            case _:
-                pass
-        match outcome:
-            case Unavailable():
-                end = TemplateOutcome(entry.position, act, template.id, app, account.id, outcome)
-                self._others_wait(entry, account, outcome)
-                await self._try_later(entry, template.modified_on_ms, outcome, end)
-            case Sent() | Rejected() | None:
-                item = TemplateOutcome(entry.position, act, template.id, app, account.id, outcome)
-                await self._journal.settle(entry, self._templates.record, item)
-
-    async def _hand_over(
-        self, act: Act, template: Template, account: OperatorAccount
-    ) -> Outcome | Found | None:
-        """Tell the operator of a template as it is now; None where there is nothing to tell any more.
-
-        Where it shows what the operator has not got yet, nothing is told and that is given instead.
-
-        What an entry was appended for may be out of date: a template that has been deleted meanwhile
-        is neither handed in nor edited, and its deletion has an entry of its own behind this one. What
-        was deleted before a switch of the operator is not deleted at the new one.
-        """
-        if act is Act.DELETE:
-            if template.operator_template_id == NOTHING_THERE:
-                return None
-            return await self._operator.delete_template(account, template)
-        if template.status is TemplateStatus.DELETED:
-            return None
-        samples = sample_references(template.draft)
-        found = await self._copies.samples(account, template.partner_id, samples)
-        if found.missing:
-            return found
-        if act is Act.EDIT:
-            return await self._operator.edit_template(account, template, found.copies)
-        return await self._operator.submit_template(account, template, found.copies)
-
-    async def _as_carried(self, template: Template) -> tuple[Template, OperatorAccount]:
-        """The template as it is now, with its account's operator account: of one moment, as a line is.
-
-        By the business account, which outlives the app that created it.
-        """
-        found = await self._database.read(
-            template_with_carrier, template.id, self._directory.unseal
-        )
-        if found is None:
-            raise LookupError(f"template {template.id} has no operator account")
-        return found
-
-    def _others_wait(self, entry: Entry, account: OperatorAccount, outcome: Unavailable) -> None:
-        """Keep quiet who else waits, for the first wait of the schedule: what is refused then says so anew."""
-        until_ms = self._clock.now_ms() + wait_ms(outcome, 1, self._chance)
-        self._pacer.told_to_wait(entry, account, outcome, until_ms)
-
-    async def _try_later(
-        self,
-        entry: Entry,
-        since_ms: int,
-        outcome: Unavailable,
-        end: MessageOutcome | TemplateOutcome,
-    ) -> None:
-        """Release for another try, or end it when it has been unavailable for too long."""
-        now_ms = self._clock.now_ms()
-        due_ms = now_ms + wait_ms(outcome, entry.attempt + 1, self._chance)
-        if due_ms < since_ms + self._message_ttl_ms:
-            await self._journal.release(entry, due_ms=due_ms, note=outcome.text)
-        elif isinstance(end, TemplateOutcome):
-            await self._journal.settle(
-                entry,
-                self._templates.record,
-                replace(end, outcome=outcome),
-            )
-        else:
-            told = f"given up after the message's lifetime: {outcome.text}"
-            rejected = Rejected(outcome.told, told)
-            await self._journal.settle(
-                entry,
-                self._messages.record,
-                MessageOutcome(end.position, end.message_id, end.app, rejected),
-            )
-
     async def _app_of(self, row: Any) -> App:
         app = await self._directory.app(row.app_id)
         if app is None:
@@ -384,27 +300,3 @@ class Dispatch:
         if line is None:
             raise LookupError(f"message {row.id} has no app, or its app no operator account")
         return line
-
-
-def _still_to_send(row: Any) -> bool:
-    return row is not None and row.state == MessageState.ACCEPTED
-
-
-def _look_up(connection: Connection, ids: set[str]) -> _Batch:
-    messages = messages_by_ids(connection, ids)
-    contents = {row.id: content_of(row) for row in messages.values()}
-    answered = {
-        reply_to
-        for content in contents.values()
-        if (reply_to := reply_to_of(content)) and is_uuid(reply_to)
-    }
-    templates = {row.template_id for row in messages.values() if row.template_id}
-    return _Batch(
-        messages,
-        templates_by_ids(connection, templates | (ids - messages.keys())),
-        {
-            (row.partner_id, row.id): row.operator_message_id
-            for row in messages_by_ids(connection, answered).values()
-            if row.operator_message_id
-        },
-    )

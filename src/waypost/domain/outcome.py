@@ -28,6 +28,7 @@ class Waits(StrEnum):
 
     ENTRY = "this one"
     SOURCE = "the source"
+    BUSINESS = "the business account"
     ACCOUNT = "the operator account"
 
 
@@ -54,11 +55,13 @@ class Rejected:
     Attributes:
         code: what the partner is told; mostly the operator's own.
         one_more_try: a second try may succeed where the first did not; the refusal of that one is final.
+        operator_code: the operator's own, where the partner is told another.
     """
 
     code: int
     text: str
     one_more_try: bool = False
+    operator_code: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,11 +24,10 @@ _BEFORE_STATUSES: Final = {MessageState.ACCEPTED, MessageState.UNCERTAIN, Messag
 
 def status_has_come(applying: Applying, account_id: str, event: StatusEvent) -> None:
     """Move a message, and tell; a status behind the message's state is trace only."""
-    row = applying.book.message(event.message_id, event.operator_message_id)
-    app = row and applying.book.app_of_message(row, account_id)
-    if row is None or app is None:
-        _log.info("a status of a message that is not ours is kept")
+    found = _find(applying, account_id, event)
+    if found is None:
         return
+    row, app = found
     telling = applying.telling
     state, doubted = telling.state_of(row)
     steps = message_steps(state, event.state, doubted=doubted)
@@ -54,11 +53,10 @@ def status_has_come(applying: Applying, account_id: str, event: StatusEvent) -> 
 
 def payment_has_come(applying: Applying, account_id: str, event: PaymentEvent) -> None:
     """Tell that a payment has come further; the message stays where it is. Source: facts 4.4."""
-    row = applying.book.message(event.message_id, event.operator_message_id)
-    app = row and applying.book.app_of_message(row, account_id)
-    if row is None or app is None:
-        _log.info("a payment for a message that is not ours is kept")
+    found = _find(applying, account_id, event)
+    if found is None:
         return
+    row, app = found
     status = str(event.raw.get("status", ""))
     applying.telling.note(row.id, "payment", status)
     _pass_on(applying, app, row, event, mode=PAYMENT.mode, news="payment")
@@ -66,13 +64,24 @@ def payment_has_come(applying: Applying, account_id: str, event: PaymentEvent) -
 
 def odd_status_has_come(applying: Applying, account_id: str, event: OddStatusEvent) -> None:
     """Hand on a status that nobody here knows; the message stays where it is. Source: facts 4.4, `OTHERS`."""
+    found = _find(applying, account_id, event)
+    if found is None:
+        return
+    row, app = found
+    applying.telling.note(row.id, "status", event.word)
+    _pass_on(applying, app, row, event, mode=OTHER_STATUS.mode, news="status")
+
+
+def _find(
+    applying: Applying, account_id: str, event: StatusEvent | PaymentEvent | OddStatusEvent
+) -> tuple[Any, App] | None:
+    """The message's row and its app; None where the message is not one of ours."""
     row = applying.book.message(event.message_id, event.operator_message_id)
     app = row and applying.book.app_of_message(row, account_id)
     if row is None or app is None:
         _log.info("a status of a message that is not ours is kept")
-        return
-    applying.telling.note(row.id, "status", event.word)
-    _pass_on(applying, app, row, event, mode=OTHER_STATUS.mode, news="status")
+        return None
+    return row, app
 
 
 def _pass_on(

@@ -219,7 +219,13 @@ def _check_free(connection: Connection, switch: Switch) -> None:
         raise Unswitchable(
             f"There is a business account {after_id} already; connect the app to it instead."
         )
-    numbers = {names.phone_number for names in switch.names.values()} - {""}
+    given = [names.phone_number for names in switch.names.values() if names.phone_number]
+    numbers = set(given)
+    if len(numbers) < len(given):
+        raise Unswitchable(
+            "phone_number_id is that of another app of the same business account, which goes along; "
+            "a number is one app's."
+        )
     held = select(func.count()).where(
         apps.c.phone_number.in_(numbers), apps.c.id.not_in(list(switch.names))
     )

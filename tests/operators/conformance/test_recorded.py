@@ -29,6 +29,25 @@ RECORDED: Final = {
 }
 CALLS: Final = [name for name, one in RECORDED.items() if "do" in one]
 WEBHOOKS: Final = [name for name, one in RECORDED.items() if "webhook" in one]
+# fmt: off
+KINDS: Final = {  # every kind of webhook there is. Source: operator's facts 3.3, 7.2, 7.3, 7.4
+    "fields": {
+        "messages", "message_template_status_update", "message_template_quality_update", "template_category_update",
+        "message_template_components_update", "phone_number_quality_update", "account_update", "account_alerts",
+        "business_capability_update", "user_preferences",
+    },
+    "statuses": {"sent", "delivered", "read", "played", "failed", "deleted", "warning"},
+    "messages": {
+        "text", "image", "video", "audio", "document", "sticker", "location", "contacts", "button", "interactive",
+        "order", "reaction", "system", "unsupported", "edit", "revoke",
+    },
+    "interactive": {"button_reply", "list_reply", "nfm_reply", "call_permission_reply"},
+    "events": {
+        "APPROVED", "REJECTED", "PAUSED", "DISABLED", "PENDING_DELETION", "DELETED", "FLAGGED", "REINSTATED", "LOCKED",
+        "ARCHIVED", "UNARCHIVED", "IN_APPEAL", "LIMIT_EXCEEDED",
+    },
+}
+# fmt: on
 PICTURE: Final = b"\x89PNG\r\n\x1a\n1234"
 
 
@@ -124,6 +143,25 @@ async def test_recorded_webhook_has_its_events(desk: Desk, name: str) -> None:
     assert len(events) == len(recorded["events"])
     for event, wanted in zip(events, recorded["events"], strict=True):
         assert_is(event, wanted)
+
+
+def test_every_kind_of_webhook_is_recorded() -> None:
+    found: dict[str, set[str]] = {kind: set() for kind in KINDS}
+    bodies = [RECORDED[name]["webhook"] for name in WEBHOOKS]
+    changes = [one for body in bodies for entry in body["entry"] for one in entry["changes"]]
+    for change in changes:
+        value = change["value"]
+        messages = value.get("messages", [])
+        found["fields"].add(change["field"])
+        found["statuses"].update(one["status"] for one in value.get("statuses", []))
+        found["messages"].update(one["type"] for one in messages)
+        found["interactive"].update(
+            one["interactive"]["type"] for one in messages if "interactive" in one
+        )
+        if change["field"] == "message_template_status_update":
+            found["events"].add(value["event"].upper())
+
+    assert {kind: KINDS[kind] - there for kind, there in found.items() if KINDS[kind] - there} == {}
 
 
 @pytest.mark.parametrize("name", RECORDED)

@@ -43,7 +43,7 @@ async def look_at_token(office: Office, account: OperatorAccount) -> list[Findin
         if days <= 0:
             return [wrong(about, "has expired", remedy)]
         if days < SOON_DAYS:
-            return [warning(about, f"valid, and expires in {days:.1f} days", remedy)]
+            return [warning(about, f"valid, and expires in {_shortly(days)}", remedy)]
         return [ok(about, f"valid, expires in {days:.0f} days")]
     return [ok(about, "valid, does not expire")]
 
@@ -85,6 +85,17 @@ def look_at_usage(office: Office, account: OperatorAccount) -> list[Finding]:
         else:
             findings.append(ok(about, text))
     return findings
+
+
+def _shortly(days: float) -> str:
+    hours = days * 24
+    return (
+        f"{days:.1f} days"
+        if days >= 1
+        else f"{hours:.1f} hours"
+        if hours >= 1
+        else "less than an hour"
+    )
 
 
 def _object(value: Any) -> dict[str, Any]:

@@ -1,5 +1,6 @@
 """What is on this machine: the journal, the messages, and the simulator where one is the operator."""
 
+from datetime import timedelta
 from ipaddress import ip_address
 from typing import Any, Final, cast
 from urllib.parse import urlsplit
@@ -57,15 +58,17 @@ async def look_at_simulator(account: OperatorAccount) -> list[Finding]:
     listed = cast(list[dict[str, Any]], (faults or {}).get("faults") or [])
     armed = [one for one in listed if one.get("is_armed") is not False]
     if armed:
-        text = f"{len(armed)} faults are armed: what goes wrong may be meant to"
+        many = "1 fault is" if len(armed) == 1 else f"{len(armed)} faults are"
+        text = f"{many} armed: what goes wrong may be meant to"
         remedy = f"to disarm them: curl -X DELETE {account.base_url}/control/faults"
         findings.append(warning(about, text, remedy))
     ahead_ms = (clock or {}).get("ahead_ms") or 0
     if isinstance(ahead_ms, int) and abs(ahead_ms) >= 1000:
-        text = f"its clock is {ahead_ms / 1000:.0f} s ahead of this machine's"
+        way = "ahead of" if ahead_ms > 0 else "behind"
+        text = f"its clock is {timedelta(seconds=round(abs(ahead_ms) / 1000))} {way} this machine's"
         findings.append(warning(about, text, "nothing, if it is meant to be"))
     if (clock or {}).get("is_frozen") is True:
-        remedy = f"to let it run: POST {account.base_url}/control/clock/run"
+        remedy = f"to let it run: waypost clock run, or POST {account.base_url}/control/clock/run"
         findings.append(warning(about, "its clock stands still", remedy))
     if findings or (faults is None and clock is None):
         return findings

@@ -31,6 +31,14 @@ _FIELDS: Final = (  # Source: operator's facts 1, "Phone node", and 8; its page 
     _Row("name_status",              frozenset({"APPROVED", "AVAILABLE_WITHOUT_REVIEW"}), State.WARNING, "display name",     "set a display name in the operator's console"),
     _Row("quality_rating",           frozenset({"GREEN", "UNKNOWN", "NA"}),             State.WARNING, "quality",            "send less that is not wanted; the messaging limit follows the quality"),
 )
+_OF_STATUS: Final = {  # what to do about one, where it is not to register the number
+    "BANNED":       "read the operator's notices, and ask for a review in its console",
+    "RESTRICTED":   "read the operator's notices, and ask for a review in its console",
+    "FLAGGED":      "send less that is not wanted: the number has a week to recover its quality",
+    "RATE_LIMITED": "wait: it may message no further people today",
+    "DELETED":      "add the number again in the operator's console, or give the app another: waypost app connect",
+    "MIGRATED":     "give the app the number's new id: waypost app connect",
+}
 THROUGHPUT: Final = {  # messages a second. Source: operator's facts 8
     "STANDARD": 80,
     "HIGH":     1000,
@@ -75,7 +83,8 @@ def _look_at(
     for row in _FIELDS:
         value = str(node.get(row.field) or "")
         if value and value not in row.good:
-            findings.append(Finding(about, row.bad, f"its {row.what} is {value}", row.remedy))
+            remedy = _OF_STATUS.get(value, row.remedy)
+            findings.append(Finding(about, row.bad, f"its {row.what} is {value}", remedy))
     findings += _pace(office, app, node, about)
     if findings:
         return findings

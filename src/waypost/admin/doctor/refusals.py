@@ -37,8 +37,9 @@ def refused(about: str, account_id: str, told: NotTold) -> Finding:
         return Finding(
             about,
             State.WRONG,
-            f"the operator was not reached: {told.text}",
-            f"check base_url and the line to it: waypost account operator {account_id} --base-url …",
+            told.text,
+            "see that it is up and the line to it is good; if its address is wrong: "
+            f"waypost account operator {account_id} --base-url …",
         )
     for row in _MEANINGS:
         if told.code in row.codes:

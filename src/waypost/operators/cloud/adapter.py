@@ -63,6 +63,7 @@ class CloudOperator:
             f"{app.phone_number_id}/messages",
             message_body(message, template, reply_to, copies),
             kind=Kind.MESSAGES,
+            business=app.business_account_id,
         )
         match answer:
             case {"messages": [{"id": str(operator_id)}, *_]}:

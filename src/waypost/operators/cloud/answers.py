@@ -49,7 +49,9 @@ def read_answer(status: int, content: bytes, wish_s: float | None) -> dict[str, 
     match answer:
         case {"error": {"error_subcode": subcode}} if subcode == ALREADY_THERE:
             return answer
-        case {"error": {"code": int()}}:
+        case {"error": _, "messages": [_, *_]}:  # it names what it has taken, whatever else it says
+            return Uncertain(f"the operator answered {status} with an error and a message at once")
+        case {"error": {"code": int(code)}} if not isinstance(code, bool):
             return outcome_of(answer["error"], status=status, wish_s=wish_s)
         case dict() if 200 <= status < 300 and "error" not in answer:
             return answer  # pyright: ignore[reportUnknownVariableType]

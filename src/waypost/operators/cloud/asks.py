@@ -86,6 +86,21 @@ ASKS: Final = {  # Source: operator's facts 1, 2.1, 6.1; its pages "Business pro
     Ask.DELETE_MEDIUM:        _Row("DELETE", spends=Kind.MESSAGES),
 }
 # fmt: on
+OF_A_BUSINESS: Final = frozenset(
+    {
+        Ask.ACCOUNT,
+        Ask.TEMPLATES,
+        Ask.CREATE_FROM_LIBRARY,
+        Ask.TEMPLATE_ANALYTICS,
+        Ask.CREATE_FLOW,
+        Ask.FLOWS,
+        Ask.PHONE_NUMBERS,
+        Ask.SUBSCRIBED_APPS,
+        Ask.SUBSCRIBE,
+        Ask.UNSUBSCRIBE,
+    }
+)  # fmt: skip
+"""What is asked of a business account itself, and so surely spends of it alone."""
 
 
 async def ask(
@@ -109,6 +124,7 @@ async def ask(
         form=_form(question),
         within_s=WITHIN_S,
         kind=row.spends,
+        business=question.about if question.ask in OF_A_BUSINESS else "",
     )
     match answer:
         case {"error": error}:  # a template's name is taken: everything else is an outcome already

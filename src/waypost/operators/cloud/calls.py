@@ -71,6 +71,7 @@ class Calls:
         form: aiohttp.FormData | None = None,
         within_s: float | None = None,
         kind: Kind = Kind.MANAGEMENT,
+        business: str = "",
     ) -> Awaitable[dict[str, Any] | Outcome]:
         """One call: the answer's object, or what it means.
 
@@ -83,6 +84,8 @@ class Calls:
             form: instead of a body.
             within_s: for the whole call.
             kind: what it spends.
+            business: the business account whose limits it spends; empty: perhaps any of the operator
+                account's.
         """
         return self.exchange(
             account,
@@ -93,6 +96,7 @@ class Calls:
             query=query,
             timeout=None if within_s is None else timeout_of(within_s),
             kind=kind,
+            business=business,
         )
 
     async def exchange(
@@ -106,6 +110,7 @@ class Calls:
         query: dict[str, str] | None = None,
         timeout: aiohttp.ClientTimeout | None = None,  # noqa: ASYNC109  of the HTTP client, in parts
         kind: Kind = Kind.MANAGEMENT,
+        business: str = "",
         scheme: str = "Bearer",
     ) -> dict[str, Any] | Outcome:
         """As a call, to a whole address.
@@ -113,7 +118,7 @@ class Calls:
         Only a failure to connect proves that the operator has nothing; after that a broken answer is
         uncertain. A call that would go beyond the account's limits is not made at all.
         """
-        wait = self.usages.must_wait(account, kind)
+        wait = self.usages.must_wait(account, kind, business)
         if wait is not None:
             return wait
         try:
@@ -141,6 +146,8 @@ class Calls:
         match answer:
             case Unavailable(waits=Waits.ACCOUNT, retry_after_s=float(wait_s)):
                 self.usages.told_to_wait(account, kind, wait_s)
+            case Unavailable(waits=Waits.BUSINESS, retry_after_s=float(wait_s)):
+                self.usages.told_to_wait(account, kind, wait_s, business)
             case _:
                 pass
         return answer

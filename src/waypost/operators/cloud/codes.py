@@ -59,7 +59,7 @@ class Row:
 
 
 _S, _A, _SA, _IN, _UNKNOWN = Mode.ANSWER, Mode.LATER, Mode.EITHER, Mode.INBOUND, Mode.UNKNOWN
-_ENTRY, _SOURCE, _ACCOUNT = Waits
+_ENTRY, _SOURCE, _BUSINESS, _ACCOUNT = Waits
 _FINAL: Final = None
 
 # fmt: off
@@ -92,8 +92,8 @@ CODES: Final = (  # Source: operator's facts 2.4, 5.2, 5.3, 8; facts 12. A code 
     Row(368,     "blocked for a while, for breaking the operator's policy",    _S,        _FINAL),
     Row(613,     "too many calls",                                             _S,        Again.CALLS,         _ACCOUNT, RATE_LIMITED),
     Row(803,     "no such object",                                             _S,        _FINAL),
-    Row(80007,   "too many calls for the business account",                    _S,        Again.ACCOUNT_CALLS, _ACCOUNT, RATE_LIMITED),
-    Row(80008,   "too many calls to manage the business account",              _S,        Again.ACCOUNT_CALLS, _ACCOUNT, RATE_LIMITED),
+    Row(80007,   "too many calls for the business account",                    _S,        Again.ACCOUNT_CALLS, _BUSINESS, RATE_LIMITED),
+    Row(80008,   "too many calls to manage the business account",              _S,        Again.ACCOUNT_CALLS, _BUSINESS, RATE_LIMITED),
     Row(130403,  "the business has blocked the recipient",                     _UNKNOWN,  _FINAL),
     Row(130429,  "the number sends faster than it may",                        _S,        Again.THROUGHPUT,    _SOURCE),
     Row(130472,  "the recipient is in an experiment of the operator's",        _A,        _FINAL),
@@ -180,7 +180,8 @@ def outcome_of(error: Mapping[str, Any], *, status: int, wish_s: float | None) -
         return Rejected(code, text)
     told = row.code_told(code)
     if row.again is None or row.again is Again.ONCE:
-        return Rejected(told, text, one_more_try=row.again is Again.ONCE)
+        own = code if told != code else None
+        return Rejected(told, text, row.again is Again.ONCE, own)
     return Unavailable(text, code, wish_s, row.again, row.waits, told)
 
 

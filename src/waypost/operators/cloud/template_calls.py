@@ -30,8 +30,8 @@ async def submit(
     A name is unique at the operator, so a template that is already there under our name is the one
     we handed in before.
     """
-    body = template_body(template, copies)
-    answer = _certain(await call(account, "POST", _list_of(template), body=body))
+    body, owner = template_body(template, copies), template.business_account_id
+    answer = _certain(await call(account, "POST", _list_of(template), body=body, business=owner))
     match answer:
         case {"id": str(operator_id)}:
             category = as_text(as_dict(answer).get("category")).upper() or None
@@ -51,7 +51,7 @@ async def edit(
 
     Source: operator's facts 2.1, 2.6.
     """
-    operator_id = template.operator_template_id
+    operator_id, owner = template.operator_template_id, template.business_account_id
     if not operator_id:
         found = await find(call, account, template)
         if found is None:
@@ -61,14 +61,14 @@ async def edit(
         operator_id = found.operator_id
     body = template_body(template, copies)
     changes = {name: value for name, value in body.items() if name not in ("name", "language")}
-    answer = _certain(await call(account, "POST", operator_id, body=changes))
+    answer = _certain(await call(account, "POST", operator_id, body=changes, business=owner))
     match answer:
         case {"success": True}:
             return Sent(operator_id, status=_status(answer))
         case Rejected():
             # Perhaps it has been done already, and the answer was lost: then it may not be done twice.
             query = {"fields": "components,status"}
-            shown = _certain(await call(account, "GET", operator_id, query=query))
+            shown = _certain(await call(account, "GET", operator_id, query=query, business=owner))
             if isinstance(shown, Unavailable):
                 return shown
             theirs = as_list(as_dict(shown), "components")
@@ -85,14 +85,16 @@ async def delete(call: Calls, account: OperatorAccount, template: Template) -> O
 
     Source: operator's facts 2.1: by id and name, so that other languages of the name stay.
     """
-    operator_id = template.operator_template_id
+    operator_id, owner = template.operator_template_id, template.business_account_id
     if not operator_id:
         found = await find(call, account, template)
         if not isinstance(found, Sent):
             return Sent("") if found is None else found
         operator_id = found.operator_id
     query = {"hsm_id": operator_id, "name": str(template.draft.element_name)}
-    answer = _certain(await call(account, "DELETE", _list_of(template), query=query))
+    answer = _certain(
+        await call(account, "DELETE", _list_of(template), query=query, business=owner)
+    )
     match answer:
         case {"success": True}:
             return Sent(operator_id)
@@ -115,10 +117,12 @@ async def find(call: Calls, account: OperatorAccount, template: Template) -> Out
 
     A list that is cut short or cannot be read says nothing about what is not on it: `Unavailable`.
     """
-    draft = template.draft
+    draft, owner = template.draft, template.business_account_id
     query = {"name": str(draft.element_name), "limit": "100"}
     for _ in range(_MOST_PAGES):
-        answer = _certain(await call(account, "GET", _list_of(template), query=query))
+        answer = _certain(
+            await call(account, "GET", _list_of(template), query=query, business=owner)
+        )
         if not isinstance(answer, dict):
             return answer
         listed = answer.get("data")

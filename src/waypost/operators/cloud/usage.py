@@ -50,7 +50,8 @@ class Usages:
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self._seen: dict[_Place, dict[tuple[str, str], Usage]] = {}
-        self._told: dict[tuple[_Place, Kind], int] = {}  # until when the operator told us to wait
+        # By business account too, empty for all: until when the operator told us to wait.
+        self._told: dict[tuple[_Place, Kind, str], int] = {}
 
     def of(self, account_id: str) -> Sequence[Usage]:
         """What was last seen of one operator account."""
@@ -79,36 +80,65 @@ class Usages:
                 if usage is not None:
                     seen[usage.business_id, usage.type] = usage
 
-    def told_to_wait(self, account: OperatorAccount, kind: Kind, wait_s: float) -> None:
-        """The operator has refused a call of this kind, with a wish."""
-        wait_ms = min(round(wait_s * 1000), LONGEST_MS)
-        self._told[_place_of(account), kind] = self._clock.now_ms() + wait_ms
+    def told_to_wait(
+        self, account: OperatorAccount, kind: Kind, wait_s: float, business: str = ""
+    ) -> None:
+        """The operator has refused a call of this kind, with a wish.
 
-    def must_wait(self, account: OperatorAccount, kind: Kind) -> Unavailable | None:
+        Args:
+            account: through which it was made.
+            kind: of the call.
+            wait_s: the wish.
+            business: the business account that is meant; empty: all of the operator account.
+        """
+        wait_ms = min(round(wait_s * 1000), LONGEST_MS)
+        self._told[_place_of(account), kind, business] = self._clock.now_ms() + wait_ms
+
+    def must_wait(
+        self, account: OperatorAccount, kind: Kind, business: str = ""
+    ) -> Unavailable | None:
         """Why a call of this kind is not made now, with how long it waits; None: it may go.
 
-        Messages wait only for what messages spend: templates must not hold them up.
+        Messages wait only for what messages spend: templates must not hold them up. What one business
+        account has used up holds up no other: it may be another partner's.
+
+        Args:
+            account: through which it would be made.
+            kind: of the call.
+            business: the business account that it spends of; empty: perhaps any.
         """
         if not self._seen and not self._told:
             return None
-        place = _place_of(account)
-        told, seen = self._told.get((place, kind)), self._seen.get(place)
-        if told is None and not seen:
-            return None
-        now_ms = self._clock.now_ms()
-        until_ms, why = told or 0, "the operator wishes us to wait, so it was not called"
-        for usage in (seen or {}).values():
+        place, now_ms = _place_of(account), self._clock.now_ms()
+        until_ms, waits = now_ms, Waits.ACCOUNT
+        why = "the operator wishes us to wait, so it was not called"
+        for owner in dict.fromkeys(("", business)):
+            told_ms = self._told.get((place, kind, owner), 0)
+            if told_ms > until_ms:
+                until_ms, waits = told_ms, _waits(owner)
+            elif told_ms:
+                self._drop_past(place, kind, owner, now_ms)
+        for usage in self._seen.get(place, {}).values():
             if kind is Kind.MESSAGES and usage.type != LIMITS_MESSAGES:
+                continue
+            if business and usage.business_id not in ("", business):
                 continue
             waits_until_ms = _until_ms(usage)
             if waits_until_ms > until_ms:
-                until_ms = waits_until_ms
+                until_ms, waits = waits_until_ms, _waits(usage.business_id)
                 why = f"the operator was not called: {usage.percent} % of the calls are used"
         if until_ms <= now_ms:
-            self._told.pop((place, kind), None)
             return None
         wait_s = (until_ms - now_ms) / 1000
-        return Unavailable(why, 0, wait_s, Again.CALLS, Waits.ACCOUNT, RATE_LIMITED)
+        return Unavailable(why, 0, wait_s, Again.CALLS, waits, RATE_LIMITED)
+
+    def _drop_past(self, place: _Place, kind: Kind, owner: str, now_ms: int) -> None:
+        if self._told[place, kind, owner] <= now_ms:
+            del self._told[place, kind, owner]
+
+
+def _waits(owner: str) -> Waits:
+    return Waits.BUSINESS if owner else Waits.ACCOUNT
 
 
 def _place_of(account: OperatorAccount) -> _Place:

@@ -1,0 +1,65 @@
+"""What the entries of one claim are about, read in one go."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from sqlalchemy import Connection
+
+from waypost.base.ids import is_uuid
+from waypost.dispatch.uploads import Failure
+from waypost.domain.app import Line
+from waypost.domain.message import MessageState, reply_to_of
+from waypost.domain.outcome import Unavailable
+from waypost.domain.template import Template
+from waypost.store.contents import content_of
+from waypost.store.media import Found
+from waypost.store.messages import messages_by_ids
+from waypost.store.templates import templates_by_ids
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """What the entries of one claim are about."""
+
+    messages: dict[str, Any]
+    templates: dict[str, Template]
+    replied_to: dict[
+        tuple[int, str], str
+    ]  # partner and our id of a message answered: the operator's
+    lines: dict[str, Line] = field(default_factory=dict[str, Line])  # by app
+    media: dict[int, Found] = field(default_factory=dict[int, Found])  # by position
+    failures: dict[int, Failure] = field(default_factory=dict[int, Failure])
+    """By position, what the uploads came to that the entry has waited for, where they failed."""
+    quiet: dict[int, Unavailable] = field(default_factory=dict[int, Unavailable])
+    """By position, entries whose account has been told to wait, with what the operator said."""
+
+
+def still_to_send(row: Any) -> bool:
+    """Whether a message's row is there and nothing has become of it yet."""
+    return row is not None and row.state == MessageState.ACCEPTED
+
+
+def look_up(connection: Connection, ids: set[str]) -> Batch:
+    """Read what entries are about.
+
+    Args:
+        connection: any.
+        ids: of messages and templates, as the entries name them.
+    """
+    messages = messages_by_ids(connection, ids)
+    contents = {row.id: content_of(row) for row in messages.values()}
+    answered = {
+        reply_to
+        for content in contents.values()
+        if (reply_to := reply_to_of(content)) and is_uuid(reply_to)
+    }
+    templates = {row.template_id for row in messages.values() if row.template_id}
+    return Batch(
+        messages,
+        templates_by_ids(connection, templates | (ids - messages.keys())),
+        {
+            (row.partner_id, row.id): row.operator_message_id
+            for row in messages_by_ids(connection, answered).values()
+            if row.operator_message_id
+        },
+    )

@@ -1,0 +1,80 @@
+"""What becomes of a submission that the operator does not take now: who waits, how long, and when it ends."""
+
+import random
+from dataclasses import replace
+
+from waypost.base.clock import Clock
+from waypost.dispatch.messages import MessageOutcome, MessageOutcomes
+from waypost.dispatch.pacing import Pacer
+from waypost.dispatch.retries import wait_ms
+from waypost.dispatch.templates import TemplateOutcome, TemplateOutcomes
+from waypost.domain.app import Line, OperatorAccount
+from waypost.domain.outcome import Rejected, Unavailable
+from waypost.journal.entry import Entry
+from waypost.journal.in_store import Journal
+
+
+class Waiting:
+    """Has submissions wait, and ends those that have waited for all their lifetime.
+
+    Args:
+        message_ttl_ms: a submission that stays unavailable so long after acceptance fails.
+    """
+
+    def __init__(
+        self,
+        *,
+        journal: Journal,
+        clock: Clock,
+        chance: random.Random,
+        pacer: Pacer,
+        messages: MessageOutcomes,
+        templates: TemplateOutcomes,
+        message_ttl_ms: int,
+    ) -> None:
+        self._journal = journal
+        self._clock = clock
+        self._chance = chance
+        self._pacer = pacer
+        self._messages = messages
+        self._templates = templates
+        self._message_ttl_ms = message_ttl_ms
+
+    def is_too_old(self, accepted_on_ms: int) -> bool:
+        """Whether a message has waited for all its lifetime."""
+        return self._clock.now_ms() >= accepted_on_ms + self._message_ttl_ms
+
+    def others_wait(self, entry: Entry, who: Line | OperatorAccount, outcome: Unavailable) -> None:
+        """Keep quiet who else waits, for the first wait of the schedule: what is refused then says so anew."""
+        until_ms = self._clock.now_ms() + wait_ms(outcome, 1, self._chance)
+        account, business = (
+            (who.account, who.app.business_account_id) if isinstance(who, Line) else (who, "")
+        )
+        self._pacer.told_to_wait(entry, account, outcome, until_ms, business=business)
+
+    async def try_later(
+        self,
+        entry: Entry,
+        since_ms: int,
+        outcome: Unavailable,
+        end: MessageOutcome | TemplateOutcome,
+    ) -> None:
+        """Release for another try, or end it when it has been unavailable for too long."""
+        now_ms = self._clock.now_ms()
+        due_ms = now_ms + wait_ms(outcome, entry.attempt + 1, self._chance)
+        if due_ms < since_ms + self._message_ttl_ms:
+            await self._journal.release(entry, due_ms=due_ms, note=outcome.text)
+        elif isinstance(end, TemplateOutcome):
+            await self._journal.settle(
+                entry,
+                self._templates.record,
+                replace(end, outcome=outcome),
+            )
+        else:
+            await self.give_up(entry, outcome, end)
+
+    async def give_up(self, entry: Entry, outcome: Unavailable, end: MessageOutcome) -> None:
+        """End a message that has been unavailable for all its lifetime."""
+        told = f"given up after the message's lifetime: {outcome.text}"
+        rejected = replace(end, outcome=Rejected(outcome.told, told))
+        await self._journal.settle(entry, self._messages.record, rejected)
