@@ -82,6 +82,7 @@ async def test_a_moved_clock_goes_on_after_a_restart(start: Starter) -> None:
         ({"ms": 1, "to_ms": 1}, "ms"),
         ({"to_ms": 1}, "to_ms"),
         ({"ms": -1}, "ms"),
+        ({"to_ms": 32_503_680_000_001}, "to_ms"),
         ({"ms": "1"}, "ms"),
         ({"days": 1}, "days"),
     ],

@@ -1,7 +1,10 @@
 """Snapshots and the reset: both sides go back together, behind servers that go on listening."""
 
 import asyncio
+import contextlib
 import json
+import random
+import sqlite3
 import zipfile
 from pathlib import Path
 
@@ -10,6 +13,7 @@ import pytest
 
 from tests.dev.conftest import Starter
 from waypost.assembly import snapshots
+from waypost.base.clock import Bearing
 from waypost.simulator import NotKept
 from waypost.store.contract import StoreInUse
 
@@ -157,6 +161,105 @@ async def test_a_damaged_snapshot_is_refused_and_nothing_changes(
     assert listed["snapshots"] == []
     assert "torn.waypost" in refusal["error"]
     assert await started.shown_texts() == ["Hello!"]
+
+
+def test_whatever_is_damaged_in_a_snapshot_is_told_as_a_refusal(tmp_path: Path) -> None:
+    """The libraries raise a dozen kinds of errors, of which most are no errors of files."""
+    whole = small_snapshot(tmp_path)
+    chance = random.Random(1)
+    torn = tmp_path / "torn.waypost"
+    told: set[str] = set()
+
+    for _ in range(300):
+        content = bytearray(whole)
+        content[chance.randrange(len(content))] = chance.randrange(256)
+        torn.write_bytes(content)
+        try:
+            snapshots.unpack(torn, tmp_path / "into", secret_key="k", machine_ms=0)
+        except NotKept as error:
+            told.add(str(error).partition(":")[0])
+
+    assert "torn.waypost is damaged" in told
+    assert "torn.waypost is no snapshot of waypost" in told
+
+
+def test_a_member_without_a_name_of_its_own_is_refused(tmp_path: Path) -> None:
+    small_snapshot(tmp_path)
+    with zipfile.ZipFile(tmp_path / "whole.waypost", "a") as archive:
+        archive.writestr(".", b"x")
+
+    with pytest.raises(NotKept, match="damaged"):
+        snapshots.unpack(
+            tmp_path / "whole.waypost", tmp_path / "into", secret_key="k", machine_ms=0
+        )
+
+
+async def test_a_save_that_finds_no_rest_leaves_the_older_one_as_it_was(
+    start: Starter, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("waypost.assembly.dev._REST_WITHIN_S", 0.3)
+    started = await start()
+    await started.control("POST", "snapshots", {"name": "one"})
+    folder = tmp_path / "data" / "snapshots"
+    before = (folder / "one.waypost").read_bytes()
+    running = started.running.variables
+
+    async def never_rest() -> None:
+        body = {"to": running["SOURCE"], "text": "again"}
+        while True:
+            await started.control("POST", f"phones/{running['DESTINATION']}/messages", body)
+
+    async with asyncio.TaskGroup() as group:
+        restless = [group.create_task(never_rest()) for _ in range(4)]
+        refusal = await started.control("POST", "snapshots", {"name": "one"}, status=409)
+        for one in restless:
+            one.cancel()
+
+    assert "had not come to rest" in refusal["error"]
+    assert (folder / "one.waypost").read_bytes() == before
+    assert [path.name for path in folder.iterdir()] == ["one.waypost"]
+
+
+async def test_a_start_sweeps_what_a_killed_save_has_left(start: Starter, tmp_path: Path) -> None:
+    folder = tmp_path / "data" / "snapshots"
+    folder.mkdir(parents=True)
+    (folder / ".half.waypost.4711").write_bytes(b"half")
+
+    await start()
+
+    assert list(folder.iterdir()) == []
+
+
+def test_what_is_old_and_cannot_be_removed_leaves_the_change_unfinished(tmp_path: Path) -> None:
+    """Else a start would find new stores beside old media, and no way on."""
+    small_snapshot(tmp_path)
+    data = tmp_path / "data"
+    snapshots.unpack(tmp_path / "whole.waypost", data, secret_key="k", machine_ms=0)
+    elsewhere = tmp_path / "elsewhere"
+    (data / "media").rename(elsewhere)
+    (data / "media").symlink_to(elsewhere)
+
+    with pytest.raises(OSError, match="symbolic link"):
+        snapshots.finish(data)
+    (data / "media").unlink()
+
+    assert snapshots.finish(data)
+    assert (data / "media" / "one").read_bytes() == b"medium"
+    assert not (data / snapshots.RESTORE).exists()
+
+
+def small_snapshot(folder: Path) -> bytes:
+    """A snapshot of two small stores and one medium; gives its bytes."""
+    data, file = folder / "data", folder / "whole.waypost"
+    (data / "media").mkdir(parents=True)
+    (data / "media" / "one").write_bytes(b"medium")
+    for name in snapshots.STORES:
+        with contextlib.closing(sqlite3.connect(data / name)) as connection, connection:
+            connection.execute("CREATE TABLE rows (a)")
+            rows = [(f"row {number}" * 5,) for number in range(300)]
+            connection.executemany("INSERT INTO rows VALUES (?)", rows)
+    snapshots.pack(data, file, bearing=Bearing(1, 1), secret_key="k")
+    return file.read_bytes()
 
 
 async def test_a_start_finishes_what_a_stopped_change_had_begun(

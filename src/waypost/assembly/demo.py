@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from waypost.domain.app import BusinessAccount, OperatorAccount
+from waypost.domain.app import App, BusinessAccount, OperatorAccount
 from waypost.domain.buttons import Button, ButtonKind
 from waypost.domain.partner import Partner
 from waypost.domain.template import Category, Draft, Template, TemplateStatus
@@ -72,6 +72,20 @@ def operator_account(base_url: str) -> OperatorAccount:
         app_id=GRAPH_APP_ID,
         app_secret=GRAPH_APP_SECRET,
         verify_token=VERIFY_TOKEN,
+    )
+
+
+def app(at_ms: int) -> App:
+    """The demo's app, with the first token."""
+    return App(
+        id=APP_ID,
+        partner_id=PARTNER.id,
+        name=APP_NAME,
+        phone_number=SOURCE,
+        phone_number_id=PHONE_NUMBER_ID,
+        business_account_id=WABA_ID,
+        created_on_ms=at_ms,
+        modified_on_ms=at_ms,
     )
 
 

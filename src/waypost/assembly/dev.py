@@ -3,12 +3,12 @@
 import asyncio
 import contextlib
 import os
-import re
 import shutil
 import tempfile
 from collections import Counter
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from socket import socket
 from typing import Final
@@ -19,6 +19,7 @@ from waypost.assembly.dev_files import ENV_FILE, instance_key, variables, write_
 from waypost.assembly.gate import Gate, out_of_order
 from waypost.assembly.pair import Pair, Places
 from waypost.assembly.servers import HttpServer, bind, port_of
+from waypost.assembly.shelf import Shelf, snapshot_of
 from waypost.base.clock import Bearing, SystemClock, VirtualClock
 from waypost.base.ids import Ids, RandomIds, SeededIds
 from waypost.base.travel import NotSettled, Travel
@@ -27,11 +28,9 @@ from waypost.simulator import NotKept, SimulatorSettings, Snapshot, read_scenari
 from waypost.store.engines.sqlite import take_lock
 
 LOOPBACK: Final = ("127.0.0.0/8", "::1/128")
-_SNAPSHOTS: Final = "snapshots"
+_SIMULATOR: Final = "simulator.db"
 _REST_WITHIN_S: Final = 10
 _LEAVE_WITHIN_S: Final = 2
-_PIECE_BYTES: Final = 1024 * 1024
-_NAME: Final = re.compile("[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,13 +129,17 @@ class Dev:
                 "allowed_networks": (*LOOPBACK, *settings.allowed_networks),
             }
         )
+        self._shelf = Shelf(settings.data)
         await asyncio.to_thread(self._put_in_place)
+        lock = take_lock(self._settings.data / _SIMULATOR)
+        self._opened.callback(os.close, lock)
         self._clock = self._given_clock or kept_clock(settings.data)
         self._travel = Travel(self._clock)
         # What is opened first is closed last: doors, stages, simulator, store (design 12.14).
         self._opened.push_async_callback(self._close_pair)
         token = await self._begin()
         await self._serve(sockets)
+        await self._turn_ids()
         known = variables(self._places, self._settings.admin_token or "", token)
         write_env(self._options.env_file, known)
         return Running(
@@ -160,7 +163,7 @@ class Dev:
 
     async def snapshots(self) -> list[Snapshot]:
         """What is kept, by name."""
-        return await asyncio.to_thread(self._kept)
+        return await asyncio.to_thread(self._shelf.all)
 
     async def save(self, name: str) -> Snapshot:
         """Keep the state of both sides as it is at one moment, under a name.
@@ -168,25 +171,31 @@ class Dev:
         Raises:
             NotKept: nothing comes to rest, because traffic goes on.
         """
-        file = self._file_of(name)
+        file = self._shelf.place_of(name)
+        beside = file.with_name(f".{file.name}")  # until it is known to be of one moment
 
         async def look() -> None:
             now_ms = self._clock.now_ms()
             bearing = Bearing(now_ms, now_ms, self._clock.bearing.factor)
-            await asyncio.to_thread(
-                snapshots.pack,
-                self._settings.data,
-                file,
-                bearing=bearing,
-                secret_key=self._secret_key,
+            await _to_its_end(
+                partial(
+                    snapshots.pack,
+                    self._settings.data,
+                    beside,
+                    bearing=bearing,
+                    secret_key=self._secret_key,
+                )
             )
 
         async with self._changing:
             try:
                 await self._travel.at_rest(look, within_s=_REST_WITHIN_S)
+                beside.replace(file)
             except NotSettled as error:
                 raise NotKept(str(error)) from error
-            return await asyncio.to_thread(_snapshot_of, file)
+            finally:
+                beside.unlink(missing_ok=True)
+            return await asyncio.to_thread(snapshot_of, file)
 
     async def load(self, name: str) -> None:
         """Put both sides where they were when it was saved, the clock included.
@@ -194,10 +203,7 @@ class Dev:
         Raises:
             NotKept: there is none of that name, or it cannot be used here.
         """
-        file = self._file_of(name)
-        if not file.exists():
-            raise NotKept(f"there is no snapshot called {name!r}")
-        await self._change_to(file)
+        await self._change_to(self._shelf.file_of(name))
 
     async def drop(self, name: str) -> None:
         """Forget one.
@@ -205,16 +211,11 @@ class Dev:
         Raises:
             NotKept: there is none of that name.
         """
-        try:
-            self._file_of(name).unlink()
-        except FileNotFoundError:
-            raise NotKept(f"there is no snapshot called {name!r}") from None
+        self._shelf.drop(name)
 
-    async def content(self, name: str) -> AsyncIterator[bytes]:
+    def content(self, name: str) -> AsyncIterator[bytes]:
         """The file of one, part by part."""
-        with await asyncio.to_thread(self._file_of(name).open, "rb") as file:
-            while piece := await asyncio.to_thread(file.read, _PIECE_BYTES):
-                yield piece
+        return self._shelf.content(name)
 
     async def reset(self) -> None:
         """Put both sides where they started: at the snapshot they were started from, or at the seed."""
@@ -242,7 +243,8 @@ class Dev:
                 await self._close_pair(within_s=0)
                 await asyncio.to_thread(snapshots.finish, data)
                 self._clock.take(self._bearing_of(file))
-                await self._begin(is_new=file is None)
+                await self._begin()
+                await self._turn_ids()
             except BaseException:
                 for gate in self._gates:
                     gate.open(out_of_order)
@@ -262,6 +264,7 @@ class Dev:
         lock = take_lock(self._settings.store_path)
         try:
             snapshots.finish(data)
+            self._shelf.sweep()
             if self._options.start_from is not None:
                 self._lay_ready(self._options.start_from)
                 snapshots.finish(data)
@@ -273,19 +276,6 @@ class Dev:
         snapshots.unpack(
             file, self._settings.data, secret_key=self._secret_key, machine_ms=machine_ms
         )
-
-    def _kept(self) -> list[Snapshot]:
-        files = (self._settings.data / _SNAPSHOTS).glob(f"[!.]*{snapshots.SUFFIX}")
-        known: list[Snapshot] = []
-        for file in sorted(files):
-            with contextlib.suppress(NotKept):  # a damaged one is told of when it is named
-                known.append(_snapshot_of(file))
-        return known
-
-    def _file_of(self, name: str) -> Path:
-        if not _NAME.fullmatch(name):
-            raise NotKept(f"there is no snapshot called {name!r}")
-        return self._settings.data / _SNAPSHOTS / f"{name}{snapshots.SUFFIX}"
 
     def _keep_seed(self) -> Path:
         folder = Path(tempfile.mkdtemp(prefix="waypost-seed-"))
@@ -306,11 +296,21 @@ class Dev:
             self._opened.push_async_callback(server.stop)
             await server.start()
 
-    async def _begin(self, *, is_new: bool = False) -> str:
+    async def _turn_ids(self) -> None:
+        """With a seed: whatever has been made so far, and however long ago, the next id is the same.
+
+        Both sides take ids from one row, so that the first message, which a phone has just written,
+        must have come to its end.
+        """
+        if isinstance(self._ids, SeededIds):
+            with contextlib.suppress(NotSettled):  # somebody is sending already
+                await self._travel.advance(to_ms=self._clock.now_ms(), within_s=_LEAVE_WITHIN_S)
+            self._ids.turn_to("from here on")
+
+    async def _begin(self) -> str:
         """Open both sides, let requests in, work the lanes; gives the app's token.
 
-        Args:
-            is_new: there was nothing, so that what has been seeded is what the next reset goes back to.
+        What is seeded into an empty folder is kept: a reset goes back to it, and need not seed anew.
         """
         seed = self._options.seed
         ids = self._given_ids or (
@@ -319,7 +319,7 @@ class Dev:
         pair = Pair(
             self._settings,
             SimulatorSettings(
-                path=self._settings.data / "simulator.db", read_after_ms=self._options.read_after_ms
+                path=self._settings.data / _SIMULATOR, read_after_ms=self._options.read_after_ms
             ),
             self._clock,
             ids,
@@ -330,15 +330,19 @@ class Dev:
         self._pair = pair
         if self._scenario is not None:
             await pair.simulator.arm(self._scenario)
-        if is_new and self._seed_image is None:
+        if pair.is_new and self._seed_image is None:
             self._seed_image = await asyncio.to_thread(self._keep_seed)
-        if isinstance(ids, SeededIds):
-            ids.turn_to("from here on")
+        self._ids = ids
         for gate, side in zip(self._gates, (pair.waypost, pair.simulator), strict=True):
             gate.open(side.application)
         return await pair.start()
 
 
-def _snapshot_of(file: Path) -> Snapshot:
-    name = file.name.removesuffix(snapshots.SUFFIX)
-    return Snapshot(name, snapshots.read_page(file).at_ms, file.stat().st_size)
+async def _to_its_end(work: Callable[[], None]) -> None:
+    """Do something in a thread; who is cut off meanwhile waits all the same, for a thread goes on."""
+    doing = asyncio.ensure_future(asyncio.to_thread(work))
+    try:
+        await asyncio.shield(doing)
+    except asyncio.CancelledError:
+        await asyncio.gather(doing, return_exceptions=True)
+        raise

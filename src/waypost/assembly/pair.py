@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+from sqlalchemy import Connection
+
 from waypost.admin import actions
 from waypost.assembly import demo
 from waypost.assembly.service import WEBHOOK_PATH, Waypost
@@ -11,8 +13,14 @@ from waypost.base.seals import hash_of
 from waypost.base.travel import Travel
 from waypost.config import Settings
 from waypost.simulator import AccountSeed, Keeper, NumberSeed, Simulator, SimulatorSettings
-from waypost.store.kind import mark_demo, seed_template
-from waypost.store.partners import add_api_key, add_client_secret
+from waypost.store.kind import is_demo, mark_demo, seed_template
+from waypost.store.partners import (
+    add_api_key,
+    add_app,
+    add_business_account,
+    add_client_secret,
+    add_partner,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +33,9 @@ class Places:
 
 class Pair:
     """One service and one simulator; when closed, another may be opened on the folder.
+
+    Attributes:
+        is_new: the folder was empty, so that what is there is the demonstration and nothing else.
 
     Args:
         settings: of the service.
@@ -47,6 +58,8 @@ class Pair:
     ) -> None:
         self._clock = clock
         self._travel = travel
+        self._simulator_path = simulator.path
+        self.is_new = False
         self.waypost = Waypost(settings, clock, ids)
         self.simulator = Simulator(simulator, clock, ids, travel=travel, keeper=keeper)
 
@@ -57,11 +70,13 @@ class Pair:
             StoreInUse: another process has the store open.
             WrongStore: it is of another revision, or not the demonstration's.
         """
+        was_there = self._simulator_path.exists()
         await self.waypost.open()
         try:
             await self.simulator.open()
             try:
                 await self._seed(places)
+                self.is_new = self.is_new and not was_there
             except BaseException:
                 await self.simulator.close()
                 raise
@@ -95,24 +110,13 @@ class Pair:
         office, database = self.waypost.office, self.waypost.database
         now_ms = self._clock.now_ms()
         await actions.put_operator_account(office, demo.operator_account(places.graph_url))
-        if await database.write(mark_demo):
-            password_hash = await self.waypost.passwords.hash(demo.PASSWORD)
-            await actions.add_partner(office, demo.PARTNER, password_hash)
-            secret = hash_of(demo.CLIENT_SECRET)
-            await database.write(add_client_secret, demo.PARTNER.id, secret, now_ms, None)
-            key = hash_of(demo.API_KEY)
-            await database.write(add_api_key, key, demo.PARTNER.id, "demo", now_ms)
-            await actions.add_business_account(office, demo.ACCOUNT)
-            await actions.add_app(
-                office,
-                partner_id=demo.PARTNER.id,
-                name=demo.APP_NAME,
-                phone_number=demo.SOURCE,
-                phone_number_id=demo.PHONE_NUMBER_ID,
-                business_account_id=demo.WABA_ID,
-                app_id=demo.APP_ID,
+        if not await database.read(is_demo):
+            self.is_new = await database.write(
+                _demonstrate,
+                await self.waypost.passwords.hash(demo.PASSWORD),
+                hash_of(office.seals.app_token(demo.APP_ID, 1)),
+                now_ms,
             )
-            await database.write(seed_template, demo.template(now_ms))
         await self.simulator.seed(
             AccountSeed(
                 waba_id=demo.WABA_ID,
@@ -135,3 +139,18 @@ class Pair:
             category=draft.category or "",
             components=list(demo.COMPONENTS),
         )
+
+
+def _demonstrate(
+    connection: Connection, password_hash: str, app_token_hash: str, now_ms: int
+) -> bool:
+    """Make a store the demonstration's: all of it in one transaction, so that no start finds a half."""
+    if not mark_demo(connection):
+        return False
+    add_partner(connection, demo.PARTNER, password_hash, now_ms)
+    add_client_secret(connection, demo.PARTNER.id, hash_of(demo.CLIENT_SECRET), now_ms, None)
+    add_api_key(connection, hash_of(demo.API_KEY), demo.PARTNER.id, "demo", now_ms)
+    add_business_account(connection, demo.ACCOUNT)
+    add_app(connection, demo.app(now_ms), app_token_hash)
+    seed_template(connection, demo.template(now_ms))
+    return True

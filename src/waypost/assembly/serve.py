@@ -1,5 +1,7 @@
 """`waypost serve`: the service alone, for real traffic. `waypost simulator`: the other party alone."""
 
+import contextlib
+import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -13,6 +15,7 @@ from waypost.base.seals import hash_of
 from waypost.base.travel import Travel
 from waypost.config import Settings
 from waypost.simulator import Simulator, SimulatorSettings, read_scenario
+from waypost.store.engines.sqlite import take_lock
 from waypost.store.kind import check_real
 
 Ready = Callable[[str], None]
@@ -79,24 +82,27 @@ async def simulate(
 
     Raises:
         PortInUse: somebody else listens there.
+        StoreInUse: another process has the simulator's file open.
         WrongScenario: the file says something that no fault can have.
     """
     armed = None if scenario is None else read_scenario(scenario)
     told = hear_signals()
-    bound = bind(host, port, option="--port")
     clock = kept_clock(settings.path.parent)
     travel = Travel(clock)
     simulator = Simulator(settings, clock, RandomIds(clock), travel=travel)
-    await simulator.open()
-    travel.sides = (simulator,)
-    try:
-        if armed is not None:
-            await simulator.arm(armed)
-        server = HttpServer(simulator.application, bound)
-        await server.start()
-        settle_memory()
-        ready(f"http://{host}:{port_of(bound)}")
-        await told.wait()
-        await server.stop()
-    finally:
-        await simulator.close()
+    with contextlib.ExitStack() as held:
+        held.callback(os.close, take_lock(settings.path))
+        bound = held.enter_context(bind(host, port, option="--port"))
+        try:
+            await simulator.open()
+            travel.sides = (simulator,)
+            if armed is not None:
+                await simulator.arm(armed)
+            server = HttpServer(simulator.application, bound)
+            await server.start()
+            settle_memory()
+            ready(f"http://{host}:{port_of(bound)}")
+            await told.wait()
+            await server.stop()
+        finally:
+            await simulator.close()

@@ -7,6 +7,8 @@ import os
 import signal
 import socket
 import struct
+import sys
+import threading
 from collections.abc import Generator
 from typing import Any, Final
 
@@ -175,3 +177,22 @@ def hear_signals() -> asyncio.Event:
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, hear, number)
     return told
+
+
+def hear_end_of_input(told: asyncio.Event) -> None:
+    """Set an event when standard input ends, as the pipe from a program does that is no more.
+
+    A signal can be missed, and a program that is killed by force sends none; its pipes always end.
+    """
+    loop = asyncio.get_running_loop()
+    source = sys.stdin.fileno()
+
+    def read() -> None:
+        with contextlib.suppress(OSError):
+            while os.read(source, 4096):
+                pass
+        with contextlib.suppress(RuntimeError):  # the loop has ended before
+            loop.call_soon_threadsafe(told.set)
+
+    # Past the buffer of sys.stdin, whose lock a thread that waits would hold at the end of the process.
+    threading.Thread(target=read, name="end-of-input", daemon=True).start()

@@ -86,6 +86,12 @@ def pack(data: Path, file: Path, *, bearing: Bearing, secret_key: str) -> None:
         beside.replace(file)
 
 
+def sweep(folder: Path) -> None:
+    """Remove what a save that was stopped in the middle has left; no save may be going on."""
+    for left in folder.glob(".*"):
+        left.unlink(missing_ok=True)
+
+
 def read_page(file: Path) -> Page:
     """What a snapshot says of itself.
 
@@ -97,8 +103,8 @@ def read_page(file: Path) -> Page:
             return msgspec.json.decode(archive.read(PAGE), type=Page)
     except FileNotFoundError:
         raise NotKept(f"there is no file {file}") from None
-    except (OSError, zipfile.BadZipFile, KeyError, msgspec.DecodeError, NotImplementedError) as why:
-        raise NotKept(f"{file.name} is no snapshot of waypost: {why}") from why
+    except Exception as why:  # of a damaged file the libraries raise a dozen kinds
+        raise NotKept(f"{file.name} is no snapshot of waypost: {why!r}") from why
 
 
 def unpack(file: Path, data: Path, *, secret_key: str, machine_ms: int) -> None:
@@ -126,9 +132,9 @@ def unpack(file: Path, data: Path, *, secret_key: str, machine_ms: int) -> None:
         _extract(file, making)
         for name in STORES:
             _check_store(making / name)
-    except (OSError, zipfile.BadZipFile, sqlite3.DatabaseError, NotImplementedError) as why:
+    except Exception as why:  # as above
         shutil.rmtree(making, ignore_errors=True)
-        raise NotKept(f"{file.name} is damaged: {why}") from why
+        raise NotKept(f"{file.name} is damaged: {why!r}") from why
     bearing = Bearing(page.at_ms, machine_ms, page.factor)
     clock_file.write_bearing(making / clock_file.NAME, bearing)
     (making / _OLD).touch()
@@ -150,6 +156,9 @@ def finish(data: Path) -> bool:
 
     Also at a start: whoever was stopped in the middle is taken to the end. Nothing may be open.
     First all that is old goes, then the mark, then the new is moved in: so each step may be repeated.
+
+    Raises:
+        OSError: something old cannot be removed; the mark stays, and so does what has been laid ready.
     """
     ready = data / RESTORE
     if not ready.exists():
@@ -160,7 +169,8 @@ def finish(data: Path) -> bool:
                 old.unlink(missing_ok=True)
         (data / clock_file.NAME).unlink(missing_ok=True)
         for folder in FOLDERS:
-            shutil.rmtree(data / folder, ignore_errors=True)
+            with contextlib.suppress(FileNotFoundError):
+                shutil.rmtree(data / folder)
         (ready / _OLD).unlink()
     for path in ready.iterdir():
         path.replace(data / path.name)

@@ -1,0 +1,90 @@
+"""The snapshots of a data folder, by name."""
+
+import asyncio
+import contextlib
+import re
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Final
+
+from waypost.assembly import snapshots
+from waypost.simulator import NotKept, Snapshot
+
+FOLDER: Final = "snapshots"
+_PIECE_BYTES: Final = 1024 * 1024
+_NAME: Final = re.compile("[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
+
+
+class Shelf:
+    """Finds, shows and drops them; what is in one is the matter of `snapshots`.
+
+    Args:
+        data: the data folder.
+    """
+
+    def __init__(self, data: Path) -> None:
+        self._folder = data / FOLDER
+
+    def all(self) -> list[Snapshot]:
+        """What is kept, by name."""
+        known: list[Snapshot] = []
+        for file in sorted(self._folder.glob(f"[!.]*{snapshots.SUFFIX}")):
+            with contextlib.suppress(NotKept):  # a damaged one is told of when it is named
+                known.append(snapshot_of(file))
+        return known
+
+    def place_of(self, name: str) -> Path:
+        """Where one of that name is, or would be.
+
+        Raises:
+            NotKept: no snapshot can be called that.
+        """
+        if not _NAME.fullmatch(name):
+            raise _unknown(name)
+        return self._folder / f"{name}{snapshots.SUFFIX}"
+
+    def file_of(self, name: str) -> Path:
+        """One that is there.
+
+        Raises:
+            NotKept: there is none of that name.
+        """
+        file = self.place_of(name)
+        if not file.exists():
+            raise _unknown(name)
+        return file
+
+    def drop(self, name: str) -> None:
+        """Forget one.
+
+        Raises:
+            NotKept: there is none of that name.
+        """
+        try:
+            self.place_of(name).unlink()
+        except FileNotFoundError:
+            raise _unknown(name) from None
+
+    async def content(self, name: str) -> AsyncIterator[bytes]:
+        """The file of one, part by part."""
+        with await asyncio.to_thread(self.place_of(name).open, "rb") as file:
+            while piece := await asyncio.to_thread(file.read, _PIECE_BYTES):
+                yield piece
+
+    def sweep(self) -> None:
+        """Remove what a save that was stopped in the middle has left; no save may be going on."""
+        snapshots.sweep(self._folder)
+
+
+def snapshot_of(file: Path) -> Snapshot:
+    """What a snapshot says of itself.
+
+    Raises:
+        NotKept: the file is none.
+    """
+    name = file.name.removesuffix(snapshots.SUFFIX)
+    return Snapshot(name, snapshots.read_page(file).at_ms, file.stat().st_size)
+
+
+def _unknown(name: str) -> NotKept:
+    return NotKept(f"there is no snapshot called {name!r}")
