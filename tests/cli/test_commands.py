@@ -37,6 +37,7 @@ VARIABLES: Final = {  # Source: design, section 11
 }
 # fmt: on
 KEY: Final = "5ec7" * 16
+FREE: Final = ("dev", "--port", "0", "--simulator-port", "0")
 
 pytestmark = pytest.mark.timeout(60)  # processes start slowly on a busy machine
 
@@ -48,7 +49,9 @@ class Shell:
         self.folder = folder
         self._started: list[subprocess.Popen[str]] = []
 
-    def start(self, *words: str, **settings: str) -> subprocess.Popen[str]:
+    def start(
+        self, *words: str, stdin: int | None = None, **settings: str
+    ) -> subprocess.Popen[str]:
         plain = {
             name: value for name, value in os.environ.items() if not name.startswith("WAYPOST_")
         }
@@ -58,6 +61,7 @@ class Shell:
             cwd=self.folder,
             env=plain | given | {"TMPDIR": str(self.folder)},
             text=True,
+            stdin=stdin,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
         )
@@ -66,7 +70,7 @@ class Shell:
 
     def run(self, *words: str, **settings: str) -> tuple[int, str, str]:
         """Exit code, what was printed, and what was complained of."""
-        process = self.start(*words, **settings)
+        process = self.start(*words, stdin=None, **settings)
         printed, complained = process.communicate(timeout=30)
         return process.returncode, printed, complained
 
@@ -201,6 +205,38 @@ def test_serve_answers_and_stops_at_a_signal_with_exit_code_0(shell: Shell) -> N
 
     assert ready == {"status": "ready"}
     assert (code, complained) == (0, "")
+
+
+def test_dev_stops_with_the_program_that_started_it(shell: Shell) -> None:
+    """Its input is a pipe that the program keeps open: it ends however the program ends."""
+    read_end, write_end = os.pipe()
+    process = shell.start(*FREE, "--until-stdin-ends", stdin=read_end)
+    os.close(read_end)
+    read_until(process, "README")
+
+    os.close(write_end)
+
+    _, complained = process.communicate(timeout=30)
+    assert (process.returncode, complained) == (0, "")
+
+
+@pytest.mark.parametrize(
+    "second",
+    [
+        ("simulator", "--control-token", "x", "--port", "0"),
+        ("dev", *FREE[1:], "--data", ".waypost"),
+    ],
+    ids=["simulator", "dev"],
+)
+def test_file_of_a_simulator_is_held_by_one_process(shell: Shell, second: tuple[str, ...]) -> None:
+    first = shell.start("simulator", "--control-token", "x", "--port", "0")
+    read_until(first, "answers at")
+
+    code, _, complained = shell.run(*second)
+
+    assert code == 1
+    assert "simulator.db is in use by another process; stop that one" in complained
+    assert complained.count("\n") == 1
 
 
 async def test_dev_refuses_a_store_of_serve(shell: Shell) -> None:

@@ -168,7 +168,7 @@ CASES: Final[dict[str, tuple[Arrange, str, str, str, str]]] = {
     "nobody subscribed":     (nobody_subscribed,             f"main: webhook of {ACCOUNT.id}", "wrong",   "is not subscribed; nobody is", f"waypost account subscribe {ACCOUNT.id}"),
     "other address":         (other_webhook,                 f"main: webhook of {ACCOUNT.id}", "wrong",   "/operator/webhook, and ours is", f"waypost account subscribe {ACCOUNT.id}"),
     "template not there":    (template_gone,                 f"main: templates of {ACCOUNT.id}", "warning", "does not have 1: greeting (en_US)", "--submit-templates"),
-    "fault armed":           (fault_armed,                   "main: simulator",                "warning", "1 faults are armed",         "DELETE"),
+    "fault armed":           (fault_armed,                   "main: simulator",                "warning", "1 fault is armed",           "DELETE"),
     "entry set aside":       (entry_set_aside,               "journal",                        "wrong",   "1 entries set aside",        "waypost entry list"),
 }
 # fmt: on

@@ -1,11 +1,15 @@
 """The plugin as pytest sees it: found by its entry point, silent until asked, and clear when it cannot."""
 
+import socket
+import subprocess
+import sys
+import time
 from pathlib import Path
 from typing import Final
 
 import pytest
 
-from tests.support.inner_pytest import run_pytest
+from tests.support.inner_pytest import clean_environment, run_pytest
 from waypost.testing.engine import NotStarted
 from waypost.testing.service import start
 
@@ -38,6 +42,14 @@ def test_claims_what_is_not(waypost, ann):
     waypost.wait_for_callback("text")
     assert ann.inbox
 
+def test_is_refused(waypost):
+    waypost.fault("messages.sendd", error=5)
+
+def test_waits_in_vain_as_a_coroutine(async_waypost):
+    async def journey():
+        await async_waypost.wait_for_callback("text", within_s=0.05)
+    asyncio.run(journey())
+
 def test_leaves_the_clock_stopped_and_a_fault_armed(waypost):
     waypost.clock.freeze()
     waypost.fault("messages.send", error=131000)
@@ -67,6 +79,14 @@ def test_has_settings_of_its_own(waypost_service, waypost):
             waypost.create_template(f"template_{at}", "Much too many", approved=False)
 """
 
+HANGING: Final = """
+import time
+
+def test_hangs(waypost_service):
+    print(waypost_service.api_url, flush=True)
+    time.sleep(600)
+"""
+
 
 @pytest.mark.timeout(60)
 def test_plugin_imports_and_starts_nothing_until_it_is_asked(tmp_path: Path) -> None:
@@ -89,6 +109,8 @@ def test_plugin_gives_each_test_its_own_and_puts_back_what_it_left(tmp_path: Pat
     assert run.outcomes == {
         "test_waits_in_vain": "failed",
         "test_claims_what_is_not": "failed",
+        "test_is_refused": "failed",
+        "test_waits_in_vain_as_a_coroutine": "failed",
         "test_leaves_the_clock_stopped_and_a_fault_armed": "passed",
         "test_finds_everything_put_back": "passed",
         "test_has_a_second_partner": "passed",
@@ -98,8 +120,40 @@ def test_plugin_gives_each_test_its_own_and_puts_back_what_it_left(tmp_path: Pat
     # The failure of a wait ends in the test's own line and is told once; any other has a section more.
     assert "test_busy.py:14: NotSeen" in run.told["test_waits_in_vain"]
     assert "def wait_for_message" not in run.output
-    assert run.output.count("Waypost: what happened") == 1
+    assert run.output.count("Waypost: what happened") == 2
+    # How a door's word came to the test, and by which thread, is nobody's concern.
+    refused, awaited = run.told["test_is_refused"], run.told["test_waits_in_vain_as_a_coroutine"]
+    assert "DoorRefused: call: is unknown: 'messages.sendd'; accepted: " in refused
+    assert "src/waypost" not in refused
+    assert "NotSeen: no callback `text` came within 0.05 s" in awaited
+    assert not [name for name in ("src/waypost", "concurrent", "threads.py") if name in awaited]
     assert 'wrote text "Hi"' in run.output.partition("Waypost: what happened")[2]
+
+
+@pytest.mark.timeout(60)
+def test_child_ends_with_a_test_run_that_is_killed(tmp_path: Path) -> None:
+    """By force, so that nothing of the run can stop it."""
+    (tmp_path / "test_hanging.py").write_text(HANGING)
+    command = [sys.executable, "-m", "pytest", "-p", "waypost", "-s", "--waypost=child"]
+    with subprocess.Popen(
+        command, cwd=tmp_path, env=clean_environment(), stdout=subprocess.PIPE, text=True
+    ) as run:
+        assert run.stdout is not None
+        url = next(line for line in run.stdout if "http://" in line).partition("http://")[2]
+        port = int(url.strip().partition(":")[2])
+        run.kill()
+
+    patiently_gone(port)
+
+
+def patiently_gone(port: int) -> None:
+    """Return once nobody listens there any more."""
+    while True:
+        try:
+            socket.create_connection(("127.0.0.1", port), timeout=5).close()
+        except ConnectionRefusedError:
+            return
+        time.sleep(0.02)
 
 
 @pytest.mark.parametrize(

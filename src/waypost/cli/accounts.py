@@ -2,6 +2,7 @@
 
 from pathlib import Path
 from typing import Annotated
+from urllib.parse import urlencode
 
 import typer
 
@@ -90,7 +91,7 @@ def list_numbers(
 ) -> None:
     """Ask the operator which numbers a business account has, to add apps for them."""
     path = f"/admin/operator-accounts/{account_id}/numbers"
-    show("GET", f"{path}?business_account_id={business_account_id}")
+    show("GET", f"{path}?{urlencode({'business_account_id': business_account_id})}")
 
 
 @account.command("business")

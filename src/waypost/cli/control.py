@@ -8,7 +8,8 @@ from typing import Annotated, Any
 
 import typer
 
-from waypost.client.door import Door, DoorRefused, NotReached, OverHttp
+from waypost.cli.complaints import one_line
+from waypost.client.door import Door, DoorRefused, OverHttp
 from waypost.client.variables import MissingVariable, read_variables
 
 WITHIN_S = 900
@@ -43,15 +44,17 @@ def _run(env_file: Path, use: Callable[[Door, OverHttp], Awaitable[Any]]) -> Any
         transport = OverHttp(_address(env_file), timeout_s=WITHIN_S)
         return await use(Door(transport, _headers()), transport)
 
-    try:
+    address = f"WAYPOST_CONTROL_URL, or CONTROL_URL in {env_file},"
+    with one_line(address=address, credential="WAYPOST_CONTROL_TOKEN"):
         return asyncio.run(call())
-    except (DoorRefused, NotReached, MissingVariable) as error:
-        typer.echo(f"waypost: {error}", err=True)
-        raise typer.Exit(1) from error
 
 
 def _address(env_file: Path) -> str:
-    url = os.environ.get("WAYPOST_CONTROL_URL") or read_variables(env_file)["CONTROL_URL"]
+    url = os.environ.get("WAYPOST_CONTROL_URL") or read_variables(env_file).get("CONTROL_URL")
+    if not url:
+        raise MissingVariable(
+            f"{env_file} has no CONTROL_URL: start `waypost dev`, which writes it"
+        )
     return url.removesuffix("/control")
 
 

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from waypost.assembly.dev import Dev, DevOptions, Running
-from waypost.assembly.servers import hear_signals, settle_memory
+from waypost.assembly.servers import hear_end_of_input, hear_signals, settle_memory
 from waypost.cli.clock import manner
 from waypost.config import Settings
 
@@ -17,12 +17,13 @@ async def run_dev(
     simulator_port: int,
     memory: bool,
     env_file: Path,
+    until_stdin_ends: bool,
     start_from: Path | None,
     scenario: Path | None,
     seed: str | None,
     say: Say,
 ) -> None:
-    """Start, say where everything is, and stop at a signal.
+    """Start, say where everything is, and stop at a signal, or where wanted when standard input ends.
 
     Raises:
         PortInUse: somebody else listens there.
@@ -32,6 +33,8 @@ async def run_dev(
         WrongScenario: the file of faults cannot be used.
     """
     told = hear_signals()
+    if until_stdin_ends:
+        hear_end_of_input(told)
     options = DevOptions(
         settings,
         simulator_port,

@@ -12,7 +12,8 @@ import typer
 from waypost.assembly.service import Waypost
 from waypost.base.clock import SystemClock
 from waypost.base.ids import RandomIds
-from waypost.client.door import Door, DoorRefused, InProcess, NotReached, OverHttp
+from waypost.cli.complaints import one_line, settings_of
+from waypost.client.door import Door, InProcess, NotReached, OverHttp
 from waypost.client.variables import MissingVariable, read_variables
 from waypost.config import Settings
 from waypost.store.contract import StoreInUse, WrongStore
@@ -34,11 +35,12 @@ def show(method: str, path: str, body: Any = None) -> None:
 
 async def with_door(use: Callable[[Door, bool], Awaitable[Any]]) -> Any:
     """Use the door of the running service; where none runs, the door on its store in this process."""
-    settings = Settings()
+    settings = settings_of()
     token, url = settings.admin_token, os.environ.get("WAYPOST_ADMIN_URL")
     if token is None and settings.secret_key is None:
         token, url = _demonstration()
-    try:
+    address = f"WAYPOST_ADMIN_URL, or ADMIN_URL in {ENV_FILE},"
+    with one_line(StoreInUse, WrongStore, address=address, credential="WAYPOST_ADMIN_TOKEN"):
         if token is not None:
             address = url or f"http://{settings.host}:{settings.port}"
             door = Door(
@@ -51,9 +53,6 @@ async def with_door(use: Callable[[Door, bool], Awaitable[Any]]) -> Any:
                 if url is not None:
                     raise
         return await _on_store(settings, use)
-    except (DoorRefused, NotReached, StoreInUse, WrongStore) as error:
-        typer.echo(f"waypost: {error}", err=True)
-        raise typer.Exit(1) from error
 
 
 def _demonstration() -> tuple[str | None, str | None]:
@@ -67,7 +66,7 @@ def _demonstration() -> tuple[str | None, str | None]:
 
 async def _on_store(settings: Settings, use: Callable[[Door, bool], Awaitable[Any]]) -> Any:
     if settings.secret_key is None:
-        raise NotReached(
+        raise MissingVariable(
             "set WAYPOST_ADMIN_TOKEN to reach a running service, or WAYPOST_SECRET_KEY to open its store; "
             f"in a folder with {ENV_FILE} the demonstration is reached without either"
         )

@@ -27,7 +27,9 @@ async def listen(
             variables[name] for name in ("PARTNER_URL", "APP_ID", "APP_TOKEN")
         )
     except KeyError as error:
-        raise MissingVariable(f"{error.args[0]} is missing in the file of variables") from error
+        raise MissingVariable(
+            f"{error.args[0]} is missing in the file of variables: start `waypost dev`, which writes it"
+        ) from error
     bound = bind("127.0.0.1", port, option="--port")
     server = HttpServer(_Receiver(say), bound)
     await server.start()

@@ -1,13 +1,11 @@
 """The commands and their help."""
 
 import asyncio
-import sys
 from collections.abc import Coroutine
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from pydantic import ValidationError
 
 from waypost import __version__
 from waypost.assembly.serve import NotFit
@@ -18,6 +16,7 @@ from waypost.base.logs import set_up_logs
 from waypost.cli.accounts import account
 from waypost.cli.apps import app as apps
 from waypost.cli.clock import clock
+from waypost.cli.complaints import complain, one_line, settings_of
 from waypost.cli.dev import run_dev
 from waypost.cli.doctor import doctor
 from waypost.cli.entries import entry, message
@@ -25,10 +24,8 @@ from waypost.cli.listen import MODES
 from waypost.cli.listen import listen as listen_until_signalled
 from waypost.cli.partners import partner
 from waypost.cli.snapshots import snapshot
-from waypost.client.door import DoorRefused, NotReached
-from waypost.client.variables import MissingVariable, read_variables
-from waypost.config import Settings
-from waypost.simulator import NotKept, WrongScenario
+from waypost.client.variables import read_variables
+from waypost.simulator import NotKept, WrongFile, WrongScenario
 from waypost.store.contract import StoreInUse, WrongStore
 
 app = typer.Typer(
@@ -36,12 +33,15 @@ app = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
+    rich_markup_mode=None,  # which would take [default: …] for markup, and errors for boxes
 )
 
 EnvFile = Annotated[Path, typer.Option(help="Where the variables of `waypost dev` are.")]
 Data = Annotated[Path | None, typer.Option(help="Folder of the store. [default: .waypost]")]
 Host = Annotated[str | None, typer.Option(help="Address to listen on. [default: 127.0.0.1]")]
 Port = Annotated[int | None, typer.Option(help="Port of the service. [default: 8080]")]
+MOST = 65_535
+"""The highest port."""
 
 
 @app.command()
@@ -49,11 +49,20 @@ def dev(
     data: Data = None,
     host: Host = None,
     port: Port = None,
-    simulator_port: Annotated[int, typer.Option(help="Port of the simulator.")] = 8081,
+    simulator_port: Annotated[
+        int, typer.Option(min=0, max=MOST, help="Port of the simulator.")
+    ] = 8081,
     memory: Annotated[bool, typer.Option("--memory", help="Keep nothing at the end.")] = False,
     env_file: Annotated[Path, typer.Option(help="Where to write what other programs need.")] = Path(
         "waypost-dev.env"
     ),
+    until_stdin_ends: Annotated[
+        bool,
+        typer.Option(
+            "--until-stdin-ends",
+            help="Stop when standard input ends too: so nothing outlives the program that started it.",
+        ),
+    ] = False,
     start_from: Annotated[
         Path | None,
         typer.Option("--from", help="A snapshot to start from, in place of what the folder holds."),
@@ -66,7 +75,7 @@ def dev(
     ] = None,
 ) -> None:
     """Start service and simulator in one process, with a demonstration partner and phones."""
-    settings = _settings(data, host, port)
+    settings = settings_of(data=data, host=host, port=port)
     set_up_logs(SystemClock(), as_json=settings.log_format == "json", level="warning")
     _run(
         run_dev(
@@ -74,6 +83,7 @@ def dev(
             simulator_port=simulator_port,
             memory=memory,
             env_file=env_file,
+            until_stdin_ends=until_stdin_ends,
             start_from=start_from,
             scenario=scenario,
             seed=seed,
@@ -87,7 +97,7 @@ def serve(data: Data = None, host: Host = None, port: Port = None) -> None:
     """Start the service alone, for real traffic. Settings come from WAYPOST_ variables too."""
     from waypost.assembly.serve import serve as serve_until_signalled
 
-    settings = _settings(data, host, port)
+    settings = settings_of(data=data, host=host, port=port)
     clock = SystemClock()
     set_up_logs(clock, as_json=settings.log_format == "json", level=settings.log_level)
     _run(
@@ -107,7 +117,7 @@ def simulator(
     ],
     data: Data = None,
     host: Host = None,
-    port: Annotated[int, typer.Option(help="Port; 0 takes a free one.")] = 8081,
+    port: Annotated[int, typer.Option(min=0, max=MOST, help="Port; 0 takes a free one.")] = 8081,
     limits: Annotated[bool, typer.Option(help="Whether the operator's limits apply.")] = True,
     scenario: Annotated[
         Path | None, typer.Option(help="A TOML file of faults to arm at the start.")
@@ -117,7 +127,7 @@ def simulator(
     from waypost.assembly.serve import simulate
     from waypost.simulator import SimulatorSettings
 
-    settings = _settings(data, host, port)
+    settings = settings_of(data=data, host=host, port=port)
     set_up_logs(SystemClock(), as_json=settings.log_format == "json", level=settings.log_level)
     _run(
         simulate(
@@ -136,15 +146,14 @@ def simulator(
 def listen(
     env_file: EnvFile = Path("waypost-dev.env"),
     modes: Annotated[str, typer.Option(help="Which callbacks to receive.")] = MODES,
-    port: Annotated[int, typer.Option(help="Port to receive on; 0 takes a free one.")] = 0,
+    port: Annotated[
+        int, typer.Option(min=0, max=MOST, help="Port to receive on; 0 takes a free one.")
+    ] = 0,
 ) -> None:
     """Subscribe to the demonstration's callbacks and print each as one line of JSON."""
-    try:
+    with one_line(address=f"PARTNER_URL in {env_file}", credential=f"APP_TOKEN in {env_file}"):
         variables = read_variables(env_file)
-    except MissingVariable as error:
-        typer.echo(f"waypost: {error}", err=True)
-        raise typer.Exit(1) from error
-    _run(listen_until_signalled(variables, modes=modes, port=port, say=typer.echo))
+        _run(listen_until_signalled(variables, modes=modes, port=port, say=typer.echo))
 
 
 app.command()(message)
@@ -170,18 +179,6 @@ def main() -> None:
     app()
 
 
-def _settings(data: Path | None, host: str | None, port: int | None) -> Settings:
-    given = {"data": data, "host": host, "port": port}
-    try:
-        return Settings(**{name: value for name, value in given.items() if value is not None})  # pyright: ignore[reportArgumentType]
-    except ValidationError as error:
-        wrong = error.errors()[0]
-        name = ".".join(map(str, wrong["loc"]))
-        why = wrong["msg"].removeprefix("Value error, ")
-        typer.echo(f"waypost: the setting {name} is wrong: {why}", err=True)
-        raise typer.Exit(2) from error
-
-
 def _run(work: Coroutine[Any, Any, None]) -> None:
     """Run to the end on the fast loop where there is one; say in one line what keeps it from starting."""
     try:
@@ -193,16 +190,9 @@ def _run(work: Coroutine[Any, Any, None]) -> None:
     try:
         with asyncio.Runner(loop_factory=factory) as runner:
             runner.run(work)
-    except (
-        PortInUse,
-        StoreInUse,
-        WrongStore,
-        NotFit,
-        NotKept,
-        WrongScenario,
-        MissingVariable,
-        DoorRefused,
-        NotReached,
-    ) as error:
-        typer.echo(f"waypost: {error}", err=True)
-        sys.exit(1)
+    except (PortInUse, StoreInUse, WrongStore, WrongFile, NotFit, NotKept, WrongScenario) as error:
+        complain(str(error))
+    except OSError as error:
+        if error.filename is None:
+            raise
+        complain(f"{error.filename} cannot be used ({error.strerror}); name another place for it")

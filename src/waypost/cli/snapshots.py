@@ -3,9 +3,11 @@
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated
+from urllib.parse import quote
 
 import typer
 
+from waypost.cli.complaints import complain
 from waypost.cli.control import ENV_FILE, EnvFile, ask, download
 
 snapshot = typer.Typer(
@@ -24,14 +26,17 @@ def save_snapshot(
     """Keep the state as it is now, under a name."""
     kept = ask(env_file, "POST", "/control/snapshots", {"name": name})["snapshot"]
     if to is not None:
-        to.write_bytes(download(env_file, f"/control/snapshots/{name}/content"))
+        try:
+            to.write_bytes(download(env_file, f"/control/snapshots/{name}/content"))
+        except OSError as error:
+            complain(f"{name} is kept, but {to} cannot be written: {error.strerror}")
     typer.echo(f"{kept['name']}  {kept['size_bytes']} bytes" + (f"  {to}" if to else ""))
 
 
 @snapshot.command("load")
 def load_snapshot(name: str, env_file: EnvFile = ENV_FILE) -> None:
     """Put both sides, and the clock, where they were when it was saved."""
-    ask(env_file, "POST", f"/control/snapshots/{name}/load", {})
+    ask(env_file, "POST", f"/control/snapshots/{quote(name, safe='')}/load", {})
     typer.echo(f"{name} is loaded")
 
 
@@ -46,7 +51,7 @@ def list_snapshots(env_file: EnvFile = ENV_FILE) -> None:
 @snapshot.command("drop")
 def drop_snapshot(name: str, env_file: EnvFile = ENV_FILE) -> None:
     """Forget one."""
-    ask(env_file, "DELETE", f"/control/snapshots/{name}")
+    ask(env_file, "DELETE", f"/control/snapshots/{quote(name, safe='')}")
     typer.echo(f"{name} is gone")
 
 

@@ -27,6 +27,18 @@ class NotReached(Exception):
     """Nobody answers at the address."""
 
 
+def is_told(found: Any) -> bool:
+    """Whether an exception is a door's word and no defect; then pytest need not show how it came here.
+
+    Args:
+        found: an `ExceptionInfo`. A module hands this to pytest under the name `__tracebackhide__`.
+    """
+    return issubclass(found.type, (DoorRefused, NotReached))
+
+
+__tracebackhide__ = is_told
+
+
 @dataclass(frozen=True, slots=True)
 class Reply:
     """What a door answered.
@@ -57,7 +69,11 @@ def read_answer(reply: Reply, asked: str = "") -> Any:
     if 200 <= reply.status < 300:
         return answer
     match answer:
-        case {"message": str(message)} | {"error": str(message)}:
+        case (
+            {"message": str(message)}
+            | {"error": str(message)}
+            | {"error": {"message": str(message)}}  # of the operator's interface
+        ):
             raise DoorRefused(reply.status, message, reply.why)
         case _:
             said = f"{asked or 'the door'} was refused without a reason"

@@ -8,7 +8,9 @@ from urllib.parse import urlencode, urlsplit
 
 import msgspec
 
-from waypost.client.answers import NotReached, Reply, read_answer
+from waypost.client.answers import NotReached, Reply, is_told, read_answer
+
+__tracebackhide__ = is_told
 
 FORM: Final = "application/x-www-form-urlencoded"
 JSON: Final = "application/json"

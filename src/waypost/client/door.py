@@ -119,7 +119,9 @@ class Door:
         """
         headers = {**self._headers, "Content-Type": "application/json"}
         content = None if body is None else msgspec.json.encode(body)
-        return read_answer(await self._transport(method, path, headers, content))
+        return read_answer(
+            await self._transport(method, path, headers, content), f"{method} {path}"
+        )
 
     async def form(self, method: str, path: str, fields: Mapping[str, str]) -> Any:
         """A call that takes a form and gives JSON.

@@ -11,7 +11,7 @@ def read_variables(path: Path) -> dict[str, str]:
     """The variables that `waypost dev` has written.
 
     Raises:
-        MissingVariable: there is no such file.
+        MissingVariable: there is no such file, or it cannot be read.
     """
     try:
         lines = path.read_text(encoding="utf-8").splitlines()
@@ -19,4 +19,6 @@ def read_variables(path: Path) -> dict[str, str]:
         raise MissingVariable(
             f"{path} is not there: start `waypost dev` first, or name its file with --env-file"
         ) from error
+    except (OSError, UnicodeError) as error:
+        raise MissingVariable(f"{path} is no file of variables: {error}") from error
     return dict(line.split("=", 1) for line in lines if "=" in line and not line.startswith("#"))

@@ -4,9 +4,11 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Self
 
-from waypost.client.answers import DoorRefused
+from waypost.client.answers import DoorRefused, is_told
 from waypost.client.blocking import BlockingDoor
 from waypost.testing.tenancy import Tenancy
+
+__tracebackhide__ = is_told
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,13 +35,13 @@ class ChildEngine:
         shell = {name: text for name, text in os.environ.items() if not name.startswith("WAYPOST_")}
         chosen = {f"WAYPOST_{name.upper()}": text for name, text in settings.items()}
         command = [sys.executable, "-m", "waypost", "dev", "--memory", "--port", "0"]
-        command += ["--simulator-port", "0", "--env-file", str(env_file)]
+        command += ["--simulator-port", "0", "--env-file", str(env_file), "--until-stdin-ends"]
         with (self._folder / "output.txt").open("w", encoding="utf-8") as output:
             self._process = subprocess.Popen(  # noqa: S603  our own interpreter, our own command
                 command,
                 cwd=self._folder,
                 env=shell | chosen,
-                stdin=subprocess.DEVNULL,
+                stdin=subprocess.PIPE,  # ends with this process, however this one ends
                 stdout=output,
                 stderr=subprocess.STDOUT,
             )
@@ -50,6 +50,8 @@ class ChildEngine:
     def stop(self) -> None:
         """Stop it by a signal, wait for its end, and remove its folder."""
         self._process.terminate()
+        if self._process.stdin is not None:
+            self._process.stdin.close()
         try:
             self._process.wait(_STOP_WITHIN_S)
         except subprocess.TimeoutExpired:

@@ -5,6 +5,7 @@ from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+from waypost.client.answers import is_told
 from waypost.testing import template_life
 from waypost.testing.callback import Callback
 from waypost.testing.failures import happened, not_so
@@ -18,6 +19,8 @@ from waypost.testing.tenancy import MODES, Subscription, found
 from waypost.testing.time_machine import TimeMachine
 from waypost.testing.trace import Trace, trace_of
 from waypost.testing.waiting import looked_up
+
+__tracebackhide__ = is_told
 
 
 class Partner:

@@ -4,10 +4,13 @@ import base64
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
+from waypost.client.answers import is_told
 from waypost.testing.failures import NotSeen, not_on_phone
 from waypost.testing.message import Message, message_of
 from waypost.testing.tenancy import Tenancy
 from waypost.testing.waiting import Deadline
+
+__tracebackhide__ = is_told
 
 _INBOX: Final = 1000
 _AT_LEAST_EVERY_MS: Final = 250

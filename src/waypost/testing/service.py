@@ -4,11 +4,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from waypost.client.answers import DoorRefused, NotReached
+from waypost.client.answers import DoorRefused, NotReached, is_told
 from waypost.client.blocking import BlockingDoor
 from waypost.client.variables import MissingVariable, read_variables
 from waypost.testing.engine import Elsewhere, Engine, NotStarted
 from waypost.testing.receiver import Receiver
+
+__tracebackhide__ = is_told
 
 WITHIN_S: Final = 5.0
 """How long anything waits unless a test says otherwise."""

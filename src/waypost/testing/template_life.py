@@ -5,9 +5,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from waypost.client.answers import is_told
 from waypost.testing.failures import not_so
 from waypost.testing.tenancy import Tenancy
 from waypost.testing.waiting import looked_up
+
+__tracebackhide__ = is_told
 
 _REFUSED: Final = ("REJECTED", "FAILED")
 

@@ -4,11 +4,13 @@ import json
 from dataclasses import dataclass
 from typing import Any, Final
 
-from waypost.client.answers import DoorRefused
+from waypost.client.answers import DoorRefused, is_told
 from waypost.client.blocking import BlockingDoor
 from waypost.testing.names import Names
 from waypost.testing.receiver import Box
 from waypost.testing.service import Service
+
+__tracebackhide__ = is_told
 
 GRAPH_VERSION: Final = "v25.0"
 MODES: Final = (

@@ -3,7 +3,10 @@
 from datetime import UTC, datetime
 from typing import Any, Final
 
+from waypost.client.answers import is_told
 from waypost.client.blocking import BlockingDoor
+
+__tracebackhide__ = is_told
 
 ADVANCE_WITHIN_S: Final = 70
 """Real time for a journey: a little longer than the control door gives one stop."""

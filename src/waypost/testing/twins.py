@@ -10,7 +10,9 @@ from functools import wraps
 from types import TracebackType
 from typing import Any, Concatenate, Generic, ParamSpec, Self, TypeVar
 
+from waypost.client.answers import DoorRefused, NotReached
 from waypost.testing.callback import Callback
+from waypost.testing.failures import NotSeen
 from waypost.testing.faults import Fault
 from waypost.testing.message import Message
 from waypost.testing.partner import Partner
@@ -43,7 +45,10 @@ def awaited(
         self: Twin[Original], *args: Arguments.args, **kwargs: Arguments.kwargs
     ) -> Result:
         __tracebackhide__ = True
-        return await asyncio.to_thread(method, self.original, *args, **kwargs)
+        try:
+            return await asyncio.to_thread(method, self.original, *args, **kwargs)
+        except (NotSeen, DoorRefused, NotReached) as error:  # not by way of the thread that met it
+            raise error.with_traceback(None) from None
 
     return twin
 

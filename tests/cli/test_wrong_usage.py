@@ -1,0 +1,110 @@
+"""Commands that cannot do what they were asked: a line that says why, an exit code, and no traceback."""
+
+from pathlib import Path
+from typing import Final
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from waypost.cli.main import app as commands
+
+NOBODY: Final = "http://127.0.0.1:9"
+
+# fmt: off
+CASES: Final = {
+    # what was typed                                             exit   what is said
+    "nosuch":                                                    (2, "No such command 'nosuch'"),
+    "dev --port abc":                                            (2, "'--port'"),
+    "dev --port 99999":                                          (2, "the setting port is wrong"),
+    "dev --simulator-port 99999":                                (2, "'--simulator-port'"),
+    "dev --simulator-port -5":                                   (2, "'--simulator-port'"),
+    "dev --port 0 --simulator-port 0 --data page.md":            (1, "page.md cannot be used (File exists)"),
+    "dev --port 0 --simulator-port 0 --env-file no/where":       (1, "no/where cannot be used (No such file or directory)"),
+    "dev --port 0 --simulator-port 0 --from nosuch":             (1, "nosuch"),
+    "dev --port 0 --simulator-port 0 --scenario nosuch":         (1, "the scenario nosuch cannot be read"),
+    "serve":                                                     (1, "set WAYPOST_SECRET_KEY"),
+    "simulator":                                                 (2, "WAYPOST_CONTROL_TOKEN"),
+    "simulator --control-token x --port 70000":                  (2, "'--port'"),
+    "simulator --control-token x --port 0 --data page.md":       (1, "page.md cannot be used (File exists)"),
+    "listen":                                                    (1, "waypost-dev.env is not there: start `waypost dev`"),
+    "listen --env-file page.md":                                 (1, "PARTNER_URL is missing"),
+    "listen --env-file .":                                       (1, ". is no file of variables"),
+    "listen --env-file bytes":                                   (1, "bytes is no file of variables"),
+    "listen --env-file gone.env":                                (1, "nobody answers at http://127.0.0.1:9; start what should answer there"),
+    "message":                                                   (2, "Missing argument"),
+    "message x":                                                 (1, "set WAYPOST_ADMIN_TOKEN to reach a running service"),
+    "doctor":                                                    (1, "set WAYPOST_ADMIN_TOKEN to reach a running service"),
+    "entry drop x":                                              (2, "position"),
+    "account token cloud":                                       (2, "--token-file, or in WAYPOST_OPERATOR_TOKEN"),
+    "account operator cloud --base-url x --token-file nosuch":   (2, "nosuch cannot be read for the token"),
+    "clock show":                                                (1, "waypost-dev.env is not there: start `waypost dev`"),
+    "clock show --env-file page.md":                             (1, "page.md has no CONTROL_URL"),
+    "clock show --env-file bytes":                               (1, "bytes is no file of variables"),
+    "clock show --env-file gone.env":                            (1, "nobody answers at http://127.0.0.1:9; start what should answer there"),
+    "clock advance --hours -1":                                  (2, "'--hours'"),
+    "clock advance --hours 99999999999999 --env-file gone.env":  (1, "nobody answers"),
+    "snapshot save kept --to no/where --env-file gone.env":      (1, "nobody answers"),
+    "snapshot load ../x --env-file gone.env":                    (1, "nobody answers"),
+}
+# fmt: on
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with a page, a file of bytes, and the variables of a service that is no more."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "page.md").write_text("# A page\n")
+    (tmp_path / "bytes").write_bytes(b"\xff\xfe")
+    names = ("PARTNER_URL", "CONTROL_URL", "APP_ID", "APP_TOKEN")
+    (tmp_path / "gone.env").write_text("".join(f"{name}={NOBODY}\n" for name in names))
+    return tmp_path
+
+
+def typed(line: str, **settings: str | None) -> Result:
+    """What becomes of a command, without any setting of this machine."""
+    nothing = ("SECRET_KEY", "ADMIN_TOKEN", "ADMIN_URL", "CONTROL_TOKEN", "CONTROL_URL", "DATA")
+    env: dict[str, str | None] = {f"WAYPOST_{name}": None for name in nothing}
+    return CliRunner(env={**env, **settings}).invoke(commands, line.split())
+
+
+@pytest.mark.parametrize("line", CASES)
+def test_command_that_cannot_be_done_says_why(folder: Path, line: str) -> None:
+    code, text = CASES[line]
+
+    result = typed(line)
+
+    assert result.exit_code == code, result.output
+    assert isinstance(result.exception, SystemExit), result.exception
+    assert text in result.stderr, (folder, result.stderr)
+    if code == 1:
+        assert result.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("setting", "text", "says"),
+    [("PER_SECOND", "x", "the setting per_second is wrong: "), ("PUBLIC_URL", "x", "http")],
+)
+@pytest.mark.parametrize("line", ["doctor", "partner list", "serve", "dev"])
+def test_setting_that_is_wrong_is_named_by_every_command(
+    folder: Path, line: str, setting: str, text: str, says: str
+) -> None:
+    result = typed(line, **{f"WAYPOST_{setting}": text})
+
+    assert (result.exit_code, folder.is_dir()) == (2, True)
+    assert result.stderr.startswith("waypost: the setting ")
+    assert says in result.stderr
+    assert result.stderr.count("\n") == 1
+
+
+def test_help_shows_defaults_that_are_written_in_brackets() -> None:
+    helps = [typed(f"{name} --help").output for name in ("dev", "account operator", "app operator")]
+
+    for text, shown in zip(helps, (".waypost]", "[needed once]", "by its digits]"), strict=True):
+        assert shown in " ".join(text.split())
+
+
+def test_help_is_plain_text_without_boxes() -> None:
+    shown = typed("--help").output + typed("clock --help").output + typed("nosuch").stderr
+
+    assert shown.isascii(), shown
+    assert "Start service and simulator in one process" in shown
