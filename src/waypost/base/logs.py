@@ -2,7 +2,7 @@
 
 import logging
 import sys
-from typing import Any, TextIO
+from typing import Any, Protocol, cast
 
 import structlog
 
@@ -23,8 +23,48 @@ _NEVER_LOGGED = frozenset(
 )
 
 
-def set_up_logs(clock: Clock, *, as_json: bool, level: str, to: TextIO | None = None) -> None:
-    """Send our records, and those of the libraries, to one stream in one shape."""
+class Stream(Protocol):
+    """Where records go."""
+
+    def write(self, text: str, /) -> int:
+        """Take a text."""
+        ...
+
+    def flush(self) -> None:
+        """Let go of what was taken."""
+        ...
+
+
+class WhereverStderrIs:
+    """The standard error of the moment: whoever exchanges it for a while has our records meanwhile.
+
+    Loggers live long. One that held on to a stream that has been closed would make each record a defect
+    of whoever writes it.
+    """
+
+    def write(self, text: str, /) -> int:
+        """Write to it; nothing, where it has been closed."""
+        try:
+            return sys.stderr.write(text)
+        except ValueError:
+            return len(text)
+
+    def flush(self) -> None:
+        """Flush it, where it is open."""
+        if not sys.stderr.closed:
+            sys.stderr.flush()
+
+
+def set_up_logs(clock: Clock, *, as_json: bool, level: str, to: Stream | None = None) -> None:
+    """Send our records, and those of the libraries, to one stream in one shape.
+
+    Args:
+        clock: stamps each.
+        as_json: one JSON object a record, for programs; else a line for people.
+        level: the least that is written.
+        to: standard error, unless given.
+    """
+    stream = cast("Any", to or WhereverStderrIs())
     shared: list[structlog.typing.Processor] = [
         structlog.contextvars.merge_contextvars,
         structlog.processors.add_log_level,
@@ -42,11 +82,11 @@ def set_up_logs(clock: Clock, *, as_json: bool, level: str, to: TextIO | None = 
         wrapper_class=structlog.make_filtering_bound_logger(
             logging.getLevelNamesMapping()[level.upper()]
         ),
-        logger_factory=structlog.PrintLoggerFactory(to or sys.stderr),
+        logger_factory=structlog.PrintLoggerFactory(stream),
         cache_logger_on_first_use=True,
     )
     logging.basicConfig(
-        stream=to or sys.stderr, level=logging.WARNING, format="%(levelname)s %(name)s %(message)s"
+        stream=stream, level=logging.WARNING, format="%(levelname)s %(name)s %(message)s"
     )
 
 

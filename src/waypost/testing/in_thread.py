@@ -1,8 +1,6 @@
 """The service in this process: a thread with an event loop of its own, on free ports, in a temporary folder."""
 
 import asyncio
-import contextlib
-import sys
 import tempfile
 import threading
 from collections.abc import Callable, Mapping
@@ -38,9 +36,7 @@ class ThreadEngine:
         self._stop: Callable[[], object] = lambda: None
         self._settings = _settings(settings)
         if not structlog.is_configured():  # else the logs are the tests' own
-            set_up_logs(
-                VirtualClock(), as_json=False, level="error", to=cast("Any", _WhereverStderrIs())
-            )
+            set_up_logs(VirtualClock(), as_json=False, level="error")
         self._thread = threading.Thread(target=self._run, name="waypost-service", daemon=True)
         self._thread.start()
         try:
@@ -87,17 +83,6 @@ class ThreadEngine:
                 await stopped.wait()
             finally:
                 await dev.close()
-
-
-class _WhereverStderrIs:
-    """Errors go where the test that runs at the moment has its output."""
-
-    def write(self, text: str) -> int:
-        return sys.stderr.write(text)
-
-    def flush(self) -> None:
-        with contextlib.suppress(ValueError):  # the output of a test that has ended
-            sys.stderr.flush()
 
 
 def _settings(given: Mapping[str, str]) -> Settings:
