@@ -35,9 +35,9 @@ from waypost.domain.subscription import MODE_ALIASES, MODE_BITS, MODES, VERSIONS
 from waypost.domain.template_rules import OPERATORS_RULES, SPEC_RULES, Rule
 from waypost.operators.cloud.answers import NOT_YET, REQUEST_TIMEOUT
 from waypost.operators.cloud.codes import CODES, Mode, Row
-from waypost.simulator.call_names import CALL_NAMES
-from waypost.simulator.fault_kinds import CALL, FILTERS, WEBHOOK, WEBHOOKS, WHENS
-from waypost.simulator.fault_kinds import KINDS as FAULTS
+from waypost.simulator.faults.fault_kinds import CALL, FILTERS, WEBHOOK, WEBHOOKS, WHENS
+from waypost.simulator.faults.fault_kinds import KINDS as FAULTS
+from waypost.simulator.graph.call_names import CALL_NAMES
 from waypost.wire.callback_kinds import KINDS as CALLBACKS
 from waypost.wire.errors import ERRORS
 

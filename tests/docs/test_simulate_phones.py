@@ -10,8 +10,8 @@ from typing import Any, Final
 import pytest
 
 from tests.docs.repository import ROOT, samples_of
-from waypost.simulator.conditions import CONDITIONS
-from waypost.simulator.script_steps import DOINGS, OCCASIONS
+from waypost.simulator.phones.conditions import CONDITIONS
+from waypost.simulator.phones.script_steps import DOINGS, OCCASIONS
 
 PAGE: Final = ROOT / "docs" / "how-to" / "simulate-phones.md"
 

@@ -10,7 +10,7 @@ from waypost.domain.cards import Card
 from waypost.domain.template import Category, Draft, completed, sample_references
 from waypost.domain.template_rules import check_draft
 from waypost.operators.cloud.templates import template_body
-from waypost.simulator.template_checks import check_draft as operators_check
+from waypost.simulator.templates.checks import check_draft as operators_check
 
 REPLY = Button(ButtonKind.QUICK_REPLY, "Yes")
 PLAIN_URL = Button(ButtonKind.URL, "Look", url="https://acme.test")

@@ -20,7 +20,7 @@ from waypost.assembly.servers import LineProtocol
 from waypost.base.clock import Clock, ManualClock, SystemClock
 from waypost.base.ids import SeededIds
 from waypost.simulator import AccountSeed, NumberSeed, Simulator, SimulatorSettings
-from waypost.simulator.user_ids import user_id_of
+from waypost.simulator.phones.user_ids import user_id_of
 
 WABA = "1000000000000001"
 NUMBER_ID = "2000000000000002"

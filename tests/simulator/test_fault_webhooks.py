@@ -7,8 +7,8 @@ import pytest
 from tests.simulator.conftest import SECRET, WABA, Bench, Post
 from tests.support.patience import patiently
 from waypost.base.clock import ManualClock
-from waypost.simulator.webhook_faults import COMPANY_MS
-from waypost.simulator.webhooks import NO_JSON
+from waypost.simulator.webhooks.webhook_faults import COMPANY_MS
+from waypost.simulator.webhooks.webhooks import NO_JSON
 
 BEN = "15551234568"
 TOLD: dict[str, Any] = {"on": "webhook"}

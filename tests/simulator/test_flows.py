@@ -9,7 +9,7 @@ import pytest
 
 from tests.simulator.conftest import WABA, Answer, Bench
 from waypost.base.clock import ManualClock
-from waypost.simulator.flow import PUBLISHED, Flow
+from waypost.simulator.accounts.flow import PUBLISHED, Flow
 
 HOUR_MS = 3_600_000
 CONTENT: dict[str, Any] = {

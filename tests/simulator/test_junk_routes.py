@@ -17,13 +17,13 @@ from waypost.base.clock import VirtualClock
 from waypost.base.ids import SeededIds
 from waypost.base.travel import Travel
 from waypost.simulator import AccountSeed, NumberSeed, Simulator, SimulatorSettings
-from waypost.simulator.accounts import Account, App, Number
-from waypost.simulator.control import CALLS
-from waypost.simulator.flow import Flow
-from waypost.simulator.graph import FILE_ROUTES, ROOT_ROUTES, ROUTES
-from waypost.simulator.media import Media
-from waypost.simulator.template import Template
-from waypost.simulator.uploads import Upload
+from waypost.simulator.accounts.accounts import Account, App, Number
+from waypost.simulator.accounts.flow import Flow
+from waypost.simulator.control.door import CALLS
+from waypost.simulator.graph.routes import FILE_ROUTES, ROOT_ROUTES, ROUTES
+from waypost.simulator.media.media import Media
+from waypost.simulator.media.uploads import Upload
+from waypost.simulator.templates.template import Template
 
 TEMPLATE: Final = "1400000000000004"
 HEADERS: Final = {

@@ -8,7 +8,7 @@ import pytest
 
 from tests.simulator.conftest import ANN, BUSINESS, NUMBER_ID, WABA, Bench
 from waypost.base.clock import ManualClock
-from waypost.simulator.control_guard import ControlRefused
+from waypost.simulator.control.guard import ControlRefused
 
 Part = dict[str, Any]
 CONTENT = b"\x89PNG picture"

@@ -7,8 +7,8 @@ import pytest
 
 from tests.simulator.conftest import ANN, BUSINESS, Bench
 from waypost.base.clock import ManualClock
-from waypost.simulator.conditions import lifetime_ms
-from waypost.simulator.template import Template
+from waypost.simulator.phones.conditions import lifetime_ms
+from waypost.simulator.templates.template import Template
 
 OFFLINE = {"is_offline": True}
 ONLINE = {"is_offline": False}

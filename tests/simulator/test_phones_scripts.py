@@ -6,8 +6,8 @@ import pytest
 
 from tests.simulator.conftest import ANN, Bench
 from waypost.base.clock import ManualClock
-from waypost.simulator.intentions import Script, intentions
-from waypost.simulator.script_steps import DOINGS, OCCASIONS, NotScripted, read_steps
+from waypost.simulator.phones.intentions import Script, intentions
+from waypost.simulator.phones.script_steps import DOINGS, OCCASIONS, NotScripted, read_steps
 
 Part = dict[str, Any]
 BEN = "15551230002"

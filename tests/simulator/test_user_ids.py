@@ -3,7 +3,7 @@
 import pytest
 
 from tests.simulator.conftest import ANN, ANN_USER_ID, BUSINESS, Bench
-from waypost.simulator.user_ids import phone_of, user_id_of
+from waypost.simulator.phones.user_ids import phone_of, user_id_of
 
 
 @pytest.mark.parametrize("phone", [ANN, "01234567", "972501234567", "999999999999999"])

@@ -13,7 +13,7 @@ from tests.support.locks import be_impatient, locked
 from tests.support.patience import patiently
 from tests.support.street import Street
 from waypost.admin import actions
-from waypost.simulator.webhooks import signature
+from waypost.simulator.webhooks.webhooks import signature
 from waypost.store.tables import journal, operator_accounts, templates
 
 

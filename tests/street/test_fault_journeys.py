@@ -12,7 +12,7 @@ from tests.support.patience import patiently
 from tests.support.street import Street
 from waypost.base.clock import ManualClock
 from waypost.simulator import read_scenario
-from waypost.simulator.fault_kinds import KINDS
+from waypost.simulator.faults.fault_kinds import KINDS
 
 Journey = Callable[[Street], Awaitable[None]]
 

@@ -8,7 +8,7 @@ from tests.support.builders import ANN, OPERATOR, is_event
 from tests.support.patience import patiently
 from tests.support.street import Street
 from waypost.base.clock import ManualClock
-from waypost.simulator.webhooks import signature
+from waypost.simulator.webhooks.webhooks import signature
 
 
 async def test_status_that_overtakes_the_answer_is_called_back_after_enqueued(

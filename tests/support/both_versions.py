@@ -6,7 +6,7 @@ from tests.support.builders import ANN, APP, is_event
 from tests.support.callback_sink import Callback
 from tests.support.street import Street
 from tests.support.third_version import ThirdVersion, value_of
-from waypost.simulator.user_ids import user_id_of
+from waypost.simulator.phones.user_ids import user_id_of
 
 
 async def is_told_as_approved(

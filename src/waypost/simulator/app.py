@@ -1,7 +1,7 @@
 """The simulator's one ASGI application: the Graph side, and the control door beside it."""
 
-from waypost.simulator.control import ControlDoor
-from waypost.simulator.graph_door import GraphDoor
+from waypost.simulator.control.door import ControlDoor
+from waypost.simulator.graph.door import GraphDoor
 from waypost.simulator.parts import Parts
 from waypost.simulator.requests import Receive, Scope, Send
 

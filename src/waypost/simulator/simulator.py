@@ -7,16 +7,16 @@ from typing import Any
 from waypost.base.clock import Clock
 from waypost.base.ids import Ids
 from waypost.base.travel import Travel
-from waypost.simulator.accounts import Account, App, Number
+from waypost.simulator.accounts.accounts import Account, App, Number
 from waypost.simulator.app import Application
-from waypost.simulator.control_acts import speak
-from waypost.simulator.control_shapes import WriteShape, as_shape
+from waypost.simulator.control.acts import speak
+from waypost.simulator.control.scenarios import Scenario
+from waypost.simulator.control.shapes import WriteShape, as_shape
 from waypost.simulator.keeper import Keeper
 from waypost.simulator.parts import make_parts
-from waypost.simulator.scenarios import Scenario
 from waypost.simulator.settings import AccountSeed, NumberSeed, SimulatorSettings
-from waypost.simulator.template import Template
-from waypost.simulator.template_checks import check_draft
+from waypost.simulator.templates.checks import check_draft
+from waypost.simulator.templates.template import Template
 
 
 class Simulator:

@@ -1,0 +1,1 @@
+"""Accounts with what belongs to them: apps, numbers, tokens, flows, records."""

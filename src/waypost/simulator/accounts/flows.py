@@ -1,0 +1,233 @@
+"""Flows: made, changed, published, deprecated; kept in memory, written through to the file."""
+
+import asyncio
+from typing import Any, Final
+
+import msgspec
+from msgspec.structs import replace
+
+from waypost.base.clock import Clock
+from waypost.base.ids import Ids
+from waypost.simulator.accounts.flow import (
+    ASSET_AT_MOST_BYTES,
+    CATEGORIES,
+    DEPRECATED,
+    DRAFT,
+    NAME_AT_MOST,
+    PUBLISHED,
+    Flow,
+    flaws,
+)
+from waypost.simulator.errors import GraphRefused, bad_parameter
+from waypost.simulator.loose import a_list, a_text
+from waypost.simulator.store import Store
+
+_KEEP: Final = "INSERT OR REPLACE INTO flows VALUES (?,?)"
+_DROP: Final = "DELETE FROM flows WHERE flow_id=?"
+
+# fmt: off
+_STEPS: Final = {  # Source: the operator's page "Flows API", error codes 139001 to 139004
+    #             only from   code    title when it is in another state
+    "update":    (DRAFT,      139001, "Flow can't be updated"),
+    "publish":   (DRAFT,      139002, "Flow can't be published"),
+    "deprecate": (PUBLISHED,  139003, "Flow can't be deprecated"),
+    "delete":    (DRAFT,      139004, "Flow can't be deleted"),
+}
+# fmt: on
+
+
+class Flows:
+    """Every flow of every account. Changes happen one at a time."""
+
+    def __init__(self, store: Store, clock: Clock, ids: Ids) -> None:
+        self._store = store
+        self._clock = clock
+        self._ids = ids
+        self._changes = asyncio.Lock()
+        self.by_id: dict[str, Flow] = {}
+
+    async def open(self) -> None:
+        """Read everything from the file."""
+        for (body,) in await self._store.rows("SELECT body FROM flows ORDER BY rowid"):
+            flow = msgspec.json.decode(body, type=Flow)
+            self.by_id[flow.flow_id] = flow
+
+    def of(self, waba_id: str) -> list[Flow]:
+        """The account's flows, oldest first."""
+        return [flow for flow in self.by_id.values() if flow.waba_id == waba_id]
+
+    def find(self, flow_id: str, waba_id: str) -> Flow | None:
+        """An account's flow; another account's is not there."""
+        flow = self.by_id.get(flow_id)
+        return flow if flow is not None and flow.waba_id == waba_id else None
+
+    def named(self, name: str, waba_id: str) -> Flow | None:
+        """An account's flow by its name."""
+        return next((flow for flow in self.of(waba_id) if flow.name == name), None)
+
+    async def create(self, waba_id: str, fields: dict[str, Any]) -> Flow:
+        """Make a draft, from a JSON text or another flow; published at once if that is asked.
+
+        Raises:
+            GraphRefused: code 100, a parameter is missing or wrong; 139002, it is to be
+                published and its JSON is not valid.
+        """
+        name = self._name(waba_id, fields.get("name"))
+        categories = _categories(fields.get("categories"))
+        asset = _asset(fields.get("flow_json"))
+        source_id = a_text(fields.get("clone_flow_id"))
+        if source_id is not None:
+            source = self.find(source_id, waba_id)
+            if source is None:
+                raise bad_parameter("Param clone_flow_id is no flow of this account.")
+            asset = asset or source.asset
+        now_ms = self._clock.now_ms()
+        flow = Flow(
+            flow_id="5" + self._ids.digits(15),  # 16 digits, below 2^53
+            waba_id=waba_id,
+            name=name,
+            categories=categories,
+            asset=asset,
+            endpoint_uri=a_text(fields.get("endpoint_uri")) or "",
+            created_ms=now_ms,
+            updated_ms=now_ms,
+            errors=flaws(asset) if asset else [],
+        )
+        if str(fields.get("publish", "")).lower() == "true":
+            _check_valid(flow)
+            flow = replace(flow, status=PUBLISHED)
+        async with self._changes:
+            self._name(waba_id, name)
+            await self._keep(flow)
+        return flow
+
+    async def update(self, flow: Flow, fields: dict[str, Any]) -> Flow:
+        """Change a draft's name, categories or endpoint.
+
+        Raises:
+            GraphRefused: 139001, it is no draft; 100, a parameter is wrong.
+        """
+        async with self._changes:
+            flow = self._now(flow, "update")
+            changes: dict[str, Any] = {}
+            if "name" in fields and fields["name"] != flow.name:
+                changes["name"] = self._name(flow.waba_id, fields["name"])
+            if "categories" in fields:
+                changes["categories"] = _categories(fields["categories"])
+            if "endpoint_uri" in fields:
+                changes["endpoint_uri"] = a_text(fields["endpoint_uri"]) or ""
+            return await self._keep(replace(flow, updated_ms=self._clock.now_ms(), **changes))
+
+    async def put_asset(self, flow: Flow, asset: str) -> Flow:
+        """Set a draft's JSON text; a wrong one is kept too, and its flaws are told.
+
+        Raises:
+            GraphRefused: 139001, it is no draft.
+        """
+        async with self._changes:
+            flow = self._now(flow, "update")
+            changed = replace(
+                flow, asset=asset, errors=flaws(asset), updated_ms=self._clock.now_ms()
+            )
+            return await self._keep(changed)
+
+    async def publish(self, flow: Flow) -> None:
+        """Publish a draft: from then on it cannot be changed.
+
+        Raises:
+            GraphRefused: 139002, it is no draft or not valid.
+        """
+        async with self._changes:
+            flow = self._now(flow, "publish")
+            _check_valid(flow)
+            await self._keep(replace(flow, status=PUBLISHED, updated_ms=self._clock.now_ms()))
+
+    async def deprecate(self, flow: Flow) -> None:
+        """Take a published flow out of use.
+
+        Raises:
+            GraphRefused: 139003, it is not published.
+        """
+        async with self._changes:
+            flow = self._now(flow, "deprecate")
+            await self._keep(replace(flow, status=DEPRECATED, updated_ms=self._clock.now_ms()))
+
+    async def set_status(self, flow: Flow, status: str) -> Flow:
+        """Give a flow a state, as the operator's supervision does."""
+        async with self._changes:
+            flow = self.by_id.get(flow.flow_id, flow)
+            return await self._keep(replace(flow, status=status, updated_ms=self._clock.now_ms()))
+
+    async def delete(self, flow: Flow) -> None:
+        """Delete a draft.
+
+        Raises:
+            GraphRefused: 139004, it is no draft.
+        """
+        async with self._changes:
+            flow = self._now(flow, "delete")
+            await self._store.run([(_DROP, (flow.flow_id,))])
+            self.by_id.pop(flow.flow_id, None)
+
+    def forget(self) -> None:
+        """Drop everything from memory; the file is the caller's matter."""
+        self.by_id.clear()
+
+    def _now(self, flow: Flow, step: str) -> Flow:
+        flow = self.by_id.get(flow.flow_id, flow)
+        only_from, code, title = _STEPS[step]
+        if flow.status != only_from:
+            raise _refused(code, title, f"The flow is {flow.status}; only {only_from} will do.")
+        return flow
+
+    def _name(self, waba_id: str, name: object) -> str:
+        if not isinstance(name, str) or not 0 < len(name) <= NAME_AT_MOST:
+            raise bad_parameter(f"Param name must have 1 to {NAME_AT_MOST} characters.")
+        if self.named(name, waba_id) is not None:
+            raise bad_parameter("Flow name must be unique within one WhatsApp Business Account.")
+        return name
+
+    async def _keep(self, flow: Flow) -> Flow:
+        body = msgspec.json.encode(flow).decode()
+        await self._store.run([(_KEEP, (flow.flow_id, body))])
+        self.by_id[flow.flow_id] = flow
+        return flow
+
+
+def _categories(value: object) -> list[str]:
+    given = a_list(value)
+    if not given or any(one not in CATEGORIES for one in given):
+        raise bad_parameter(
+            f"Param categories must be an array of {{{', '.join(CATEGORIES)}}}, at least one."
+        )
+    return [str(one) for one in dict.fromkeys(given)]
+
+
+def _asset(value: object) -> str:
+    if value is None:
+        return ""
+    # As a form's field, the text has been read as JSON on its way in.
+    text = value if isinstance(value, str) else msgspec.json.encode(value).decode()
+    if len(text.encode(errors="replace")) > ASSET_AT_MOST_BYTES:
+        raise bad_parameter(f"A flow's JSON has at most {ASSET_AT_MOST_BYTES} bytes.")
+    return text
+
+
+def _check_valid(flow: Flow) -> None:
+    if flow.errors or not flow.asset:
+        _, code, title = _STEPS["publish"]
+        raise _refused(code, title, "The flow's JSON has validation errors, or there is none.")
+
+
+def _refused(code: int, title: str, message: str) -> GraphRefused:
+    return GraphRefused(
+        400,
+        {
+            "message": f"(#{code}) {title}",
+            "type": "OAuthException",
+            "code": code,
+            "is_transient": False,
+            "error_user_title": title,
+            "error_user_msg": message,
+        },
+    )

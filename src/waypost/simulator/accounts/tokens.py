@@ -1,0 +1,200 @@
+"""Access tokens: whose they are, what they allow, when they end; kept in the file."""
+
+import datetime
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+import msgspec
+from msgspec.structs import replace
+
+from waypost.base.clock import Clock
+from waypost.simulator.accounts.accounts import Accounts
+from waypost.simulator.errors import TITLES, GraphRefused, not_authorised
+from waypost.simulator.store import Store
+
+MESSAGING: Final = "whatsapp_business_messaging"
+MANAGEMENT: Final = "whatsapp_business_management"
+PERMISSIONS: Final = (MANAGEMENT, MESSAGING)  # Source: facts 1, "Permissions"
+EXPIRED: Final = 463  # Source: facts 5.2, code 190
+_KEEP: Final = "INSERT OR REPLACE INTO tokens VALUES (?,?)"
+
+# fmt: off
+_LACKING: Final = {  # Source: facts 1, "Permissions" (200), and 5.2 (10); the wording is ours
+    # permission  code
+    MANAGEMENT:   200,
+    MESSAGING:    10,
+}
+# fmt: on
+
+
+class Token(msgspec.Struct, frozen=True):
+    """One token.
+
+    `waba_ids` are the accounts that it opens. `expires_ms` is None when no time ends it. `app_id` is
+    the app that it is a credential of; empty: the app of the first of its accounts.
+    """
+
+    token: str
+    waba_ids: tuple[str, ...]
+    permissions: tuple[str, ...] = PERMISSIONS
+    issued_ms: int = 0
+    expires_ms: int | None = None
+    is_revoked: bool = False
+    app_id: str = ""
+
+    def is_good(self, now_ms: int) -> bool:
+        """Whether it opens anything at this time."""
+        return not self.is_revoked and (self.expires_ms is None or self.expires_ms > now_ms)
+
+    def opens(self, waba_ids: Sequence[str]) -> bool:
+        """Whether it opens one of these accounts."""
+        return any(waba_id in self.waba_ids for waba_id in waba_ids)
+
+
+class Tokens:
+    """Every token: the one that each account was made with, and those that were made since.
+
+    An account's own token needs no row: it has all permissions and does not end, until the control
+    door says otherwise of it.
+    """
+
+    def __init__(self, store: Store, clock: Clock, accounts: Accounts) -> None:
+        self._store = store
+        self._clock = clock
+        self._accounts = accounts
+        self._rows: dict[str, Token] = {}
+
+    async def open(self) -> None:
+        """Read everything from the file."""
+        for (body,) in await self._store.rows("SELECT body FROM tokens ORDER BY rowid"):
+            token = msgspec.json.decode(body, type=Token)
+            self._rows[token.token] = token
+
+    def find(self, text: str) -> Token | None:
+        """What is known of a token, good or not."""
+        known = self._rows.get(text)
+        if known is not None:
+            return known
+        waba_ids = self._accounts.holders(text)
+        if waba_ids:
+            return Token(text, waba_ids)
+        app = self._accounts.apps.get(text.partition("|")[0])
+        if app is None or text != app.token:
+            return None
+        accounts = self._accounts.of_app(app.app_id)
+        waba_ids = tuple(account.waba_id for account in accounts)
+        return Token(text, waba_ids, permissions=(), app_id=app.app_id)
+
+    def app_of(self, token: Token) -> str:
+        """The id of the app that a token is a credential of; empty when it is none's."""
+        if token.app_id or not token.waba_ids:
+            return token.app_id
+        account = self._accounts.by_id.get(token.waba_ids[0])
+        return account.app_id if account is not None else ""
+
+    def all(self) -> list[Token]:
+        """Every token, those of the accounts first."""
+        own = [account.token for account in self._accounts.by_id.values()]
+        found = [self.find(text) for text in dict.fromkeys((*own, *self._rows))]
+        return [token for token in found if token is not None]
+
+    def check(self, text: str) -> Token:
+        """The token of a call.
+
+        Raises:
+            GraphRefused: 190; with the subcode 463 when its time is over.
+
+        Source: facts 5.2, code 190.
+        """
+        if not text:
+            raise not_authorised("An access token is required to request this resource.")
+        token = self.find(text)
+        if token is None:
+            raise not_authorised("Invalid OAuth access token - Cannot parse access token")
+        now_ms = self._clock.now_ms()
+        if not token.is_good(now_ms):
+            raise GraphRefused(401, _flaw(token, now_ms))
+        return token
+
+    def view(self, text: str) -> Mapping[str, Any]:
+        """What the operator says of a token that it is asked about; of an unknown one, only that.
+
+        Source: the operator's page "Debug-Token".
+        """
+        token = self.find(text)
+        if token is None:
+            error = {"code": 190, "message": "Invalid OAuth access token."}
+            return {"error": error, "is_valid": False, "scopes": []}
+        now_ms = self._clock.now_ms()
+        account = self._accounts.by_id.get(token.waba_ids[0]) if token.waba_ids else None
+        flaw = {} if token.is_good(now_ms) else _flaw(token, now_ms)
+        error = {"code": 190, "message": flaw.get("message", "")}
+        if "error_subcode" in flaw:
+            error["subcode"] = flaw["error_subcode"]
+        return {
+            "app_id": self.app_of(token),
+            "type": "SYSTEM_USER",
+            "application": account.name if account is not None else "",
+            "expires_at": 0 if token.expires_ms is None else token.expires_ms // 1000,
+            "data_access_expires_at": 0,
+            "issued_at": token.issued_ms // 1000,
+            "is_valid": not flaw,
+            "scopes": list(token.permissions),
+            "granular_scopes": [
+                {"scope": permission, "target_ids": list(token.waba_ids)}
+                for permission in token.permissions
+            ],
+        } | ({"error": error} if flaw else {})
+
+    async def keep(self, token: Token) -> Token:
+        """Make a token, or change it."""
+        await self._store.run([(_KEEP, (token.token, msgspec.json.encode(token).decode()))])
+        self._rows[token.token] = token
+        return token
+
+    async def expire(self, token: Token) -> Token:
+        """Let its time be over now."""
+        return await self.keep(replace(token, expires_ms=self._clock.now_ms()))
+
+    async def revoke(self, token: Token) -> Token:
+        """Take it back for good."""
+        return await self.keep(replace(token, is_revoked=True))
+
+    def forget(self) -> None:
+        """Drop everything from memory; the file is the caller's matter."""
+        self._rows.clear()
+
+
+def check_permission(token: Token, permission: str | None) -> None:
+    """Refuse a call that the token does not allow; None needs no permission.
+
+    Raises:
+        GraphRefused: 200 without the management permission, 10 without the messaging one.
+
+    Source: facts 1, "Permissions".
+    """
+    if permission is None or permission in token.permissions:
+        return
+    code = _LACKING[permission]
+    status, title = TITLES[code]
+    message = f"(#{code}) {title}: the access token lacks the permission {permission}."
+    raise GraphRefused(status, {"message": message, "type": "OAuthException", "code": code})
+
+
+def _flaw(token: Token, now_ms: int) -> dict[str, Any]:
+    error: dict[str, Any] = {"type": "OAuthException", "code": 190}
+    if token.is_revoked or token.expires_ms is None:
+        return error | {
+            "message": "Error validating access token: The session has been invalidated because "
+            "the token was revoked."
+        }
+    return error | {
+        "message": "Error validating access token: Session has expired on "
+        f"{_said(token.expires_ms)}. The current time is {_said(now_ms)}.",
+        "error_subcode": EXPIRED,
+    }
+
+
+def _said(at_ms: int) -> str:
+    at = datetime.datetime.fromtimestamp(at_ms // 1000, tz=datetime.UTC)
+    return at.strftime("%A, %d-%b-%y %H:%M:%S UTC")

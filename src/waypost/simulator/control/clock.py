@@ -1,0 +1,100 @@
+"""The control door's calls about time: read the clock, move it, stop it, let it run. Source: design, section 6."""
+
+from typing import Annotated, Any, ClassVar, Final
+
+from msgspec import UNSET, Meta, UnsetType
+from starlette.requests import Request
+
+from waypost.base.travel import FASTEST, FURTHEST_MS, NotSettled, Travel
+from waypost.simulator.control.guard import ControlRefused
+from waypost.simulator.control.shapes import NothingShape, read_shape
+from waypost.simulator.parts import Parts
+
+_LATEST_MS: Final = 32_503_680_000_000  # the end of the year 2999: dates have room beyond
+
+
+class AdvanceShape(NothingShape, frozen=True):
+    """How far, or to which time."""
+
+    accepted: ClassVar[str] = (
+        f"{{ms: 0 to {FURTHEST_MS}}}, or {{to_ms: milliseconds since the epoch, not before now}}"
+    )
+    ms: Annotated[int, Meta(ge=0, le=FURTHEST_MS)] | UnsetType = UNSET
+    to_ms: Annotated[int, Meta(ge=0, le=_LATEST_MS)] | UnsetType = UNSET
+
+
+class RunShape(NothingShape, frozen=True):
+    """How fast."""
+
+    accepted: ClassVar[str] = f"{{factor?: more than 0, at most {FASTEST}}}"
+    factor: Annotated[float, Meta(gt=0, le=FASTEST)] = 1.0
+
+
+async def show_clock(parts: Parts, _request: Request) -> dict[str, Any]:
+    """Where the clock stands, and how it goes."""
+    return clock_view(_travel(parts))
+
+
+async def advance_clock(parts: Parts, request: Request) -> dict[str, Any]:
+    """Move the clock from due time to due time; answers when it has arrived."""
+    travel = _travel(parts)
+    wish = read_shape(AdvanceShape, await request.body())
+    now_ms = travel.clock.now_ms()
+    if (wish.ms is UNSET) == (wish.to_ms is UNSET):
+        raise ControlRefused(
+            400, field="ms", rule="exactly one of ms and to_ms", accepted=AdvanceShape.accepted
+        )
+    to_ms = now_ms + wish.ms if wish.ms is not UNSET else int(wish.to_ms or 0)
+    furthest_ms = min(now_ms + FURTHEST_MS, _LATEST_MS)
+    if not now_ms <= to_ms <= furthest_ms:
+        raise ControlRefused(
+            400,
+            field="to_ms" if wish.ms is UNSET else "ms",
+            rule="a clock only goes forward, at most ten years at once and to the year 2999",
+            accepted=f"a time from {now_ms} to {furthest_ms}; the clock stands at {now_ms}",
+        )
+    try:
+        steps = await travel.advance(to_ms=to_ms)
+    except NotSettled as error:
+        raise ControlRefused(
+            503, field="clock", rule=str(error), accepted="another try when it is quiet"
+        ) from error
+    return {**clock_view(travel), "steps": steps}
+
+
+async def freeze_clock(parts: Parts, request: Request) -> dict[str, Any]:
+    """Stop the clock: nothing becomes due until it is moved, or runs again."""
+    travel = _travel(parts)
+    read_shape(NothingShape, await request.body())
+    await travel.run(factor=0)
+    return clock_view(travel)
+
+
+async def run_clock(parts: Parts, request: Request) -> dict[str, Any]:
+    """Let the clock run, as fast as the machine's or faster."""
+    travel = _travel(parts)
+    wish = read_shape(RunShape, await request.body())
+    await travel.run(factor=wish.factor)
+    return clock_view(travel)
+
+
+def clock_view(travel: Travel) -> dict[str, Any]:
+    """The clock as the control door shows it; times in milliseconds."""
+    clock = travel.clock
+    return {
+        "now_ms": clock.now_ms(),
+        "ahead_ms": clock.ahead_ms,
+        "factor": clock.bearing.factor,
+        "is_frozen": clock.bearing.factor == 0,
+    }
+
+
+def _travel(parts: Parts) -> Travel:
+    if parts.travel is None:
+        raise ControlRefused(
+            404,
+            field="clock",
+            rule="this simulator follows the machine's clock, which nobody moves",
+            accepted="`waypost dev` and `waypost simulator` have a clock that can be moved",
+        )
+    return parts.travel

@@ -1,0 +1,163 @@
+"""The control door's calls about files: what a phone sends, what is kept, and ends before their time.
+
+Also the standing of a number, which nobody can set at the real operator.
+"""
+
+from typing import Annotated, Any, ClassVar, Literal
+
+from msgspec import UNSET, Meta, UnsetType
+from starlette.requests import Request
+from starlette.responses import Response
+
+from waypost.simulator.accounts.records import STANDING
+from waypost.simulator.control.guard import ControlRefused
+from waypost.simulator.control.shapes import Digits, Name, NothingShape, Text, given, read_shape
+from waypost.simulator.errors import GraphRefused
+from waypost.simulator.media.media import Media
+from waypost.simulator.media.uploads import Upload
+from waypost.simulator.parts import Parts
+
+
+class MediaShape(NothingShape, frozen=True):
+    """A file as a phone has it; the content is base64 text."""
+
+    accepted: ClassVar[str] = (
+        "{to: a business number's digits, mime_type, content: base64 text, file_name?}"
+    )
+    to: Digits
+    mime_type: Name
+    content: bytes
+    file_name: Annotated[str, Meta(max_length=240)] = ""
+
+
+class HandleShape(NothingShape, frozen=True):
+    """A handle that a resumable upload ended in."""
+
+    accepted: ClassVar[str] = "{handle}"
+    handle: Text
+
+
+class StandingShape(NothingShape, frozen=True):
+    """How a number stands; what is absent stays as it is."""
+
+    accepted: ClassVar[str] = (
+        "{quality_rating?: GREEN, YELLOW, RED or UNKNOWN, messaging_limit?: TIER_250, TIER_2K, "
+        "TIER_10K, TIER_100K or TIER_UNLIMITED, name_status?, status?}"
+    )
+    quality_rating: Literal["GREEN", "YELLOW", "RED", "UNKNOWN"] | UnsetType = UNSET
+    messaging_limit: (
+        Literal["TIER_250", "TIER_2K", "TIER_10K", "TIER_100K", "TIER_UNLIMITED"] | UnsetType
+    ) = UNSET
+    name_status: Name | UnsetType = UNSET
+    status: Name | UnsetType = UNSET
+
+
+async def list_media(parts: Parts, _request: Request) -> dict[str, Any]:
+    """Every file with an id, oldest first; also those whose time is over."""
+    return {"media": [media_view(media) for media in parts.media.all.values()]}
+
+
+async def keep_media(parts: Parts, request: Request) -> dict[str, Any]:
+    """Keep a file as if a phone had sent it to a business number."""
+    wish = read_shape(MediaShape, await request.body())
+    number = parts.accounts.numbers_by_digits.get(wish.to.lstrip("+"))
+    if number is None:
+        known = ", ".join(parts.accounts.numbers_by_digits) or "none yet"
+        raise ControlRefused(404, field="to", rule="is no business number", accepted=known)
+    try:
+        media = await parts.media.keep_inbound(
+            number.phone_number_id, wish.mime_type, wish.file_name, wish.content
+        )
+    except GraphRefused as refused:
+        raise ControlRefused(
+            422,
+            field="content",
+            rule=str(refused),
+            accepted="what the operator's media table lists",
+        ) from refused
+    return media_view(media)
+
+
+async def show_content(parts: Parts, request: Request) -> Response:
+    """The bytes of a file that lives."""
+    media = _media_of(parts, request)
+    content = await parts.media.content(media.media_id)
+    if content is None:
+        raise ControlRefused(
+            410, field="media_id", rule="its time is over", accepted="an id that lives"
+        )
+    # What somebody uploaded must not run as a page of this address.
+    headers = {"x-content-type-options": "nosniff", "content-security-policy": "sandbox"}
+    return Response(content, media_type=media.mime_type, headers=headers)
+
+
+async def expire_media(parts: Parts, request: Request) -> dict[str, Any]:
+    """Let an id's time be over now."""
+    media = _media_of(parts, request)
+    read_shape(NothingShape, await request.body())
+    await parts.media.expire(media)
+    return media_view(parts.media.all[media.media_id])
+
+
+async def list_handles(parts: Parts, _request: Request) -> dict[str, Any]:
+    """Every complete upload with its handle, oldest first."""
+    complete = [upload for upload in parts.uploads.by_id.values() if upload.handle]
+    return {"handles": [_handle_view(upload) for upload in complete]}
+
+
+async def expire_handle(parts: Parts, request: Request) -> dict[str, Any]:
+    """Let a handle's time be over now."""
+    wish = read_shape(HandleShape, await request.body())
+    upload = parts.uploads.of_handle(wish.handle)
+    if upload is None:
+        raise ControlRefused(
+            404, field="handle", rule="was not given out, or is over", accepted="a whole handle"
+        )
+    await parts.uploads.expire(upload)
+    return _handle_view(parts.uploads.by_id[upload.upload_id])
+
+
+async def put_standing(parts: Parts, request: Request) -> dict[str, Any]:
+    """Set a number's quality, messaging limit and states; no webhook tells of it."""
+    number = parts.accounts.numbers.get(request.path_params["phone_number_id"])
+    wish = read_shape(StandingShape, await request.body())
+    if number is None:
+        known = ", ".join(parts.accounts.numbers) or "none yet"
+        raise ControlRefused(404, field="phone_number_id", rule="is no number", accepted=known)
+    standing = {**parts.records.of(number.phone_number_id, STANDING), **given(wish)}
+    await parts.records.keep(number.phone_number_id, STANDING, standing)
+    return {"phone_number_id": number.phone_number_id, **standing}
+
+
+def media_view(media: Media) -> dict[str, Any]:
+    """A file as the door shows it."""
+    return {
+        "media_id": media.media_id,
+        "phone_number_id": media.phone_number_id,
+        "mime_type": media.mime_type,
+        "file_name": media.file_name,
+        "size_bytes": media.size_bytes,
+        "sha256": media.sha256,
+        "is_inbound": media.is_inbound,
+        "created_ms": media.created_ms,
+        "expires_ms": media.expires_ms,
+    }
+
+
+def _handle_view(upload: Upload) -> dict[str, Any]:
+    return {
+        "handle": upload.handle,
+        "file_name": upload.file_name,
+        "mime_type": upload.file_type,
+        "size_bytes": upload.file_length,
+        "expires_ms": upload.expires_ms,
+    }
+
+
+def _media_of(parts: Parts, request: Request) -> Media:
+    media = parts.media.all.get(request.path_params["media_id"])
+    if media is None:
+        raise ControlRefused(
+            404, field="media_id", rule="is no media", accepted="an id of GET /control/media"
+        )
+    return media

@@ -1,0 +1,1 @@
+"""Faults as data: what they are, and which are armed."""

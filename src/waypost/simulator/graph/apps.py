@@ -1,0 +1,90 @@
+"""The Graph side's calls about an app: its own token, and where its webhooks go.
+
+Source: the operator's pages "App access tokens" and "App subscriptions".
+"""
+
+from dataclasses import replace
+from typing import Any, Final
+
+from waypost.simulator.accounts.accounts import App
+from waypost.simulator.errors import GraphRefused, bad_parameter
+from waypost.simulator.graph.registration import shake_hands
+from waypost.simulator.loose import a_text
+from waypost.simulator.parts import Parts
+from waypost.simulator.requests import Call
+
+OAUTH: Final = "oauth"
+"""The first segment of the path that gives an app its token; the app's secret is credential enough."""
+
+_OBJECT: Final = "whatsapp_business_account"
+_FIELDS: Final = (
+    "messages", "message_template_status_update", "message_template_quality_update",
+    "message_template_components_update", "template_category_update", "account_update",
+    "phone_number_quality_update", "user_preferences",
+)  # fmt: skip
+_SUCCESS: Final = {"success": True}
+
+
+async def app_token(parts: Parts, call: Call, _thing: Any) -> dict[str, Any]:
+    """The token of an app, which its id and secret make; it sets the app up and opens no account.
+
+    Raises:
+        GraphRefused: 101, there is no such app; 1, the secret is another; 100, another grant.
+    """
+    if call.edge != "access_token" or call.query.get("grant_type") != "client_credentials":
+        raise bad_parameter("Param grant_type must be one of {client_credentials}.")
+    app = parts.accounts.apps.get(call.query.get("client_id", ""))
+    if app is None:
+        raise _not_an_app("Error validating application. Cannot get application info", 101)
+    if call.query.get("client_secret") != app.app_secret:
+        raise _not_an_app("Error validating client secret.", 1)
+    return {"access_token": app.token, "token_type": "bearer"}
+
+
+async def subscribe_app(parts: Parts, call: Call, app: App) -> dict[str, Any]:
+    """Send the app's webhooks to an address that has proved that it wants them.
+
+    All fields are sent, whichever are asked for.
+
+    Raises:
+        GraphRefused: 100, something is missing; 2200, the handshake failed.
+    """
+    _check_object(call)
+    uri = a_text(call.fields.get("callback_url")) or ""
+    if not uri:
+        raise bad_parameter("The parameter callback_url is required.")
+    verify_token = a_text(call.fields.get("verify_token")) or ""
+    await shake_hands(parts, uri, verify_token)
+    await _keep(parts, replace(app, callback_uri=uri, verify_token=verify_token))
+    return _SUCCESS
+
+
+async def unsubscribe_app(parts: Parts, call: Call, app: App) -> dict[str, Any]:
+    """Stop the app's webhooks."""
+    _check_object(call)
+    await _keep(parts, replace(app, callback_uri="", verify_token=""))
+    return _SUCCESS
+
+
+async def list_app_subscriptions(_parts: Parts, _call: Call, app: App) -> dict[str, Any]:
+    """Where the app's webhooks go."""
+    if not app.callback_uri:
+        return {"data": []}
+    fields = [{"name": name, "version": "v25.0"} for name in _FIELDS]
+    subscription = {"object": _OBJECT, "callback_url": app.callback_uri, "active": True}
+    return {"data": [{**subscription, "fields": fields}]}
+
+
+def _check_object(call: Call) -> None:
+    if call.fields.get("object", _OBJECT) != _OBJECT:
+        raise bad_parameter(f"Param object must be one of {{{_OBJECT}}}.")
+
+
+async def _keep(parts: Parts, app: App) -> None:
+    await parts.accounts.keep_app(app)
+    for account in parts.accounts.of_app(app.app_id):
+        await parts.webhooks.retry_now(account.waba_id)
+
+
+def _not_an_app(message: str, code: int) -> GraphRefused:
+    return GraphRefused(400, {"message": message, "type": "OAuthException", "code": code})

@@ -1,0 +1,184 @@
+"""The Graph side's calls about flows. Source: the operator's page "Flows API"."""
+
+import datetime
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final
+
+from waypost.simulator.accounts.accounts import Account
+from waypost.simulator.accounts.flow import ASSET_AT_MOST_BYTES, Flow
+from waypost.simulator.errors import bad_parameter, no_such_object
+from waypost.simulator.graph.links import is_good, link
+from waypost.simulator.graph.lists import page
+from waypost.simulator.graph.nodes import app_data, node
+from waypost.simulator.loose import a_text
+from waypost.simulator.multipart import Unreadable
+from waypost.simulator.parts import Parts
+from waypost.simulator.requests import Call, Download, form_of
+
+FLOW_FILES: Final = "flow_assets"
+"""The first segment of the addresses that `list_assets` gives; they need no token."""
+
+_ASSET_NAME: Final = "flow.json"
+_ASSET_TYPE: Final = "FLOW_JSON"
+_LINK_LIVES_MS: Final = 3600 * 1000
+_PREVIEW_LIVES_MS: Final = 30 * 24 * 3600 * 1000
+_FIELD_AT_MOST_BYTES: Final = 4096
+_SUCCESS: Final = {"success": True}
+
+
+@dataclass(frozen=True)
+class _Shown:
+    """A flow with what its fields need besides."""
+
+    flow: Flow
+    account: Account
+    preview: dict[str, str]
+
+
+def _health(flow: Flow) -> dict[str, Any]:
+    can = "AVAILABLE" if flow.status == "PUBLISHED" else "BLOCKED"
+    entity = {"entity_type": "FLOW", "id": flow.flow_id, "can_send_message": can}
+    return {"can_send_message": can, "entities": [entity]}
+
+
+# fmt: off
+FLOW_FIELDS: Final[dict[str, Callable[[_Shown], Any]]] = {
+    "id":                lambda shown: shown.flow.flow_id,
+    "name":              lambda shown: shown.flow.name,
+    "status":            lambda shown: shown.flow.status,
+    "categories":        lambda shown: shown.flow.categories,
+    "validation_errors": lambda shown: shown.flow.errors,
+    "json_version":      lambda shown: a_text(shown.flow.content.get("version")),
+    "data_api_version":  lambda shown: a_text(shown.flow.content.get("data_api_version")),
+    "endpoint_uri":      lambda shown: shown.flow.endpoint_uri or None,
+    "preview":           lambda shown: shown.preview,
+    "updated_at":        lambda shown: _iso(shown.flow.updated_ms),
+    "whatsapp_business_account": lambda shown: {
+        "id": shown.account.waba_id, "name": shown.account.name, "currency": "USD",
+        "timezone_id": "1", "message_template_namespace": shown.account.namespace,
+    },
+    "application":       lambda shown: app_data(shown.account, shown.account.app_id),
+    "health_status":     lambda shown: _health(shown.flow),
+}
+# fmt: on
+_DEFAULT: Final = ("id", "name", "status", "categories", "validation_errors")
+
+
+async def create_flow(parts: Parts, call: Call, account: Account) -> dict[str, Any]:
+    """Make a flow."""
+    flow = await parts.flows.create(account.waba_id, call.fields)
+    return {"id": flow.flow_id, "success": True, "validation_errors": flow.errors}
+
+
+async def list_flows(parts: Parts, call: Call, account: Account) -> dict[str, Any]:
+    """An account's flows."""
+    return page(
+        call,
+        parts.flows.of(account.waba_id),
+        lambda flow: f"{flow.created_ms:015d}.{flow.flow_id}",
+        lambda flow: _flow_node(parts, call, flow),
+    )
+
+
+async def show_flow(parts: Parts, call: Call, flow: Flow) -> dict[str, Any]:
+    """A flow's fields."""
+    return _flow_node(parts, call, flow)
+
+
+async def update_flow(parts: Parts, call: Call, flow: Flow) -> dict[str, Any]:
+    """Change a draft's name, categories or endpoint."""
+    await parts.flows.update(flow, call.fields)
+    return _SUCCESS
+
+
+async def delete_flow(parts: Parts, _call: Call, flow: Flow) -> dict[str, Any]:
+    """Delete a draft."""
+    await parts.flows.delete(flow)
+    return _SUCCESS
+
+
+async def publish_flow(parts: Parts, _call: Call, flow: Flow) -> dict[str, Any]:
+    """Publish a draft."""
+    await parts.flows.publish(flow)
+    return _SUCCESS
+
+
+async def deprecate_flow(parts: Parts, _call: Call, flow: Flow) -> dict[str, Any]:
+    """Take a published flow out of use."""
+    await parts.flows.deprecate(flow)
+    return _SUCCESS
+
+
+async def list_assets(parts: Parts, call: Call, flow: Flow) -> dict[str, Any]:
+    """A flow's JSON text, as an address that gives it for an hour."""
+    if not flow.asset:
+        return {"data": []}
+    key = parts.accounts.by_id[flow.waba_id].token
+    until_ms = parts.clock.now_ms() + _LINK_LIVES_MS
+    asset = {
+        "name": _ASSET_NAME,
+        "asset_type": _ASSET_TYPE,
+        "download_url": link(
+            call.origin, f"/{FLOW_FILES}/{flow.flow_id}", key, flow.flow_id, until_ms
+        ),
+    }
+    return page(call, [asset], lambda one: one["name"], lambda one: one)
+
+
+async def upload_asset(parts: Parts, call: Call, flow: Flow) -> dict[str, Any]:
+    """Set a draft's JSON text by a form with `name`, `asset_type` and `file`."""
+    form = form_of(call, at_most=ASSET_AT_MOST_BYTES + 64 * 1024)
+    fields: dict[str, str] = dict(call.query)
+    asset: str | None = None
+    try:
+        while (head := await form.next_part()) is not None:
+            if head.name == "file":
+                asset = await form.text(at_most=ASSET_AT_MOST_BYTES)
+            else:
+                fields[head.name] = await form.text(at_most=_FIELD_AT_MOST_BYTES)
+    except Unreadable as wrong:
+        raise bad_parameter(f"The request body is not a readable form: {wrong}.") from wrong
+    if fields.get("name") != _ASSET_NAME:
+        raise bad_parameter(f"Param name must be {_ASSET_NAME}.")
+    if fields.get("asset_type") != _ASSET_TYPE:
+        raise bad_parameter(f"Param asset_type must be one of {{{_ASSET_TYPE}}}.")
+    if asset is None:
+        raise bad_parameter("The parameter file is required.")
+    changed = await parts.flows.put_asset(flow, asset)
+    return {"success": True, "validation_errors": changed.errors}
+
+
+async def download_asset(parts: Parts, call: Call) -> Download:
+    """The JSON text behind an address of `list_assets`."""
+    flow = parts.flows.by_id.get(call.edge)
+    account = parts.accounts.by_id.get(flow.waba_id) if flow is not None else None
+    if (
+        flow is None
+        or account is None
+        or not is_good(call.query, account.token, flow.flow_id, parts.clock.now_ms())
+    ):
+        raise no_such_object(call.method, call.edge)
+    content = flow.asset.encode()
+    return Download("application/json", len(content), content=content)
+
+
+def _flow_node(parts: Parts, call: Call, flow: Flow) -> dict[str, Any]:
+    account = parts.accounts.by_id[flow.waba_id]
+    until_ms = parts.clock.now_ms() + _PREVIEW_LIVES_MS
+    preview = {
+        "preview_url": link(
+            call.origin, f"/{FLOW_FILES}/{flow.flow_id}", account.token, flow.flow_id, until_ms
+        ),
+        "expires_at": _iso(until_ms),
+    }
+    wished = re.sub(
+        r"\.\w+\([^()]*\)", "", call.query.get("fields", "")
+    )  # preview.invalidate(false)
+    return node(FLOW_FIELDS, _Shown(flow, account, preview), wished, _DEFAULT, "Flow")
+
+
+def _iso(at_ms: int) -> str:
+    at = datetime.datetime.fromtimestamp(at_ms // 1000, tz=datetime.UTC)
+    return at.strftime("%Y-%m-%dT%H:%M:%S+0000")

@@ -1,0 +1,106 @@
+"""The Graph side's calls about media. Source: facts 6.1."""
+
+from typing import Any, Final
+
+from waypost.simulator.accounts.accounts import Account, Number
+from waypost.simulator.errors import GraphRefused, bad_parameter, no_such_object
+from waypost.simulator.graph.links import is_good, link
+from waypost.simulator.media.media import Media
+from waypost.simulator.media.media_kinds import MEDIA_AT_MOST_BYTES
+from waypost.simulator.multipart import Unreadable
+from waypost.simulator.parts import Parts
+from waypost.simulator.requests import Call, Download, form_of
+
+ATTACHMENTS: Final = "whatsapp_business"
+"""The first segment of the addresses that `show_media` gives."""
+
+_LINK_LIVES_MS: Final = 5 * 60 * 1000
+_FORM_AT_MOST_BYTES: Final = MEDIA_AT_MOST_BYTES + 64 * 1024
+_FIELD_AT_MOST_BYTES: Final = 4096
+
+
+async def upload_media(parts: Parts, call: Call, number: Number) -> dict[str, Any]:
+    """Keep a file for 30 days; the form has `messaging_product`, `file` and mostly `type`."""
+    form = form_of(call, at_most=_FORM_AT_MOST_BYTES)
+    fields = {name: str(value) for name, value in call.query.items()}
+    media: Media | None = None
+    try:
+        while (head := await form.next_part()) is not None:
+            if head.name != "file" or head.file_name is None:
+                fields[head.name] = await form.text(at_most=_FIELD_AT_MOST_BYTES)
+            elif media is not None:
+                raise bad_parameter("There can be only one file.")  # noqa: TRY301  the one way out
+            else:
+                mime_type = head.content_type or _mime_type(fields)
+                media = await parts.media.take(
+                    number.phone_number_id, mime_type, head.file_name, form.chunks()
+                )
+        _check_fields(fields, media)
+    except BaseException as error:
+        if media is not None:
+            await parts.media.delete(media)
+        if isinstance(error, Unreadable):
+            raise bad_parameter(f"The request body is not a readable form: {error}.") from error
+        raise
+    assert media is not None  # noqa: S101  `_check_fields` has seen to it
+    return {"id": media.media_id}
+
+
+async def show_media(parts: Parts, call: Call, media: Media) -> dict[str, Any]:
+    """A file's fields, with an address that is good for five minutes."""
+    _check_number(call, media)
+    account = _account_of(parts, media)
+    until_ms = parts.clock.now_ms() + _LINK_LIVES_MS
+    path = f"/{ATTACHMENTS}/attachments/"
+    return {
+        "messaging_product": "whatsapp",
+        "url": link(call.origin, path, account.token, media.media_id, until_ms),
+        "mime_type": media.mime_type,
+        "sha256": media.sha256,
+        "file_size": media.size_bytes,
+        "id": media.media_id,
+    }
+
+
+async def delete_media(parts: Parts, call: Call, media: Media) -> dict[str, Any]:
+    """Remove a file before its time."""
+    _check_number(call, media)
+    await parts.media.delete(media)
+    return {"success": True}
+
+
+async def download_media(parts: Parts, call: Call) -> Download:
+    """The bytes behind an address of `show_media`; 404 once its five minutes are over."""
+    media = parts.media.find(call.query.get("mid", ""))
+    account = _account_of(parts, media) if media is not None else None
+    if (
+        media is None
+        or account is None
+        or not parts.tokens.check(call.token).opens([account.waba_id])
+        or not is_good(call.query, account.token, media.media_id, parts.clock.now_ms())
+    ):
+        raise GraphRefused(404, no_such_object(call.method, ATTACHMENTS).error)
+    return Download(media.mime_type, media.size_bytes, parts.files.path(media.content_name))
+
+
+def _mime_type(fields: dict[str, str]) -> str:
+    """What `type` says, where the file's part says nothing."""
+    return fields.get("type", "").partition(";")[0].strip().lower() or "application/octet-stream"
+
+
+def _check_fields(fields: dict[str, str], media: Media | None) -> None:
+    if fields.get("messaging_product") != "whatsapp":
+        raise bad_parameter("The parameter messaging_product is required.")
+    if media is None:
+        raise bad_parameter("The parameter file is required.")
+
+
+def _check_number(call: Call, media: Media) -> None:
+    wished = call.query.get("phone_number_id", media.phone_number_id)
+    if wished != media.phone_number_id:
+        raise no_such_object(call.method, media.media_id)
+
+
+def _account_of(parts: Parts, media: Media) -> Account:
+    number = parts.accounts.numbers[media.phone_number_id]
+    return parts.accounts.by_id[number.waba_id]

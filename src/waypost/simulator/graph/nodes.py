@@ -1,0 +1,304 @@
+"""What the operator shows of its objects: the fields of each kind of node, and which are asked for."""
+
+import hashlib
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, TypeVar
+
+from waypost.simulator.accounts.accounts import Account, App, Number, Subscription
+from waypost.simulator.errors import bad_parameter
+from waypost.simulator.loose import an_object, objects, texts
+from waypost.simulator.templates.drafts import EXTRAS
+from waypost.simulator.templates.template import Template
+
+Node = TypeVar("Node")
+Fields = Mapping[str, Callable[[Node], Any]]
+
+
+@dataclass(frozen=True)
+class AccountView:
+    """A business account, and which apps hear of it."""
+
+    account: Account
+    subscriptions: Sequence[Subscription]
+
+
+@dataclass(frozen=True)
+class NumberView:
+    """A business number with everything its fields need, as one app sees it.
+
+    Args:
+        app: the app; None when there is none.
+        standing: what the control door has set of its quality, limit and states.
+        automation: its conversational components.
+        status: what stops it from sending shows here; empty: as it usually is.
+        override_uri: its own webhook address; empty: it has none.
+        account_uri: the account's; empty: it has none.
+        is_limited: whether it only messages the phones on its list.
+        has_pin: whether it has a PIN for two-step verification.
+    """
+
+    number: Number
+    account: Account
+    app: App | None
+    standing: Mapping[str, Any]
+    automation: Mapping[str, Any]
+    status: str = ""
+    override_uri: str = ""
+    account_uri: str = ""
+    is_limited: bool = False
+    has_pin: bool = False
+
+    def stands(self, name: str, usual: str) -> str:
+        """A member of its standing, or what a number usually has."""
+        return str(self.standing.get(name, usual))
+
+
+def _display(number: Number) -> str:
+    # The tables of the world's numbering plans are large: they load when the first node is shown.
+    import phonenumbers
+
+    try:
+        parsed = phonenumbers.parse("+" + number.phone_number)
+    except phonenumbers.NumberParseException:
+        return "+" + number.phone_number
+    return phonenumbers.format_number(parsed, phonenumbers.PhoneNumberFormat.INTERNATIONAL)
+
+
+def _dial_code(view: NumberView) -> str | None:
+    import phonenumbers
+
+    try:
+        return str(phonenumbers.parse("+" + view.number.phone_number).country_code)
+    except phonenumbers.NumberParseException:
+        return None
+
+
+def _country(view: NumberView) -> str | None:
+    import phonenumbers
+
+    code = _dial_code(view)
+    return phonenumbers.region_code_for_country_code(int(code)) if code is not None else None
+
+
+def subscribed_apps(view: AccountView) -> dict[str, Any]:
+    """The apps that hear of an account, and where, if not at their own address. Source: facts 1."""
+    return {"data": [_subscribed_app(view.account, one) for one in view.subscriptions]}
+
+
+def app_data(account: Account, app_id: str) -> dict[str, str]:
+    """An app as its account shows it; apps have no names here. Source: facts 1."""
+    return {
+        "id": app_id,
+        "name": account.name if app_id == account.app_id else f"App {app_id}",
+        "link": f"https://www.facebook.com/games/?app_id={app_id}",
+    }
+
+
+def _subscribed_app(account: Account, subscription: Subscription) -> dict[str, Any]:
+    app: dict[str, Any] = {"whatsapp_business_api_data": app_data(account, subscription.app_id)}
+    if subscription.override_uri:
+        app["override_callback_uri"] = subscription.override_uri
+    return app
+
+
+def _level(number: Number) -> dict[str, str]:
+    return {"level": "STANDARD" if number.throughput <= 80 else "HIGH"}
+
+
+def _webhooks(view: NumberView) -> dict[str, str] | None:
+    """Where its webhooks go. Source: facts 7.1, "One callback per app"."""
+    addresses = {
+        "phone_number": view.override_uri,
+        "whatsapp_business_account": view.account_uri,
+        "application": view.app.callback_uri if view.app is not None else "",
+    }
+    return {name: uri for name, uri in addresses.items() if uri} or None
+
+
+def _automation(view: NumberView) -> dict[str, Any]:
+    usual = {"prompts": list[str](), "commands": list[Any](), "enable_welcome_message": False}
+    return {**usual, **view.automation, "id": view.number.phone_number_id}
+
+
+def _health(kind: str, node_id: str) -> dict[str, Any]:
+    entity = {"entity_type": kind, "id": node_id, "can_send_message": "AVAILABLE"}
+    return {"can_send_message": "AVAILABLE", "entities": [entity]}
+
+
+def _template_health(template: Template) -> dict[str, Any]:
+    can = "AVAILABLE" if template.status == "APPROVED" else "BLOCKED"
+    entity = {"entity_type": "MESSAGE_TEMPLATE", "id": template.template_id}
+    return {"can_send_message": can, "entities": [{**entity, "can_send_message": can}]}
+
+
+def _extra(name: str) -> Callable[[Template], Any]:
+    return lambda template: template.extras.get(name)
+
+
+def _quality(template: Template) -> dict[str, Any]:
+    return {"score": template.quality, "date": template.updated_ms // 1000}
+
+
+# fmt: off
+ACCOUNT_FIELDS: Final[Fields[AccountView]] = {  # Source: facts 1, "WABA node"
+    "id":                         lambda view: view.account.waba_id,
+    "name":                       lambda view: view.account.name,
+    "timezone_id":                lambda _: "1",
+    "message_template_namespace": lambda view: view.account.namespace,
+    "account_review_status":      lambda _: "APPROVED",
+    "business_verification_status": lambda _: "verified",
+    "currency":                   lambda _: "USD",
+    "country":                    lambda _: "US",
+    "status":                     lambda _: "ACTIVE",
+    "ownership_type":             lambda _: "CLIENT_OWNED",
+    "health_status":              lambda view: _health("WABA", view.account.waba_id),
+    "subscribed_apps":            subscribed_apps,
+    "is_enabled_for_insights":    lambda _: True,
+    "owner_business_info":        lambda view: {"id": view.account.app_id, "name": view.account.name},
+    "on_behalf_of_business_info": lambda _: None,
+    "primary_funding_id":         lambda _: None,
+    "purchase_order_number":      lambda _: None,
+    "marketing_messages_lite_api_status":  lambda _: "ELIGIBLE",
+    "marketing_messages_onboarding_status": lambda _: "ELIGIBLE",
+    "disable_marketing_messages_on_cloud_api": lambda _: False,
+}
+ACCOUNT_DEFAULT: Final = ("id", "name", "timezone_id", "message_template_namespace")
+
+NUMBER_FIELDS: Final[Fields[NumberView]] = {  # Source: facts 1, "Phone node"
+    "id":                         lambda view: view.number.phone_number_id,
+    "display_phone_number":       lambda view: _display(view.number),
+    "verified_name":              lambda view: view.number.name,
+    "quality_rating":             lambda view: view.stands("quality_rating", "GREEN"),
+    "quality_score":              lambda view: {"score": view.stands("quality_rating", "GREEN")},
+    "throughput":                 lambda view: _level(view.number),
+    "status":                     lambda view: view.status or view.stands("status", "CONNECTED"),
+    "code_verification_status":   lambda _: "VERIFIED",
+    "name_status":                lambda view: view.stands("name_status", "APPROVED"),
+    "platform_type":              lambda _: "CLOUD_API",
+    "account_mode":               lambda view: "SANDBOX" if view.is_limited else "LIVE",
+    "is_pin_enabled":             lambda view: view.has_pin,
+    "is_official_business_account": lambda _: False,
+    "whatsapp_business_manager_messaging_limit":
+        lambda view: view.stands("messaging_limit", "TIER_UNLIMITED"),
+    "messaging_limit_tier":       lambda view: view.stands("messaging_limit", "TIER_UNLIMITED"),
+    "webhook_configuration":      _webhooks,
+    "conversational_automation":  _automation,
+    "health_status":              lambda view: _health("PHONE_NUMBER", view.number.phone_number_id),
+    "country_dial_code":          _dial_code,
+    "country_code":               _country,
+    "is_on_biz_app":              lambda _: False,
+    "is_preverified_number":      lambda _: False,
+    "search_visibility":          lambda _: "NON_VISIBLE",
+    "eligibility_for_api_business_global_search": lambda _: "NON_ELIGIBLE_UNDEFINED_COUNTRY",
+    "last_onboarded_time":        lambda _: None,
+    "new_name_status":            lambda _: "NONE",
+    "certificate":                lambda _: None,
+    "new_certificate":            lambda _: None,
+}
+NUMBER_DEFAULT: Final = ("id", "display_phone_number", "verified_name", "quality_rating")
+
+TEMPLATE_FIELDS: Final[Fields[Template]] = {  # Source: facts 2.1
+    "name":                       lambda template: template.name,
+    "parameter_format":           lambda template: template.parameter_format,
+    "components":                 lambda template: shown_components(template.components),
+    "language":                   lambda template: template.language,
+    "status":                     lambda template: template.status,
+    "category":                   lambda template: template.category,
+    "id":                         lambda template: template.template_id,
+    "previous_category":          lambda template: template.previous_category,
+    "rejected_reason":            lambda template: template.rejected_reason,
+    "quality_score":              _quality,
+    "message_send_ttl_seconds":   lambda template: template.message_send_ttl_seconds,
+    "last_updated_time":          lambda template: str(template.updated_ms // 1000),
+    "correct_category":           lambda template: template.correct_category,
+    "health_status":              _template_health,
+    "is_sms_fallback_enabled":    lambda _: False,
+    "source":                     lambda _: None,
+    **{name: _extra(name) for name in EXTRAS},
+}
+# fmt: on
+TEMPLATE_DEFAULT: Final = (
+    "name",
+    "parameter_format",
+    "components",
+    "language",
+    "status",
+    "category",
+    "sub_category",
+    "previous_category",
+    "id",
+)  # fmt: skip
+
+
+def node(
+    fields: Fields[Node], of: Node, wished: str | None, default: tuple[str, ...], kind: str
+) -> dict[str, Any]:
+    """The wished fields of a node, its id always among them; those without a value are left out.
+
+    Args:
+        fields: the table of this kind of node.
+        of: the object.
+        wished: the query's `fields`: names joined by commas; what stands in braces is ignored.
+        default: what is shown without a wish.
+        kind: the kind's name in the refusal of an unknown field.
+
+    Raises:
+        GraphRefused: code 100, for a field that this kind of node does not have.
+    """
+    names = default if not wished else tuple(_names(wished))
+    for name in names:
+        if name not in fields:
+            raise bad_parameter(f"Tried accessing nonexisting field ({name}) on node type ({kind})")
+    values = {name: fields[name](of) for name in dict.fromkeys((*names, "id"))}
+    return {name: value for name, value in values.items() if value is not None}
+
+
+def account_node(view: AccountView, wished: str | None) -> dict[str, Any]:
+    """A business account as the operator shows it."""
+    return node(ACCOUNT_FIELDS, view, wished, ACCOUNT_DEFAULT, "WhatsAppBusinessAccount")
+
+
+def number_node(view: NumberView, wished: str | None) -> dict[str, Any]:
+    """A business phone number as the operator shows it."""
+    return node(NUMBER_FIELDS, view, wished, NUMBER_DEFAULT, "WhatsAppBusinessPhoneNumber")
+
+
+def template_node(template: Template, wished: str | None) -> dict[str, Any]:
+    """A template as the operator shows it."""
+    return node(TEMPLATE_FIELDS, template, wished, TEMPLATE_DEFAULT, "WhatsAppMessageTemplate")
+
+
+def shown_components(components: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Components as they are read back: uploads have become addresses.
+
+    Source: facts 2.1, "Read-back differences".
+    """
+    return [_shown(component) for component in components]
+
+
+def _shown(component: dict[str, Any]) -> dict[str, Any]:
+    example = an_object(component.get("example")) or {}
+    handles = texts(example.get("header_handle"))
+    if handles:
+        addresses = [_address(handle) for handle in handles]
+        return {**component, "example": {**example, "header_handle": addresses}}
+    if component.get("type") == "CAROUSEL":
+        cards = [
+            {**card, "components": shown_components(objects(card.get("components")))}
+            for card in objects(component.get("cards"))
+        ]
+        return {**component, "cards": cards}
+    return component
+
+
+def _address(handle: str) -> str:
+    return f"https://scontent.whatsapp.net/v/t61.29466-34/{hashlib.sha256(handle.encode()).hexdigest()[:32]}"
+
+
+def _names(wished: str) -> list[str]:
+    flat, before = wished, ""
+    while flat != before:
+        flat, before = re.sub(r"\{[^{}]*\}", "", flat), flat
+    return [name.strip() for name in flat.split(",") if name.strip()]

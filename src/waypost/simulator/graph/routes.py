@@ -1,0 +1,248 @@
+"""The Graph side's routes, and its calls about accounts, numbers, templates and messages.
+
+Files, uploads, flows, profiles and analytics have modules of their own, `graph_…`.
+"""
+
+from collections.abc import Awaitable, Callable
+from typing import Any, Final
+
+from waypost.simulator.accounts.accounts import Account, App, Number, Subscription
+from waypost.simulator.accounts.flow import Flow
+from waypost.simulator.errors import bad_parameter
+from waypost.simulator.graph.apps import (
+    OAUTH,
+    app_token,
+    list_app_subscriptions,
+    subscribe_app,
+    unsubscribe_app,
+)
+from waypost.simulator.graph.authentication import preview_templates, upsert_templates
+from waypost.simulator.graph.flows import (
+    FLOW_FILES,
+    create_flow,
+    delete_flow,
+    deprecate_flow,
+    download_asset,
+    list_assets,
+    list_flows,
+    publish_flow,
+    show_flow,
+    update_flow,
+    upload_asset,
+)
+from waypost.simulator.graph.life import (
+    archive_templates,
+    create_template,
+    delete_template,
+    edit_template,
+    list_templates,
+    unarchive_templates,
+    unpause_template,
+)
+from waypost.simulator.graph.lists import page
+from waypost.simulator.graph.media import (
+    ATTACHMENTS,
+    delete_media,
+    download_media,
+    show_media,
+    upload_media,
+)
+from waypost.simulator.graph.nodes import (
+    AccountView,
+    account_node,
+    number_node,
+    subscribed_apps,
+    template_node,
+)
+from waypost.simulator.graph.numbers import (
+    PICTURES,
+    block_users,
+    change_automation,
+    change_profile,
+    download_picture,
+    list_blocked,
+    show_automation,
+    show_profile,
+    unblock_users,
+    view_of,
+)
+from waypost.simulator.graph.registration import (
+    change_number,
+    deregister_number,
+    register_number,
+    request_code,
+    shake_hands,
+    verify_code,
+)
+from waypost.simulator.graph.settings import (
+    change_key,
+    change_settings,
+    change_shop,
+    show_key,
+    show_settings,
+    show_shop,
+)
+from waypost.simulator.graph.templates import (
+    LIBRARY_ID,
+    change_account,
+    list_library,
+    show_analytics,
+)
+from waypost.simulator.graph.tokens import DEBUG, debug_token
+from waypost.simulator.graph.uploads import begin_upload, continue_upload, show_upload
+from waypost.simulator.loose import a_text
+from waypost.simulator.media.media import Media
+from waypost.simulator.media.uploads import Upload
+from waypost.simulator.parts import Parts
+from waypost.simulator.requests import Call, Download
+from waypost.simulator.templates.template import Template
+
+_SUCCESS: Final = {"success": True}
+Answer = dict[str, Any]
+Route = Callable[[Parts, Call, Any], Awaitable[Answer]]
+FileRoute = Callable[[Parts, Call], Awaitable[Download]]
+
+
+async def show_account(parts: Parts, call: Call, account: Account) -> Answer:
+    """A business account's fields. Source: facts 1, "WABA node"."""
+    return account_node(_view_of(parts, account), call.query.get("fields"))
+
+
+async def show_number(parts: Parts, call: Call, number: Number) -> Answer:
+    """A phone number's fields. Source: facts 1, "Phone node"."""
+    return number_node(view_of(parts, number, call.app_id), call.query.get("fields"))
+
+
+async def show_template(_parts: Parts, call: Call, template: Template) -> Answer:
+    """A template's fields. Source: facts 2.1."""
+    return template_node(template, call.query.get("fields"))
+
+
+async def list_numbers(parts: Parts, call: Call, account: Account) -> Answer:
+    """An account's numbers. Source: facts 1, "Phone list"."""
+    fields = call.query.get("fields")
+    return page(
+        call,
+        parts.accounts.numbers_of(account.waba_id),
+        lambda number: number.phone_number_id,
+        lambda number: number_node(view_of(parts, number, call.app_id), fields),
+    )
+
+
+async def send_message(parts: Parts, call: Call, number: Number) -> Answer:
+    """Take a message, or note that one was read. Source: facts 4."""
+    if "status" in call.fields:
+        if call.fields["status"] != "read":
+            raise bad_parameter("Param status must be one of {read}.")
+        await parts.messages.mark_read(
+            number, call.fields.get("message_id"), call.fields.get("typing_indicator")
+        )
+        return _SUCCESS
+    return await parts.messages.take(number, call.fields, call.raw, fail_code=call.fail_code)
+
+
+async def subscribe(parts: Parts, call: Call, account: Account) -> Answer:
+    """Send the account's webhooks to the asking app, or to an address for them. Source: facts 1."""
+    uri = a_text(call.fields.get("override_callback_uri")) or ""
+    if uri:
+        await shake_hands(parts, uri, a_text(call.fields.get("verify_token")) or "")
+    await parts.accounts.subscribe(Subscription(account.waba_id, call.app_id, uri))
+    await parts.webhooks.retry_now(account.waba_id)
+    return _SUCCESS
+
+
+async def unsubscribe(parts: Parts, call: Call, account: Account) -> Answer:
+    """Stop the account's webhooks to the asking app. Source: facts 1."""
+    await parts.accounts.unsubscribe(account.waba_id, call.app_id)
+    return _SUCCESS
+
+
+async def list_subscriptions(parts: Parts, _call: Call, account: Account) -> Answer:
+    """Which apps hear of the account. Source: facts 1."""
+    return subscribed_apps(_view_of(parts, account))
+
+
+def _view_of(parts: Parts, account: Account) -> AccountView:
+    return AccountView(account, parts.accounts.subscriptions_of(account.waba_id))
+
+
+# fmt: off
+ROUTES: Final[dict[tuple[type, str, str], Route]] = {
+    # object    method    edge
+    (Number,   "POST",   "messages"):          send_message,
+    (Number,   "GET",    ""):                  show_number,
+    (Number,   "POST",   ""):                  change_number,
+    (Number,   "POST",   "register"):          register_number,
+    (Number,   "POST",   "deregister"):        deregister_number,
+    (Number,   "POST",   "request_code"):      request_code,
+    (Number,   "POST",   "verify_code"):       verify_code,
+    (Account,  "GET",    ""):                  show_account,
+    (Account,  "GET",    "phone_numbers"):     list_numbers,
+    (Account,  "GET",    "message_templates"): list_templates,
+    (Account,  "POST",   "message_templates"): create_template,
+    (Account,  "DELETE", "message_templates"): delete_template,
+    (Account,  "GET",    "subscribed_apps"):   list_subscriptions,
+    (Account,  "POST",   "subscribed_apps"):   subscribe,
+    (Account,  "DELETE", "subscribed_apps"):   unsubscribe,
+    (Account,  "POST",   ""):                  change_account,
+    (Account,  "GET",    "template_analytics"): show_analytics,
+    (Account,  "GET",    LIBRARY_ID):          list_library,
+    (Account,  "GET",    "flows"):             list_flows,
+    (Account,  "POST",   "flows"):             create_flow,
+    (Flow,     "GET",    ""):                  show_flow,
+    (Flow,     "POST",   ""):                  update_flow,
+    (Flow,     "DELETE", ""):                  delete_flow,
+    (Flow,     "GET",    "assets"):            list_assets,
+    (Flow,     "POST",   "assets"):            upload_asset,
+    (Flow,     "POST",   "publish"):           publish_flow,
+    (Flow,     "POST",   "deprecate"):         deprecate_flow,
+    (Number,   "POST",   "media"):             upload_media,
+    (Number,   "GET",    "whatsapp_business_profile"): show_profile,
+    (Number,   "POST",   "whatsapp_business_profile"): change_profile,
+    (Number,   "GET",    "block_users"):       list_blocked,
+    (Number,   "POST",   "block_users"):       block_users,
+    (Number,   "DELETE", "block_users"):       unblock_users,
+    (Number,   "GET",    "whatsapp_commerce_settings"): show_shop,
+    (Number,   "POST",   "whatsapp_commerce_settings"): change_shop,
+    (Number,   "GET",    "whatsapp_business_encryption"): show_key,
+    (Number,   "POST",   "whatsapp_business_encryption"): change_key,
+    (Number,   "GET",    "settings"):          show_settings,
+    (Number,   "POST",   "settings"):          change_settings,
+    (Number,   "GET",    "conversational_automation"): show_automation,
+    (Number,   "POST",   "conversational_automation"): change_automation,
+    (Media,    "GET",    ""):                  show_media,
+    (Media,    "DELETE", ""):                  delete_media,
+    (App,      "POST",   "uploads"):           begin_upload,
+    (App,      "GET",    "subscriptions"):     list_app_subscriptions,
+    (App,      "POST",   "subscriptions"):     subscribe_app,
+    (App,      "DELETE", "subscriptions"):     unsubscribe_app,
+    (Upload,   "GET",    ""):                  show_upload,
+    (Upload,   "POST",   ""):                  continue_upload,
+    (Template, "GET",    ""):                  show_template,
+    (Template, "POST",   ""):                  edit_template,
+    (Template, "POST",   "unpause"):           unpause_template,
+    (Account,  "POST",   "message_templates/archive"):   archive_templates,
+    (Account,  "POST",   "message_templates/unarchive"): unarchive_templates,
+    (Account,  "POST",   "upsert_message_templates"):  upsert_templates,
+    (Account,  "GET",    "message_template_previews"): preview_templates,
+}
+
+ROOT_ROUTES: Final[dict[tuple[str, str], Route]] = {
+    # method first segment of the path
+    ("GET",  LIBRARY_ID):  list_library,
+    ("GET",  DEBUG):       debug_token,
+    ("GET",  OAUTH):       app_token,
+}
+
+FILE_ROUTES: Final[dict[tuple[str, str], FileRoute]] = {
+    # method first segment of the path
+    ("GET",  ATTACHMENTS): download_media,
+    ("GET",  FLOW_FILES):  download_asset,
+    ("GET",  PICTURES):    download_picture,
+}
+# fmt: on
+STREAMED: Final = frozenset({upload_media, upload_asset, continue_upload, show_upload})
+"""The routes that read the request's body themselves."""
+
+WITHOUT_TOKEN: Final = frozenset({FLOW_FILES, PICTURES, OAUTH})
+"""Files whose addresses are credential enough, and where an app asks for its token."""

@@ -1,0 +1,65 @@
+"""The Graph side's calls about resumable uploads. Source: facts 6.2."""
+
+from typing import Any
+
+from waypost.simulator.accounts.accounts import App
+from waypost.simulator.errors import bad_parameter, no_such_object
+from waypost.simulator.media.media_kinds import MEDIA_AT_MOST_BYTES
+from waypost.simulator.media.uploads import Upload
+from waypost.simulator.parts import Parts
+from waypost.simulator.requests import Call
+
+
+async def begin_upload(parts: Parts, call: Call, app: App) -> dict[str, Any]:
+    """Open an upload session."""
+    upload = await parts.uploads.begin(app.app_id, _user_id(parts, call, app), call.fields)
+    return {"id": upload.session_id}
+
+
+async def continue_upload(parts: Parts, call: Call, upload: Upload) -> dict[str, Any]:
+    """Take bytes from `file_offset` on: the handle when all are there, else where to go on."""
+    _check_signature(call, upload)
+    text = call.file_offset
+    if text is None:
+        raise bad_parameter("The header file_offset is required.")
+    if not (text.isascii() and text.isdigit() and len(text) < 12):
+        raise bad_parameter("Header file_offset must be a whole number.")
+    if call.body is None:
+        raise bad_parameter("The file's bytes are required.")
+    body = call.body.allow(MEDIA_AT_MOST_BYTES)
+    changed = await parts.uploads.add(upload, int(text), body)
+    if changed.handle:
+        return {"h": changed.handle}
+    return await _progress(parts, changed)
+
+
+async def show_upload(parts: Parts, call: Call, upload: Upload) -> dict[str, Any]:
+    """How far an upload has come."""
+    _check_signature(call, upload)
+    return await _progress(parts, upload)
+
+
+def upload_id_of(object_id: str) -> str | None:
+    """The upload that an object's id names; None when it names none.
+
+    Some clients escape the question mark, which then is part of the path.
+    """
+    kind, colon, rest = object_id.partition(":")
+    return rest.partition("?")[0] if colon and kind == "upload" else None
+
+
+async def _progress(parts: Parts, upload: Upload) -> dict[str, Any]:
+    return {"id": upload.session_id, "file_offset": await parts.uploads.offset(upload)}
+
+
+def _check_signature(call: Call, upload: Upload) -> None:
+    signature = call.query.get("sig") or call.object_id.partition("?sig=")[2]
+    if signature != upload.signature:
+        raise no_such_object(call.method, call.object_id)
+
+
+def _user_id(parts: Parts, call: Call, app: App) -> str:
+    """Who uploads: an account of the app, or the one whose token it is."""
+    token = parts.tokens.check(call.token)
+    owned = (one.waba_id for one in parts.accounts.of_app(app.app_id) if token.opens([one.waba_id]))
+    return next(owned, token.waba_ids[0] if token.waba_ids else app.app_id)

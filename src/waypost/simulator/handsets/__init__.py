@@ -1,0 +1,1 @@
+"""Phones as they are used: what their people do, by hand or by script."""

@@ -1,0 +1,336 @@
+"""What a person does with a phone: read, write, send, tap, answer, change the number."""
+
+import asyncio
+from collections.abc import Sequence
+from typing import Any, Final
+
+import msgspec
+
+from waypost.base.clock import Clock
+from waypost.base.ids import Ids
+from waypost.simulator.accounts.accounts import Number
+from waypost.simulator.errors import GraphRefused
+from waypost.simulator.handsets.inbound_kinds import (
+    NotSaid,
+    Said,
+    answered,
+    medium_said,
+    number_changed,
+    tapped,
+    text_said,
+)
+from waypost.simulator.handsets.inboxes import Item
+from waypost.simulator.handsets.manners import Manner, Medium
+from waypost.simulator.handsets.phone_acts import Act, PhoneActs
+from waypost.simulator.live_settings import LiveSettings
+from waypost.simulator.media.media import Media, MediaShelf
+from waypost.simulator.media.references import MEDIA_KINDS
+from waypost.simulator.messages.messages import Messages
+from waypost.simulator.messages.wamids import received_wamid
+from waypost.simulator.phones.blocks import Blocks
+from waypost.simulator.phones.phones import Phones, keeping
+from waypost.simulator.store import Row, Statement, Store
+from waypost.simulator.webhooks.outbox import ADD_UPDATE, Outbox, ascii_json
+
+_REPORT: Final = "INSERT INTO spam_reports (phone_number_id, phone, wamid, at_ms) VALUES (?,?,?,?)"
+_REPORTS: Final = "SELECT phone_number_id, wamid, at_ms FROM spam_reports WHERE phone=? ORDER BY id"
+_CHATS: Final = "SELECT DISTINCT phone_number_id FROM messages WHERE phone=?"
+_DETAILS: Final = {
+    True: "User requested to resume marketing messages",
+    False: "User requested to stop marketing messages",
+}
+
+
+class NotThere(Exception):
+    """The phone has no such message or button, or not yet; says what would be accepted."""
+
+
+_PLAIN: Final = Manner()
+
+
+class Handsets:
+    """The phones' side of the simulator."""
+
+    def __init__(
+        self,
+        store: Store,
+        clock: Clock,
+        ids: Ids,
+        settings: LiveSettings,
+        phones: Phones,
+        messages: Messages,
+        outbox: Outbox,
+        media: MediaShelf,
+        blocks: Blocks,
+    ) -> None:
+        self._store = store
+        self._clock = clock
+        self._ids = ids
+        self._settings = settings
+        self._phones = phones
+        self._outbox = outbox
+        self._media = media
+        self._blocks = blocks
+        self._acts = PhoneActs(store, messages, outbox)
+
+    async def read(self, phone: str, numbers: Sequence[Number]) -> int:
+        """Read everything that has arrived from these numbers, and say how many that were."""
+        handset, is_new = self._phones.meet(phone)
+        at_ms = self._clock.now_ms()
+        acts = [
+            Act(handset, is_new, number, at_ms, self._outbox.listens(number.waba_id))
+            for number in numbers
+        ]
+        counts: list[int] = await asyncio.gather(*map(self._acts.carry_out, acts))
+        return sum(counts)
+
+    async def write(
+        self, phone: str, number: Number, text: str, *, context_id: str | None = None
+    ) -> str:
+        """The phone writes a text, perhaps in reply to a message; gives the new message's id.
+
+        Source: facts 7.4, `text`.
+        """
+        return await self.say(phone, number, text_said(text), Manner(context_id=context_id))
+
+    async def tap(self, phone: str, number: Number, item: Item, button: dict[str, Any]) -> str:
+        """Tap a button of a message; gives the id of the message that this sends.
+
+        Raises:
+            NotThere: the business hears nothing of such a button.
+
+        Source: facts 7.4, `button` and `interactive`.
+        """
+        words = tapped(button)
+        if words is None:
+            raise NotThere(
+                f"button {button['index']} is a {button['type']} button; a tap that the business "
+                "hears of takes QUICK_REPLY, REPLY or LIST_ROW"
+            )
+        return await self.say(phone, number, words, Manner(context_id=item.wamid))
+
+    async def answer(
+        self,
+        phone: str,
+        number: Number,
+        item: Item,
+        button: dict[str, Any],
+        response: dict[str, Any],
+    ) -> str:
+        """Send a form, an address or a choice back; gives the id of the message that this sends.
+
+        Raises:
+            NotThere: the button opens nothing of the kind.
+
+        Source: facts 7.4, `nfm_reply` and `call_permission_reply`.
+        """
+        words = answered(button, response)
+        if words is None:
+            raise NotThere(
+                f"button {button['index']} is a {button['type']} button; what can be answered is "
+                "FLOW, ADDRESS or CALL_PERMISSION"
+            )
+        return await self.say(phone, number, words, Manner(context_id=item.wamid))
+
+    async def send_medium(
+        self, phone: str, number: Number, kind: str, medium: Medium, manner: Manner = _PLAIN
+    ) -> str:
+        """Send a picture, a video, a sound, a document or a sticker; gives the message's id.
+
+        Raises:
+            NotSaid: there is no such content, or it does not fit the kind.
+
+        Source: facts 7.4.
+        """
+        media = await self._kept(number, kind, medium)
+        content: dict[str, Any] = {
+            "id": media.media_id,
+            "mime_type": media.mime_type,
+            "sha256": media.sha256_base64,
+        }
+        match kind:
+            case "document" if medium.file_name or media.file_name:
+                content["filename"] = medium.file_name or media.file_name
+            case "audio":
+                content["voice"] = medium.voice
+            case "sticker":
+                content["animated"] = medium.animated
+            case _:
+                pass
+        return await self.say(phone, number, medium_said(kind, content, medium.caption), manner)
+
+    async def change_number(self, phone: str, after: str, numbers: Sequence[Number]) -> list[str]:
+        """The phone's owner moves to another number; every business with a chat is told.
+
+        Args:
+            phone: the digits so far.
+            after: the new digits.
+            numbers: every business number.
+
+        Returns:
+            The ids of the messages that tell them.
+
+        Source: facts 7.4, `system`.
+        """
+        handset = self._phones.known(phone)  # a user id that comes from the number stays with it
+        identity = {"name": handset.name, "user_id": handset.user_id, "username": handset.username}
+        chats = {row[0] for row in await self._store.rows(_CHATS, (phone,))}
+        words = number_changed(handset.name, phone, after)
+        told = [
+            await self.say(phone, number, words)
+            for number in numbers
+            if number.phone_number_id in chats
+        ]
+        await self._phones.change(phone, {"user_id": "", "username": "", "shows_number": True})
+        await self._phones.change(after, {**identity, "shows_number": handset.shows_number})
+        return told
+
+    async def want_marketing(
+        self, phone: str, number: Number, *, wants: bool, also: Sequence[Statement] = ()
+    ) -> None:
+        """The phone's owner stops a business's marketing, or takes it again; the business hears.
+
+        Args:
+            phone: its digits.
+            number: the business number.
+            wants: or stops it.
+            also: written in the same transaction.
+
+        Source: facts 7.2 (`user_preferences`), 5.2 (131050).
+        """
+        known = self._phones.known(phone)
+        self._phones.learn(known)
+        stop = self._phones.want_marketing(number.phone_number_id, phone, wants=wants)
+        statements = [*keeping(known), stop, *also]
+        if self._outbox.listens(number.waba_id):
+            statements.append((ADD_UPDATE, self._preference(phone, number, wants=wants)))
+        await self._store.run(statements)
+        self._outbox.wake_of(number.waba_id).set()
+
+    async def report(
+        self, phone: str, number: Number, wamid: str = "", *, also: Sequence[Statement] = ()
+    ) -> None:
+        """The phone's owner reports a business for spam. The business is not told.
+
+        Args:
+            phone: its digits.
+            number: the business number.
+            wamid: the message that is reported; empty: the chat.
+            also: written in the same transaction.
+        """
+        row: Row = (number.phone_number_id, phone, wamid, self._clock.now_ms())
+        await self._store.run([(_REPORT, row), *also])
+
+    async def reports(self, phone: str) -> list[dict[str, Any]]:
+        """What the phone's owner has reported, oldest first."""
+        rows = await self._store.rows(_REPORTS, (phone,))
+        names = ("phone_number_id", "message_id", "at_ms")
+        return [dict(zip(names, row, strict=True)) for row in rows]
+
+    def _preference(self, phone: str, number: Number, *, wants: bool) -> Row:
+        """The update that tells of it. Source: facts 7.2."""
+        handset, _ = self._phones.meet(phone)
+        at_ms = self._clock.now_ms()
+        preference = {
+            **handset.named("wa_id", "user_id"),
+            "detail": _DETAILS[wants],
+            "category": "marketing_messages",
+            "value": "resume" if wants else "stop",
+            "timestamp": at_ms // 1000,
+        }
+        value = {
+            "messaging_product": "whatsapp",
+            "metadata": {
+                "display_phone_number": number.phone_number,
+                "phone_number_id": number.phone_number_id,
+            },
+            "contacts": [handset.contact()],
+            "user_preferences": [preference],
+        }
+        return self._outbox.account_update(number.waba_id, at_ms, "user_preferences", value)
+
+    async def say(
+        self,
+        phone: str,
+        number: Number,
+        said: Said,
+        manner: Manner = _PLAIN,
+        *,
+        also: Sequence[Statement] = (),
+    ) -> str:
+        """The phone sends a message; gives its id.
+
+        A number that has blocked the phone hears nothing of it, and its window stays as it is.
+
+        Args:
+            phone: its digits.
+            number: the business number.
+            said: what.
+            manner: what goes along.
+            also: written in the same transaction.
+
+        Source: facts 7.4, 7.5.
+        """
+        handset, is_new = self._phones.meet(phone)
+        at_ms = self._clock.now_ms()
+        wamid = received_wamid(self._ids, phone)
+        members = manner.members(number)
+        message: dict[str, Any] = {
+            **({"context": members.pop("context")} if "context" in members else {}),
+            **handset.named("from", "from_user_id"),
+            "id": wamid,
+            "timestamp": str(at_ms // 1000),
+            **members,
+            **said.content,
+            "type": said.type,
+        }
+        value: dict[str, Any] = {"messages": [message]}
+        if said.has_contact:
+            value = {"contacts": [handset.contact()], **value}
+        is_blocked = self._blocks.is_blocked(number.phone_number_id, phone)
+        opens_window = said.opens_window and not is_blocked
+        await self._acts.carry_out(
+            Act(
+                handset,
+                is_new,
+                number,
+                at_ms,
+                is_heard=self._outbox.listens(number.waba_id) and not is_blocked,
+                wamid=wamid,
+                type=said.type,
+                shown=msgspec.json.encode({**said.shown, **members}).decode(),
+                update=ascii_json(value)[1:-1],
+                context_id=manner.context_id,
+                reads=said.opens_window,
+                opens_window=opens_window,
+                has_contacts=self._settings.value.statuses_contacts,
+                also=also,
+            )
+        )
+        if opens_window:
+            self._phones.wrote(number.phone_number_id, phone, at_ms)
+        return wamid
+
+    async def _kept(self, number: Number, kind: str, medium: Medium) -> Media:
+        if medium.media_id:
+            media = self._media.find(medium.media_id, number.phone_number_id)
+            if media is None:
+                raise NotSaid("media.id", "is no media of that number", "an id that is there")
+        else:
+            try:
+                media = await self._media.keep_inbound(
+                    number.phone_number_id,
+                    medium.mime_type.lower(),
+                    medium.file_name,
+                    medium.content,
+                )
+            except GraphRefused as refused:
+                rule = str(refused.error.get("message", refused))
+                raise NotSaid("media", rule, "a content and mime_type the operator takes") from None
+        if not media.mime_type.startswith(MEDIA_KINDS[kind]):
+            raise NotSaid(
+                "media.mime_type",
+                f"{media.mime_type} is no {kind}",
+                " or ".join(f"{one}…" for one in MEDIA_KINDS[kind]),
+            )
+        return media

@@ -1,0 +1,226 @@
+"""What a phone can send: a table of kinds, what each must say, what the business hears of it.
+
+A wish is what the control door or a test asks for; `media` is looked after by the handset, which
+has the shelf that the content is put on.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final
+
+from waypost.simulator.broken_rule import BrokenRule
+from waypost.simulator.loose import a_text, an_integer, an_object, objects
+from waypost.simulator.webhooks.outbox import ascii_json
+
+MEDIA_KINDS: Final = ("image", "video", "audio", "document", "sticker")
+
+
+class NotSaid(BrokenRule):
+    """What a phone is to send lacks something, or has something that cannot be."""
+
+
+@dataclass(frozen=True)
+class Said:
+    """One message from a phone, before it has an id.
+
+    Args:
+        type: as the webhook calls it.
+        content: the members of the webhook's message that are its own.
+        shown: what the phone itself shows of it.
+        opens_window: whether it counts as the person having written.
+        has_contact: whether the webhook names the sender beside it.
+    """
+
+    type: str
+    content: dict[str, Any]
+    shown: dict[str, Any]
+    opens_window: bool = True
+    has_contact: bool = True
+
+
+def said(kind: str, wish: dict[str, Any]) -> Said:
+    """Check what a phone is to send, and spell it as webhooks do.
+
+    Args:
+        kind: a row of `KINDS`.
+        wish: the member of the wish that the row names; for the media kinds the medium's own
+            members, as `medium_said` gives them.
+
+    Raises:
+        NotSaid: something is missing or wrong.
+
+    Source: facts 7.4.
+    """
+    return KINDS[kind](wish)
+
+
+def medium_said(kind: str, medium: dict[str, Any], caption: str | None) -> Said:
+    """A medium that a phone sends.
+
+    Args:
+        kind: `image`, `video`, `audio`, `document` or `sticker`.
+        medium: `id`, `mime_type`, `sha256` in base64, and what the kind has besides.
+        caption: of an image, a video or a document.
+    """
+    content = {"caption": caption, **medium} if caption else medium
+    return Said(kind, {kind: content}, {"text": caption or "", "media": {"kind": kind, **content}})
+
+
+def text_said(body: str) -> Said:
+    """A text. Source: facts 7.4, `text`."""
+    return Said("text", {"text": {"body": body}}, {"text": body})
+
+
+def _location(wish: dict[str, Any]) -> Said:
+    for name, at_most in (("latitude", 90), ("longitude", 180)):
+        degrees = wish.get(name)
+        if not isinstance(degrees, int | float) or not -at_most <= degrees <= at_most:
+            accepted = f"a number from -{at_most} to {at_most}"
+            raise NotSaid(f"location.{name}", "is no such place", accepted)
+    place = ", ".join(str(wish[name]) for name in ("name", "address") if wish.get(name))
+    return Said("location", {"location": wish}, {"text": place, "location": wish})
+
+
+def contacts_said(cards: list[dict[str, Any]]) -> Said:
+    """Contact cards. Source: facts 7.4, `contacts`."""
+    names = [(an_object(card.get("name")) or {}).get("formatted_name") for card in cards]
+    if not cards or not all(isinstance(name, str) and name for name in names):
+        raise NotSaid(
+            "contacts", "every card needs a name", '[{"name": {"formatted_name": "Bo"}, ...}]'
+        )
+    shown = {"text": ", ".join(map(str, names)), "contacts": cards}
+    return Said("contacts", {"contacts": cards}, shown)
+
+
+def _reaction(wish: dict[str, Any]) -> Said:
+    """A reaction; without an emoji it is taken away. Source: facts 7.4, `reaction`."""
+    message_id = a_text(wish.get("message_id"))
+    if not message_id:
+        raise NotSaid("reaction.message_id", "is missing", "a wamid of the phone's inbox")
+    emoji = a_text(wish.get("emoji")) or ""
+    content = {"message_id": message_id} | ({"emoji": emoji} if emoji else {})
+    return Said("reaction", {"reaction": content}, {"text": emoji, "reaction": content})
+
+
+def _order(wish: dict[str, Any]) -> Said:
+    """A basket of a catalog's products. Source: facts 7.4, `order`."""
+    items = objects(wish.get("product_items"))
+    if not a_text(wish.get("catalog_id")) or not items:
+        raise NotSaid("order", "needs a catalog_id and product_items", _ORDER)
+    for place, item in enumerate(items):
+        has_price = isinstance(item.get("item_price"), int | float)
+        if (
+            not a_text(item.get("product_retailer_id"))
+            or an_integer(item.get("quantity")) is None
+            or not has_price
+            or not a_text(item.get("currency"))
+        ):
+            raise NotSaid(f"order.product_items[{place}]", "is incomplete", _ORDER)
+    text = a_text(wish.get("text")) or ""
+    order = {"catalog_id": wish["catalog_id"], "text": text, "product_items": items}
+    return Said("order", {"order": order}, {"text": text, "order": order})
+
+
+def _unsupported(wish: dict[str, Any]) -> Said:
+    """Something that the operator does not pass on. Source: facts 7.4, `unsupported`."""
+    title = "Message type unknown"
+    error = {
+        "code": 131051,
+        "title": title,
+        "message": title,
+        "error_data": {"details": "Message type is currently not supported."},
+    }
+    kind = a_text(wish.get("type"))
+    content: dict[str, Any] = {"errors": [error]}
+    if kind:
+        content["unsupported"] = {"type": kind}
+    return Said("unsupported", content, {"text": "", "unsupported": {"type": kind or "unknown"}})
+
+
+def number_changed(name: str, before: str, after: str) -> Said:
+    """What a business hears when a phone has another number. Source: facts 7.4, `system`."""
+    body = f"User {name} changed from {before} to {after}"
+    system = {"body": body, "wa_id": after, "type": "user_changed_number"}
+    return Said(
+        "system", {"system": system}, {"text": body, "system": system},
+        opens_window=False, has_contact=False,
+    )  # fmt: skip
+
+
+_ORDER: Final = (
+    '{"catalog_id", "text"?, "product_items": [{"product_retailer_id", "quantity", "item_price", '
+    '"currency"}]}'
+)
+
+# fmt: off
+KINDS: Final[dict[str, Callable[[Any], Said]]] = {  # Source: facts 7.4; the member of the wish has the kind's name
+    "text":        text_said,
+    "location":    _location,
+    "contacts":    contacts_said,
+    "reaction":    _reaction,
+    "order":       _order,
+    "unsupported": _unsupported,
+}
+# fmt: on
+
+
+def answered(button: dict[str, Any], response: dict[str, Any]) -> Said | None:
+    """What sending a form, or a choice, back makes; None when the button asks for none.
+
+    Args:
+        button: as the phone shows it.
+        response: what was filled in.
+
+    Source: facts 7.4, `nfm_reply` and `call_permission_reply`.
+    """
+    match button["type"]:
+        case "FLOW":
+            filled = {"flow_token": button.get("flow_token", "unused"), **response}
+            reply: dict[str, Any] = {
+                "name": "flow", "body": "Sent", "response_json": ascii_json(filled),
+            }  # fmt: skip
+        case "ADDRESS":
+            filled = {"values": response}
+            body = "\n".join(str(value) for value in response.values()) or "Sent"
+            reply = {"name": "address_message", "body": body, "response_json": ascii_json(filled)}
+        case "CALL_PERMISSION":
+            choice = {"response": "accept", "response_source": "user_action", **response}
+            return _interactive("call_permission_reply", choice, {"text": str(choice["response"])})
+        case _:
+            return None
+    return _interactive("nfm_reply", reply, {"text": reply["body"], "response": filled})
+
+
+def tapped(button: dict[str, Any]) -> Said | None:
+    """What tapping a button sends; None when the business hears nothing of it.
+
+    Source: facts 7.4, `button` and `interactive`.
+    """
+    text = button["text"]
+    chosen = {"id": button.get("payload"), "title": text}
+    match button["type"]:
+        case "QUICK_REPLY":
+            content = {"payload": button["payload"], "text": text}
+            return Said("button", {"button": content}, {"text": text, "button": content})
+        case "REPLY":
+            return _interactive("button_reply", chosen, {"text": text})
+        case "LIST_ROW":
+            if button.get("description"):
+                chosen["description"] = button["description"]
+            return _interactive("list_reply", chosen, {"text": text})
+        case _:
+            return None
+
+
+def _interactive(kind: str, reply: dict[str, Any], shown: dict[str, Any]) -> Said:
+    content = {"type": kind, kind: reply}
+    return Said("interactive", {"interactive": content}, {**shown, "interactive": content})
+
+
+NOT_REQUESTED: Final = {
+    "index": 0,
+    "type": "QUICK_REPLY",
+    "text": "I didn't request a code",
+    "payload": "DID_NOT_REQUEST_CODE",
+}
+"""The button that WhatsApp itself puts under one-time codes. Source: facts 7.4."""

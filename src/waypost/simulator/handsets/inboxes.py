@@ -1,0 +1,157 @@
+"""Looking at a phone: what it shows, and waiting for what is on its way."""
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final
+
+import msgspec
+
+from waypost.base.clock import Clock
+from waypost.simulator.loose import objects
+from waypost.simulator.messages.messages import Messages
+from waypost.simulator.messages.statuses import Fate, state_at
+from waypost.simulator.store import Row, Store
+
+_COLUMNS: Final = (
+    "position, wamid, phone_number_id, is_inbound, type, at_ms, shown, callback_data, context_id, "
+    "delivered_ms, read_ms, failed_ms, failed_code"
+)
+
+
+@dataclass(frozen=True)
+class Item:
+    """One message on a phone, in either direction.
+
+    Args:
+        position: orders the messages of all phones.
+        shown: `text`, and where there are any `header`, `footer`, `buttons`, …
+        fate: of a message from a phone only whether the business has read it.
+    """
+
+    position: int
+    wamid: str
+    phone_number_id: str
+    is_inbound: bool
+    type: str
+    at_ms: int
+    shown: dict[str, Any]
+    callback_data: str | None
+    context_id: str | None
+    fate: Fate
+
+    @property
+    def cards(self) -> list[dict[str, Any]]:
+        """The cards of a carousel, each with its `index` and perhaps `buttons`."""
+        return objects(self.shown.get("cards"))
+
+    @property
+    def has_buttons(self) -> bool:
+        """Whether there is anything to tap, on the message or on a card."""
+        return bool(self.buttons) or any(card.get("buttons") for card in self.cards)
+
+    @property
+    def buttons(self) -> list[dict[str, Any]]:
+        """The buttons a person sees under the message."""
+        return objects(self.shown.get("buttons"))
+
+
+class Inboxes:
+    """Reads what is on the phones."""
+
+    def __init__(self, store: Store, clock: Clock, messages: Messages) -> None:
+        self._store = store
+        self._clock = clock
+        self._messages = messages
+
+    async def inbox(self, phone: str, *, after: int, at_most: int) -> list[Item]:
+        """What the phone shows: what has arrived and what it wrote itself, newest last.
+
+        Args:
+            phone: its digits.
+            after: only messages beyond this position.
+            at_most: the newest so many.
+        """
+        rows = await self._store.rows(
+            f"SELECT {_COLUMNS} FROM messages WHERE phone=? AND position>? AND failed_ms IS NULL "  # noqa: S608
+            "AND (is_inbound=1 OR delivered_ms<=?) ORDER BY position DESC LIMIT ?",
+            (phone, after, self._clock.now_ms(), at_most),
+        )
+        return [_item(row) for row in reversed(rows)]
+
+    async def wait_for(
+        self, phone: str, *, wait_ms: int, found: Callable[[list[Item]], bool], after: int = 0
+    ) -> list[Item]:
+        """The inbox as soon as it holds what is looked for, or as it is when the time is over.
+
+        Args:
+            phone: its digits.
+            wait_ms: real time.
+            found: is shown the newest 100 messages after `after`.
+            after: only messages beyond this position.
+        """
+        try:
+            async with asyncio.timeout(wait_ms / 1000):
+                while True:
+                    arrival = self._messages.arrival(phone)
+                    items = await self.inbox(phone, after=after, at_most=100)
+                    if found(items):
+                        return items
+                    await self._clock.wait(arrival, until_ms=await self._next_arrival_ms(phone))
+        except TimeoutError:
+            return await self.inbox(phone, after=after, at_most=100)
+
+    async def item(self, phone: str, wamid: str) -> Item | None:
+        """One message on the phone, whether it has arrived or not."""
+        rows = await self._store.rows(
+            f"SELECT {_COLUMNS} FROM messages WHERE wamid=? AND phone=?",  # noqa: S608
+            (wamid, phone),
+        )
+        return _item(rows[0]) if rows else None
+
+    async def _next_arrival_ms(self, phone: str) -> int:
+        now_ms = self._clock.now_ms()
+        [(due_ms,)] = await self._store.rows(
+            "SELECT min(delivered_ms) FROM messages WHERE phone=? AND is_inbound=0 AND delivered_ms>?",
+            (phone, now_ms),
+        )
+        return now_ms + 3_600_000 if due_ms is None else due_ms
+
+
+def item_view(item: Item, now_ms: int) -> dict[str, Any]:
+    """A message as the control door shows it."""
+    view: dict[str, Any] = {
+        "position": item.position,
+        "wamid": item.wamid,
+        "direction": "from_phone" if item.is_inbound else "to_phone",
+        "phone_number_id": item.phone_number_id,
+        "type": item.type,
+        "at_ms": item.at_ms,
+        "state": state_at(item.fate, now_ms),
+        "context_id": item.context_id,
+        **item.shown,
+    }
+    if item.is_inbound:
+        return view
+    fate = item.fate
+    return view | {
+        "callback_data": item.callback_data,
+        "delivered_ms": fate.delivered_ms,
+        "read_ms": fate.read_ms,
+        "buttons": item.buttons,
+    }
+
+
+def _item(row: Row) -> Item:
+    return Item(
+        position=row[0],
+        wamid=row[1],
+        phone_number_id=row[2],
+        is_inbound=bool(row[3]),
+        type=row[4],
+        at_ms=row[5],
+        shown=msgspec.json.decode(row[6], type=dict[str, Any]),
+        callback_data=row[7],
+        context_id=row[8],
+        fate=Fate(*row[9:13]),
+    )

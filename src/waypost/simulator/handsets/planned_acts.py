@@ -1,0 +1,176 @@
+"""What scripts have planned, done when it is due: rows with due times, worked by one loop in batches.
+
+What is done and the row that planned it are one transaction: after a crash nothing is done twice.
+"""
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import msgspec
+
+from waypost.base.clock import Clock
+from waypost.base.logs import log
+from waypost.simulator.accounts.accounts import Accounts, Number
+from waypost.simulator.handsets.absences import Absences
+from waypost.simulator.handsets.handsets import Handsets
+from waypost.simulator.handsets.inbound_kinds import Said, answered, said, tapped, text_said
+from waypost.simulator.handsets.manners import Manner
+from waypost.simulator.messages.messages import Messages
+from waypost.simulator.phones.phones import Phones
+from waypost.simulator.phones.scripts import ADD_ACT, COUNT_DONE
+from waypost.simulator.store import Row, Statement, Store
+
+_LOG = log("simulator")
+_FAR_MS: Final = 3_600_000
+_AT_ONCE: Final = 500
+_DUE: Final = (
+    "SELECT id, due_ms, phone, phone_number_id, wamid, owner, step, act FROM planned_acts "
+    "WHERE due_ms<=? ORDER BY due_ms, id LIMIT ?"
+)
+_NEXT: Final = "SELECT min(due_ms) FROM planned_acts"
+_DROP: Final = "DELETE FROM planned_acts WHERE id=?"
+
+
+@dataclass(frozen=True)
+class PlannedAct:
+    """One row: what a phone does about a message.
+
+    Args:
+        owner: whose script said so.
+        step: which step of it.
+        act: `do`, and what that needs.
+    """
+
+    id: int
+    due_ms: int
+    phone: str
+    phone_number_id: str
+    wamid: str
+    owner: str
+    step: int
+    act: dict[str, Any]
+
+
+class PlannedActs:
+    """Does what is due."""
+
+    def __init__(
+        self,
+        store: Store,
+        clock: Clock,
+        accounts: Accounts,
+        phones: Phones,
+        messages: Messages,
+        handsets: Handsets,
+        absences: Absences,
+    ) -> None:
+        self._store = store
+        self._clock = clock
+        self._accounts = accounts
+        self._phones = phones
+        self._messages = messages
+        self._handsets = handsets
+        self._absences = absences
+
+    async def run(self) -> None:
+        """Do what is due, wait for the next, for ever."""
+        while True:
+            self._messages.planned.clear()
+            try:
+                until_ms = await self.do_due()
+            except Exception as error:  # noqa: BLE001  a defect is reported and must not end the loop
+                _LOG.error("planned acts failed", error=repr(error))
+                until_ms = self._clock.now_ms() + 1000
+            if until_ms is not None:
+                await self._clock.wait(self._messages.planned, until_ms=until_ms)
+
+    async def next_due_ms(self) -> int | None:
+        """When the next act is due; None when none is planned."""
+        [(due_ms,)] = await self._store.rows(_NEXT)
+        return due_ms
+
+    async def do_due(self) -> int | None:
+        """Do one batch; say until when there is nothing to do, None when there may be more."""
+        now_ms = self._clock.now_ms()
+        rows = await self._store.rows(_DUE, (now_ms, _AT_ONCE))
+        if not rows:
+            due_ms = await self.next_due_ms()
+            return now_ms + _FAR_MS if due_ms is None else due_ms
+        acts = [_planned(row) for row in rows]
+        ends = await asyncio.gather(*map(self._carry_out, acts), return_exceptions=True)
+        for act, end in zip(acts, ends, strict=True):
+            if isinstance(end, BaseException):
+                _LOG.error("planned act failed", act=act.id, step=act.step, error=repr(end))
+                await self._store.run([(_DROP, (act.id,))])
+        return None
+
+    async def _carry_out(self, planned: PlannedAct) -> None:
+        number = self._accounts.numbers.get(planned.phone_number_id)
+        drop: Statement = (_DROP, (planned.id,))
+        does = planned.act["do"]
+        if number is None or (
+            does != "return" and self._phones.has_blocked(planned.phone_number_id, planned.phone)
+        ):
+            await self._store.run([drop])
+            return
+        if does != "return" and self._phones.known(planned.phone).is_offline:
+            return  # it went offline a moment ago, and that postpones this row
+        also = [drop, (COUNT_DONE, (planned.owner, planned.step))]
+        words = _words(planned)
+        if words is not None:
+            manner = Manner(context_id=None if does == "react" else planned.wamid)
+            await self._handsets.say(planned.phone, number, words, manner, also=also)
+            return
+        await self._otherwise(planned, number, does, also)
+
+    async def _otherwise(
+        self, planned: PlannedAct, number: Number, does: str, also: Sequence[Statement]
+    ) -> None:
+        phone = planned.phone
+        match does:
+            case "block":
+                await self._absences.block(phone, number, blocks=True, also=also)
+            case "report":
+                await self._handsets.report(phone, number, planned.wamid, also=also)
+            case "opt_out":
+                await self._handsets.want_marketing(phone, number, wants=False, also=also)
+            case "offline":
+                await self._absences.leave(phone, [*also, *self._return_of(planned)])
+            case "return":
+                await self._absences.come_back(phone, also[:1])
+            case _:
+                raise ValueError(f"unknown act {does!r}")
+
+    def _return_of(self, planned: PlannedAct) -> list[Statement]:
+        """The row that brings an offline phone back; none when it waits to be told."""
+        for_ms: int | None = planned.act["for_ms"]
+        if for_ms is None:
+            return []
+        row: Row = (
+            self._clock.now_ms() + for_ms, for_ms, planned.phone, planned.phone_number_id,
+            planned.wamid, planned.owner, planned.step, '{"do":"return"}',
+        )  # fmt: skip
+        return [(ADD_ACT, row)]
+
+
+def _planned(row: Row) -> PlannedAct:
+    *known, act = row
+    return PlannedAct(*known, act=msgspec.json.decode(act))
+
+
+def _words(planned: PlannedAct) -> Said | None:
+    """The message that the act sends; None when it sends none."""
+    act = planned.act
+    match act["do"]:
+        case "tap":
+            return tapped(act["button"])
+        case "respond":
+            return answered(act["button"], act["response"])
+        case "answer":
+            return text_said(act["text"])
+        case "react":
+            return said("reaction", {"message_id": planned.wamid, "emoji": act["text"]})
+        case _:
+            return None

@@ -1,0 +1,221 @@
+"""Resumable uploads, and the handles that they end in: what template examples refer to."""
+
+import base64
+from collections.abc import AsyncIterator
+from typing import Any, Final
+
+import msgspec
+from msgspec.structs import replace
+
+from waypost.base.clock import Clock
+from waypost.base.ids import Ids
+from waypost.simulator.errors import GraphRefused, bad_parameter
+from waypost.simulator.files import Files
+from waypost.simulator.loose import a_text, an_integer
+from waypost.simulator.media.media_kinds import MEDIA_AT_MOST_BYTES
+from waypost.simulator.store import Store
+
+# Source: facts 6.2, "Types".
+UPLOAD_TYPES: Final = ("application/pdf", "image/jpeg", "image/jpg", "image/png", "video/mp4")
+LIVE_MS: Final = 30 * 24 * 3600 * 1000  # not documented; the time in a handle is taken for its end
+_LONG_VIDEO_BYTES: Final = 8 * 1024 * 1024
+_LINES_OF_LONG_VIDEO: Final = 3  # Source: facts 6.2: one value, three handles joined by newlines
+_PREFIX: Final = "upload-"
+
+_KEEP: Final = "INSERT OR REPLACE INTO uploads VALUES (?,?)"
+
+
+class Upload(msgspec.Struct, frozen=True):
+    """One upload session; `handle` is empty until all its bytes are there.
+
+    `upload_id` is what stands between `upload:` and `?sig=`.
+    """
+
+    upload_id: str
+    signature: str
+    app_id: str
+    user_id: str
+    file_name: str
+    file_length: int
+    file_type: str
+    expires_ms: int
+    handle: str = ""
+
+    @property
+    def content_name(self) -> str:
+        """The file that holds its bytes."""
+        return _PREFIX + self.upload_id
+
+    @property
+    def session_id(self) -> str:
+        """The id as a client gets it."""
+        return f"upload:{self.upload_id}?sig={self.signature}"
+
+
+class Uploads:
+    """Every upload session and every handle."""
+
+    def __init__(self, store: Store, files: Files, clock: Clock, ids: Ids) -> None:
+        self._store = store
+        self._files = files
+        self._clock = clock
+        self._ids = ids
+        self._busy: set[str] = set()
+        self._by_line: dict[str, Upload] = {}
+        self.by_id: dict[str, Upload] = {}
+
+    async def open(self) -> None:
+        """Read everything, and remove what is past its time."""
+        now_ms = self._clock.now_ms()
+        for (body,) in await self._store.rows("SELECT body FROM uploads ORDER BY rowid"):
+            upload = msgspec.json.decode(body, type=Upload)
+            if upload.expires_ms > now_ms:
+                self._learn(upload)
+        await self._files.sweep(_PREFIX, {one.content_name for one in self.by_id.values()})
+
+    def knows(self, handle: str) -> bool:
+        """Whether a template may refer to this handle: each of its lines was given out and lives."""
+        return self.of_handle(handle) is not None
+
+    def kind_of(self, handle: str) -> str | None:
+        """The MIME type behind a handle; None for an unknown one."""
+        upload = self.of_handle(handle)
+        return upload.file_type if upload is not None else None
+
+    def of_handle(self, handle: str) -> Upload | None:
+        """The upload that a handle, or one line of it, came from, while it lives."""
+        found = {self._by_line.get(line) for line in handle.split("\n")}
+        upload = found.pop()
+        if found or upload is None or upload.expires_ms <= self._clock.now_ms():
+            return None
+        return upload
+
+    def find(self, upload_id: str | None) -> Upload | None:
+        """The session of an id, while it lives."""
+        upload = self.by_id.get(upload_id or "")
+        if upload is None or upload.expires_ms <= self._clock.now_ms():
+            return None
+        return upload
+
+    async def begin(self, app_id: str, user_id: str, fields: dict[str, Any]) -> Upload:
+        """Open a session.
+
+        Args:
+            app_id: the app that uploads.
+            user_id: whose token it is; both are written into the handle.
+            fields: `file_length` and `file_type`, perhaps `file_name`.
+
+        Raises:
+            GraphRefused: code 100, one of them is missing or wrong.
+
+        Source: facts 6.2, step 1.
+        """
+        length = an_integer(fields.get("file_length"))
+        file_type = str(fields.get("file_type", "")).lower()
+        if length is None or not 0 < length <= MEDIA_AT_MOST_BYTES:
+            raise bad_parameter(f"Param file_length must be from 1 to {MEDIA_AT_MOST_BYTES}.")
+        if file_type not in UPLOAD_TYPES:
+            raise bad_parameter(
+                f"Param file_type must be one of {{{', '.join(UPLOAD_TYPES)}}} - got {file_type!r}."
+            )
+        upload = Upload(
+            upload_id=_token(self._ids),
+            signature=_token(self._ids),
+            app_id=app_id,
+            user_id=user_id,
+            file_name=(a_text(fields.get("file_name")) or "")[:240],
+            file_length=length,
+            file_type=file_type,
+            expires_ms=self._clock.now_ms() + LIVE_MS,
+        )
+        await self._keep(upload)
+        return upload
+
+    async def offset(self, upload: Upload) -> int:
+        """How many bytes have come."""
+        return await self._files.size(upload.content_name)
+
+    async def add(self, upload: Upload, offset: int, chunks: AsyncIterator[bytes]) -> Upload:
+        """Add bytes; what came before a broken connection stays, and can be built on.
+
+        Returns:
+            The upload, with its handle once it is complete.
+
+        Raises:
+            GraphRefused: another offset than the bytes that are there, more bytes than were
+                announced, or another request is adding to the same session.
+            ClientGone: the connection broke.
+
+        Source: facts 6.2, step 2 and "resume".
+        """
+        if upload.upload_id in self._busy:
+            raise bad_parameter("Another request is uploading to this session.")
+        self._busy.add(upload.upload_id)
+        try:
+            return await self._added(upload, offset, chunks)
+        finally:
+            self._busy.discard(upload.upload_id)
+
+    async def content(self, upload: Upload) -> bytes:
+        """The bytes that have come."""
+        return await self._files.read(upload.content_name)
+
+    async def expire(self, upload: Upload) -> None:
+        """Let a handle's time be over now."""
+        await self._keep(replace(upload, expires_ms=self._clock.now_ms()))
+
+    async def forget(self) -> None:
+        """Drop everything from memory and the folder; the rows are the caller's matter."""
+        self.by_id.clear()
+        self._by_line.clear()
+        await self._files.sweep(_PREFIX, frozenset())
+
+    async def _added(self, upload: Upload, offset: int, chunks: AsyncIterator[bytes]) -> Upload:
+        there = await self.offset(upload)
+        if offset != there:
+            raise _wrong_offset(offset, there)
+        writing = await self._files.append(upload.content_name, offset)
+        is_too_much = False
+        try:
+            async for chunk in chunks:
+                is_too_much = writing.size_bytes + len(chunk) > upload.file_length
+                if is_too_much:
+                    raise bad_parameter("There are more bytes than the parameter file_length says.")
+                await writing.add(chunk)
+        finally:
+            await (writing.cut(offset) if is_too_much else writing.close())
+        if writing.size_bytes < upload.file_length or upload.handle:
+            return upload
+        done = replace(upload, handle=self._handle(upload))
+        await self._keep(done)
+        return done
+
+    def _handle(self, upload: Upload) -> str:
+        """Source: facts 6.2, "Handle shape"."""
+        is_long = upload.file_type == "video/mp4" and upload.file_length > _LONG_VIDEO_BYTES
+        lines = _LINES_OF_LONG_VIDEO if is_long else 1
+        mime = base64.b64encode(upload.file_type.encode()).decode()
+        end_s = upload.expires_ms // 1000
+        return "\n".join(
+            f"4::{mime}:AR{_token(self._ids)}:e:{end_s}:{upload.app_id}:{upload.user_id}:"
+            f"AR{_token(self._ids)}"
+            for _ in range(lines)
+        )
+
+    async def _keep(self, upload: Upload) -> None:
+        body = msgspec.json.encode(upload).decode()
+        await self._store.run([(_KEEP, (upload.upload_id, body))])
+        self._learn(upload)
+
+    def _learn(self, upload: Upload) -> None:
+        self.by_id[upload.upload_id] = upload
+        if upload.handle:
+            self._by_line |= dict.fromkeys(upload.handle.split("\n"), upload)
+
+
+def _wrong_offset(offset: int, there: int) -> GraphRefused:
+    return bad_parameter(f"Header file_offset is {offset}, but {there} bytes have been uploaded.")
+
+
+def _token(ids: Ids) -> str:
+    return base64.urlsafe_b64encode(bytes.fromhex(ids.secret())).decode().rstrip("=")

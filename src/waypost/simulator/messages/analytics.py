@@ -1,0 +1,144 @@
+"""Template analytics: counted from the simulator's own messages, day by day."""
+
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import msgspec
+
+from waypost.base.clock import Clock
+from waypost.simulator.accounts.accounts import Accounts
+from waypost.simulator.messages.statuses import Fate, state_at
+from waypost.simulator.store import Row, Store
+from waypost.simulator.templates.template import Template
+from waypost.simulator.templates.templates import Templates
+
+DAY_S: Final = 24 * 3600
+METRICS: Final = ("COST", "CLICKED", "DELIVERED", "READ", "SENT")
+
+_SENT: Final = """
+SELECT wamid, phone_number_id, at_ms, body, delivered_ms, read_ms, failed_ms, failed_code
+FROM messages WHERE is_inbound=0 AND type='template' AND at_ms>=? AND at_ms<?
+"""
+_TAPS: Final = """
+SELECT context_id, shown FROM messages
+WHERE is_inbound=1 AND type='button' AND context_id IS NOT NULL AND at_ms>=?
+"""
+
+
+class _Language(msgspec.Struct, frozen=True):
+    code: str = ""
+
+
+class _Named(msgspec.Struct, frozen=True):
+    name: str = ""
+    language: _Language = _Language()
+
+
+class _Body(msgspec.Struct, frozen=True):
+    template: _Named = _Named()
+
+
+@dataclass
+class Count:
+    """What became of one template's messages of one day."""
+
+    sent: int = 0
+    delivered: int = 0
+    read: int = 0
+    clicked: Counter[str] = field(default_factory=Counter[str])
+
+
+class Analytics:
+    """Counts what became of templates."""
+
+    def __init__(
+        self, store: Store, clock: Clock, accounts: Accounts, templates: Templates
+    ) -> None:
+        self._store = store
+        self._clock = clock
+        self._accounts = accounts
+        self._templates = templates
+
+    async def data_points(
+        self, templates: Sequence[Template], *, start_s: int, end_s: int
+    ) -> list[tuple[Template, int, Count]]:
+        """A count for each template and each day of UTC that the time touches.
+
+        A day counts the messages that were sent on it, with what has become of them by now. A
+        message whose request was a form, not JSON, is not counted.
+
+        Args:
+            templates: of one account.
+            start_s: Unix seconds; counting begins with that day.
+            end_s: Unix seconds; the last day is the one before or at it.
+        """
+        first_s = start_s - start_s % DAY_S
+        last_s = max(first_s, end_s - 1)
+        days = range(first_s, last_s + 1, DAY_S)
+        until_s = days[-1] + DAY_S
+        rows = await self._store.rows(_SENT, (first_s * 1000, until_s * 1000))
+        taps = await self._store.rows(_TAPS, (first_s * 1000,))
+        counts = self._counted(rows, taps)
+        return [
+            (template, day_s, counts[template.template_id, day_s])
+            for day_s in days
+            for template in templates
+        ]
+
+    def _counted(self, rows: Sequence[Row], taps: Sequence[Row]) -> dict[tuple[str, int], Count]:
+        now_ms = self._clock.now_ms()
+        counts: dict[tuple[str, int], Count] = defaultdict(Count)
+        of_message: dict[str, Count] = {}
+        for wamid, number_id, at_ms, body, *fate in rows:
+            template_id = self._template_id(number_id, body)
+            state = state_at(Fate(*fate), now_ms)
+            if template_id is None or state == "failed":
+                continue
+            day_s = at_ms // 1000 - at_ms // 1000 % DAY_S
+            count = of_message[wamid] = counts[template_id, day_s]
+            count.sent += 1
+            count.delivered += state in ("delivered", "read")
+            count.read += state == "read"
+        for wamid, shown in taps:
+            if wamid in of_message:
+                label = msgspec.json.decode(shown, type=dict[str, Any]).get("text", "")
+                of_message[wamid].clicked[str(label)] += 1
+        return counts
+
+    def _template_id(self, number_id: str, body: str) -> str | None:
+        number = self._accounts.numbers.get(number_id)
+        try:
+            named = msgspec.json.decode(body, type=_Body).template
+        except msgspec.MsgspecError:
+            return None
+        key = (number.waba_id if number else "", named.name, named.language.code)
+        template = self._templates.by_key.get(key)
+        return template.template_id if template is not None else None
+
+
+def point_view(
+    template: Template, day_s: int, count: Count, metrics: frozenset[str]
+) -> dict[str, Any]:
+    """A data point as the operator shows it; costs are left out, because nothing costs here.
+
+    Source: the operator's page "Analytics", template analytics.
+    """
+    point: dict[str, Any] = {
+        "template_id": template.template_id,
+        "start": day_s,
+        "end": day_s + DAY_S,
+    }
+    if "SENT" in metrics:
+        point["sent"] = count.sent
+    if "DELIVERED" in metrics:
+        point["delivered"] = count.delivered
+    if "READ" in metrics:
+        point["read"] = count.read
+    if "CLICKED" in metrics and count.clicked:
+        point["clicked"] = [
+            {"type": "quick_reply_button", "button_content": label, "count": times}
+            for label, times in sorted(count.clicked.items())
+        ]
+    return point

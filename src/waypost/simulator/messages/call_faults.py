@@ -1,0 +1,114 @@
+"""Calls under faults: whether a call is carried out, and what becomes of its answer."""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+from typing import Any
+
+from waypost.simulator.accounts.accounts import Accounts
+from waypost.simulator.errors import TITLES, GraphRefused
+from waypost.simulator.faults.fault import Fault, Subject
+from waypost.simulator.faults.faults import Faults
+from waypost.simulator.loose import a_text, an_object
+from waypost.simulator.phones.phones import phone_digits
+from waypost.simulator.requests import Call, Download
+from waypost.simulator.templates.template import Template
+from waypost.simulator.webhooks.spoiled import Outcome, Spoiled
+
+Work = Callable[[Call], Awaitable[dict[str, Any] | Download]]
+
+
+class Provoked(GraphRefused):
+    """A refusal that a fault has caused; goes out as the fault says, whatever the settings are."""
+
+
+class CallFaults:
+    """Asks the armed faults about each call, once the simulator knows what it is about."""
+
+    def __init__(self, faults: Faults, accounts: Accounts) -> None:
+        self._faults = faults
+        self._accounts = accounts
+
+    async def carry_out(
+        self, call: Call, name: str, waba_id: str, thing: object, work: Work
+    ) -> dict[str, Any] | Download | Spoiled:
+        """Carry a call out, unless a fault forbids it, and give what it comes to.
+
+        Args:
+            call: with its fields read, where it has any.
+            name: see `call_names`.
+            waba_id: of the account that it is about; empty where it is about none.
+            thing: the object that it is about.
+            work: carries it out.
+
+        Raises:
+            GraphRefused: the call's own refusal, or one that a fault has caused.
+        """
+        if not self._faults.armed("call"):
+            return await work(call)
+        fault = await self._faults.strike(self._subject(call, name, waba_id, thing))
+        if fault is None:
+            return await work(call)
+        match fault.kind.name:
+            case "error":
+                raise provoked(fault)
+            case "fail":
+                return await work(replace(call, fail_code=fault.value))
+            case _:
+                return Spoiled(fault, await _outcome(fault, call, work))
+
+    def _subject(self, call: Call, name: str, waba_id: str, thing: object) -> Subject:
+        account = self._accounts.by_id.get(waba_id)
+        number = self._accounts.numbers.get(getattr(thing, "phone_number_id", ""))
+        phone = phone_digits(call.fields.get("to")) or ""
+        return Subject(
+            name=name,
+            app=call.app_id or (account.app_id if account else ""),
+            waba_id=waba_id,
+            number=(number.phone_number_id, number.phone_number) if number else (),
+            phone=phone,
+            template=_template_of(call.fields, thing),
+            about=phone or call.object_id,
+        )
+
+
+def provoked(fault: Fault) -> Provoked:
+    """The refusal of a fault of kind `error`. Source: facts 5.1, 5.2."""
+    what, code = fault.what, int(fault.value)
+    status, title = TITLES.get(code, (400, "An error occurred"))
+    error: dict[str, Any] = {
+        "message": f"(#{code}) {title}",
+        "type": "OAuthException",
+        "code": code,
+    }
+    if "subcode" in what:
+        error["error_subcode"] = what["subcode"]
+    if "details" in what:
+        error["error_data"] = {"messaging_product": "whatsapp", "details": what["details"]}
+    return Provoked(what.get("status", status), error, retry_after_s=what.get("retry_after_s"))
+
+
+async def _outcome(fault: Fault, call: Call, work: Work) -> Outcome | None:
+    """What the call comes to where it is carried out; its refusal, too, may be late or lost."""
+    if not _is_carried_out(fault):
+        return None
+    try:
+        return await work(call)
+    except GraphRefused as refused:
+        return refused
+
+
+def _is_carried_out(fault: Fault) -> bool:
+    match fault.kind.name:
+        case "reset":
+            return fault.value == "after"
+        case "garbage":
+            return bool(fault.what.get("taken", False))
+        case _:
+            return bool(fault.what.get("taken", True))
+
+
+def _template_of(fields: dict[str, Any], thing: object) -> str:
+    if isinstance(thing, Template):
+        return thing.name
+    content = an_object(fields.get("template"))
+    return a_text(content.get("name") if content else fields.get("name")) or ""

@@ -1,0 +1,109 @@
+"""Free-form messages: a table of kinds, what each must carry, and what the phone shows of it."""
+
+from collections.abc import Callable
+from typing import Any, Final
+
+from waypost.simulator.errors import GraphRefused, bad_parameter
+from waypost.simulator.loose import a_list, a_text, an_object, objects
+from waypost.simulator.media.references import Known, shown_media
+from waypost.simulator.messages.interactive_kinds import shown_interactive
+from waypost.simulator.messages.template_sends import Shown
+
+_TEXT_AT_MOST: Final = 4096  # Source: facts 4.1
+_CAPTION_AT_MOST: Final = 1024  # Source: facts 4.1
+_CAPTIONED: Final = ("image", "video", "document")  # Source: facts 4.1
+
+
+def _missing(path: str) -> GraphRefused:
+    return bad_parameter(f"The parameter {path} is required.")
+
+
+def _too_long(path: str, at_most: int) -> GraphRefused:
+    return bad_parameter(f"Param {path} must be at most {at_most} characters long.")
+
+
+def _text(content: dict[str, Any], _known: Known | None) -> Shown:
+    body = a_text(content.get("body"))
+    if not body:
+        raise _missing("text['body']")
+    if len(body) > _TEXT_AT_MOST:
+        raise _too_long("text['body']", _TEXT_AT_MOST)
+    return {"text": body} | ({"preview_url": True} if content.get("preview_url") is True else {})
+
+
+def _media(kind: str) -> Callable[[dict[str, Any], Known | None], Shown]:
+    def shown(content: dict[str, Any], known: Known | None) -> Shown:
+        media = shown_media(kind, content, known)
+        caption = a_text(content.get("caption")) or ""
+        if caption and kind not in _CAPTIONED:
+            raise bad_parameter(f"Param {kind} has no caption.")
+        if len(caption) > _CAPTION_AT_MOST:
+            raise _too_long(f"{kind}['caption']", _CAPTION_AT_MOST)
+        return {"text": caption, "media": {"kind": kind, **media}}
+
+    return shown
+
+
+def _location(content: dict[str, Any], _known: Known | None) -> Shown:
+    for name, at_most in (("latitude", 90), ("longitude", 180)):
+        try:
+            degrees = float(content[name])
+        except (KeyError, TypeError, ValueError, OverflowError) as error:
+            raise _missing(f"location['{name}']") from error
+        if not -at_most <= degrees <= at_most:
+            raise bad_parameter(f"Param location['{name}'] is beyond {at_most} degrees.")
+    place = ", ".join(str(content[name]) for name in ("name", "address") if content.get(name))
+    return {"text": place, "location": content}
+
+
+def _contacts(content: list[Any], _known: Known | None) -> Shown:
+    cards = objects(content)
+    names = [(an_object(card.get("name")) or {}).get("formatted_name") for card in cards]
+    if not cards or not all(isinstance(name, str) and name for name in names):
+        raise _missing("contacts[0]['name']['formatted_name']")
+    return {"text": ", ".join(map(str, names)), "contacts": content}
+
+
+def _reaction(content: dict[str, Any], _known: Known | None) -> Shown:
+    if not a_text(content.get("message_id")):
+        raise _missing("reaction['message_id']")
+    if not isinstance(content.get("emoji"), str):
+        raise _missing("reaction['emoji']")
+    return {"text": content["emoji"], "reaction": content}
+
+
+# fmt: off
+KINDS: Final[dict[str, Callable[[Any, Known | None], Shown]]] = {  # Source: facts 4.1
+    "text":        _text,
+    "image":       _media("image"),
+    "video":       _media("video"),
+    "audio":       _media("audio"),
+    "document":    _media("document"),
+    "sticker":     _media("sticker"),
+    "location":    _location,
+    "contacts":    _contacts,
+    "reaction":    _reaction,
+    "interactive": shown_interactive,
+}
+# fmt: on
+
+
+def shown_message(kind: str, content: Any, known: Known | None) -> Shown:
+    """Check a free-form message and say what the phone will show.
+
+    Args:
+        kind: a row of `KINDS`.
+        content: the member of the request that bears the kind's name.
+        known: what the sender may refer to; None: nothing is looked up.
+
+    Returns:
+        `text` (body or caption), and the kind's own: `media` (`kind`, `id` or `link`, …),
+        `location`, `contacts`, `reaction`, or what `shown_interactive` gives.
+
+    Raises:
+        GraphRefused: 100 for what is missing or too long, 131053 for media that are not there.
+    """
+    readable = a_list(content) if kind == "contacts" else an_object(content)
+    if readable is None:
+        raise _missing(kind)
+    return KINDS[kind](readable, known)

@@ -1,0 +1,106 @@
+"""How a message is received: what becomes of it on its phone, and what the phone will do about it."""
+
+from dataclasses import dataclass
+from typing import Final
+
+from waypost.simulator.accounts.accounts import Accounts, Number
+from waypost.simulator.messages.statuses import Fate
+from waypost.simulator.phones.conditions import Situation, failure_of, lifetime_ms
+from waypost.simulator.phones.phone import Phone
+from waypost.simulator.phones.phones import Phones
+from waypost.simulator.phones.script_steps import Shown
+from waypost.simulator.phones.scripts import Plan, Scripts
+from waypost.simulator.templates.template import Template
+
+_DROPPED: Final = Fate()
+
+
+@dataclass(frozen=True)
+class Reception:
+    """What is planned for one message.
+
+    Args:
+        fate: as things stand; without any time it stays `sent`.
+        until_ms: it waits for its phone until then; None: it waits for nothing.
+        read_after_ms: of what waits: after how long it is read once it is there.
+        plan: what the phone's script says.
+    """
+
+    fate: Fate
+    until_ms: int | None
+    read_after_ms: int | None
+    plan: Plan
+
+
+class Receptions:
+    """Decides how messages are received."""
+
+    def __init__(self, accounts: Accounts, phones: Phones, scripts: Scripts) -> None:
+        self._accounts = accounts
+        self._phones = phones
+        self._scripts = scripts
+
+    def of(
+        self,
+        number: Number,
+        phone: Phone,
+        template: Template | None,
+        shown: Shown,
+        *,
+        wamid: str,
+        now_ms: int,
+        is_in_window: bool,
+        sender_fails: int | None = None,
+    ) -> Reception:
+        """What becomes of a message that is being taken.
+
+        A phone whose owner has blocked the number gets nothing, and the business hears nothing: the
+        message stays `sent`. The same is true of one whose lifetime ends before it arrives.
+
+        Args:
+            number: the sender.
+            phone: as it is now.
+            template: None for a session message.
+            shown: what the phone will show.
+            wamid: the message's id.
+            now_ms: when it is taken.
+            is_in_window: whether the phone wrote in the last 24 hours.
+            sender_fails: the code that every message of the number fails with; None: with none.
+
+        Source: facts 5.2, 7.3.
+        """
+        deliver_after_ms, read_after_ms = self._phones.habits_ms(phone)
+        lives_ms = lifetime_ms(template)
+        arrives_ms = now_ms + deliver_after_ms
+        situation = Situation(
+            condition=phone.condition,
+            category="" if template is None else template.category,
+            is_business=phone.phone in self._accounts.numbers_by_digits,
+            is_in_window=is_in_window,
+            wants_marketing=self._phones.wants_marketing(number.phone_number_id, phone.phone),
+        )
+        code = sender_fails if sender_fails is not None else failure_of(situation)
+        is_dropped = deliver_after_ms > lives_ms or self._phones.has_blocked(
+            number.phone_number_id, phone.phone
+        )
+        plan = self._scripts.plan(
+            phone.phone,
+            number.phone_number_id,
+            wamid,
+            shown,
+            arrives_ms=None if phone.is_offline else arrives_ms,
+            is_delivered=code is None and not is_dropped,
+        )
+        if code is not None:
+            failed = Fate(failed_ms=arrives_ms, failed_code=code)
+            return Reception(failed, None, None, plan)
+        if is_dropped:
+            return Reception(_DROPPED, None, None, plan)
+        if phone.has_chat_open:
+            read_after_ms = 0
+        elif plan.says_reading:
+            read_after_ms = plan.read_after_ms
+        if phone.is_offline:
+            return Reception(_DROPPED, now_ms + lives_ms, read_after_ms, plan)
+        read_ms = None if read_after_ms is None else arrives_ms + read_after_ms
+        return Reception(Fate(delivered_ms=arrives_ms, read_ms=read_ms), None, None, plan)

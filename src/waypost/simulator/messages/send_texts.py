@@ -1,0 +1,90 @@
+"""Text parameters of a template send: each held against the rules, then put in its place."""
+
+import re
+from collections.abc import Mapping
+from typing import Any, Final
+
+from waypost.simulator.errors import message_refused
+from waypost.simulator.loose import a_text, an_object
+from waypost.simulator.templates.texts import TextPlan
+
+_BAD_TEXT: Final = re.compile(r"[\n\t]| {5}")
+
+
+def filled(component: str, plan: TextPlan, given: list[Any], *, is_named: bool) -> str:
+    """A text with its parameters.
+
+    Args:
+        component: `header`, `body` or `card 0 body`, for the operator's words.
+        plan: the text.
+        given: the parameters, in order, or each with its name.
+        is_named: whether they go by their names.
+
+    Raises:
+        GraphRefused: 132000 for the number of them, 132018 for what a text may not hold, 131008
+            and 132012 for a parameter that is no text.
+
+    Source: facts 4.2, 5.2.
+    """
+    if len(given) != len(plan.names):
+        raise message_refused(
+            132000,
+            f"{component}: number of localizable_params ({len(given)}) does not match the expected "
+            f"number of params ({len(plan.names)})",
+        )
+    if not plan.names:
+        return plan.fill({})
+    values: dict[str, str] = {}
+    for name, one in zip(plan.names, given, strict=True):
+        parameter = an_object(one)
+        if parameter is None:
+            raise message_refused(131009, f"{component}: a parameter must be an object")
+        values[_name(component, plan, parameter) if is_named else name] = _value(
+            component, parameter
+        )
+    if len(values) != len(plan.names):
+        raise message_refused(132000, f"{component}: a parameter_name is given twice")
+    return plan.fill(values)
+
+
+def check_text(component: str, text: str) -> None:
+    """Refuse what no parameter may hold.
+
+    Raises:
+        GraphRefused: 132018.
+
+    Source: facts 4.2.
+    """
+    if not text:
+        raise message_refused(132018, f"{component}: Param text cannot be empty")
+    if _BAD_TEXT.search(text):
+        raise message_refused(
+            132018,
+            "Param text cannot have new-line/tab characters or more than 4 consecutive spaces",
+        )
+
+
+def _name(component: str, plan: TextPlan, parameter: Mapping[str, Any]) -> str:
+    name = a_text(parameter.get("parameter_name"))
+    if name is None or name not in plan.names:
+        raise message_refused(
+            132000, f"{component}: parameter_name {name!r} is none of {', '.join(plan.names)}"
+        )
+    return name
+
+
+def _value(component: str, parameter: Mapping[str, Any]) -> str:
+    match str(parameter.get("type", "")).lower():
+        case "text":
+            text = parameter.get("text")
+        case "currency" | "date_time" as kind:  # the fallback is always what is shown
+            text = (an_object(parameter.get(kind)) or {}).get("fallback_value")
+        case kind:
+            raise message_refused(
+                132012,
+                f"{component}: Format mismatch, expected TEXT, received {kind.upper() or 'UNKNOWN'}",
+            )
+    if not isinstance(text, str):
+        raise message_refused(131008, f"{component}: Parameter of type text is missing text value")
+    check_text(component, text)
+    return text

@@ -1,0 +1,173 @@
+"""What becomes of a message: which statuses it will have, when, and what each of them says."""
+
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import Any, Final
+
+from waypost.simulator.errors import webhook_error
+from waypost.simulator.phones.phone import Phone
+from waypost.simulator.settings import StatusesVersion
+from waypost.simulator.store import Row
+from waypost.simulator.webhooks.outbox import Outbox, ascii_json, status_rest
+
+_DAY_S: Final = 24 * 3600
+
+# fmt: off
+FAILURES: Final = {  # Source: facts 5.2, the codes that come later in a status
+    130472: "Failed to send message because this user's phone number is part of an experiment.",
+    131026: "Message Undeliverable.",
+    131047: "Message failed to send because more than 24 hours have passed since the customer last "
+            "replied to this number.",
+    131049: "In order to maintain a healthy ecosystem engagement, the message failed to be delivered.",
+    131050: "Recipient has chosen to stop receiving marketing messages on WhatsApp from your business.",
+    131053: "Media upload error.",
+    130497: "The business account is restricted from messaging users in this country.",
+    131037: "The number needs an approved display name before it can send messages.",
+    131042: "The message failed to send because there were errors related to the payment method.",
+    131048: "The message failed to send because there are restrictions on how many messages can be "
+            "sent from this phone number.",
+    132015: "Template is paused due to low quality so it cannot be sent in a template message.",
+}
+# fmt: on
+
+
+@dataclass(frozen=True)
+class Fate:
+    """When a message arrives and is read, or that it fails. Times may lie ahead.
+
+    Args:
+        failed_code: a row of `FAILURES`; then `failed_ms` is set and the others are not.
+    """
+
+    delivered_ms: int | None = None
+    read_ms: int | None = None
+    failed_ms: int | None = None
+    failed_code: int | None = None
+
+
+@dataclass(frozen=True)
+class Sent:
+    """What its statuses need to know of a message.
+
+    Args:
+        handset: who it goes to.
+        has_contacts: whether its statuses name the recipient beside them, too.
+        skips_delivered: whether `read` stands for `delivered`, too.
+    """
+
+    wamid: str
+    waba_id: str
+    phone_number_id: str
+    handset: Phone
+    has_contacts: bool
+    at_ms: int
+    callback_data: str | None
+    category: str
+    is_in_window: bool
+    skips_delivered: bool = False
+
+
+def planned_updates(sent: Sent, fate: Fate, outbox: Outbox, version: StatusesVersion) -> list[Row]:
+    """The rows of every status that the message will have as things stand.
+
+    Source: facts 7.3, 7.5: prices are on `sent` and on one of `delivered` and `read`, the first; errors
+    are on `failed`, which alone says no user id.
+    """
+    paid = _pricing(sent.category, sent.is_in_window)
+    if version is StatusesVersion.V23:
+        paid += _conversation(sent)
+    if fate.failed_ms is not None:
+        rest = _rest(sent, failed_handset(sent.handset), _errors(fate.failed_code or 0))
+        return [_row(sent, fate.failed_ms, outbox, "failed", rest)]
+    priced = _rest(sent, sent.handset, paid)
+    rows = [_row(sent, sent.at_ms, outbox, "sent", priced)]
+    is_read = fate.read_ms is not None and sent.handset.sends_read_receipts
+    skips_delivered = is_read and (sent.handset.has_chat_open or sent.skips_delivered)
+    if fate.delivered_ms is not None and not skips_delivered:
+        rows.append(_row(sent, fate.delivered_ms, outbox, "delivered", priced))
+    if fate.read_ms is not None and is_read:
+        bare = priced if skips_delivered else _rest(sent, sent.handset)
+        rows.append(_row(sent, fate.read_ms, outbox, "read", bare))
+    return rows
+
+
+def recipient_of(phone: Phone) -> str:
+    """Who a status went to, as JSON members without braces. Source: facts 7.3, 7.5."""
+    if phone.user_id:
+        return ascii_json(phone.named("recipient_id", "recipient_user_id"))[1:-1]
+    return f'"recipient_id":"{phone.phone}"'
+
+
+@lru_cache(maxsize=16_384)
+def contact_text(phone: Phone) -> str:
+    """Who a status went to, as an entry of `contacts`. Source: facts 7.5."""
+    return ascii_json(phone.contact())
+
+
+def failed_handset(phone: Phone) -> Phone:
+    """The phone as a `failed` status names it: without a user id, unless there is no more to say."""
+    return replace(phone, user_id="") if phone.user_id and phone.shows_number else phone
+
+
+def state_at(fate: Fate, now_ms: int) -> str:
+    """Where a message is at a time: `sent`, `delivered`, `read` or `failed`."""
+    for name, at_ms in (
+        ("failed", fate.failed_ms), ("read", fate.read_ms), ("delivered", fate.delivered_ms),
+    ):  # fmt: skip
+        if at_ms is not None and at_ms <= now_ms:
+            return name
+    return "sent"
+
+
+def read_rest(phone: Phone, callback_data: str | None, *, has_contacts: bool) -> str:
+    """What a `read` says that was not planned when the message was taken."""
+    contact = contact_text(phone) if has_contacts else ""
+    return status_rest(recipient_of(phone), callback_data, contact=contact)
+
+
+def _rest(sent: Sent, phone: Phone, more: str = "") -> str:
+    contact = contact_text(phone) if sent.has_contacts else ""
+    return status_rest(recipient_of(phone), sent.callback_data, more, contact=contact)
+
+
+def _row(sent: Sent, due_ms: int, outbox: Outbox, kind: str, rest: str) -> Row:
+    return (sent.waba_id, due_ms, outbox.next_id(), kind, sent.phone_number_id, sent.wamid, rest)
+
+
+@lru_cache(maxsize=64)
+def _pricing(category: str, is_in_window: bool) -> str:
+    is_free = category == "service" or (category == "utility" and is_in_window)
+    return (
+        ","
+        + ascii_json(
+            {
+                "pricing": {
+                    "billable": not is_free,
+                    "pricing_model": "PMP",
+                    "type": "free_customer_service" if is_free else "regular",
+                    "category": category,
+                }
+            }
+        )[1:-1]
+    )
+
+
+def _conversation(sent: Sent) -> str:
+    """One conversation for each pair and day. Source: facts 7.3, v23 and older."""
+    day = sent.at_ms // 1000 // _DAY_S
+    conversation = {
+        "id": f"{int(sent.phone_number_id):x}{int(sent.handset.phone):x}{day:x}".rjust(32, "0"),
+        "expiration_timestamp": str((day + 1) * _DAY_S),
+        "origin": {"type": sent.category},
+    }
+    return f',"conversation":{ascii_json(conversation)}'
+
+
+@lru_cache(maxsize=16)
+def _errors(code: int) -> str:
+    return errors_rest([webhook_error(code, FAILURES.get(code, "The message failed."))])
+
+
+def errors_rest(errors: list[dict[str, Any]]) -> str:
+    """The `errors` of a failed status, as a further member. Source: facts 7.3."""
+    return f',"errors":{ascii_json(errors)}'

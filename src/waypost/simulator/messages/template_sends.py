@@ -1,0 +1,184 @@
+"""A template message held against its template, and filled in: what the phone will show."""
+
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from waypost.simulator.errors import message_refused
+from waypost.simulator.loose import a_list, an_integer, an_object, objects
+from waypost.simulator.media.references import Known
+from waypost.simulator.messages.send_buttons import check_code, shown_button
+from waypost.simulator.messages.send_headers import shown_header
+from waypost.simulator.messages.send_texts import filled
+from waypost.simulator.messages.template_plans import FacePlan, OfferPlan, TemplatePlan
+
+_BODY_AT_MOST: Final = 1024  # Source: facts 2.3: also after the variables are filled
+_OFFER_BODY_AT_MOST: Final = 600  # Source: facts 2.3
+_CARD_BODY_AT_MOST: Final = 160  # Source: facts 2.3
+
+Shown = dict[str, Any]
+"""What a phone shows: `text`, and where there are any `header`, `footer`, `buttons`, `cards`, … ."""
+
+
+@dataclass
+class _Carried:
+    """The components of a send, or of one of its cards, by their kinds."""
+
+    header: list[Any] = field(default_factory=list[Any])
+    body: list[Any] = field(default_factory=list[Any])
+    buttons: dict[int, dict[str, Any]] = field(default_factory=dict[int, dict[str, Any]])
+    offer: dict[str, Any] | None = None
+    cards: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
+
+
+def shown_template(plan: TemplatePlan, given: Any, *, now_ms: int, known: Known | None) -> Shown:
+    """Check the components of a send and fill the template in.
+
+    Args:
+        plan: the template.
+        given: the send's `components`; may be absent.
+        now_ms: what an offer must outlast.
+        known: what the sender may refer to; None: nothing is looked up.
+
+    Returns:
+        `template` (name, language, category), `text`, and where the template has them `header`,
+        `limited_time_offer`, `footer`, `buttons`, `cards` (each with `index`, `header`, `text`,
+        `buttons`).
+
+    Raises:
+        GraphRefused: for the first thing that does not fit the template.
+
+    Source: facts 4.2, 5.2.
+    """
+    carried = _read("", plan.face, given)
+    template = plan.template
+    shown: Shown = {
+        "template": {
+            "name": template.name,
+            "language": template.language,
+            "category": template.category,
+        }
+    }
+    at_most = _BODY_AT_MOST if plan.offer is None else _OFFER_BODY_AT_MOST
+    shown |= _face("", plan, plan.face, carried, known, at_most)
+    if plan.offer is not None:
+        shown["limited_time_offer"] = _offer(plan.offer, carried.offer, now_ms)
+    if plan.footer:
+        shown["footer"] = plan.footer
+    if len(carried.cards) != len(plan.cards):
+        raise message_refused(
+            132012,
+            f"carousel: number of cards ({len(carried.cards)}) does not match the template's "
+            f"({len(plan.cards)})",
+        )
+    if plan.cards:
+        shown["cards"] = _cards(plan, carried.cards, known)
+    return shown
+
+
+def _read(place: str, plan: FacePlan, given: Any) -> _Carried:
+    carried = _Carried()
+    for component in _components(given):
+        kind = str(component.get("type", "")).lower()
+        parameters = a_list(component.get("parameters")) or []
+        match kind:
+            case "header":
+                carried.header = parameters
+            case "body":
+                carried.body = parameters
+            case "button":
+                index = an_integer(component.get("index"))
+                if index is None or not 0 <= index < len(plan.buttons):
+                    raise message_refused(
+                        131009,
+                        f"{place}buttons: Button at index {component.get('index')} does not exist",
+                    )
+                carried.buttons[index] = component
+            case "carousel" if not place:
+                carried.cards = objects(component.get("cards"))
+            case "limited_time_offer" if not place:
+                parameter = next(iter(objects(parameters)), dict[str, Any]())
+                carried.offer = an_object(parameter.get("limited_time_offer"))
+            case "footer" | "order_status":
+                pass
+            case _:
+                raise message_refused(131009, f"components: unknown type {kind!r}")
+    return carried
+
+
+def _components(given: Any) -> list[dict[str, Any]]:
+    if given is None:
+        return []
+    listed = a_list(given)
+    components = objects(given)
+    if listed is None or len(components) != len(listed):
+        raise message_refused(131009, "components: must be an array of objects")
+    return components
+
+
+def _face(
+    place: str,
+    plan: TemplatePlan,
+    face: FacePlan,
+    carried: _Carried,
+    known: Known | None,
+    body_at_most: int,
+) -> Shown:
+    """Header, text and buttons of the message, or of a card."""
+    shown: Shown = {}
+    if face.header_format:
+        shown["header"] = shown_header(place, face, carried.header, known, is_named=plan.is_named)
+    shown["text"] = filled(f"{place}body", face.body, carried.body, is_named=plan.is_named)
+    if len(shown["text"]) > body_at_most:
+        raise message_refused(132005, f"{place}body: longer than {body_at_most} characters")
+    if plan.is_authentication:
+        for parameter in objects(carried.body):
+            check_code("body", str(parameter.get("text", "")))
+    if face.buttons:
+        shown["buttons"] = [
+            shown_button(place, index, button, carried.buttons.get(index))
+            for index, button in enumerate(face.buttons)
+        ]
+    return shown
+
+
+def _offer(plan: OfferPlan, given: dict[str, Any] | None, now_ms: int) -> Shown:
+    """The offer's line; an expiry of some earlier time is refused, and so are seconds.
+
+    Source: facts 4.2: Unix milliseconds.
+    """
+    shown: Shown = {"text": plan.text}
+    if not plan.has_expiration:
+        return shown
+    if given is None or given.get("expiration_time_ms") is None:
+        raise message_refused(
+            131008, "limited_time_offer: Parameter of type limited_time_offer is missing its value"
+        )
+    until_ms = given["expiration_time_ms"]
+    if isinstance(until_ms, str) and until_ms.isascii() and until_ms.isdigit():
+        until_ms = int(until_ms[:20])
+    if not isinstance(until_ms, int) or isinstance(until_ms, bool) or until_ms <= now_ms:
+        raise message_refused(
+            131009, "limited_time_offer: expiration_time_ms must be milliseconds in the future"
+        )
+    return shown | {"expiration_time_ms": until_ms}
+
+
+def _cards(
+    plan: TemplatePlan, given: list[dict[str, Any]], known: Known | None
+) -> list[dict[str, Any]]:
+    """The cards in the template's order, whatever order the send has them in."""
+    by_index: dict[int, dict[str, Any]] = {}
+    for place, card in enumerate(given):
+        index = an_integer(card.get("card_index", place))
+        if index is None or not 0 <= index < len(plan.cards) or index in by_index:
+            raise message_refused(
+                131009, f"carousel: card_index {card.get('card_index')} does not fit the template"
+            )
+        by_index[index] = card
+    cards: list[dict[str, Any]] = []
+    for index, face in enumerate(plan.cards):
+        place = f"card {index}: "
+        carried = _read(place, face, by_index[index].get("components"))
+        shown = _face(place, plan, face, carried, known, _CARD_BODY_AT_MOST)
+        cards.append({"index": index, **shown})
+    return cards

@@ -1,0 +1,86 @@
+"""Which phones a business number has blocked."""
+
+from dataclasses import dataclass
+from typing import Final
+
+from waypost.base.clock import Clock
+from waypost.simulator.accounts.accounts import Accounts
+from waypost.simulator.phones.phones import Phones
+from waypost.simulator.store import Row, Store
+
+BLOCKED_AT_MOST: Final = 64_000  # Source: the operator's page "Block users"
+_ADD: Final = "INSERT OR REPLACE INTO blocks VALUES (?,?,?)"
+_DROP: Final = "DELETE FROM blocks WHERE phone_number_id=? AND phone=?"
+
+
+@dataclass(frozen=True)
+class NotBlocked:
+    """Why a phone could not be blocked or unblocked: an error code, and what is wrong."""
+
+    code: int
+    details: str
+
+
+class Blocks:
+    """The block list of every number; in memory, written through to the file."""
+
+    def __init__(self, store: Store, clock: Clock, accounts: Accounts, phones: Phones) -> None:
+        self._store = store
+        self._clock = clock
+        self._accounts = accounts
+        self._phones = phones
+        self._since_ms: dict[str, dict[str, int]] = {}
+
+    async def open(self) -> None:
+        """Read everything from the file."""
+        rows = await self._store.rows("SELECT * FROM blocks ORDER BY rowid")
+        for phone_number_id, phone, since_ms in rows:
+            self._since_ms.setdefault(phone_number_id, {})[phone] = since_ms
+
+    def is_blocked(self, phone_number_id: str, phone: str) -> bool:
+        """Whether a number has blocked a phone: then neither hears of the other."""
+        return phone in self._since_ms.get(phone_number_id, {})
+
+    def of(self, phone_number_id: str) -> list[str]:
+        """The phones a number has blocked."""
+        return list(self._since_ms.get(phone_number_id, {}))
+
+    async def add(self, phone_number_id: str, phones: list[str]) -> dict[str, NotBlocked]:
+        """Block phones, and say which could not be, and why.
+
+        Source: the operator's page "Block users": only who wrote in the last 24 hours.
+        """
+        now_ms = self._clock.now_ms()
+        failed = {
+            phone: why
+            for phone in phones
+            if (why := self._hindrance(phone_number_id, phone, now_ms)) is not None
+        }
+        done = [phone for phone in phones if phone not in failed]
+        rows: list[Row] = [(phone_number_id, phone, now_ms) for phone in done]
+        await self._store.run([(_ADD, row) for row in rows])
+        self._since_ms.setdefault(phone_number_id, {}).update(dict.fromkeys(done, now_ms))
+        return failed
+
+    async def remove(self, phone_number_id: str, phones: list[str]) -> None:
+        """Unblock phones; one that is not blocked stays so."""
+        await self._store.run([(_DROP, (phone_number_id, phone)) for phone in phones])
+        for phone in phones:
+            self._since_ms.get(phone_number_id, {}).pop(phone, None)
+
+    def forget(self) -> None:
+        """Drop everything from memory; the file is the caller's matter."""
+        self._since_ms.clear()
+
+    def _hindrance(self, phone_number_id: str, phone: str, now_ms: int) -> NotBlocked | None:
+        if self.is_blocked(phone_number_id, phone):
+            return None
+        if phone in self._accounts.numbers_by_digits:
+            return NotBlocked(139100, "Another WhatsApp Business account cannot be blocked.")
+        if not self._phones.window_is_open(phone_number_id, phone, now_ms):
+            return NotBlocked(
+                131047, "Only users who have messaged in the last 24 hours can be blocked."
+            )
+        if len(self._since_ms.get(phone_number_id, {})) >= BLOCKED_AT_MOST:
+            return NotBlocked(139101, f"A block list has at most {BLOCKED_AT_MOST} users.")
+        return None

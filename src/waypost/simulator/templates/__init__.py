@@ -1,0 +1,1 @@
+"""Templates: checked, kept, changed, and what they may be called."""

@@ -1,0 +1,175 @@
+"""Reading a submitted template: its enums in upper case, its components by type."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Final
+
+from waypost.simulator.errors import bad_parameter, template_refused
+from waypost.simulator.languages import LANGUAGES
+from waypost.simulator.loose import a_list, a_text, an_integer, an_object, objects
+from waypost.simulator.templates.preset_texts import with_preset_texts
+
+CATEGORIES: Final = ("UTILITY", "MARKETING", "AUTHENTICATION")
+COMPONENT_TYPES: Final = ("HEADER", "BODY", "FOOTER", "BUTTONS", "LIMITED_TIME_OFFER", "CAROUSEL")
+CARD_COMPONENT_TYPES: Final = ("HEADER", "BODY", "BUTTONS")  # Source: facts 2.2, CAROUSEL
+_NAME: Final = re.compile(r"[a-z0-9_]{1,512}")
+SUB_CATEGORIES: Final = (  # Source: facts 3.1
+    "ORDER_DETAILS", "ORDER_STATUS", "RICH_ORDER_STATUS", "BOOKING_STATUS",
+    "FLIGHT_DELAY_AND_GATE_CHANGE_ALERT", "FRAUD_ALERT", "CALL_PERMISSIONS_REQUEST", "CUSTOM",
+)  # fmt: skip
+EXTRAS: Final = (  # Source: facts 2.1: members of a submission that change nothing here
+    "sub_category",
+    "display_format",
+    "cta_url_link_tracking_opted_out",
+    "is_primary_device_delivery_only",
+    "degrees_of_freedom_spec",
+    "library_template_name",
+)
+
+
+@dataclass(frozen=True)
+class Draft:
+    """A template as it was submitted, its enums in upper case.
+
+    Args:
+        parts: the components by type; each type occurs at most once.
+        extras: the members of `EXTRAS` that were given.
+    """
+
+    name: str
+    language: str
+    category: str
+    components: list[dict[str, Any]]
+    parameter_format: str
+    message_send_ttl_seconds: int | None
+    parts: Mapping[str, dict[str, Any]] = field(default_factory=dict[str, dict[str, Any]])
+    extras: dict[str, Any] = field(default_factory=dict[str, Any])
+
+    def text_of(self, component: str) -> str:
+        """The text of a component; empty when there is none."""
+        return a_text(self.parts.get(component, {}).get("text")) or ""
+
+    def buttons(self) -> list[dict[str, Any]]:
+        """The buttons; none when there is no such component."""
+        return objects(self.parts.get("BUTTONS", {}).get("buttons"))
+
+    def cards(self) -> "list[Draft]":
+        """Each card of a carousel, as a draft of its own components."""
+        given = objects(self.parts.get("CAROUSEL", {}).get("cards"))
+        return [
+            replace(
+                self,
+                components=objects(card.get("components")),
+                parts={part["type"]: part for part in objects(card.get("components"))},
+            )
+            for card in given
+        ]
+
+    def example_of(self, component: str) -> dict[str, Any]:
+        """The example of a component; empty when there is none."""
+        return an_object(self.parts.get(component, {}).get("example")) or {}
+
+
+def read_draft(fields: Mapping[str, Any], *, any_language: bool = False) -> Draft:
+    """Read a submission.
+
+    Args:
+        fields: the submission.
+        any_language: whether a language that is not on the operator's list will do.
+
+    Raises:
+        GraphRefused: code 100, for a name, language, category or shape that is none.
+
+    Source: facts 2.1 to 2.3, 2.5.
+    """
+    name = fields.get("name")
+    language = fields.get("language")
+    if not isinstance(name, str) or not _NAME.fullmatch(name):
+        raise template_refused(
+            None,
+            "The name of a message template has 1 to 512 characters: lowercase letters, digits "
+            "and underscores.",
+            "Invalid template name",
+        )
+    if not isinstance(language, str) or not (language in LANGUAGES or (any_language and language)):
+        raise bad_parameter(f"Param language must be a supported language code - got {language!r}.")
+    category = str(fields.get("category", "")).upper()
+    if category not in CATEGORIES:
+        raise bad_parameter(
+            f"Param category must be one of {{{', '.join(CATEGORIES)}}} - got {category!r}."
+        )
+    parameter_format = str(fields.get("parameter_format") or "POSITIONAL").upper()
+    if parameter_format not in ("POSITIONAL", "NAMED"):
+        raise bad_parameter("Param parameter_format must be one of {POSITIONAL, NAMED}.")
+    ttl = fields.get("message_send_ttl_seconds")
+    if ttl is not None and ttl != -1 and an_integer(ttl) is None:
+        raise bad_parameter("Param message_send_ttl_seconds must be an integer.")
+    components = with_preset_texts(
+        category, _components("components", fields.get("components"), COMPONENT_TYPES)
+    )
+    return Draft(
+        name=name,
+        language=language,
+        category=category,
+        components=components,
+        parameter_format=parameter_format,
+        message_send_ttl_seconds=an_integer(ttl),
+        parts={component["type"]: component for component in components},
+        extras=_extras(fields),
+    )
+
+
+def _extras(fields: Mapping[str, Any]) -> dict[str, Any]:
+    extras = {name: fields[name] for name in EXTRAS if fields.get(name) is not None}
+    if "sub_category" in extras:
+        extras["sub_category"] = str(extras["sub_category"]).upper()
+        if extras["sub_category"] not in SUB_CATEGORIES:
+            raise bad_parameter(
+                f"Param sub_category must be one of {{{', '.join(SUB_CATEGORIES)}}}."
+            )
+    return extras
+
+
+def _components(path: str, value: Any, types: tuple[str, ...]) -> list[dict[str, Any]]:
+    given = a_list(value)
+    if given is None or not given:
+        raise bad_parameter(f"Param {path} must be an array of components.")
+    read: list[dict[str, Any]] = []
+    for place, one in enumerate(given):
+        component = an_object(one)
+        kind = str((component or {}).get("type", "")).upper()
+        if component is None or kind not in types:
+            raise bad_parameter(
+                f"Param {path}[{place}]['type'] must be one of {{{', '.join(types)}}}."
+            )
+        if any(other["type"] == kind for other in read):
+            raise template_refused(None, f"There can be only one component of type {kind}.")
+        read.append(_in_upper_case(f"{path}[{place}]", {**component, "type": kind}))
+    return read
+
+
+def _in_upper_case(path: str, component: dict[str, Any]) -> dict[str, Any]:
+    match component["type"]:
+        case "HEADER":
+            component["format"] = str(component.get("format", "TEXT")).upper()
+        case "BUTTONS":
+            component["buttons"] = [
+                {**button, "type": str(button.get("type", "")).upper()}
+                for button in objects(component.get("buttons"))
+            ]
+        case "CAROUSEL":
+            component["cards"] = [
+                {
+                    **card,
+                    "components": _components(
+                        f"{path}['cards'][{place}]['components']",
+                        card.get("components"),
+                        CARD_COMPONENT_TYPES,
+                    ),
+                }
+                for place, card in enumerate(objects(component.get("cards")))
+            ]
+        case _:
+            pass
+    return component

@@ -1,0 +1,50 @@
+"""Whether a template may be edited: its state, what is to change, and how often it was."""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from waypost.simulator.accounts.ledger import DAY_MS
+from waypost.simulator.errors import bad_parameter, template_refused
+from waypost.simulator.templates.template import Template
+
+_EDITS_IN_30_DAYS: Final = 10  # Source: facts 2.6
+_EDITABLE: Final = frozenset({"APPROVED", "REJECTED", "PAUSED"})  # Source: facts 2.6
+_CHANGES: Final = frozenset(
+    {"components", "category", "parameter_format", "message_send_ttl_seconds"}
+)
+
+
+def check_editable(
+    template: Template, fields: Mapping[str, Any], now_ms: int, *, is_limited: bool
+) -> None:
+    """Refuse an edit that may not be.
+
+    Args:
+        template: as it is.
+        fields: what is to change.
+        now_ms: the time.
+        is_limited: whether an approved template's edits are counted.
+
+    Raises:
+        GraphRefused: 100, nothing is to change, another category for an approved template, or one
+            edit too many (no subcode is documented); 2388039, the state does not allow it.
+
+    Source: facts 2.4, 2.6.
+    """
+    if not _CHANGES & set(fields):
+        raise bad_parameter("The parameter components is required.")
+    if template.status not in _EDITABLE:
+        raise template_refused(2388039, f"A template that is {template.status} can't be edited.")
+    if template.status != "APPROVED":
+        return
+    category = str(fields.get("category", template.category)).upper()
+    if category != template.category:
+        raise template_refused(
+            None, "The category of an approved message template cannot be edited."
+        )
+    recent = [at_ms for at_ms in template.edited_ms if at_ms > now_ms - 30 * DAY_MS]
+    is_too_soon = bool(recent) and recent[-1] > now_ms - DAY_MS
+    if is_limited and (is_too_soon or len(recent) >= _EDITS_IN_30_DAYS):
+        raise template_refused(
+            None, "An approved template can be edited once in 24 hours and 10 times in 30 days."
+        )

@@ -1,0 +1,133 @@
+"""Which names an account may give a new template: not one that is taken, locked, or too many."""
+
+from collections.abc import Callable
+from typing import Final
+
+from waypost.base.clock import Clock
+from waypost.simulator.accounts.ledger import CREATIONS, DAY_MS, HOUR_MS, Ledger
+from waypost.simulator.errors import TITLES, GraphRefused, template_refused
+from waypost.simulator.languages import language_name
+from waypost.simulator.live_settings import LiveSettings
+from waypost.simulator.store import Row, Store
+from waypost.simulator.templates.drafts import Draft
+from waypost.simulator.templates.template import Template
+
+LOCKED_FOR_MS: Final = 30 * DAY_MS  # Source: facts 2.6
+_CREATIONS_AT_MOST: Final = 100  # Source: facts 2.3, "Creations"
+_TOO_MANY: Final = 80007  # facts 8 name no code for creations; this one is the account's own limit
+_LOCK: Final = "INSERT OR REPLACE INTO name_locks VALUES (?,?,?,?)"
+
+SAMPLES: Final = frozenset(  # Source: facts 2.4, "Name of a sample template"
+    {
+        "hello_world",
+        "sample_flight_confirmation",
+        "sample_happy_hour_announcement",
+        "sample_issue_resolution",
+        "sample_movie_ticket_confirmation",
+        "sample_purchase_feedback",
+        "sample_shipping_confirmation",
+    }
+)
+Key = tuple[str, str, str]
+"""Account, name and language; the empty language stands for all of them."""
+
+
+class TemplateNames:
+    """Checks new names, and remembers those that a deletion has locked."""
+
+    def __init__(self, store: Store, clock: Clock, settings: LiveSettings, ledger: Ledger) -> None:
+        self._store = store
+        self._clock = clock
+        self._settings = settings
+        self._ledger = ledger
+        self._locked_until_ms: dict[Key, int] = {}
+
+    async def open(self) -> None:
+        """Read the locks from the file."""
+        for waba_id, name, language, until_ms in await self._store.rows("SELECT * FROM name_locks"):
+            self._locked_until_ms[waba_id, name, language] = until_ms
+
+    def check(
+        self, waba_id: str, draft: Draft, known: Callable[[Key], Template | None], count: int
+    ) -> None:
+        """Refuse a new template because of its name, or because there are enough.
+
+        Args:
+            waba_id: the account.
+            draft: what was submitted.
+            known: gives the template that bears a name in a language.
+            count: how many templates the account has.
+
+        Raises:
+            GraphRefused: 2388023, 2388024, 2388019; 100 for a sample's name and 80007 for the hour's
+                hundred and first creation, both only where the settings are strict.
+
+        Source: facts 2.3, 2.4, 2.6.
+        """
+        settings = self._settings.value
+        if settings.strict and draft.name in SAMPLES:
+            raise template_refused(None, "Template name is already used as a sample template.")
+        self._check_locks(waba_id, draft)
+        bearer = known((waba_id, draft.name, draft.language))
+        if bearer is not None and bearer.status == "PENDING_DELETION":
+            raise template_refused(2388023, _being_deleted(draft.language, "in less than a minute"))
+        if bearer is not None:
+            raise template_refused(
+                2388024,
+                f"There is already {language_name(draft.language)} content for this template. You "
+                "can create a new template and try again.",
+            )
+        if count >= settings.templates_at_most:
+            raise template_refused(
+                2388019, f"An account has at most {settings.templates_at_most} message templates."
+            )
+        if (
+            settings.strict
+            and self._ledger.count(CREATIONS, waba_id, within_ms=HOUR_MS) >= _CREATIONS_AT_MOST
+        ):
+            status, title = TITLES[_TOO_MANY]
+            error = {"message": f"(#{_TOO_MANY}) {title}", "type": "OAuthException"}
+            raise GraphRefused(status, {**error, "code": _TOO_MANY})
+
+    def created(self, template: Template) -> tuple[str, Row]:
+        """Count a creation; the statement belongs into its transaction."""
+        return self._ledger.note(CREATIONS, template.waba_id, template.template_id)
+
+    def locks(
+        self, doomed: list[Template], *, for_all_languages: bool
+    ) -> tuple[dict[Key, int], list[tuple[str, Row]]]:
+        """What deleting these templates locks, and the statements that write it.
+
+        Source: facts 2.6: the name of an approved one, for 30 days.
+        """
+        until_ms = self._clock.now_ms() + LOCKED_FOR_MS
+        locks = {
+            (one.waba_id, one.name, "" if for_all_languages else one.language): until_ms
+            for one in doomed
+            if one.status == "APPROVED"
+        }
+        return locks, [(_LOCK, (*key, until_ms)) for key in locks]
+
+    def lock(self, locks: dict[Key, int]) -> None:
+        """Remember locks that have been written."""
+        self._locked_until_ms |= locks
+
+    def forget(self) -> None:
+        """Drop everything from memory; the file is the caller's matter."""
+        self._locked_until_ms.clear()
+
+    def _check_locks(self, waba_id: str, draft: Draft) -> None:
+        now_ms = self._clock.now_ms()
+        for language in ("", draft.language):
+            if self._locked_until_ms.get((waba_id, draft.name, language), 0) > now_ms:
+                again = "in 4 weeks or consider creating a new message template"
+                raise template_refused(2388023, _being_deleted(draft.language, again))
+
+
+def _being_deleted(language: str, again: str) -> str:
+    """Source: facts 2.4: one number, two texts."""
+    name = language_name(language)
+    return (
+        f"New {name} content can't be added while the existing {name} content is being "
+        f"deleted. Try again {again}."
+    )

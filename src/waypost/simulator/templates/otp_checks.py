@@ -1,0 +1,75 @@
+"""Checks of AUTHENTICATION templates: their components, and the one-time code button."""
+
+import re
+from typing import Any, Final
+
+from waypost.simulator.loose import a_text, an_integer, an_object, objects
+from waypost.simulator.templates.drafts import Draft
+
+_OTP_TYPES: Final = ("COPY_CODE", "ONE_TAP", "ZERO_TAP")
+_APPS_AT_MOST: Final = 5  # Source: facts 2.2, notes
+_PACKAGE_AT_MOST: Final = 224
+_LABEL_AT_MOST: Final = 25
+_PACKAGE: Final = re.compile(r"[A-Za-z][A-Za-z0-9_]*(\.[A-Za-z][A-Za-z0-9_]*)+")
+_SIGNATURE: Final = re.compile(r"[A-Za-z0-9+/=]{11}")
+_PARTS: Final = frozenset({"BODY", "FOOTER", "BUTTONS"})
+
+
+def authentication_malformed(draft: Draft) -> str | None:
+    """What is wrong with an AUTHENTICATION template, or with a code button elsewhere.
+
+    Source: facts 2.2, 2.3.
+    """
+    codes = [button for button in draft.buttons() if "otp_type" in button]
+    if draft.category != "AUTHENTICATION":
+        is_there = codes or any(button["type"] == "OTP" for button in draft.buttons())
+        return "An OTP button is for AUTHENTICATION templates." if is_there else None
+    extra = sorted(set(draft.parts) - _PARTS)
+    if extra:
+        return f"An AUTHENTICATION template has no component of type {extra[0]}."
+    recommends = draft.parts.get("BODY", {}).get("add_security_recommendation", False)
+    if not isinstance(recommends, bool):
+        return "The add_security_recommendation is true or false."
+    footer = draft.parts.get("FOOTER")
+    if footer is not None:
+        minutes = an_integer(footer.get("code_expiration_minutes"))
+        if minutes is None or not 1 <= minutes <= 90:
+            return "The code_expiration_minutes are 1 to 90."
+    if len(codes) != 1 or len(draft.buttons()) != 1:
+        return "An AUTHENTICATION template has one button of type OTP."
+    return _code_malformed(codes[0])
+
+
+def _code_malformed(button: dict[str, Any]) -> str | None:
+    otp_type = button["otp_type"]
+    if otp_type not in _OTP_TYPES:
+        return f"The otp_type is one of {', '.join(_OTP_TYPES)}."
+    if otp_type == "COPY_CODE":
+        return None
+    if "package_name" in button or "signature_hash" in button:  # Source: facts 2.2: until v20
+        return "The package_name and the signature_hash belong into supported_apps."
+    if len(a_text(button.get("autofill_text")) or "") > _LABEL_AT_MOST:
+        return f"The autofill_text has at most {_LABEL_AT_MOST} characters."
+    if otp_type == "ZERO_TAP" and button.get("zero_tap_terms_accepted") is not True:
+        return "A ZERO_TAP button needs zero_tap_terms_accepted to be true."
+    apps = objects(button.get("supported_apps"))
+    if not 1 <= len(apps) <= _APPS_AT_MOST:
+        return f"A {otp_type} button has 1 to {_APPS_AT_MOST} supported_apps."
+    for app in apps:
+        complaint = _app_malformed(an_object(app) or {})
+        if complaint:
+            return complaint
+    return None
+
+
+def _app_malformed(app: dict[str, Any]) -> str | None:
+    """What is wrong with an app. Source: facts 2.3, `package_name` and `signature_hash`."""
+    package = a_text(app.get("package_name")) or ""
+    if len(package) > _PACKAGE_AT_MOST or not _PACKAGE.fullmatch(package):
+        return (
+            f"A package_name has at most {_PACKAGE_AT_MOST} characters, and two or more segments "
+            "that each begin with a letter."
+        )
+    if not _SIGNATURE.fullmatch(a_text(app.get("signature_hash")) or ""):
+        return "A signature_hash has exactly 11 characters."
+    return None

@@ -1,0 +1,135 @@
+"""Checks of the special templates: offers, carousels, catalogs, products, flows."""
+
+from collections.abc import Callable
+from typing import Any, Final
+
+from waypost.simulator.loose import a_text, an_object
+from waypost.simulator.templates.drafts import Draft
+
+_OFFER_TEXT_AT_MOST: Final = 16  # Source: facts 2.3, "LTO text"
+_CARDS: Final = (2, 10)  # Source: facts 2.3, "Carousel cards"
+_CARD_BUTTONS: Final = ("QUICK_REPLY", "URL", "PHONE_NUMBER", "SPM")  # Source: facts 2.2, 2.3
+_CARD_HEADERS: Final = ("IMAGE", "VIDEO", "PRODUCT")  # Source: facts 2.2
+
+
+def _kinds(draft: Draft) -> list[str]:
+    return [button["type"] for button in draft.buttons()]
+
+
+def offer_malformed(draft: Draft) -> str | None:
+    """What is wrong with a limited-time offer. Source: facts 2.2, 2.3."""
+    component = draft.parts.get("LIMITED_TIME_OFFER")
+    if component is None:
+        return None
+    offer = an_object(component.get("limited_time_offer")) or {}
+    text = a_text(offer.get("text")) or ""
+    has_expiration = offer.get("has_expiration", False)
+    header = draft.parts.get("HEADER", {"format": "IMAGE"})
+    kinds = _kinds(draft)
+    if draft.category != "MARKETING":
+        return "A limited-time offer is for MARKETING templates."
+    if not 1 <= len(text) <= _OFFER_TEXT_AT_MOST:
+        return f"The text of a limited-time offer has 1 to {_OFFER_TEXT_AT_MOST} characters."
+    if not isinstance(has_expiration, bool):
+        return "The has_expiration of a limited-time offer is true or false."
+    if "FOOTER" in draft.parts:
+        return "A template with a limited-time offer has no footer."
+    if header["format"] not in ("IMAGE", "VIDEO"):
+        return "The header of a limited-time offer is an image or a video."
+    first = ["COPY_CODE", "URL"] if "COPY_CODE" in kinds else ["URL"]
+    if kinds[: len(first)] != first:
+        return "The buttons of a limited-time offer begin with COPY_CODE, if any, and then URL."
+    if has_expiration and kinds[0] != "COPY_CODE":
+        return "A limited-time offer that expires has a COPY_CODE button first."
+    return None
+
+
+def catalog_malformed(draft: Draft) -> str | None:
+    """What is wrong with a catalog's or products' template. Source: facts 2.2, notes."""
+    kinds = _kinds(draft)
+    header = draft.parts.get("HEADER", {}).get("format", "")
+    wished = {"CATALOG": "", "MPM": "TEXT", "SPM": "PRODUCT"}
+    for kind, needed in wished.items():
+        if kind not in kinds:
+            continue
+        if draft.category != "MARKETING":
+            return f"A {kind} button is for MARKETING templates."
+        if header != needed:
+            return f"A template with a {kind} button has {_header_words(needed)}."
+    if header == "PRODUCT" and "SPM" not in kinds:
+        return "A product header needs a SPM button."
+    return None
+
+
+def _header_words(wished: str) -> str:
+    return f"a header of the format {wished}" if wished else "no header"
+
+
+def flow_malformed(draft: Draft) -> str | None:
+    """What is wrong with a flow button.
+
+    Source: facts 2.2, 12 and 13: the operator's samples are MARKETING, and no rule says more.
+    """
+    for button in draft.buttons():
+        if button["type"] != "FLOW":
+            continue
+        if draft.category != "MARKETING":
+            return "A FLOW button is for MARKETING templates."
+        if sum(1 for name in ("flow_id", "flow_name", "flow_json") if button.get(name)) != 1:
+            return "A FLOW button has exactly one of flow_id, flow_name and flow_json."
+        action = str(button.get("flow_action") or "navigate").lower()
+        if action not in ("navigate", "data_exchange"):
+            return "The flow_action of a FLOW button is navigate or data_exchange."
+        if action == "data_exchange" and button.get("navigate_screen"):
+            return "A navigate_screen needs the flow_action navigate."
+    return None
+
+
+def carousel_malformed(draft: Draft) -> str | None:
+    """What is wrong with a carousel: its surroundings, its number of cards, their sameness.
+
+    Source: facts 2.2, 2.3.
+    """
+    if "CAROUSEL" not in draft.parts:
+        return None
+    cards = draft.cards()
+    if draft.category != "MARKETING":
+        return "A carousel is for MARKETING templates."
+    if set(draft.parts) != {"BODY", "CAROUSEL"}:
+        return "A template with a carousel has a body beside it, and nothing else."
+    if not _CARDS[0] <= len(cards) <= _CARDS[1]:
+        return f"A carousel has {_CARDS[0]} to {_CARDS[1]} cards."
+    for place, card in enumerate(cards):
+        complaint = _card_malformed(card)
+        if complaint:
+            return f"Card {place}: {complaint}"
+        if _make_up(card) != _make_up(cards[0]):
+            return (
+                f"Card {place}: all cards have the same components, the same header format and "
+                "the same types of buttons in the same order."
+            )
+    return None
+
+
+def _card_malformed(card: Draft) -> str | None:
+    header = card.parts.get("HEADER", {}).get("format")
+    if header not in _CARD_HEADERS:
+        return f"the header's format is one of {', '.join(_CARD_HEADERS)}."
+    kinds = _kinds(card)
+    if not 1 <= len(kinds) <= 2 or any(kind not in _CARD_BUTTONS for kind in kinds):
+        return f"there are 1 or 2 buttons, each one of {', '.join(_CARD_BUTTONS)}."
+    return None
+
+
+def _make_up(card: Draft) -> tuple[Any, ...]:
+    return frozenset(card.parts), card.parts["HEADER"]["format"], tuple(_kinds(card))
+
+
+# fmt: off
+SPECIAL: Final[tuple[Callable[[Draft], str | None], ...]] = (  # Source: facts 2.2, 2.3; no subcodes documented
+    offer_malformed,
+    catalog_malformed,
+    flow_malformed,
+    carousel_malformed,
+)
+# fmt: on

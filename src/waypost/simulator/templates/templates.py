@@ -1,0 +1,341 @@
+"""Templates: submitted, changed, deleted, decided; kept in memory, written through to the file."""
+
+import asyncio
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final
+
+import msgspec
+from msgspec.structs import replace
+
+from waypost.base.clock import Clock
+from waypost.base.ids import Ids
+from waypost.simulator.errors import no_such_object, template_refused
+from waypost.simulator.live_settings import LiveSettings
+from waypost.simulator.media.references import References
+from waypost.simulator.store import Row, Store
+from waypost.simulator.templates.acts import decision_of
+from waypost.simulator.templates.changes import STATUS, Change, News, news_of
+from waypost.simulator.templates.checks import check_draft
+from waypost.simulator.templates.edits import check_editable
+from waypost.simulator.templates.names import TemplateNames
+from waypost.simulator.templates.template import (
+    Decision,
+    Template,
+    components_update,
+    decided,
+)
+from waypost.simulator.templates.texts import says_any, texts_of
+from waypost.simulator.webhooks.outbox import ADD_UPDATE, Outbox
+
+_UNPAUSE_AFTER_MS: Final = 5 * 60 * 1000  # Source: facts 2.1
+_DELIVERED_WITHIN_MS: Final = 30 * 24 * 3600 * 1000  # Source: facts 2.6, "Deleted but undelivered"
+_KEEP: Final = (
+    "INSERT INTO templates VALUES (?,?,?,?,?) ON CONFLICT (template_id) DO UPDATE SET "
+    "waba_id=excluded.waba_id, name=excluded.name, language=excluded.language, body=excluded.body"
+)
+_DROP: Final = "DELETE FROM templates WHERE template_id=?"
+_UNDELIVERED: Final = """
+SELECT count(*) FROM waiting JOIN messages USING (wamid) WHERE waiting.waba_id=? AND waiting.is_delivered=0
+    AND messages.type='template' AND json_extract(messages.shown, '$.template.name')=?
+    AND json_extract(messages.shown, '$.template.language')=?
+"""
+
+
+class Templates:
+    """Every template of every account. Changes happen one at a time."""
+
+    def __init__(
+        self,
+        store: Store,
+        clock: Clock,
+        ids: Ids,
+        settings: LiveSettings,
+        outbox: Outbox,
+        references: References,
+        names: TemplateNames,
+    ) -> None:
+        self._store = store
+        self._clock = clock
+        self._ids = ids
+        self._settings = settings
+        self._outbox = outbox
+        self._references = references
+        self._names = names
+        self._changes = asyncio.Lock()
+        self.by_id: dict[str, Template] = {}
+        self.by_key: dict[tuple[str, str, str], Template] = {}
+        self.changed = asyncio.Event()
+
+    async def open(self) -> None:
+        """Read everything from the file."""
+        for (body,) in await self._store.rows("SELECT body FROM templates ORDER BY rowid"):
+            self._learn(msgspec.json.decode(body, type=Template))
+        await self._names.open()
+
+    def of(self, waba_id: str) -> list[Template]:
+        """The account's templates, oldest first."""
+        return [template for template in self.by_id.values() if template.waba_id == waba_id]
+
+    async def create(self, waba_id: str, fields: Mapping[str, Any]) -> Template:
+        """Take a new template and plan its review; it may get another category than it asked for.
+
+        Raises:
+            GraphRefused: for the first check that it breaks.
+
+        Source: facts 2.1 to 2.4.
+        """
+        settings = self._settings.value
+        draft = check_draft(
+            fields, self._references.of(waba_id), any_language=not settings.check_languages
+        )
+        async with self._changes:
+            self._names.check(waba_id, draft, self.by_key.get, len(self.of(waba_id)))
+            now_ms = self._clock.now_ms()
+            changes = (
+                draft.category == "UTILITY"
+                and str(fields.get("allow_category_change")).lower() == "true"
+                and says_any(texts_of(draft.components), settings.marketing_words)
+            )
+            template = Template(
+                template_id="1" + self._ids.digits(15),  # 16 digits, below 2^53
+                waba_id=waba_id,
+                name=draft.name,
+                language=draft.language,
+                category="MARKETING" if changes else draft.category,
+                previous_category=draft.category if changes else None,
+                components=draft.components,
+                parameter_format=draft.parameter_format,
+                created_ms=now_ms,
+                updated_ms=now_ms,
+                review_due_ms=self._review_due_ms(now_ms),
+                message_send_ttl_seconds=None if changes else draft.message_send_ttl_seconds,
+                extras=draft.extras,
+            )
+            await self._keep(template, [self._names.created(template)])
+            return template
+
+    async def edit(self, template: Template, fields: Mapping[str, Any]) -> Template:
+        """Change components, category or lifetime, and plan a new review.
+
+        Raises:
+            GraphRefused: in the wrong state, too often, or for a broken check.
+
+        Source: facts 2.6.
+        """
+        async with self._changes:
+            known = self.by_id.get(template.template_id)
+            if known is None:  # deleted meanwhile
+                raise no_such_object("POST", template.template_id)
+            template, now_ms = known, self._clock.now_ms()
+            check_editable(template, fields, now_ms, is_limited=self._settings.value.limits)
+            draft = check_draft(
+                {
+                    "category": template.category,
+                    "components": template.components,
+                    "parameter_format": template.parameter_format,
+                    "message_send_ttl_seconds": template.message_send_ttl_seconds,
+                    **template.extras,
+                    **fields,
+                    "name": template.name,
+                    "language": template.language,
+                },
+                self._references.of(template.waba_id) if "components" in fields else None,
+                any_language=True,
+            )
+            approved = template.status == "APPROVED"
+            edited = replace(
+                template,
+                category=draft.category,
+                components=draft.components,
+                parameter_format=draft.parameter_format,
+                message_send_ttl_seconds=draft.message_send_ttl_seconds,
+                extras=draft.extras,
+                status="PENDING",
+                rejected_reason="NONE",
+                updated_ms=now_ms,
+                review_due_ms=self._review_due_ms(now_ms),
+                resume_due_ms=None,
+                edited_ms=(*template.edited_ms, now_ms) if approved else template.edited_ms,
+            )
+            news: News = [("message_template_components_update", components_update(edited))]
+            await self._keep(edited, self._told(edited, news, now_ms))
+            return edited
+
+    async def delete(self, waba_id: str, name: str, template_id: str | None) -> None:
+        """Delete one template, or all languages of a name; an approved one locks its name.
+
+        Raises:
+            GraphRefused: nothing of that name, or one of them is disabled.
+
+        Source: facts 2.1, 2.6.
+        """
+        async with self._changes:
+            doomed = [
+                template
+                for template in self.of(waba_id)
+                if template.name == name and template_id in (None, template.template_id)
+            ]
+            if not doomed:
+                refused = template_refused(
+                    None,
+                    f"There is no message template named {name}.",
+                    "Message Template Not Found",
+                )
+                refused.status = 404  # Source: facts 2.6: consumers take 404 as already gone
+                raise refused
+            if any(template.status == "DISABLED" for template in doomed):
+                raise template_refused(None, "A disabled message template cannot be deleted.")
+            await self._remove(doomed, for_all_languages=template_id is None)
+
+    async def delete_all(self, waba_id: str, template_ids: Sequence[str]) -> None:
+        """Delete several templates of an account, or none.
+
+        Raises:
+            GraphRefused: an id that is none of the account's, or a disabled template.
+
+        Source: facts 2.1, "hsm_ids".
+        """
+        async with self._changes:
+            found = [self.by_id.get(template_id) for template_id in template_ids]
+            doomed = [one for one in found if one is not None and one.waba_id == waba_id]
+            if len(doomed) != len(template_ids):
+                raise template_refused(
+                    None, "Param hsm_ids names a template that does not exist in this account."
+                )
+            if any(template.status == "DISABLED" for template in doomed):
+                raise template_refused(None, "A disabled message template cannot be deleted.")
+            await self._remove(doomed, for_all_languages=False)
+
+    async def finish_deletion(self, template: Template) -> None:
+        """Remove what was only pending deletion, or was archived: its time is over."""
+        async with self._changes:
+            if self.by_id.get(template.template_id) == template:
+                await self._drop([template], for_all_languages=False)
+
+    async def decide(self, template: Template, decision: Decision) -> Template | None:
+        """Set what was decided and tell the webhook, in one transaction.
+
+        Returns:
+            The template as it is now; None when it has gone or changed in the meantime.
+        """
+        async with self._changes:
+            if self.by_id.get(template.template_id) != template:
+                return None
+            now_ms = self._clock.now_ms()
+            after = decided(template, decision, now_ms)
+            await self._keep(after, self._told(after, news_of(after, decision, now_ms), now_ms))
+            return after
+
+    async def alter(self, template: Template, change: Change) -> Template:
+        """Carry out a change, and tell of it in the same transaction; gives the template afterwards."""
+        async with self._changes:
+            now_ms = self._clock.now_ms()
+            known = self.by_id.get(template.template_id)
+            if known is None:  # deleted meanwhile
+                return template
+            after, news = change(known, now_ms)
+            await self._keep(after, self._told(after, news, now_ms))
+            return after
+
+    async def unpause(self, template: Template) -> str:
+        """End a pause by pacing; gives why not, or nothing.
+
+        Source: facts 2.1, "unpause": not sooner than five minutes after it began.
+        """
+        now_ms = self._clock.now_ms()
+        template = self.by_id.get(template.template_id, template)
+        if template.status != "PAUSED":
+            return "The template is not paused."
+        if template.resume_due_ms is not None:
+            return "The template is paused for its quality, which only time ends."
+        if template.paused_ms is not None and now_ms < template.paused_ms + _UNPAUSE_AFTER_MS:
+            return "The template was paused less than 5 minutes ago."
+        changed = await self.decide(template, decision_of("unpause", template))
+        return "" if changed is not None else "The template has changed meanwhile."
+
+    async def put(self, template: Template) -> None:
+        """Keep a template as it is, whatever was under its id before."""
+        async with self._changes:
+            await self._keep(template)
+
+    def forget(self) -> None:
+        """Drop everything from memory; the file is the caller's matter."""
+        self.by_id.clear()
+        self.by_key.clear()
+        self._names.forget()
+
+    def _review_due_ms(self, now_ms: int) -> int | None:
+        delay_ms = self._settings.value.review_delay_ms
+        return None if delay_ms is None else now_ms + delay_ms
+
+    async def _remove(self, doomed: Sequence[Template], *, for_all_languages: bool) -> None:
+        """Remove templates, but keep those whose messages are under way as pending deletion."""
+        now_ms = self._clock.now_ms()
+        awaited = [one for one in doomed if await self._has_undelivered(one)]
+        await self._drop(
+            [one for one in doomed if one not in awaited], for_all_languages=for_all_languages
+        )
+        for template in awaited:
+            decision = Decision("PENDING_DELETION", None)
+            pending = replace(
+                decided(template, decision, now_ms), delete_due_ms=now_ms + _DELIVERED_WITHIN_MS
+            )
+            locks, statements = self._names.locks([template], for_all_languages=for_all_languages)
+            news = news_of(pending, decision, now_ms)
+            await self._keep(pending, [*statements, *self._told(pending, news, now_ms)])
+            self._names.lock(locks)
+
+    async def _has_undelivered(self, template: Template) -> bool:
+        if template.status == "PENDING_DELETION":
+            return False
+        asked = (template.waba_id, template.name, template.language)
+        [(count,)] = await self._store.rows(_UNDELIVERED, asked)
+        return bool(count)
+
+    async def _drop(self, doomed: list[Template], *, for_all_languages: bool) -> None:
+        now_ms = self._clock.now_ms()
+        locks, statements = self._names.locks(doomed, for_all_languages=for_all_languages)
+        for template in doomed:
+            statements.append((_DROP, (template.template_id,)))
+            deleted = replace(template, status="DELETED")
+            news = news_of(deleted, Decision("DELETED", None), now_ms)
+            statements += self._told(deleted, news, now_ms)
+        await self._store.run(statements)
+        for template in doomed:
+            self.by_id.pop(template.template_id, None)
+            self.by_key.pop((template.waba_id, template.name, template.language), None)
+            self._outbox.wake_of(template.waba_id).set()
+        self._names.lock(locks)
+        self.changed.set()
+
+    async def _keep(self, template: Template, more: Iterable[tuple[str, Row]] = ()) -> None:
+        body = msgspec.json.encode(template).decode()
+        row: Row = (
+            template.template_id, template.waba_id, template.name, template.language, body,
+        )  # fmt: skip
+        await self._store.run([(_KEEP, row), *more])
+        self._learn(template)
+        self.changed.set()
+        self._outbox.wake_of(template.waba_id).set()
+
+    def _learn(self, template: Template) -> None:
+        before = self.by_id.get(template.template_id)
+        if before is not None:
+            self.by_key.pop((before.waba_id, before.name, before.language), None)
+        self.by_id[template.template_id] = template
+        self.by_key[template.waba_id, template.name, template.language] = template
+
+    def _told(self, template: Template, news: News, now_ms: int) -> list[tuple[str, Row]]:
+        waba_id, template_id = template.waba_id, template.template_id
+        if not self._outbox.listens(waba_id):
+            return []
+        outbox = self._outbox
+        return [
+            (
+                ADD_UPDATE,
+                outbox.template_update(waba_id, now_ms, template_id, value)
+                if field == STATUS
+                else outbox.account_update(waba_id, now_ms, field, value, subject=template_id),
+            )
+            for field, value in news
+        ]

@@ -1,0 +1,1 @@
+"""Telling a business: updates with due times, signed and delivered."""

@@ -1,0 +1,287 @@
+"""Telling the business: the handshake, and a loop for each outlet that delivers signed batches."""
+
+import asyncio
+import hashlib
+import hmac
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import aiohttp
+
+from waypost.base.clock import Clock
+from waypost.base.ids import Ids
+from waypost.base.logs import log
+from waypost.simulator.accounts.accounts import Accounts, Destination, Outlet
+from waypost.simulator.live_settings import LiveSettings
+from waypost.simulator.store import Store
+from waypost.simulator.webhooks.judged_updates import JudgedUpdates, Parcel
+from waypost.simulator.webhooks.outbox import Outbox, Update, envelope
+from waypost.simulator.webhooks.webhook_faults import WebhookFaults
+
+_LOG = log("simulator")
+_TIMEOUT: Final = aiohttp.ClientTimeout(total=20)
+_HANDSHAKE_TIMEOUT: Final = aiohttp.ClientTimeout(total=10)
+# Source: facts 7.1: at once, then less and less often, for 7 days. The steps are ours; the last repeats.
+RETRY_AFTER_S: Final = (0, 0.5, 1, 2, 5, 10, 20, 60, 300, 900, 3600)
+HORIZON_MS: Final = 7 * 24 * 3600 * 1000
+_FAR_MS: Final = 3_600_000
+NO_JSON: Final = b'{"object":"whatsapp_business_account","entry":[{"id":'
+"""What a POST carries that is garbage."""
+_KEEP_RETRY: Final = "INSERT OR REPLACE INTO retries VALUES (?,?,?,?,?,?)"
+_DROP_RETRY: Final = "DELETE FROM retries WHERE waba_id=? AND app_id=? AND phone_number_id=?"
+_DROP_RETRIES: Final = "DELETE FROM retries WHERE waba_id=?"
+
+
+class HandshakeFailed(Exception):
+    """The address did not prove that it wants our webhooks; says what it did instead."""
+
+
+@dataclass(frozen=True)
+class Retry:
+    """How an outlet's delivery is doing after failures: how many in a row, when the next, why."""
+
+    attempts: int
+    next_ms: int
+    reason: str
+
+
+class Webhooks:
+    """Delivers what is due: in order within one outlet, side by side for different ones."""
+
+    def __init__(
+        self,
+        store: Store,
+        clock: Clock,
+        ids: Ids,
+        settings: LiveSettings,
+        accounts: Accounts,
+        outbox: Outbox,
+        judged: JudgedUpdates,
+        faults: WebhookFaults,
+    ) -> None:
+        self._store = store
+        self._clock = clock
+        self._ids = ids
+        self._settings = settings
+        self._accounts = accounts
+        self._outbox = outbox
+        self._judged = judged
+        self._faults = faults
+        self._session: aiohttp.ClientSession | None = None
+        self._loops: dict[Outlet, asyncio.Task[None]] = {}
+        self.retries: dict[Outlet, Retry] = {}
+        self.posts = 0
+        self._delivering = 0
+
+    async def open(self) -> None:
+        """Take up the retries of before, and start a loop for each outlet."""
+        for *key, attempts, next_ms, reason in await self._store.rows("SELECT * FROM retries"):
+            self.retries[Outlet(*key)] = Retry(attempts, next_ms, reason)
+        # An idle connection is kept for less time than any server keeps it, so that none is used
+        # in the moment in which the other side closes it.
+        connector = aiohttp.TCPConnector(keepalive_timeout=2)
+        self._session = aiohttp.ClientSession(connector=connector, trust_env=False)
+        for waba_id in self._accounts.by_id:
+            self.serve(waba_id)
+
+    async def close(self) -> None:
+        """Stop the loops; what was not answered with 200 stays in the file."""
+        loops = list(self._loops.values())
+        self._loops.clear()
+        for loop in loops:
+            loop.cancel()
+        await asyncio.gather(*loops, return_exceptions=True)
+        if self._session is not None:
+            await self._session.close()
+
+    def serve(self, waba_id: str) -> None:
+        """Start the loops of the account's outlets, unless they run."""
+        for outlet in self._accounts.outlets((waba_id,)):
+            if outlet not in self._loops:
+                name = f"webhooks {waba_id} {outlet.app_id} {outlet.phone_number_id}".rstrip()
+                self._loops[outlet] = asyncio.create_task(self._run(outlet), name=name)
+
+    @property
+    def busy(self) -> bool:
+        """Whether anything is being delivered."""
+        return self._delivering > 0
+
+    async def next_due_ms(self) -> int | None:
+        """When the next update will be told, retries included; None when there is nothing to tell."""
+        dues: list[int] = []
+        for part in (self._outbox, self._judged):
+            for waba_id, app_id, due_ms in await part.next_dues():
+                rest, *others = self._accounts.outlets_of(waba_id, app_id)
+                if not others:
+                    dues.append(self._next_try_ms(rest, due_ms))
+                    continue
+                for outlet in (rest, *others):
+                    due_there_ms = await part.next_due_ms(outlet)
+                    if due_there_ms is not None:
+                        dues.append(self._next_try_ms(outlet, due_there_ms))
+        return min(dues, default=None)
+
+    async def retry_now(self, waba_id: str) -> None:
+        """Forget an account's earlier failures: an address has changed, or its owner says it is well."""
+        for outlet in [outlet for outlet in self.retries if outlet.waba_id == waba_id]:
+            self.retries.pop(outlet, None)
+        await self._store.run([(_DROP_RETRIES, (waba_id,))])
+        self.serve(waba_id)
+        self._outbox.wake_of(waba_id).set()
+
+    def worst_retry(self, waba_id: str) -> Retry | None:
+        """How the outlet of an account is doing that has failed most often in a row."""
+        retries = [retry for outlet, retry in self.retries.items() if outlet.waba_id == waba_id]
+        return max(retries, key=lambda retry: retry.attempts, default=None)
+
+    async def shake_hands(self, uri: str, verify_token: str) -> None:
+        """Ask an address whether it wants our webhooks.
+
+        Raises:
+            HandshakeFailed: says what is wrong with the answer.
+
+        Source: facts 7.1.
+        """
+        if not uri.startswith(("http://", "https://")):
+            raise HandshakeFailed(f"{uri!r} is not an address: it begins with http:// or https://")
+        challenge = self._ids.digits(10)
+        query = {
+            "hub.mode": "subscribe",
+            "hub.challenge": challenge,
+            "hub.verify_token": verify_token,
+        }
+        try:
+            async with self._http().get(
+                uri, params=query, timeout=_HANDSHAKE_TIMEOUT, allow_redirects=False
+            ) as answer:
+                text = (await answer.content.read(4096)).decode(errors="replace").strip()
+                status = answer.status
+        except (aiohttp.ClientError, TimeoutError, OSError, ValueError) as error:
+            raise HandshakeFailed(f"the address could not be asked: {error!r}") from error
+        if status != 200:
+            raise HandshakeFailed(
+                f"the address answered {status}, not 200 (is its verify token the same?): {text[:200]!r}"
+            )
+        if text != challenge:
+            raise HandshakeFailed(
+                f"the address did not answer with the bare challenge {challenge} but with {text[:200]!r}"
+            )
+
+    async def _run(self, served: Outlet) -> None:
+        wake = self._outbox.wake_of(served.waba_id).event()
+        while True:
+            wake.clear()
+            self._delivering += 1
+            try:
+                until_ms = await self._deliver_due(served)
+            except Exception as error:  # noqa: BLE001  a defect is reported and must not end the loop
+                _LOG.error("webhook delivery failed", outlet=repr(served), error=repr(error))
+                until_ms = self._clock.now_ms() + 1000
+                await asyncio.sleep(0.1)
+            finally:
+                self._delivering -= 1
+            if until_ms is not None:
+                await self._clock.wait(wake, until_ms=until_ms)
+
+    async def _deliver_due(self, served: Outlet) -> int | None:
+        """Deliver one batch; say until when there is nothing to do, None when there may be more."""
+        now_ms = self._clock.now_ms()
+        outlets = self._accounts.outlets_of(served.waba_id, served.app_id)
+        outlet = next((outlet for outlet in outlets if outlet == served), None)
+        if outlet is None:  # its number has no address of its own any more
+            return now_ms + _FAR_MS
+        retry = self.retries.get(outlet)
+        if retry is not None and retry.next_ms > now_ms:
+            return retry.next_ms
+        settings = self._settings.value
+        batch = await self._batch(outlet, now_ms, settings.batch_at_most)
+        if not batch:
+            dues = (await self._outbox.next_due_ms(outlet), await self._judged.next_due_ms(outlet))
+            return min((due_ms for due_ms in dues if due_ms is not None), default=now_ms + _FAR_MS)
+        destination = self._accounts.destination(outlet)
+        dropped = [one for one in batch if one.update.due_ms < now_ms - HORIZON_MS]
+        if destination is None or dropped:
+            await self._drop(batch if destination is None else dropped)
+            return None
+        failure = await self._post(outlet.waba_id, [one.update for one in batch], destination)
+        if failure is None:
+            await self._drop(batch)
+            if retry is not None:
+                await self._drop_retry(outlet)
+        else:
+            await self._keep_retry(outlet, retry.attempts + 1 if retry else 1, failure)
+        await asyncio.sleep(settings.gather_ms / 1000)
+        return None
+
+    async def _batch(self, outlet: Outlet, now_ms: int, at_most: int) -> list[Parcel]:
+        """What the next POST carries; nothing where nothing is due."""
+        if not self._faults.may_spoil(outlet.waba_id):
+            updates = await self._outbox.due(outlet, now_ms=now_ms, at_most=at_most)
+            return [Parcel(update) for update in updates]
+        await self._faults.judge(outlet, now_ms=now_ms, at_most=at_most)
+        return await self._judged.ready(outlet, now_ms=now_ms, at_most=at_most)
+
+    def _next_try_ms(self, outlet: Outlet, due_ms: int) -> int:
+        retry = self.retries.get(outlet)
+        return max(due_ms, retry.next_ms) if retry else due_ms
+
+    async def _drop(self, batch: Sequence[Parcel]) -> None:
+        """Take updates out: they were delivered, or nobody will hear them."""
+        judged = [one for one in batch if one.position]
+        if judged:
+            await self._judged.drop(judged)
+        await self._outbox.drop(one.update for one in batch if not one.position)
+
+    async def _post(
+        self, waba_id: str, updates: Sequence[Update], destination: Destination
+    ) -> str | None:
+        """Tell updates in one POST; gives what went wrong, or None after a 200."""
+        body = envelope(waba_id, updates, self._accounts.numbers)
+        secret = destination.app_secret
+        match await self._faults.spoil_post(updates):
+            case "garbage":
+                await self._post_once(destination.uri, NO_JSON, signature(secret, NO_JSON))
+            case "wrong_signature":
+                wrong = signature(f"not {secret}", body)
+                return await self._post_once(destination.uri, body, wrong)
+            case "unsigned":
+                return await self._post_once(destination.uri, body, None)
+            case _:
+                pass
+        return await self._post_once(destination.uri, body, signature(secret, body))
+
+    async def _post_once(self, uri: str, body: bytes, signed: str | None) -> str | None:
+        headers = {"Content-Type": "application/json", "User-Agent": "facebookexternalua"}
+        if signed is not None:
+            headers["X-Hub-Signature-256"] = signed
+        self.posts += 1
+        try:
+            async with self._http().post(
+                uri, data=body, headers=headers, timeout=_TIMEOUT, allow_redirects=False
+            ) as answer:
+                await answer.read()
+                return None if answer.status == 200 else f"status {answer.status}"
+        except (aiohttp.ClientError, TimeoutError, OSError, ValueError) as error:
+            return repr(error)
+
+    async def _keep_retry(self, outlet: Outlet, attempts: int, reason: str) -> None:
+        wait_s = RETRY_AFTER_S[min(attempts, len(RETRY_AFTER_S)) - 1]
+        retry = Retry(attempts, self._clock.now_ms() + round(wait_s * 1000), reason)
+        self.retries[outlet] = retry
+        key = (outlet.waba_id, outlet.app_id, outlet.phone_number_id)
+        await self._store.run([(_KEEP_RETRY, (*key, attempts, retry.next_ms, reason))])
+
+    async def _drop_retry(self, outlet: Outlet) -> None:
+        self.retries.pop(outlet, None)
+        key = (outlet.waba_id, outlet.app_id, outlet.phone_number_id)
+        await self._store.run([(_DROP_RETRY, key)])
+
+    def _http(self) -> aiohttp.ClientSession:
+        assert self._session is not None, "the webhooks are not open"  # noqa: S101  a defect, not an input
+        return self._session
+
+
+def signature(app_secret: str, body: bytes) -> str:
+    """The value of `X-Hub-Signature-256`. Source: facts 7.1."""
+    return "sha256=" + hmac.new(app_secret.encode(), body, hashlib.sha256).hexdigest()
