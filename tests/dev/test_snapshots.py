@@ -14,7 +14,7 @@ import pytest
 from tests.dev.conftest import Starter
 from waypost.assembly import snapshots
 from waypost.base.clock import Bearing
-from waypost.simulator import NotKept
+from waypost.simulator import FILE_REVISION, NotKept
 from waypost.store.contract import StoreInUse
 
 DAY_MS = 24 * 3_600_000
@@ -256,6 +256,7 @@ def small_snapshot(folder: Path) -> bytes:
     for name in snapshots.STORES:
         with contextlib.closing(sqlite3.connect(data / name)) as connection, connection:
             connection.execute("CREATE TABLE rows (a)")
+            connection.execute(f"PRAGMA user_version={FILE_REVISION}")
             rows = [(f"row {number}" * 5,) for number in range(300)]
             connection.executemany("INSERT INTO rows VALUES (?)", rows)
     snapshots.pack(data, file, bearing=Bearing(1, 1), secret_key="k")
@@ -323,3 +324,33 @@ async def test_the_page_of_a_snapshot_holds_no_secret(start: Starter, tmp_path: 
 
     assert set(page) == {"format", "version", "revision", "at_ms", "factor", "key"}
     assert "instance.key" not in names
+
+
+async def test_a_snapshot_with_another_simulators_file_is_refused_and_nothing_changes(
+    start: Starter, tmp_path: Path
+) -> None:
+    started = await start()
+    await started.control("POST", "snapshots", {"name": "older"})
+    file = tmp_path / "data" / "snapshots" / "older.waypost"
+    _make_older(file, tmp_path)
+
+    refusal = await started.control("POST", "snapshots/older/load", {}, status=409)
+
+    assert "has revision 1" in refusal["error"]
+    await started.send_text("still here")
+    assert "still here" in await started.shown_texts(until="still here")
+
+
+def _make_older(file: Path, folder: Path) -> None:
+    """Write a snapshot anew, with a simulator's file of an older revision."""
+    with zipfile.ZipFile(file) as archive:
+        content = {name: archive.read(name) for name in archive.namelist()}
+    store = folder / "older.db"
+    store.write_bytes(content["simulator.db"])
+    with contextlib.closing(sqlite3.connect(store)) as connection:
+        connection.execute("PRAGMA user_version=1")
+        connection.commit()
+    content["simulator.db"] = store.read_bytes()
+    with zipfile.ZipFile(file, "w") as archive:
+        for name, one in content.items():
+            archive.writestr(name, one)

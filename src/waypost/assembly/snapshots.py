@@ -19,14 +19,15 @@ import msgspec
 from waypost import __version__
 from waypost.assembly import clock_file
 from waypost.base.clock import Bearing
-from waypost.simulator import NotKept
+from waypost.simulator import FILE_REVISION, NotKept
 from waypost.store.tables import REVISION
 
 FORMAT: Final = 1
 PAGE: Final = "snapshot.json"
 SUFFIX: Final = ".waypost"
 RESTORE: Final = "restore"
-STORES: Final = ("waypost.db", "simulator.db")
+SIMULATOR: Final = "simulator.db"
+STORES: Final = ("waypost.db", SIMULATOR)
 FOLDERS: Final = ("media", "simulator.db.files")
 _OLD: Final = "old"
 """The mark beside what has been laid ready: what is there now has not gone yet."""
@@ -132,6 +133,9 @@ def unpack(file: Path, data: Path, *, secret_key: str, machine_ms: int) -> None:
         _extract(file, making)
         for name in STORES:
             _check_store(making / name)
+    except NotKept:
+        shutil.rmtree(making, ignore_errors=True)
+        raise
     except Exception as why:  # as above
         shutil.rmtree(making, ignore_errors=True)
         raise NotKept(f"{file.name} is damaged: {why!r}") from why
@@ -198,10 +202,16 @@ def _check_store(store: Path) -> None:
     connection = sqlite3.connect(f"{store.resolve().as_uri()}?mode=ro&immutable=1", uri=True)
     try:
         [(verdict,)] = connection.execute("PRAGMA quick_check(1)").fetchall()
+        [(revision,)] = connection.execute("PRAGMA user_version").fetchall()
     finally:
         connection.close()
     if verdict != "ok":
         raise sqlite3.DatabaseError(f"{store.name}: {verdict}")
+    if store.name == SIMULATOR and revision != FILE_REVISION:
+        raise NotKept(
+            f"{store.name} in it has revision {revision}, and this version of waypost works on revision "
+            f"{FILE_REVISION}; load it with the version that saved it"
+        )
 
 
 def _extract(file: Path, into: Path) -> None:

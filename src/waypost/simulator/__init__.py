@@ -9,9 +9,10 @@ from waypost.simulator.settings import (
     StatusesVersion,
 )
 from waypost.simulator.simulator import Simulator
-from waypost.simulator.store import WrongFile
+from waypost.simulator.store import FILE_REVISION, WrongFile
 
 __all__ = [
+    "FILE_REVISION",
     "AccountSeed",
     "Keeper",
     "NotKept",

@@ -13,7 +13,7 @@ Result = TypeVar("Result")
 Row = tuple[Any, ...]
 Statement = tuple[str, Row]
 
-_REVISION: Final = 2
+FILE_REVISION: Final = 2
 # Times are milliseconds since the epoch, numbers of phones are digits, bodies are JSON.
 _SCHEMA: Final = """
 CREATE TABLE IF NOT EXISTS apps (
@@ -249,12 +249,12 @@ class Store:
     def _prepare(self, connection: sqlite3.Connection) -> None:
         [(tables,)] = connection.execute("SELECT count(*) FROM sqlite_master").fetchall()
         [(revision,)] = connection.execute("PRAGMA user_version").fetchall()
-        if tables and revision != _REVISION:
+        if tables and revision != FILE_REVISION:
             raise WrongFile(
                 f"{self._path} was made by another version of the simulator (revision {revision}), and "
-                f"this one works on revision {_REVISION}; start with an empty folder, or with that version"
+                f"this one works on revision {FILE_REVISION}; start with an empty folder, or with that version"
             )
-        connection.executescript(f"BEGIN; PRAGMA user_version={_REVISION}; {_SCHEMA} COMMIT;")
+        connection.executescript(f"BEGIN; PRAGMA user_version={FILE_REVISION}; {_SCHEMA} COMMIT;")
 
     def _transaction(self, work: Callable[[Any], None]) -> None:
         connection = self._writer
