@@ -1,6 +1,8 @@
 """`kill -9` of the simulator alone, and of both: nothing that either has acknowledged is forgotten."""
 
 import asyncio
+import itertools
+import random
 import sys
 import time
 from typing import Final
@@ -8,6 +10,7 @@ from typing import Final
 import aiohttp
 import pytest
 
+from tests.crash.kills import JITTER_S
 from tests.crash.load import Load
 from tests.crash.reckoning import reckon
 from tests.crash.town import PHONE_NUMBER_ID, SECRETS, Restart, Town
@@ -15,9 +18,9 @@ from tests.crash.town import PHONE_NUMBER_ID, SECRETS, Restart, Town
 PHONES: Final = [f"1555500{number:04}" for number in range(200)]
 STRANGERS: Final = [f"1555501{number:04}" for number in range(200)]
 """Phones that another client of the simulator writes to, past the service."""
-MESSAGES: Final = 900
-ALONE: Final = (150, 400)
-BOTH: Final = 650
+MESSAGES: Final = 300
+"""In each round; the kill falls while they are being sent."""
+ROUNDS: Final = ("alone", "alone", "both")
 
 
 @pytest.fixture
@@ -28,48 +31,59 @@ def service_settings() -> dict[str, str]:
 
 @pytest.mark.timeout(150)
 async def test_killing_the_simulator_and_then_both_forgets_nothing(town: Town) -> None:
-    load = Load(town, PHONES, (), at_least=MESSAGES)
+    whole = Load(town, PHONES, (), at_least=0)
     doubted: list[frozenset[str]] = []
+    in_hand: list[int] = []
     recovered_s: list[float] = []
-    async with asyncio.TaskGroup() as tasks:
-        running = tasks.create_task(load.run())
-        direct = tasks.create_task(send_past_the_service(town, running))
-        for moment in (*ALONE, BOTH):
-            await load.reached(moment, running)
-            await town.sends_something()
-            before = town.stored.ever_uncertain()
-            town.simulator.kill()
-            newest = town.stored.newest_position()
-            if moment == BOTH:
-                await town.kill_and_restart()
-            began_s = time.monotonic()
-            await town.simulator_answers_again()
-            await town.backlog_settled(Restart(frozenset(), newest, began_s, 0), within_s=60)
-            recovered_s.append(time.monotonic() - began_s)
-            doubted.append(frozenset(town.stored.ever_uncertain() - before))
+    stopping = asyncio.Event()
+    direct = asyncio.create_task(send_past_the_service(town, stopping))
+    for killed in ROUNDS:
+        load = Load(town, PHONES, (), at_least=MESSAGES)
+        before = town.stored.ever_uncertain()
+        running = asyncio.create_task(load.run())
+        await town.sends_something()
+        await asyncio.sleep(random.uniform(0, JITTER_S))
+        in_hand.append(len(town.stored.in_hand()))
+        town.simulator.kill()
+        if killed == "both":
+            await town.kill_and_restart()
+        began_s = time.monotonic()
+        await town.simulator_answers_again()
+        await running
+        newest = town.stored.newest_position()
+        await town.backlog_settled(Restart(frozenset(), newest, began_s, 0), within_s=60)
+        recovered_s.append(time.monotonic() - began_s)
+        doubted.append(frozenset(town.stored.ever_uncertain() - before))
+        whole.acknowledged |= load.acknowledged
+        whole.broken += load.broken
+        whole.repeated_ids += load.repeated_ids
+    stopping.set()
     await town.until(town.has_no_doubts, "every doubt has ended", within_s=60)
     await town.settled(within_s=60)
-    acknowledged = direct.result()
+    acknowledged = await direct
     held = {one["wamid"] for one in await town.deliveries()}
-    reckoning = await reckon(town, load, doubted, written_in=0, beside=frozenset(STRANGERS))
+    reckoning = await reckon(town, whole, doubted, written_in=0, beside=frozenset(STRANGERS))
 
     sys.stdout.write(
         f"\n{reckoning.table()}"
+        f"being sent at each kill               {', '.join(map(str, in_hand))}\n"
         f"acknowledged by the simulator itself  {len(acknowledged)}\n"
         f"of these forgotten                    {len(acknowledged - held)}\n"
         f"seconds until the backlog settled     {', '.join(f'{one:.1f}' for one in recovered_s)}\n"
     )
     assert not reckoning.faults
+    assert len(whole.acknowledged) == len(ROUNDS) * MESSAGES
+    assert any(in_hand), "no kill fell while anything was being sent"
     assert acknowledged
     assert acknowledged <= held
 
 
-async def send_past_the_service(town: Town, running: "asyncio.Task[None]") -> set[str]:
-    """Send texts over Graph while the load runs; the ids of all that were answered with 200."""
+async def send_past_the_service(town: Town, stopping: asyncio.Event) -> set[str]:
+    """Send texts over Graph until told to stop; the ids of all that were answered with 200."""
     acknowledged: set[str] = set()
     headers = {"Authorization": f"Bearer {SECRETS['token']}"}
-    for phone in STRANGERS:
-        if running.done():
+    for phone in itertools.cycle(STRANGERS):
+        if stopping.is_set():
             break
         message = {"messaging_product": "whatsapp", "to": phone, "text": {"body": "Hello"}}
         url = f"{town.graph}/v25.0/{PHONE_NUMBER_ID}/messages"
