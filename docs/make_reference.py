@@ -17,6 +17,7 @@ from docs.testing_page import testing_parts
 from waypost.accept.fields import wire_name
 from waypost.accept.limits import RATES
 from waypost.accept.routes import ROUTES
+from waypost.base.steps import Step
 from waypost.cli.main import app
 from waypost.config import Settings
 from waypost.dispatch.retries import SCHEDULES_S
@@ -33,6 +34,8 @@ from waypost.domain.lifecycle import (
 from waypost.domain.outcome import INVALID_ANSWER, Again
 from waypost.domain.subscription import MODE_ALIASES, MODE_BITS, MODES, VERSIONS
 from waypost.domain.template_rules import OPERATORS_RULES, SPEC_RULES, Rule
+from waypost.operations.metrics import METRICS
+from waypost.operations.readiness import CHECKS
 from waypost.operators.cloud.answers import NOT_YET, REQUEST_TIMEOUT
 from waypost.operators.cloud.codes import CODES, Mode, Row
 from waypost.simulator.faults.fault_kinds import CALL, FILTERS, WEBHOOK, WEBHOOKS, WHENS
@@ -356,6 +359,45 @@ def faults_page() -> str:
     )
 
 
+def metrics_page() -> str:
+    """Every metric, every check of readiness, every step that is logged and traced."""
+    metrics = [
+        (
+            f"`waypost_{row.name}`",
+            row.kind.value,
+            ", ".join(f"`{name}`" for name in row.labels),
+            row.of,
+            row.meaning,
+        )
+        for row in METRICS
+    ]
+    checks = [(f"`{name}`", means) for name, (_, means) in CHECKS.items()]
+    steps = [
+        (
+            f"`{step.value.says}`",
+            f"`{step.value.part}`",
+            ", ".join(f"`{name}`" for name in step.value.facts),
+        )
+        for step in Step
+    ]
+    return page(
+        "Metrics, checks and steps",
+        "What a running service says of itself. How to use it: [watch it run](../how-to/watch-it-run.md).",
+        "## Metrics",
+        "`GET /metrics`. Every sample also has the label `process`. What is of the store is the same whichever "
+        "process is asked; the rest is what that process has counted since it started. `process_…` metrics of "
+        "the machine come with them.",
+        table(("Metric", "Kind", "Labels", "Of", "Meaning"), metrics),
+        "## Checks",
+        "`GET /readyz` asks each, and answers 503 where one fails.",
+        table(("Check", "Passes when"), checks),
+        "## Steps",
+        "Of every message: a record at log level `debug`, at `info` where it failed, and a span. Each has "
+        "`message_id`, these facts where they are known, and `took_ms` where the step takes time.",
+        table(("Record", "Part", "Facts"), steps),
+    )
+
+
 def commands_page() -> str:
     """Every command with its help."""
     parts = [
@@ -413,6 +455,7 @@ PAGES: dict[str, Callable[[], str]] = {
     "operator-codes.md": operator_codes_page,
     "commands.md":       commands_page,
     "faults.md":         faults_page,
+    "metrics.md":        metrics_page,
     "testing.md":        testing_page,
     "compatibility.md":  compatibility_page,
 }

@@ -2,10 +2,13 @@
 
 from ipaddress import ip_network
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Final, Literal
 
 from pydantic import Field, field_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
+
+STAGES: Final = ("accept", "dispatch", "events", "callbacks")
+"""What a process of the service may be given to do."""
 
 
 class Settings(BaseSettings):
@@ -16,9 +19,25 @@ class Settings(BaseSettings):
     data: Path = Field(
         default=Path(".waypost"), description="Folder of the store and of the instance key."
     )
+    database_url: str | None = Field(
+        default=None,
+        description="A PostgreSQL database for the store, as libpq takes it (several hosts with commas); "
+        "without it the store is an SQLite file in `data`.",
+    )
     host: str = Field(default="127.0.0.1", description="Address to listen on.")
     port: int = Field(
         default=8080, ge=0, le=65535, description="Port of the service; 0 takes a free one."
+    )
+    workers: int = Field(
+        default=1,
+        ge=1,
+        le=256,
+        description="How many processes `serve` starts on this port; more than one needs `database_url`.",
+    )
+    stages: Annotated[tuple[str, ...], NoDecode] = Field(
+        default=STAGES,
+        description="What this process does, with commas; less than all needs `database_url`, "
+        "and other processes that do the rest.",
     )
     public_url: str | None = Field(
         default=None,
@@ -79,13 +98,76 @@ class Settings(BaseSettings):
         ge=0,
         description="How long a refused callback holds up the next ones for the same recipient.",
     )
+    pause_callbacks_after_s: int = Field(
+        default=432_000,
+        ge=0,
+        description="A subscription whose address takes nothing for so long is paused; 0: never.",
+    )
     allowed_networks: Annotated[tuple[str, ...], NoDecode] = Field(
         default=(),
         description="Networks that callbacks and fetches may reach although they are not public, with commas.",
     )
+    trusted_proxies: Annotated[tuple[str, ...], NoDecode] = Field(
+        default=(),
+        description="Networks of the proxies in front of the service, with commas: "
+        "what they write into `X-Forwarded-For` is believed.",
+    )
     operator_timeout_s: float = Field(default=30, gt=0, description="For one call of the operator.")
+    lease_s: float = Field(
+        default=10,
+        ge=0.5,
+        description="Where several processes share a store: how long after a process was killed the others "
+        "take over its work.",
+    )
     stop_within_s: float = Field(
         default=10, ge=0, description="How long a stop waits for what is being sent."
+    )
+    metrics_token: str | None = Field(
+        default=None,
+        description="Credential that opens `/metrics` and nothing else; without it loopback and `admin_token` do.",
+    )
+    metrics_port: int | None = Field(
+        default=None,
+        ge=1,
+        le=65535,
+        description="A port of its own for `/metrics`; worker number n listens on the n-th after it.",
+    )
+    least_free_mb: int = Field(
+        default=256,
+        ge=0,
+        description="With less room than this beside the store the service says that it is not ready.",
+    )
+    otel_endpoint: str | None = Field(
+        default=None,
+        description="Where spans go, by OTLP over HTTP: `http://127.0.0.1:4318/v1/traces` for example. "
+        "Needs `waypost[otel]`.",
+    )
+    otel_share: float = Field(
+        default=1, ge=0, le=1, description="Which share of the messages is traced; 1 is all."
+    )
+    upgrade_store: bool = Field(
+        default=True,
+        description="Whether a start upgrades a store of an older version; without it `waypost store upgrade` does.",
+    )
+    keep_bodies_days: int = Field(
+        default=30,
+        ge=1,
+        description="How long words are kept: those of messages, webhooks' bodies, callbacks with their attempts.",
+    )
+    keep_attempts_days: int = Field(
+        default=30,
+        ge=1,
+        description="How long the attempts of callbacks are kept; no longer than the callbacks.",
+    )
+    keep_messages_days: int = Field(
+        default=400,
+        ge=1,
+        description="How long it is kept which messages there were, and their states.",
+    )
+    keep_dedupe_days: int = Field(
+        default=8,
+        ge=8,
+        description="How long a webhook that comes again is known at least; its items are kept so long too.",
     )
     log_level: Literal["debug", "info", "warning", "error"] = Field(
         default="info", description="What is logged."
@@ -94,19 +176,28 @@ class Settings(BaseSettings):
         default="text", description="How a record is written."
     )
 
-    @field_validator("allowed_networks", "admin_hosts", mode="before")
+    @field_validator("allowed_networks", "admin_hosts", "trusted_proxies", "stages", mode="before")
     @classmethod
     def _split(cls, value: object) -> object:
         if isinstance(value, str):
             return tuple(part.strip() for part in value.split(",") if part.strip())
         return value
 
-    @field_validator("allowed_networks")
+    @field_validator("allowed_networks", "trusted_proxies")
     @classmethod
     def _networks(cls, value: tuple[str, ...]) -> tuple[str, ...]:
         for network in value:
             ip_network(network)
         return value
+
+    @field_validator("stages")
+    @classmethod
+    def _known_stages(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        unknown = [name for name in value if name not in STAGES]
+        if unknown or not value:
+            wrong = f"there is no stage {unknown[0]!r}" if unknown else "no stage is named"
+            raise ValueError(f"{wrong}; name one or more of {', '.join(STAGES)}, with commas")
+        return tuple(name for name in STAGES if name in value)
 
     @field_validator("secret_key")
     @classmethod
@@ -114,6 +205,15 @@ class Settings(BaseSettings):
         if value is not None and len(value) < 32:
             raise ValueError(
                 "secret_key must have at least 32 characters; 64 random hex digits are best"
+            )
+        return value
+
+    @field_validator("database_url")
+    @classmethod
+    def _postgresql(cls, value: str | None) -> str | None:
+        if value is not None and not value.startswith(("postgresql://", "postgres://")):
+            raise ValueError(
+                "database_url must begin with postgresql://; without it SQLite is used"
             )
         return value
 

@@ -1,5 +1,6 @@
 """The service's doors: routes to endpoints, refusals and defects to answers."""
 
+import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -10,6 +11,7 @@ from starlette.exceptions import HTTPException
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Match, Route, Router
 
+from waypost.accept.idempotency import HEADER, once
 from waypost.accept.requests import (
     Receive,
     Request,
@@ -19,11 +21,13 @@ from waypost.accept.requests import (
     send_answer,
     send_file,
 )
-from waypost.accept.route_row import Carries, RouteRow
+from waypost.accept.route_row import Carries, Once, RouteRow
 from waypost.accept.routes import ROUTES
 from waypost.accept.services import Services
+from waypost.base.counts import CALL_S, Spread
 from waypost.base.logs import log
 from waypost.domain.refusals import Reason, Refused
+from waypost.store.contract import StoreAway
 from waypost.wire.errors import INTERNAL_TEXT, error_answer
 
 _encode: Final = msgspec.json.Encoder().encode
@@ -43,13 +47,19 @@ class Door:
     and becomes the documented 500.
 
     Attributes:
-        tally: how often it has answered what: the value of a reason, `accepted`, or `defect`.
+        tally: how often it has answered what: the value of a reason, `accepted`, `replayed`, or `defect`.
+        statuses: how often it has answered with which status.
+        took_s: from the request's headers to the answer, before it is sent.
     """
 
     def __init__(self, services: Services, row: RouteRow) -> None:
         self.tally: Counter[str] = Counter()
+        self.statuses: Counter[int] = Counter()
+        self.took_s = Spread(CALL_S)
         self._services = services
         self._endpoint = row.endpoint
+        self._row = row
+        self._takes_key = row.once is not Once.NO
         self._streams = row.carries is Carries.MULTIPART
         self._known = (
             row.rate,
@@ -59,6 +69,7 @@ class Door:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
+        began_s = time.perf_counter()
         headers: list[tuple[bytes, bytes]] = []
         file: Path | None = None
         request: Request | None = None
@@ -70,26 +81,39 @@ class Door:
                 receive,
                 *self._known,
             )
-            answer = await self._endpoint(self._services, request)
+            what = "accepted"
+            if self._takes_key and request.has_header(HEADER):
+                answer = await once(self._services, request, self._row, self._endpoint)
+                if request.keyed is not None and request.keyed.replayed:
+                    what = "replayed"
+            else:
+                answer = await self._endpoint(self._services, request)
             status, body, file = answer.status, answer.bytes(), answer.file
             kind = _JSON if file is None else (b"content-type", answer.content_type.encode())
             if answer.headers:
                 headers.extend((name.encode(), value.encode()) for name, value in answer.headers)
-            self.tally["accepted"] += 1
+            self.tally[what] += 1
         except Refused as refused:
             if request is not None and refused.reason not in SPENT:
-                request.give_back(self._services.limiter)
+                await request.give_back(self._services.limiter)
             self.tally[refused.reason.value] += 1
             status, told, extra = error_answer(refused)
             body, kind = _encode(told), _JSON
             headers = [(name.encode(), value.encode()) for name, value in extra.items()]
         except ConnectionError:
             return
+        except StoreAway as away:
+            self.tally["store away"] += 1
+            _log.warning(str(away), path=scope.get("path"))
+            status, body = 500, _encode({"status": "error", "message": INTERNAL_TEXT})
+            headers, kind = [], _JSON
         except Exception:  # noqa: BLE001  a door answers whatever happens
             self.tally["defect"] += 1
             _log.exception("defect", path=scope.get("path"))
             status, body = 500, _encode({"status": "error", "message": INTERNAL_TEXT})
             headers, kind = [], _JSON
+        self.statuses[status] += 1
+        self.took_s.add(time.perf_counter() - began_s)
         if file is not None:
             await send_file(send, status, file, [kind, *headers])
             return
@@ -104,10 +128,21 @@ class Service:
     """The whole service as an ASGI application.
 
     The busiest routes are found by one look in a dictionary; all others go through the router.
+
+    Args:
+        services: what endpoints use.
+        more_routes: doors of other stages, and of the process itself.
+        rows: of the route table; none where this process accepts nothing.
     """
 
-    def __init__(self, services: Services, more_routes: Sequence[BaseRoute] = ()) -> None:
-        doors = [(row, Door(services, row)) for row in ROUTES]
+    def __init__(
+        self,
+        services: Services,
+        more_routes: Sequence[BaseRoute] = (),
+        *,
+        rows: Sequence[RouteRow] = ROUTES,
+    ) -> None:
+        doors = [(row, Door(services, row)) for row in rows]
         self._doors = doors
         self._busiest = {(row.method, row.path): door for row, door in doors if "{" not in row.path}
         by_path: dict[str, dict[str, Door]] = {}
@@ -123,6 +158,11 @@ class Service:
             ],
             redirect_slashes=False,
         )
+
+    @property
+    def doors(self) -> list[tuple[str, Door]]:
+        """Every route of the table by its name."""
+        return [(row.name, door) for row, door in self._doors]
 
     @property
     def tally(self) -> Counter[tuple[str, str]]:
@@ -151,6 +191,10 @@ class Service:
             await self._router(scope, receive, send)
         except HTTPException as error:
             response = _plain_error(error.status_code, error.headers)
+            await response(scope, receive, send)
+        except StoreAway as away:
+            _log.warning(str(away), path=path)
+            response = _plain_error(500)
             await response(scope, receive, send)
         except Exception:  # noqa: BLE001  a door answers whatever happens
             _log.exception("defect", path=path)

@@ -1,8 +1,10 @@
 """Credentials beside the app token: second keys, and minted tokens that expire."""
 
+from collections.abc import Callable
 from functools import partial
 
 from waypost.accept.auth import admitted_app
+from waypost.accept.idempotency import commit
 from waypost.accept.requests import Answer, Request
 from waypost.accept.services import Services
 from waypost.base.seals import TOKEN_PREFIX, hash_of
@@ -38,9 +40,13 @@ async def create_key(services: Services, request: Request) -> Answer:
     """
     app = await admitted_app(services, request)
     name = _name(request.form_or_json().text("name") or "key")
-    key, secret = await _add(services, app, name, expires_on_ms=None)
-    shown = key_object(key, services.clock.now_ms()) | {"apiKey": secret}
-    return Answer({"status": "success", "apiKey": shown})
+    now_ms = services.clock.now_ms()
+
+    def answer(key: AppKey, secret: str) -> Answer:
+        shown = key_object(key, now_ms) | {"apiKey": secret}
+        return Answer({"status": "success", "apiKey": shown})
+
+    return await _add(services, request, app, name, expires_on_ms=None, answer=answer)
 
 
 async def list_keys(services: Services, request: Request) -> Answer:
@@ -81,8 +87,11 @@ async def mint_token(services: Services, request: Request) -> Answer:
             Reason.FIELD_BROKEN,
             "expiry must be milliseconds since the epoch, from 1 hour to 24 hours from now.",
         )
-    key, secret = await _add(services, app, name, expires_on_ms=expiry)
-    return Answer({"status": "success", "token": secret, "id": key.id})
+
+    def answer(key: AppKey, secret: str) -> Answer:
+        return Answer({"status": "success", "token": secret, "id": key.id})
+
+    return await _add(services, request, app, name, expires_on_ms=expiry, answer=answer)
 
 
 async def list_tokens(services: Services, request: Request) -> Answer:
@@ -113,15 +122,24 @@ async def revoke_token(services: Services, request: Request) -> Answer:
 
 
 async def _add(
-    services: Services, app: App, name: str, *, expires_on_ms: int | None
-) -> tuple[AppKey, str]:
+    services: Services,
+    request: Request,
+    app: App,
+    name: str,
+    *,
+    expires_on_ms: int | None,
+    answer: Callable[[AppKey, str], Answer],
+) -> Answer:
     now_ms = services.clock.now_ms()
     key = AppKey(services.ids.new(), app.partner_id, app.id, name, now_ms, expires_on_ms)
     secret = TOKEN_PREFIX + services.ids.secret()
     most = MOST_SECOND_KEYS if expires_on_ms is None else MOST_MINTED
     try:
-        await services.database.write(
-            partial(add_app_key, key=key, key_hash=hash_of(secret), most=most, now_ms=now_ms)
+        return await commit(
+            services,
+            request,
+            partial(add_app_key, key=key, key_hash=hash_of(secret), most=most, now_ms=now_ms),
+            answer=lambda _: answer(key, secret),
         )
     except NameTaken as error:
         raise Refused(
@@ -131,7 +149,6 @@ async def _add(
         raise Refused(
             Reason.TOO_MANY_TOKENS, f"At most {most} may be active per app; revoke one first."
         ) from error
-    return key, secret
 
 
 async def _held(services: Services, app: App, *, minted: bool) -> list[AppKey]:

@@ -77,7 +77,7 @@ async def note_opted_in(services: Services, request: Request) -> Answer:
         raise Refused(
             Reason.INVALID_APP_DETAILS, "The path must end in the name of one of your apps."
         )
-    request.spend(services.limiter, app.id)
+    await request.spend(services.limiter, app.id)
     _phone(request.form_or_json().required("user", "a phone number of 8 to 15 digits"), "user")
     return Answer({"status": "success"}, 202)
 

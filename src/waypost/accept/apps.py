@@ -6,6 +6,7 @@ from functools import partial
 from typing import Any
 
 from waypost.accept.auth import admitted_app, admitted_partner, app_of_partner_token
+from waypost.accept.idempotency import commit
 from waypost.accept.requests import Answer, Request
 from waypost.accept.services import Services
 from waypost.base.seals import hash_of
@@ -110,9 +111,13 @@ async def create_app(services: Services, request: Request) -> Answer:
     )
     app = _with_wishes(app, form)
     token = services.seals.app_token(app.id, app.token_serial)
-    if not await services.database.write(add_app, app, hash_of(token)):
-        raise _name_taken()
-    return Answer({"status": "success", "appId": app.id})
+
+    def answer(is_new: bool) -> Answer:
+        if not is_new:
+            raise _name_taken()
+        return Answer({"status": "success", "appId": app.id})
+
+    return await commit(services, request, add_app, app, hash_of(token), answer=answer)
 
 
 async def edit_app(services: Services, request: Request) -> Answer:
@@ -135,7 +140,7 @@ async def remove_app(services: Services, request: Request) -> Answer:
     Source: facts 2, `DELETE /partner/app/{appId}`; its words for all of it are `Unauthorized Access`.
     """
     app = await app_of_partner_token(services, request, otherwise=Reason.UNAUTHORIZED_ACCESS)
-    request.spend(services.limiter, str(app.partner_id))
+    await request.spend(services.limiter, str(app.partner_id))
     if app.live or not await services.database.write(delete_app, app):
         raise Refused(
             Reason.FORBIDDEN_ACCESS, "A live app is deleted by the administrator, not by this call."

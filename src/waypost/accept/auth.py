@@ -88,7 +88,7 @@ async def admitted_app(services: Services, request: Request) -> App:
             app = await app_of_api_key(services, request)
         case _:
             app = await app_of_app_token(services, request)
-    request.spend(services.limiter, app.id)
+    await request.spend(services.limiter, app.id)
     return app
 
 
@@ -132,7 +132,7 @@ async def admitted_partner(services: Services, request: Request) -> int:
         Refused: 401 a wrong token, 429 too many.
     """
     partner_id = await partner_of_token(services, request)
-    request.spend(services.limiter, str(partner_id))
+    await request.spend(services.limiter, str(partner_id))
     return partner_id
 
 

@@ -3,6 +3,7 @@
 from waypost.accept.auth import app_of_partner_token
 from waypost.accept.requests import Answer, Request
 from waypost.accept.services import Services
+from waypost.base.logs import log
 from waypost.base.seals import hash_of
 from waypost.domain.partner import PARTNER_TOKEN_LIFE_MS
 from waypost.domain.refusals import Reason, Refused
@@ -12,6 +13,7 @@ from waypost.wire.login import account_object, app_token_answer
 MOST_BYTES = 16 * 1024  # of a body that nobody has vouched for yet
 MOST_EMAIL = 254
 MOST_PASSWORD = 1024
+_log = log("accept")
 
 
 async def log_in(services: Services, request: Request) -> Answer:
@@ -22,7 +24,8 @@ async def log_in(services: Services, request: Request) -> Answer:
 
     Source: spec, "Partner login"; facts 1.2, also for JSON and the field `secret`.
     """
-    services.limiter.spend("login_address", request.client_address)
+    address = services.proxies.client_address(request.scope)
+    await services.limiter.spend("login_address", address)
     if len(request.body) > MOST_BYTES:
         raise Refused(Reason.BODY_TOO_LARGE, f"The body must be at most {MOST_BYTES} bytes.")
     form = request.form_or_json()
@@ -36,15 +39,15 @@ async def log_in(services: Services, request: Request) -> Answer:
         )
     if len(email) > MOST_EMAIL:
         raise Refused(Reason.FIELD_BROKEN, f"email must be at most {MOST_EMAIL} characters.")
-    services.limiter.spend("login", email)
+    await services.limiter.spend("login", email)
     now_ms = services.clock.now_ms()
     facts = await services.database.read(login_facts, email, now_ms)
     is_secret = facts is not None and any(hash_of(text) in facts.secret_hashes for text in given)
     # A changed password opens the portal only. Source: spec, "Authentication", rule 2.
     stored = facts.password_hash if facts and not facts.password_changed else None
-    if not is_secret and not await services.passwords.matches(stored, given[0]):
-        raise Refused(Reason.AUTHENTICATION_FAILED, "E-mail address or password is wrong.")
-    if facts is None:
+    is_right = is_secret or await services.passwords.matches(stored, given[0])
+    if facts is None or not is_right:
+        _log.info("a login was refused", address=address)
         raise Refused(Reason.AUTHENTICATION_FAILED, "E-mail address or password is wrong.")
     token = services.ids.secret()
     await services.database.write(
@@ -65,7 +68,7 @@ async def app_token(services: Services, request: Request) -> Answer:
     Source: facts 1.4.
     """
     app = await app_of_partner_token(services, request)
-    request.spend(services.limiter, app.id)
+    await request.spend(services.limiter, app.id)
     return Answer(
         app_token_answer(
             services.seals.app_token(app.id, app.token_serial),

@@ -1,9 +1,13 @@
 """Media: upload for a handle or an id, and download."""
 
 import asyncio
+from collections.abc import Callable
 from typing import Any, Final
 
+from sqlalchemy import Connection
+
 from waypost.accept.auth import admitted_app
+from waypost.accept.idempotency import commit
 from waypost.accept.kinds import types_of
 from waypost.accept.requests import Answer, Request
 from waypost.accept.services import Services
@@ -13,7 +17,7 @@ from waypost.domain.media import MOST_UPLOAD_BYTES, Media
 from waypost.domain.outcome import Rejected, Unavailable
 from waypost.domain.refusals import Reason, Refused
 from waypost.store.files import Incoming
-from waypost.store.media import forget_media, inbound_of_app, media_of_app
+from waypost.store.media import add_media, forget_media, inbound_of_app, media_of_app
 from waypost.wire.media import (
     UPLOAD_FAILED_TEXT,
     content_type,
@@ -28,6 +32,10 @@ WITHIN_S: Final = 10  # Source: design, section 3, direct calls
 _log = log("accept")
 
 
+class _IdTaken(Exception):
+    """An upload has the id already that was drawn for another."""
+
+
 async def upload_for_handle(services: Services, request: Request) -> Answer:
     """Take a template's sample, and answer with a handle of ours.
 
@@ -37,8 +45,9 @@ async def upload_for_handle(services: Services, request: Request) -> Answer:
     Source: spec, "Upload media, handle id".
     """
     app = await admitted_app(services, request)
-    media = await _taken(services, request, app, for_handle=True)
-    return media if isinstance(media, Answer) else Answer(handle_answer(media.handle))
+    return await _taken(
+        services, request, app, lambda media: handle_answer(media.handle), for_handle=True
+    )
 
 
 async def upload_for_sending(services: Services, request: Request) -> Answer:
@@ -51,8 +60,9 @@ async def upload_for_sending(services: Services, request: Request) -> Answer:
         raise Refused(
             Reason.NOT_A_CLOUD_APP, "The app must be hosted on the Cloud API, not on premises."
         )
-    media = await _taken(services, request, app, for_handle=False)
-    return media if isinstance(media, Answer) else Answer(media_id_answer(media.id))
+    return await _taken(
+        services, request, app, lambda media: media_id_answer(media.id), for_handle=False
+    )
 
 
 async def upload_through_messaging(services: Services, request: Request) -> Answer:
@@ -61,11 +71,12 @@ async def upload_through_messaging(services: Services, request: Request) -> Answ
     Source: facts 8, `/wa/{appId}/wa/media`.
     """
     app = await admitted_app(services, request)
-    media = await _taken(services, request, app, for_handle=False)
-    if isinstance(media, Answer):
-        return media
-    url = f"{services.public_url}/media/{media.id}-{services.seals.media_key(media.id)}"
-    return Answer(stored_answer(media.id, media.file_name, url))
+
+    def answer(media: Media) -> dict[str, Any]:
+        url = f"{services.public_url}/media/{media.id}-{services.seals.media_key(media.id)}"
+        return stored_answer(media.id, media.file_name, url)
+
+    return await _taken(services, request, app, answer, for_handle=False)
 
 
 async def download_media(services: Services, request: Request) -> Answer:
@@ -111,17 +122,41 @@ async def delete_media(services: Services, request: Request) -> Answer:
 
 
 async def _taken(
-    services: Services, request: Request, app: App, *, for_handle: bool
-) -> Media | Answer:
-    """The upload, or the documented answer where our disk does not take it."""
+    services: Services,
+    request: Request,
+    app: App,
+    shown: Callable[[Media], dict[str, Any]],
+    *,
+    for_handle: bool,
+) -> Answer:
+    """Take the upload and answer with it, or as is documented where our disk does not take it."""
+    told: list[Answer] = []
+
+    async def record(media: Media) -> bool:
+        def answer(is_new: bool) -> Answer:
+            if not is_new:
+                raise _IdTaken
+            return Answer(shown(media))
+
+        try:
+            told.append(await commit(services, request, _add, media, answer=answer))
+        except _IdTaken:
+            return False
+        return True
+
     try:
-        return await services.uploads.from_request(app, request, for_handle=for_handle)
+        await services.uploads.from_request(app, request, record, for_handle=for_handle)
+        return told[0]
     except ConnectionError:
         raise
     except OSError:
         _log.exception("an upload could not be kept")
         body: dict[str, Any] = {"status": "error", "message": UPLOAD_FAILED_TEXT}
         return Answer(body, 500)
+
+
+def _add(connection: Connection, media: Media) -> bool:
+    return add_media(connection, [media])[0]
 
 
 async def _from_operator(services: Services, app: App, media_id: str) -> tuple[str, str]:

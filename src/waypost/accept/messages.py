@@ -4,14 +4,15 @@ from dataclasses import replace
 from typing import Final
 
 from waypost.accept.auth import KeyHolder, admitted_app, holder_of_api_key, opens
+from waypost.accept.idempotency import record_message
 from waypost.accept.requests import Answer, Request
 from waypost.accept.services import Services
+from waypost.base.steps import Step, steps
 from waypost.domain.app import App
 from waypost.domain.message import Content, Message, TemplateSend
 from waypost.domain.refusals import Reason, Refused
 from waypost.domain.send_rules import operators_complaint, templates_complaint
 from waypost.domain.template import Template, TemplateStatus, TemplateType
-from waypost.store.messages import record_messages
 from waypost.wire.addresses import Addresses, read_addresses
 from waypost.wire.forms import Form
 from waypost.wire.results import submitted
@@ -47,7 +48,7 @@ async def send_session_message(services: Services, request: Request) -> Answer:
     if not addresses.app_name:
         raise Refused(Reason.INVALID_APP_DETAILS, "src.name must be the name of the app.")
     app = await _app_of(services, holder, addresses)
-    request.spend(services.limiter, app.phone_number)
+    await request.spend(services.limiter, app.phone_number)
     content = _session_content(services, form)
     return await take(services, request, app, addresses.destination, content)
 
@@ -87,7 +88,7 @@ async def send_template_message(services: Services, request: Request) -> Answer:
     names_app = bool(addresses.app_name)
     if services.strict and not names_app:
         raise Refused(Reason.INVALID_APP_DETAILS, "src.name must be the name of the app.")
-    request.spend(services.limiter, app.id)
+    await request.spend(services.limiter, app.id)
     content, template = await _template_content(services, form, app)
     _check_template(services, content, template)
     if not names_app:
@@ -135,8 +136,24 @@ async def take(
 ) -> Answer:
     """Keep a checked message with the entry that carries it, on disk, and answer with its id."""
     message = message_from(services, request, app, destination, content, sandbox=sandbox)
-    await services.database.join(record_messages, message)
-    return Answer(submitted(message.id))
+    answer = await record_message(services, request, message, Answer(submitted(message.id)))
+    if steps.on:
+        tell_accepted(request, message)
+    return answer
+
+
+def tell_accepted(request: Request, message: Message) -> None:
+    """Say that a message has been accepted; for those who ask. A replay is not accepted again."""
+    if request.keyed is not None and request.keyed.replayed:
+        return
+    steps.tell(
+        Step.ACCEPTED,
+        message.id,
+        app_id=message.app_id,
+        partner_id=message.partner_id,
+        kind=message.kind.value,
+        traceparent=request.header(b"traceparent"),
+    )
 
 
 def message_from(

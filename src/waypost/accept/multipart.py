@@ -14,8 +14,11 @@ async def read_parts(request: Request) -> AsyncIterator[PartHead | bytes]:
         ConnectionError: the client went away.
     """
     reader = PartsReader(request.header(b"content-type") or "")
+    keyed = request.keyed
     async for chunk in body_chunks(request):
         for one in reader.feed(chunk):
+            if keyed is not None:
+                keyed.fingerprint.add_part(one)
             yield one
     reader.finish()
 

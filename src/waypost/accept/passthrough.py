@@ -1,13 +1,14 @@
 """Messages in the operator's own words: flows, templates and every other type."""
 
 from waypost.accept.auth import admitted_app
-from waypost.accept.messages import message_from
+from waypost.accept.idempotency import record_message
+from waypost.accept.messages import message_from, tell_accepted
 from waypost.accept.read_receipts import mark_read
 from waypost.accept.requests import Answer, Request
 from waypost.accept.services import Services
+from waypost.base.steps import steps
 from waypost.domain.app import App
 from waypost.domain.refusals import Reason, Refused
-from waypost.store.messages import record_messages
 from waypost.store.subscriptions import subscriptions_of
 from waypost.wire.passthrough import ReadReceipt, read_passthrough, taken
 
@@ -35,8 +36,10 @@ async def send_passthrough(services: Services, request: Request) -> Answer:
             Reason.CALLBACK_BILLING_OFF, "The app needs a subscription with the mode BILLING."
         )
     message = message_from(services, request, app, given.destination, given.content)
-    await services.database.join(record_messages, message)
-    return Answer(taken(message.id, given))
+    answer = await record_message(services, request, message, Answer(taken(message.id, given)))
+    if steps.on:
+        tell_accepted(request, message)
+    return answer
 
 
 async def send_mm_lite(services: Services, request: Request) -> Answer:

@@ -10,6 +10,7 @@ from urllib.parse import parse_qsl
 
 import msgspec
 
+from waypost.accept.keyed import Keyed
 from waypost.accept.limits import Limiter
 from waypost.accept.parts import read_form_parts
 from waypost.domain.refusals import Reason, Refused
@@ -36,7 +37,8 @@ class Request:
         rate: the row of the table of rates that its route names.
         route: its route's method and path.
         credential: which one its route takes.
-        spent: the rates it has spent, to be given back when it is refused.
+        spent: the rates it has spent, and when, to be given back when it is refused.
+        keyed: its idempotency key, on routes that take one; None: it has none.
     """
 
     scope: Scope
@@ -46,23 +48,24 @@ class Request:
     rate: str = ""
     route: str = ""
     credential: str = ""
-    spent: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
+    spent: list[tuple[str, str, int]] = field(default_factory=list[tuple[str, str, int]])
+    keyed: Keyed | None = None
     _headers: dict[bytes, bytes] | None = None
 
-    def spend(self, limiter: Limiter, of: str) -> None:
+    async def spend(self, limiter: Limiter, of: str) -> None:
         """Spend one request of the route's rate; it is given back when the request is refused after all.
 
         Raises:
             Refused: none is left.
         """
         window = f"{self.route} {of}"
-        limiter.spend(self.rate, window)
-        self.spent.append((self.rate, window))
+        at_ms = await limiter.spend(self.rate, window)
+        self.spent.append((self.rate, window, at_ms))
 
-    def give_back(self, limiter: Limiter) -> None:
+    async def give_back(self, limiter: Limiter) -> None:
         """Refused requests do not spend. Source: design, section 5."""
-        for name, window in self.spent:
-            limiter.give_back(name, window)
+        while self.spent:
+            await limiter.give_back(*self.spent.pop())
 
     def header(self, name: bytes) -> str | None:
         """The header with this lower-case name, the last of several; not UTF-8 counts as absent."""
@@ -76,6 +79,13 @@ class Request:
             return value.decode("utf-8").strip()
         except UnicodeDecodeError:
             return None
+
+    def has_header(self, name: bytes) -> bool:
+        """Whether the header with this lower-case name is there, whatever it holds."""
+        headers = self._headers
+        if headers is None:
+            headers = self._headers = dict(self.scope["headers"])
+        return name in headers
 
     def form(self) -> Form:
         """The body as a form; multipart is one too, of text parts only: PHP's curl sends arrays so.
@@ -127,12 +137,6 @@ class Request:
         except ValueError:
             return None
         return dict(fields).get(name)
-
-    @property
-    def client_address(self) -> str:
-        """Where the request comes from."""
-        client = self.scope.get("client")
-        return str(client[0]) if client else "unknown"
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,16 @@ from waypost.domain.refusals import Reason
 Endpoint = Callable[[Services, Request], Awaitable[Answer]]
 
 
+class Once(StrEnum):
+    """Whether a route takes an idempotency key, and how it is carried out once under it (decision 0044)."""
+
+    NO = "takes no key"
+    IN_ONE = "all it does is one transaction, which keeps the key too"
+    MARKED = (
+        "it asks others first: the key is marked as running, until the transaction that ends it"
+    )
+
+
 class Carries(StrEnum):
     """How a request's body comes."""
 
@@ -34,7 +44,8 @@ class RouteRow:
         answers: the statuses it may give, but 429, 413 and 500, which any may.
         shape: the name of its successful answer in the table of shapes; empty: no body.
         calls: whether it may call somebody else before it answers (design, section 3).
-        refuses: the reasons it may give beside those that its credential and its body bring along.
+        refuses: the reasons it may give beside those that its credential, its body and its key bring along.
+        once: whether it takes an idempotency key.
     """
 
     method: str
@@ -50,6 +61,7 @@ class RouteRow:
     query: tuple[str, ...] = ()
     calls: bool = False
     refuses: tuple[Reason, ...] = ()
+    once: Once = Once.NO
 
     @property
     def name(self) -> str:
@@ -64,4 +76,6 @@ def reasons_of(row: RouteRow) -> tuple[Reason, ...]:
         found.add(Reason.NOT_FOR_THIS_APP)
     if row.carries is not Carries.NOTHING:
         found |= {Reason.BODY_TOO_LARGE, Reason.UNREADABLE}
+    if row.once is not Once.NO:
+        found |= {Reason.KEY_BROKEN, Reason.KEY_OF_ANOTHER_REQUEST, Reason.KEY_IN_USE}
     return tuple(reason for reason in Reason if reason in found)

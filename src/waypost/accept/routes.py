@@ -78,7 +78,7 @@ from waypost.accept.no_meaning import (
 from waypost.accept.numbers import business_account_details, health, ratings
 from waypost.accept.passthrough import send_mm_lite, send_passthrough
 from waypost.accept.read_receipts import message_state, post_event, put_message_read
-from waypost.accept.route_row import Carries, RouteRow
+from waypost.accept.route_row import Carries, Once, RouteRow
 from waypost.accept.subscriptions import (
     create_subscription,
     delete_all_subscriptions,
@@ -106,6 +106,7 @@ from waypost.accept.templates import create_template
 from waypost.domain.refusals import Reason
 
 _NONE, _PARTNER, _APP_TOKEN, _KEY = Credential
+_, _IN_ONE, _MARKED = Once
 _FORM, _JSON, _MULTIPART, _BOTH = (
     Carries.FORM,
     Carries.JSON,
@@ -208,21 +209,21 @@ ROUTES: Final = (  # Source: spec, "Endpoints"; facts 1.4, 3.5, 4.1
     # Partner and tokens
     RouteRow("POST",   "/partner/account/login", log_in,                   _NONE,      "login",         (200, 400, 401),      "account",       "spec, Partner login", _BOTH, ("email", "password", "secret"), refuses=(Reason.FIELD_MISSING, Reason.FIELD_BROKEN)),
     RouteRow("GET",    f"{_APP}/token",          app_token,                _PARTNER,   "app_token",     (200, 401),           "app_token",     "facts 1.4"),
-    RouteRow("POST",   f"{_APP}/token",                      mint_token,                _PARTNER,   "app_token",     (200, 400, 401, 409),      "minted_token",      "facts 1.5", _BOTH, ("name@token", "expiry"), refuses=(Reason.FIELD_MISSING, Reason.FIELD_BROKEN, Reason.TOKEN_NAME_TAKEN, Reason.TOO_MANY_TOKENS,)),
+    RouteRow("POST",   f"{_APP}/token",                      mint_token,                _PARTNER,   "app_token",     (200, 400, 401, 409),      "minted_token",      "facts 1.5", _BOTH, ("name@token", "expiry"), refuses=(Reason.FIELD_MISSING, Reason.FIELD_BROKEN, Reason.TOKEN_NAME_TAKEN, Reason.TOO_MANY_TOKENS,), once=_IN_ONE),
     RouteRow("GET",    f"{_APP}/tokens",                     list_tokens,               _PARTNER,   "app_token",     (200, 400, 401),           "minted_tokens",     "facts 1.5", query=("status@token",), refuses=(Reason.FIELD_BROKEN,)),
     RouteRow("POST",   f"{_APP}/token/revoke",               revoke_token,              _PARTNER,   "app_token",     (200, 400, 401, 410),      "success",           "facts 1.5", _BOTH, ("id@token",), refuses=(Reason.FIELD_MISSING, Reason.FIELD_BROKEN, Reason.TOKEN_HAS_EXPIRED,)),
-    RouteRow("POST",   f"{_APP}/apikey",                     create_key,                _PARTNER,   "app_token",     (200, 400, 401, 409),      "app_key",           "facts 1.4; decision 0024", _BOTH, ("name@key",), refuses=(Reason.FIELD_BROKEN, Reason.TOKEN_NAME_TAKEN, Reason.TOO_MANY_TOKENS,)),
+    RouteRow("POST",   f"{_APP}/apikey",                     create_key,                _PARTNER,   "app_token",     (200, 400, 401, 409),      "app_key",           "facts 1.4; decision 0024", _BOTH, ("name@key",), refuses=(Reason.FIELD_BROKEN, Reason.TOKEN_NAME_TAKEN, Reason.TOO_MANY_TOKENS,), once=_IN_ONE),
     RouteRow("GET",    f"{_APP}/apikey",                     list_keys,                 _PARTNER,   "app_token",     (200, 401),                "app_keys",          "facts 1.4; decision 0024"),
     RouteRow("DELETE", f"{_APP}/apikey/{{key_id}}",          delete_key,                _PARTNER,   "app_token",     (200, 400, 401),           "success",           "facts 1.4; decision 0024", refuses=(Reason.FIELD_BROKEN,)),
 
     # Templates
-    RouteRow("POST",   f"{_APP}/templates",      create_template,          _APP_TOKEN, "templates",     (200, 400, 401),      "template",      "spec, Create template", _FORM, _TEMPLATE, calls=True, refuses=_CREATE_REFUSES),
+    RouteRow("POST",   f"{_APP}/templates",      create_template,          _APP_TOKEN, "templates",     (200, 400, 401),      "template",      "spec, Create template", _FORM, _TEMPLATE, calls=True, refuses=_CREATE_REFUSES, once=_MARKED),
     RouteRow("GET",    f"{_APP}/templates",      list_templates,           _APP_TOKEN, "templates",     (200, 400, 401),      "templates",     "facts 3.5", query=_LIST, refuses=(Reason.FIELD_BROKEN,)),
     RouteRow("GET",    _ONE_TEMPLATE,            show_template,            _APP_TOKEN, "partner_call",  (200, 400, 401),      "template",      "facts 3.5; ours", refuses=(Reason.TEMPLATE_NOT_FOUND,)),
     RouteRow("PUT",    _ONE_TEMPLATE,            change_template,          _APP_TOKEN, "templates",     (200, 400, 401),      "success",       "facts 3.6", _FORM, _TEMPLATE_CHANGE, calls=True, refuses=_EDIT_REFUSES),
     RouteRow("GET",    f"{_APP}/template/sync",  sync_templates,           _APP_TOKEN, "template_sync", (202, 400, 401, 503), "success",       "facts 3.6", calls=True, refuses=(Reason.UNAUTHORIZED_ACCESS, *_DIRECT)),
     RouteRow("GET",    f"{_APP}/template/metalibrary", list_library,       _APP_TOKEN, "partner_call",  (200, 400, 401, 503), "library",       "facts 3.6", query=_LIBRARY, calls=True, refuses=_DIRECT),
-    RouteRow("POST",   f"{_APP}/template/metalibrary", create_from_library, _APP_TOKEN, "partner_call", (200, 400, 401, 503), "from_library",  "facts 3.6", _FORM, _FROM_LIBRARY, calls=True, refuses=_LIBRARY_REFUSES),
+    RouteRow("POST",   f"{_APP}/template/metalibrary", create_from_library, _APP_TOKEN, "partner_call", (200, 400, 401, 503), "from_library",  "facts 3.6", _FORM, _FROM_LIBRARY, calls=True, refuses=_LIBRARY_REFUSES, once=_MARKED),
     RouteRow("GET",    f"{_APP}/template/analytics", show_analytics,       _APP_TOKEN, "analytics",     (200, 400, 401, 404), "analytics",     "facts 3.6", query=_ANALYTICS, refuses=(Reason.FIELD_BROKEN, Reason.TEMPLATE_NOT_FOUND, Reason.ANALYTICS_TOO_OLD, Reason.ANALYTICS_NOT_SET)),
     RouteRow("POST",   f"{_APP}/template/analytics", set_analytics,        _APP_TOKEN, "analytics",     (200, 400, 401),      "success",       "facts 3.6", _FORM, ("enable", "enableOnUi"), refuses=(Reason.BAD_REQUEST,)),
     RouteRow("POST",   f"{_APP}/template/analytics/buttonclick", set_button_clicks, _APP_TOKEN, "analytics", (200, 400, 401), "success",       "facts 3.6", _FORM, ("templateId", "disable"), refuses=(Reason.FIELD_MISSING, Reason.FIELD_BROKEN, Reason.TEMPLATE_NOT_FOUND)),
@@ -230,39 +231,39 @@ ROUTES: Final = (  # Source: spec, "Endpoints"; facts 1.4, 3.5, 4.1
     RouteRow("DELETE", f"{_APP}/template/{{element_name}}", delete_named,  _APP_TOKEN, "partner_call",  (200, 400, 401, 403), "success",       "facts 3.6", refuses=_DELETE_ONE_REFUSES),
     RouteRow("DELETE", f"{_APP}/template/{{element_name}}/{{template_id}}", delete_one, _APP_TOKEN, "partner_call", (200, 400, 401, 403), "success", "facts 3.6", refuses=(*_DELETE_ONE_REFUSES, Reason.TEMPLATE_MISMATCH)),
     RouteRow("GET",    _KEY_TEMPLATES,           list_own_templates,       _KEY,       "partner_call",  (200, 400, 401),      "templates",     "facts 3.5, self-serve twin", query=_OWN_LIST, refuses=(Reason.FIELD_BROKEN,)),
-    RouteRow("POST",   _KEY_TEMPLATES,           create_template,          _KEY,       "templates",     (200, 400, 401),      "template",      "facts 3.5, self-serve twin", _FORM, _TEMPLATE, calls=True, refuses=_CREATE_REFUSES),
+    RouteRow("POST",   _KEY_TEMPLATES,           create_template,          _KEY,       "templates",     (200, 400, 401),      "template",      "facts 3.5, self-serve twin", _FORM, _TEMPLATE, calls=True, refuses=_CREATE_REFUSES, once=_MARKED),
     RouteRow("GET",    _KEY_TEMPLATE,            show_template,            _KEY,       "partner_call",  (200, 400, 401),      "template",      "facts 3.5, self-serve twin", refuses=(Reason.TEMPLATE_NOT_FOUND,)),
     RouteRow("PUT",    _KEY_TEMPLATE,            change_template,          _KEY,       "templates",     (200, 400, 401),      "success",       "facts 3.6; its twin is ours", _FORM, _TEMPLATE_CHANGE, calls=True, refuses=_EDIT_REFUSES),
     RouteRow("DELETE", _KEY_TEMPLATE,            delete_own_named,         _KEY,       "partner_call",  (200, 400, 401),      "success",       "facts 3.5, self-serve twin", refuses=_DELETE_REFUSES),
 
     # Sending
-    RouteRow("POST",   "/wa/api/v1/msg",          send_session_message,          _KEY,       "session",       (200, 400, 401), "submitted",     "spec, Send session text message; facts 9.1", Carries.FORM_OR_JSON, _SESSION, refuses=(Reason.NESTED_AUTHENTICATION_FAILED, *_SEND_REFUSES)),
-    RouteRow("POST",   "/wa/api/v1/template/msg", send_template_message,         _KEY,       "send_template", (200, 400, 401), "submitted",     "spec, Send template message with postback texts; facts 9.2", Carries.FORM_OR_JSON, _SEND, refuses=(Reason.INVALID_TEMPLATE, *_SEND_REFUSES)),
-    RouteRow("POST",   f"{_APP}/msg",             send_partner_session_message,  _APP_TOKEN, "session",       (200, 400, 401), "submitted",     "facts 9.1", Carries.FORM_OR_JSON, _SESSION, refuses=(Reason.NESTED_AUTHENTICATION_FAILED, *_SEND_REFUSES)),
-    RouteRow("POST",   f"{_APP}/template/msg",    send_partner_template_message, _APP_TOKEN, "send_template", (200, 400, 401), "submitted",     "spec, Send template message (image, location); facts 9.2", Carries.FORM_OR_JSON, _SEND, refuses=(Reason.INVALID_TEMPLATE, *_SEND_REFUSES)),
-    RouteRow("POST",   f"{_KEY_TEMPLATES}/v1/msg",    send_partner_template_message, _KEY,       "send_template", (200, 400, 401), "submitted",     "facts 9.2; by API key a public client's habit", Carries.FORM_OR_JSON, _SEND, refuses=(Reason.INVALID_TEMPLATE, *_SEND_REFUSES)),
-    RouteRow("POST",   f"{_APP}/v3/message",      send_passthrough,              _APP_TOKEN, "partner_call",  (200, 400, 401, 503), "passthrough", "spec, Flow passthrough message; facts 9.3", Carries.FORM_OR_JSON, _PASSTHROUGH, calls=True, refuses=(*_SEND_REFUSES, Reason.CALLBACK_BILLING_OFF, *_READ_REFUSES)),
+    RouteRow("POST",   "/wa/api/v1/msg",          send_session_message,          _KEY,       "session",       (200, 400, 401), "submitted",     "spec, Send session text message; facts 9.1", Carries.FORM_OR_JSON, _SESSION, refuses=(Reason.NESTED_AUTHENTICATION_FAILED, *_SEND_REFUSES), once=_IN_ONE),
+    RouteRow("POST",   "/wa/api/v1/template/msg", send_template_message,         _KEY,       "send_template", (200, 400, 401), "submitted",     "spec, Send template message with postback texts; facts 9.2", Carries.FORM_OR_JSON, _SEND, refuses=(Reason.INVALID_TEMPLATE, *_SEND_REFUSES), once=_IN_ONE),
+    RouteRow("POST",   f"{_APP}/msg",             send_partner_session_message,  _APP_TOKEN, "session",       (200, 400, 401), "submitted",     "facts 9.1", Carries.FORM_OR_JSON, _SESSION, refuses=(Reason.NESTED_AUTHENTICATION_FAILED, *_SEND_REFUSES), once=_IN_ONE),
+    RouteRow("POST",   f"{_APP}/template/msg",    send_partner_template_message, _APP_TOKEN, "send_template", (200, 400, 401), "submitted",     "spec, Send template message (image, location); facts 9.2", Carries.FORM_OR_JSON, _SEND, refuses=(Reason.INVALID_TEMPLATE, *_SEND_REFUSES), once=_IN_ONE),
+    RouteRow("POST",   f"{_KEY_TEMPLATES}/v1/msg",    send_partner_template_message, _KEY,       "send_template", (200, 400, 401), "submitted",     "facts 9.2; by API key a public client's habit", Carries.FORM_OR_JSON, _SEND, refuses=(Reason.INVALID_TEMPLATE, *_SEND_REFUSES), once=_IN_ONE),
+    RouteRow("POST",   f"{_APP}/v3/message",      send_passthrough,              _APP_TOKEN, "partner_call",  (200, 400, 401, 503), "passthrough", "spec, Flow passthrough message; facts 9.3", Carries.FORM_OR_JSON, _PASSTHROUGH, calls=True, refuses=(*_SEND_REFUSES, Reason.CALLBACK_BILLING_OFF, *_READ_REFUSES), once=_IN_ONE),
     RouteRow("POST",   f"{_APP}/v3/mmlite/message", send_mm_lite,                _APP_TOKEN, "partner_call",  (400, 401),      "",              "facts 9.3, MM Lite", Carries.FORM_OR_JSON, _PASSTHROUGH, refuses=(Reason.MM_LITE_OFF,)),
     RouteRow("PUT",    f"{_KEY_MESSAGE}/read",    put_message_read,              _KEY,       "partner_call",  (200, 400, 401, 503), "success",  "facts 9.1, read receipts", calls=True, refuses=_READ_REFUSES),
     RouteRow("GET",    _KEY_MESSAGE,              message_state,                 _KEY,       "partner_call",  (200, 400, 401), "message_state", "facts 9.1; the shape is ours", refuses=(Reason.MESSAGE_DOES_NOT_EXIST,)),
     RouteRow("POST",   f"{_APP}/v1/event",        post_event,                    _APP_TOKEN, "partner_call",  (200, 400, 401, 503), "success",  "facts 9.1, read receipts", _JSON, ("type@event", "message@event"), calls=True, refuses=(Reason.EVENT_NOT_SUPPORTED, Reason.INVALID_JSON_PAYLOAD, *_READ_REFUSES)),
 
     # Media
-    RouteRow("POST",   f"{_APP}/upload/media",   upload_for_handle,        _APP_TOKEN, "upload",        (200, 400, 401),      "handle_id",     "spec, Upload media, handle id", _MULTIPART, _UPLOAD, calls=True, refuses=_UPLOADS),
-    RouteRow("POST",   f"{_APP}/media",          upload_for_sending,       _APP_TOKEN, "upload",        (200, 400, 401),      "media_id",      "spec, Upload media, media id", _MULTIPART, _UPLOAD, calls=True, refuses=(*_UPLOADS, Reason.NOT_A_CLOUD_APP)),
+    RouteRow("POST",   f"{_APP}/upload/media",   upload_for_handle,        _APP_TOKEN, "upload",        (200, 400, 401),      "handle_id",     "spec, Upload media, handle id", _MULTIPART, _UPLOAD, calls=True, refuses=_UPLOADS, once=_IN_ONE),
+    RouteRow("POST",   f"{_APP}/media",          upload_for_sending,       _APP_TOKEN, "upload",        (200, 400, 401),      "media_id",      "spec, Upload media, media id", _MULTIPART, _UPLOAD, calls=True, refuses=(*_UPLOADS, Reason.NOT_A_CLOUD_APP), once=_IN_ONE),
     RouteRow("GET",    f"{_APP}/media/{{media_id}}", download_media,       _APP_TOKEN, "download",      (200, 400, 401, 503), "file",          "facts 8", query=("fileName",), calls=True, refuses=(Reason.FIELD_BROKEN, Reason.UNAUTHORIZED_ACCESS, Reason.OPERATOR_UNAVAILABLE)),
     RouteRow("DELETE", f"{_APP}/media/{{media_id}}", delete_media,         _APP_TOKEN, "partner_call",  (200, 400, 401),      "success",       "facts 8; a public client's habit", refuses=(Reason.FIELD_BROKEN, Reason.UNAUTHORIZED_ACCESS)),
-    RouteRow("POST",   _KEY_MEDIA,               upload_through_messaging, _KEY,       "upload",        (200, 400, 401),      "stored_media",  "facts 8", _MULTIPART, _UPLOAD, calls=True, refuses=_UPLOADS),
-    RouteRow("POST",   f"{_KEY_MEDIA}/v2",       upload_through_messaging, _KEY,       "upload",        (200, 400, 401),      "stored_media",  "facts 8", _MULTIPART, _UPLOAD, calls=True, refuses=_UPLOADS),
+    RouteRow("POST",   _KEY_MEDIA,               upload_through_messaging, _KEY,       "upload",        (200, 400, 401),      "stored_media",  "facts 8", _MULTIPART, _UPLOAD, calls=True, refuses=_UPLOADS, once=_IN_ONE),
+    RouteRow("POST",   f"{_KEY_MEDIA}/v2",       upload_through_messaging, _KEY,       "upload",        (200, 400, 401),      "stored_media",  "facts 8", _MULTIPART, _UPLOAD, calls=True, refuses=_UPLOADS, once=_IN_ONE),
 
     # Subscriptions
-    RouteRow("POST",   f"{_APP}/subscription",   create_subscription,      _APP_TOKEN, "subscription",  (200, 400, 401),      "subscription",  "facts 4.1", _FORM, _SUBSCRIPTION, calls=True, refuses=_SUBSCRIBES),
+    RouteRow("POST",   f"{_APP}/subscription",   create_subscription,      _APP_TOKEN, "subscription",  (200, 400, 401),      "subscription",  "facts 4.1", _FORM, _SUBSCRIPTION, calls=True, refuses=_SUBSCRIBES, once=_MARKED),
     RouteRow("GET",    f"{_APP}/subscription",   list_subscriptions,       _APP_TOKEN, "subscription",  (200, 401),           "subscriptions", "facts 4.1"),
     RouteRow("GET",    _ONE_SUBSCRIPTION,        get_subscription,         _APP_TOKEN, "subscription",  (200, 400, 401, 403), "subscription",  "facts 4.1", refuses=_ONE),
     RouteRow("PUT",    _ONE_SUBSCRIPTION,        update_subscription,      _APP_TOKEN, "subscription",  (200, 400, 401, 403), "subscription",  "facts 4.1", _FORM, _SUBSCRIPTION_CHANGE, calls=True, refuses=(*_ONE, Reason.FIELD_BROKEN, Reason.DUPLICATE_TAG, Reason.INVALID_URL)),
     RouteRow("DELETE", _ONE_SUBSCRIPTION,        delete_subscription,      _APP_TOKEN, "subscription",  (204, 400, 401, 403), "",              "facts 4.1", refuses=_ONE),
     RouteRow("DELETE", f"{_APP}/subscription",   delete_all_subscriptions, _APP_TOKEN, "subscription",  (204, 401),           "",              "facts 4.1", refuses=(Reason.UNAUTHORIZED_ACCESS,)),
-    RouteRow("POST",   _KEY_SUBSCRIPTIONS,       create_subscription,      _KEY,       "subscription",  (200, 400, 401),      "subscription",  "facts 4.1, self-serve twin", _FORM, _SUBSCRIPTION, calls=True, refuses=(*_SUBSCRIBES, Reason.KEY_NOT_ASSOCIATED)),
+    RouteRow("POST",   _KEY_SUBSCRIPTIONS,       create_subscription,      _KEY,       "subscription",  (200, 400, 401),      "subscription",  "facts 4.1, self-serve twin", _FORM, _SUBSCRIPTION, calls=True, refuses=(*_SUBSCRIBES, Reason.KEY_NOT_ASSOCIATED), once=_MARKED),
     RouteRow("GET",    _KEY_SUBSCRIPTIONS,       list_subscriptions,       _KEY,       "subscription",  (200, 400, 401),      "subscriptions", "facts 4.1, self-serve twin", refuses=(Reason.KEY_NOT_ASSOCIATED,)),
     RouteRow("GET",    _KEY_SUBSCRIPTION,        get_subscription,         _KEY,       "subscription",  (200, 400, 401, 403), "subscription",  "facts 4.1, self-serve twin", refuses=(*_ONE, Reason.KEY_NOT_ASSOCIATED)),
     RouteRow("PUT",    _KEY_SUBSCRIPTION,        update_subscription,      _KEY,       "subscription",  (200, 400, 401, 403), "subscription",  "facts 4.1, self-serve twin", _FORM, _SUBSCRIPTION_CHANGE, calls=True, refuses=(*_ONE, Reason.FIELD_BROKEN, Reason.DUPLICATE_TAG, Reason.INVALID_URL, Reason.KEY_NOT_ASSOCIATED)),
@@ -273,7 +274,7 @@ ROUTES: Final = (  # Source: spec, "Endpoints"; facts 1.4, 3.5, 4.1
     RouteRow("GET",    f"{_ACCOUNT}/partnerApps",            list_partner_apps,         _PARTNER,   "partner_call",  (200, 401),                "partner_apps",      "facts 2"),
     RouteRow("POST",   f"{_ACCOUNT}/appLink",                link_app,                  _PARTNER,   "partner_call",  (200, 400, 401),           "linked_app",        "facts 2", _BOTH, ("apiKey", "appName"), refuses=(Reason.FIELD_MISSING, Reason.INVALID_APP_DETAILS,)),
     RouteRow("GET",    "/partner/app/list",                  search_apps,               _PARTNER,   "partner_call",  (200, 400, 401),           "listed_apps",       "facts 2", query=("name@part", "phone@part", "pageNo@apps", "pageSize@apps"), refuses=(Reason.FIELD_BROKEN,)),
-    RouteRow("POST",   "/partner/app",                       create_app,                _PARTNER,   "create_app",    (200, 400, 401, 409),      "created_app",       "facts 2", _BOTH, ("name@app", "templateMessaging", "disableOptinPrefUrl"), refuses=(Reason.FIELD_MISSING, Reason.FIELD_BROKEN, Reason.INVALID_APP_NAME, Reason.APP_NAME_LENGTH, Reason.APP_EXISTS,)),
+    RouteRow("POST",   "/partner/app",                       create_app,                _PARTNER,   "create_app",    (200, 400, 401, 409),      "created_app",       "facts 2", _BOTH, ("name@app", "templateMessaging", "disableOptinPrefUrl"), refuses=(Reason.FIELD_MISSING, Reason.FIELD_BROKEN, Reason.INVALID_APP_NAME, Reason.APP_NAME_LENGTH, Reason.APP_EXISTS,), once=_IN_ONE),
     RouteRow("GET",    f"{_APP}/details",                    show_app,                  _PARTNER,   "partner_call",  (200, 401),                "app_details",       "facts 2"),
     RouteRow("PUT",    _APP,                                 edit_app,                  _PARTNER,   "partner_call",  (200, 400, 401, 409),      "changed_app",       "facts 2", _BOTH, ("name@change", "templateMessaging", "disableOptinPrefUrl"), refuses=(Reason.FIELD_BROKEN, Reason.INVALID_APP_NAME, Reason.APP_NAME_LENGTH, Reason.APP_EXISTS,)),
     RouteRow("DELETE", _APP,                                 remove_app,                _PARTNER,   "delete_app",    (200, 401, 403),           "deleted_app",       "facts 2", query=("comment",), refuses=(Reason.UNAUTHORIZED_ACCESS, Reason.FORBIDDEN_ACCESS,)),
@@ -317,7 +318,7 @@ ROUTES: Final = (  # Source: spec, "Endpoints"; facts 1.4, 3.5, 4.1
     RouteRow("GET",    f"{_KEY_APP}/business",               business_account_details,  _KEY,       "partner_call",  (200, 400, 401, 503),      "waba_info",         "facts 13; by API key a public client's habit", calls=True, refuses=_DIRECT),
     RouteRow("GET",    f"{_APP}/conversational/component",   show_components,           _APP_TOKEN, "partner_call",  (200, 400, 401, 503),      "components",        "facts 13", calls=True, refuses=_DIRECT),
     RouteRow("POST",   f"{_APP}/conversational/component",   change_components,         _APP_TOKEN, "partner_call",  (200, 400, 401, 503),      "done",              "facts 13", _BOTH, ("enable_welcome_message", "commands", "prompts"), calls=True, refuses=(Reason.FIELD_MISSING, Reason.FIELD_BROKEN, *_DIRECT,)),
-    RouteRow("POST",   f"{_APP}/flows",                      create_flow,               _APP_TOKEN, "partner_call",  (201, 400, 401, 503),      "created_flow",      "facts 9.4", _BOTH, ("name@flow", *_FLOW), calls=True, refuses=(Reason.FIELD_MISSING, Reason.FIELD_BROKEN, *_DIRECT,)),
+    RouteRow("POST",   f"{_APP}/flows",                      create_flow,               _APP_TOKEN, "partner_call",  (201, 400, 401, 503),      "created_flow",      "facts 9.4", _BOTH, ("name@flow", *_FLOW), calls=True, refuses=(Reason.FIELD_MISSING, Reason.FIELD_BROKEN, *_DIRECT,), once=_MARKED),
     RouteRow("GET",    f"{_APP}/flows",                      list_flows,                _APP_TOKEN, "partner_call",  (200, 400, 401, 503),      "flows",             "facts 9.4", calls=True, refuses=_DIRECT),
     RouteRow("GET",    _ONE_FLOW,                            show_flow,                 _APP_TOKEN, "partner_call",  (200, 400, 401, 503),      "flow",              "facts 9.4", query=("fields",), calls=True, refuses=(Reason.FIELD_BROKEN, *_DIRECT,)),
     RouteRow("PUT",    _ONE_FLOW,                            change_flow,               _APP_TOKEN, "partner_call",  (200, 400, 401, 503),      "done",              "facts 9.4", _BOTH, ("name@change_flow", *_FLOW), calls=True, refuses=(Reason.FIELD_MISSING, Reason.FIELD_BROKEN, *_DIRECT,)),

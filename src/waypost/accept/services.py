@@ -1,9 +1,10 @@
 """What an endpoint may use."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from waypost.accept.limits import Limiter
 from waypost.accept.passwords import Passwords
+from waypost.accept.proxies import Proxies
 from waypost.accept.uploads import Uploads
 from waypost.base.clock import Clock
 from waypost.base.ids import Ids
@@ -23,6 +24,7 @@ class Services:
     Attributes:
         operator: for direct calls, by the routes that may make them.
         strict: hold requests to the operator's rules too, at once.
+        proxies: whom to believe about where a request comes from.
         files: the bytes of media.
         uploads: takes files, and fetches what partners name by address.
         public_url: where partners and receivers reach us, without a slash at its end.
@@ -43,3 +45,4 @@ class Services:
     files: MediaFiles
     uploads: Uploads
     strict: bool = False
+    proxies: Proxies = field(default_factory=Proxies)

@@ -7,12 +7,13 @@ from typing import Final
 from waypost import __version__
 from waypost.accept.auth import admitted_app
 from waypost.accept.credentials import Credential
+from waypost.accept.idempotency import commit
 from waypost.accept.requests import Answer, Request
 from waypost.accept.services import Services
 from waypost.base.logs import log
 from waypost.domain.app import App
 from waypost.domain.refusals import Reason, Refused
-from waypost.domain.subscription import MOST_PER_APP, Subscription
+from waypost.domain.subscription import MOST_PER_APP, Subscription, resumed
 from waypost.store.subscriptions import (
     TagTaken,
     TooMany,
@@ -50,8 +51,7 @@ async def create_subscription(services: Services, request: Request) -> Answer:
         raise _tag_taken(form.tag)
     if len(held) >= MOST_PER_APP:
         raise _too_many()
-    if form.do_check:
-        await _check(services, app, form)
+    await _check(services, app, form)
     now_ms = services.clock.now_ms()
     subscription = Subscription(
         id="",
@@ -68,14 +68,19 @@ async def create_subscription(services: Services, request: Request) -> Answer:
         headers=form.headers,
     )
     try:
-        new_id = await services.database.write(
-            add_subscription, subscription, services.directory.seal, MOST_PER_APP
+        return await commit(
+            services,
+            request,
+            add_subscription,
+            subscription,
+            services.directory.seal,
+            MOST_PER_APP,
+            answer=lambda new_id: _answer(replace(subscription, id=new_id)),
         )
     except TagTaken as error:
         raise _tag_taken(form.tag) from error
     except TooMany as error:
         raise _too_many() from error
-    return _answer(replace(subscription, id=new_id))
 
 
 async def list_subscriptions(services: Services, request: Request) -> Answer:
@@ -110,7 +115,7 @@ async def update_subscription(services: Services, request: Request) -> Answer:
     form = read_change(fields, held)
     if any(one.tag == form.tag and one.id != held.id for one in await _held(services, app)):
         raise _tag_taken(form.tag)
-    if form.do_check:
+    if form.url != held.url or form.do_check:
         await _check(services, app, form)
     directory = services.directory
     change = partial(_changed, fields, services.clock.now_ms())
@@ -131,6 +136,8 @@ def _changed(fields: Form, now_ms: int, held: Subscription) -> Subscription:
     Another call may have changed it meanwhile: what this one does not name stays as that one left it.
     """
     form = read_change(fields, held)
+    if form.active and (fields.text("active") is not None or form.url != held.url):
+        held = resumed(held)
     return replace(
         held,
         tag=form.tag,
@@ -208,7 +215,16 @@ async def _held(services: Services, app: App) -> list[Subscription]:
 
 
 async def _check(services: Services, app: App, form: SubscriptionForm) -> None:
-    """Ping the address. The documented text is misleading, so the reason header tells the rest (facts 14)."""
+    """Vet the address, and ping it unless the form says not to.
+
+    The documented text is misleading, so the reason header tells the rest (facts 14).
+    """
+    why = await services.outbound.check(form.url)
+    if why is not None:
+        _log.info("an address may not be called", what=why)
+        raise Refused(Reason.INVALID_URL, f"url must lead to public addresses only; {why}.")
+    if not form.do_check:
+        return
     now_ms = services.clock.now_ms()
     is_v2 = form.version == 2
     body = callback_v2.check_body(app, now_ms) if is_v2 else callback_v3.check_body(app)

@@ -6,6 +6,7 @@ import msgspec
 
 from waypost.accept.auth import admitted_app
 from waypost.accept.direct import account_of, ask, unavailable
+from waypost.accept.idempotency import commit
 from waypost.accept.requests import Answer, Request
 from waypost.accept.services import Services
 from waypost.accept.template_sync import objects_of, whole_list
@@ -102,9 +103,13 @@ async def create_from_library(services: Services, request: Request) -> Answer:
         category=Category.UTILITY,
         operator_template_id=made["id"],
     )
-    if not await services.database.write(adopt_template, template):
-        raise Refused(Reason.TEMPLATE_EXISTS, f"elementName {name} is taken in {language}.")
-    return Answer({"status": "success", "templates": template_record(template)})
+
+    def answer(is_new: bool) -> Answer:
+        if not is_new:
+            raise Refused(Reason.TEMPLATE_EXISTS, f"elementName {name} is taken in {language}.")
+        return Answer({"status": "success", "templates": template_record(template)})
+
+    return await commit(services, request, adopt_template, template, answer=answer)
 
 
 async def _made_by_operator(

@@ -23,7 +23,7 @@ async def list_templates(services: Services, request: Request) -> Answer:
     Source: facts 3.5; decision 0020.
     """
     app = await app_of_app_token(services, request, query=True)
-    request.spend(services.limiter, app.id)
+    await request.spend(services.limiter, app.id)
     wish = partner_wish(request.query)
     said = request.query("data")
     if not said:

@@ -1,6 +1,7 @@
 """Templates: their creation."""
 
 from waypost.accept.auth import admitted_app
+from waypost.accept.idempotency import commit
 from waypost.accept.requests import Answer, Request
 from waypost.accept.samples import with_samples
 from waypost.accept.services import Services
@@ -41,10 +42,14 @@ async def create_template(services: Services, request: Request) -> Answer:
         modified_on_ms=now_ms,
         category=Category(draft.category or ""),
     )
-    if not await services.database.write(record_template, template):
-        raise Refused(
-            Reason.TEMPLATE_EXISTS,
-            f"elementName {draft.element_name} is taken in {draft.language_code}; "
-            "choose another name, or delete the template first.",
-        )
-    return Answer({"status": "success", "template": template_record(template)})
+
+    def answer(is_new: bool) -> Answer:
+        if not is_new:
+            raise Refused(
+                Reason.TEMPLATE_EXISTS,
+                f"elementName {draft.element_name} is taken in {draft.language_code}; "
+                "choose another name, or delete the template first.",
+            )
+        return Answer({"status": "success", "template": template_record(template)})
+
+    return await commit(services, request, record_template, template, answer=answer)

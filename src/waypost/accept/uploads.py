@@ -1,6 +1,6 @@
 """Uploads: bytes to our disk, sniffed and flushed, before anybody is answered."""
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from typing import Final
@@ -38,6 +38,9 @@ MOST_AROUND_BYTES: Final = 1024 * 1024
 MOST_FIELD_BYTES: Final = 4096
 _ID_TRIES: Final = 5
 
+Record = Callable[[Media], Awaitable[bool]]
+"""Writes an upload's row, and perhaps more in the same transaction; false: its id or handle is taken."""
+
 
 @dataclass(slots=True)
 class _Sent:
@@ -66,13 +69,20 @@ class Uploads:
         self._ids = ids
 
     async def from_request(
-        self, app: App, request: Request, *, for_handle: bool, names: tuple[str, ...] = ("file",)
+        self,
+        app: App,
+        request: Request,
+        record: Record | None = None,
+        *,
+        for_handle: bool,
+        names: tuple[str, ...] = ("file",),
     ) -> Media:
         """Take what the field `file` holds: a file, with or without a name, or an address as text.
 
         Args:
             app: for whom.
             request: its body has not been read.
+            record: writes the row; None: nothing else is written with it.
             for_handle: as a template's sample; else for sending.
             names: what the field may be called; the first of them in refusals.
 
@@ -86,24 +96,36 @@ class Uploads:
         """
         kind = read_type(request.header(b"content-type") or "")
         if kind == "multipart/form-data":
-            return await self._from_parts(app, request, names, for_handle=for_handle)
+            return await self._from_parts(app, request, record, names, for_handle=for_handle)
         if kind not in ("", "application/x-www-form-urlencoded") or request.receive is None:
             raise Refused(Reason.UNREADABLE, "The body must be multipart/form-data.")
         form = read_form(await read_body(request.scope, request.receive))
         name = next((name for name in names if form.text(name)), names[0])
         url = form.required(name, "a file, or the public address of one")
         return await self.from_url(
-            app, url.strip(), for_handle=for_handle, declared=form.text("file_type") or ""
+            app,
+            url.strip(),
+            record,
+            for_handle=for_handle,
+            declared=form.text("file_type") or "",
         )
 
     async def from_url(
-        self, app: App, url: str, *, for_handle: bool, declared: str = "", field: str = "file"
+        self,
+        app: App,
+        url: str,
+        record: Record | None = None,
+        *,
+        for_handle: bool,
+        declared: str = "",
+        field: str = "file",
     ) -> Media:
         """Fetch what stands behind an address, vetted and bounded, and take it.
 
         Args:
             app: for whom.
             url: of a partner's choice.
+            record: as for `from_request`.
             for_handle: as a template's sample; else for sending.
             declared: the MIME type it is said to have; empty where nothing is said.
             field: what the address is called in a refusal.
@@ -121,11 +143,23 @@ class Uploads:
                 raise not_fetched(field, told)
             hint = (answer.headers or {}).get("Content-Type", "")
             return await self._keep(
-                app, incoming, read_type(declared), read_type(hint), _name_in(url), for_handle
+                app,
+                incoming,
+                read_type(declared),
+                read_type(hint),
+                _name_in(url),
+                for_handle,
+                record,
             )
 
     async def _from_parts(
-        self, app: App, request: Request, names: tuple[str, ...], *, for_handle: bool
+        self,
+        app: App,
+        request: Request,
+        record: Record | None,
+        names: tuple[str, ...],
+        *,
+        for_handle: bool,
     ) -> Media:
         _check_length(request)
         async with self._incoming() as incoming:
@@ -141,9 +175,9 @@ class Uploads:
             if url is None:
                 declared, hint = read_type(sent.declared), read_type(file.content_type)
                 return await self._keep(
-                    app, incoming, declared, hint, file.file_name or "", for_handle
+                    app, incoming, declared, hint, file.file_name or "", for_handle, record
                 )
-        return await self.from_url(app, url, for_handle=for_handle, declared=sent.declared)
+        return await self.from_url(app, url, record, for_handle=for_handle, declared=sent.declared)
 
     async def _keep(
         self,
@@ -153,6 +187,7 @@ class Uploads:
         hint: str,
         file_name: str,
         for_handle: bool,
+        record: Record | None,
     ) -> Media:
         if not incoming.size_bytes:
             raise Refused(Reason.FIELD_BROKEN, "file must have at least one byte.")
@@ -175,7 +210,7 @@ class Uploads:
             created_on_ms=0,
             expires_on_ms=0,
         )
-        return await self._record(upload, for_handle=for_handle)
+        return await self._record(upload, record or self._add, for_handle=for_handle)
 
     async def with_handle(self, media: Media) -> Media:
         """A further upload of the same bytes, with a handle: for a template whose sample was sent by its id.
@@ -183,9 +218,12 @@ class Uploads:
         Args:
             media: a live one, so that its bytes are on disk.
         """
-        return await self._record(media, for_handle=True)
+        return await self._record(media, self._add, for_handle=True)
 
-    async def _record(self, upload: Media, *, for_handle: bool) -> Media:
+    async def _add(self, media: Media) -> bool:
+        return await self._database.join(add_media, media)
+
+    async def _record(self, upload: Media, record: Record, *, for_handle: bool) -> Media:
         """Write the row of bytes that are on disk, under an id of its own, as uploaded now."""
         now_ms = self._clock.now_ms()
         expires_on_ms = now_ms + MEDIA_LIFE_MS
@@ -206,7 +244,7 @@ class Uploads:
                 created_on_ms=now_ms,
                 expires_on_ms=expires_on_ms,
             )
-            if await self._database.join(add_media, media):
+            if await record(media):
                 return media
         raise RuntimeError("no free media id was found")
 

@@ -10,9 +10,11 @@ from starlette.routing import Route
 
 from waypost.admin import actions
 from waypost.admin.actions import Office
+from waypost.admin.callbacks import CallbackCalls, CircuitOf
 from waypost.admin.guard import check_admin
 from waypost.admin.operator_calls import OperatorCalls
 from waypost.admin.reading import number_in, read_body
+from waypost.admin.traces import Traces
 from waypost.domain.app import App
 from waypost.domain.partner import Partner
 from waypost.domain.refusals import Reason, Refused
@@ -91,13 +93,22 @@ class AdminDoor:
     Args:
         token: the admin token; None closes the door.
         hosts: host names that count as this service's own beside loopback.
+        circuit_of: gives the state of a subscription's circuit.
     """
 
     def __init__(
-        self, office: Office, passwords: Hashes, *, token: str | None, hosts: Sequence[str] = ()
+        self,
+        office: Office,
+        passwords: Hashes,
+        *,
+        token: str | None,
+        hosts: Sequence[str] = (),
+        circuit_of: CircuitOf = lambda _: None,
     ) -> None:
         self._office = office
+        self._callbacks = CallbackCalls(office, circuit_of)
         self._passwords = passwords
+        self._traces = Traces(office.database)
         self._token = token
         self._hosts = hosts
 
@@ -125,11 +136,16 @@ class AdminDoor:
             ("DELETE", "/admin/entries/{position}",                   self._drop_entry),
             ("GET",    "/admin/messages",                             self._message_counts),
             ("GET",    "/admin/messages/{message_id}",                self._message),
+            ("GET",    "/admin/trace/{message_id:path}",              self._traces.show),
         )
         # fmt: on
         return [
             Route(path, self._guarded(call), methods=[method])
-            for method, path, call in (*table, *OperatorCalls(self._office).table())
+            for method, path, call in (
+                *table,
+                *OperatorCalls(self._office).table(),
+                *self._callbacks.table(),
+            )
         ]
 
     def _guarded(

@@ -25,6 +25,7 @@ from waypost.base.ids import Ids, RandomIds, SeededIds
 from waypost.base.travel import NotSettled, Travel
 from waypost.config import Settings
 from waypost.simulator import NotKept, SimulatorSettings, Snapshot, read_scenario
+from waypost.store.contract import WrongStore
 from waypost.store.engines.sqlite import take_lock
 
 LOOPBACK: Final = ("127.0.0.0/8", "::1/128")
@@ -102,6 +103,11 @@ class Dev:
     async def open(self) -> Running:
         """Start everything and return once it answers."""
         settings, scenario = self._options.settings, self._options.scenario
+        if settings.database_url is not None:
+            raise WrongStore(
+                "waypost dev keeps its store in a file, so that it can be reset and saved: unset "
+                "WAYPOST_DATABASE_URL, or run `waypost serve` on that database"
+            )
         self._scenario = (
             None if scenario is None else await asyncio.to_thread(read_scenario, scenario)
         )

@@ -1,64 +1,117 @@
 """`waypost serve`: the service alone, for real traffic. `waypost simulator`: the other party alone."""
 
+import asyncio
 import contextlib
 import os
+import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
 from waypost.assembly import demo
 from waypost.assembly.clock_file import kept_clock
-from waypost.assembly.servers import HttpServer, bind, hear_signals, port_of, settle_memory
+from waypost.assembly.fit import NotFit as NotFit
+from waypost.assembly.fit import check_fit
+from waypost.assembly.servers import (
+    HttpServer,
+    bind,
+    hear_end_of_input,
+    hear_signals,
+    port_of,
+    settle_memory,
+)
 from waypost.assembly.service import Waypost
+from waypost.assembly.sockets import take_over
 from waypost.base.clock import Clock
 from waypost.base.ids import Ids, RandomIds
 from waypost.base.seals import hash_of
 from waypost.base.travel import Travel
 from waypost.config import Settings
 from waypost.simulator import Simulator, SimulatorSettings, read_scenario
+from waypost.store.contract import StoreAway
 from waypost.store.engines.sqlite import take_lock
 from waypost.store.kind import check_real
+from waypost.store.media_folder import check_folder, name_of
 
 Ready = Callable[[str], None]
 """Called once with the address at which requests are answered."""
 
 
-class NotFit(Exception):
-    """A setting is missing, or one is known to everybody; the text says the remedy."""
+DOORS_S: Final = 5
+"""How long a stop lets requests be answered that have been asked; of `stop_within_s`."""
 
 
-async def serve(settings: Settings, clock: Clock, ids: Ids, *, ready: Ready) -> None:
+@dataclass(frozen=True, slots=True)
+class Worker:
+    """Which of several processes this one is, of those that one supervisor has started.
+
+    Attributes:
+        number: from 1.
+        socket: the descriptor of a listening socket that was handed down.
+    """
+
+    number: int
+    socket: int
+
+
+async def serve(
+    settings: Settings, clock: Clock, ids: Ids, *, ready: Ready, worker: Worker | None = None
+) -> None:
     """Run the service until a signal, then stop in order: doors, stages, leases, store.
+
+    Args:
+        settings: fit for real traffic.
+        clock: what rules follow.
+        ids: for everything new.
+        ready: called once it answers.
+        worker: which of several; such a one stops too when the pipe from its supervisor ends.
 
     Raises:
         NotFit: a setting is missing or known.
         PortInUse: somebody else listens there.
+        StoreAway: it cannot be reached.
         StoreInUse: another process has the store open.
         WrongStore: the store is not for real traffic.
     """
-    if settings.secret_key is None:
-        raise NotFit(
-            "secret_key is not set: set WAYPOST_SECRET_KEY to 64 random hex digits "
-            "and keep it, because sealed secrets can be opened with no other"
-        )
-    if settings.secret_key == demo.INSTANCE_KEY or settings.admin_token == demo.ADMIN_TOKEN:
-        raise NotFit(
-            "secret_key or admin_token is the demonstration's, which everybody knows; set others"
-        )
+    check_fit(settings)
     told = hear_signals()
-    bound = bind(settings.host, settings.port, option="--port")
-    waypost = Waypost(settings, clock, ids)
+    number = 0
+    if worker is None:
+        bound = bind(settings.host, settings.port, option="--port")
+    else:
+        hear_end_of_input(told, within_s=settings.stop_within_s + 2 * DOORS_S)
+        number, bound = worker.number, take_over(worker.socket)
+    seen = aside = None
+    if settings.metrics_port is not None:
+        seen = bind(settings.host, settings.metrics_port + number, option="WAYPOST_METRICS_PORT")
+    waypost = Waypost(settings, clock, ids, process=str(number))
     await waypost.open()
     try:
         known = {hash_of(demo.API_KEY), hash_of(demo.CLIENT_SECRET)}
         await waypost.database.read(check_real, known)
-        server = HttpServer(waypost.application, bound)
-        await server.start()
+        if not waypost.database.sole and settings.stages != ("callbacks",):
+            folder = settings.media_folder
+            name = await asyncio.to_thread(name_of, folder, ids.new())
+            await waypost.database.write(check_folder, folder, name)
+        doors_s = min(DOORS_S, settings.stop_within_s)
         waypost.start()
+        with contextlib.suppress(StoreAway):
+            await waypost.journal.shards.keep()  # so that it is ready when it first says anything
+        server = HttpServer(waypost.application, bound, stop_within_s=doors_s)
+        await server.start()
+        if seen is not None:
+            aside = HttpServer(waypost.outside.on_its_own(), seen)
+            await aside.start()
         settle_memory()
         ready(f"http://{settings.host}:{port_of(bound)}")
         await told.wait()
+        until_s = time.monotonic() + settings.stop_within_s
+        waypost.outside.stopping()
         await server.stop()
-        await waypost.drain()
+        await waypost.drain(within_s=max(0, until_s - time.monotonic()))
+        if aside is not None:  # seen from outside until nothing is worked any more
+            await aside.stop()
     finally:
         await waypost.close()
 

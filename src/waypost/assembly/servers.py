@@ -1,4 +1,4 @@
-"""HTTP servers whose signals are ours, on sockets that are bound before anything else is opened."""
+"""HTTP servers whose signals are ours."""
 
 import asyncio
 import contextlib
@@ -9,18 +9,25 @@ import socket
 import struct
 import sys
 import threading
+import time
 from collections.abc import Generator
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import uvicorn
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+from waypost.assembly.sockets import PortInUse as PortInUse
+from waypost.assembly.sockets import bind as bind
+from waypost.assembly.sockets import port_of as port_of
 
 KEEP_ALIVE_S: Final = 75
 """Longer than any pool of ours keeps an idle connection (design, section 4)."""
 
 
-class PortInUse(Exception):
-    """Somebody else listens there; the text says what to do."""
+SWITCH_S: Final = 0.0005
+"""How long the loop may keep the writer waiting for the interpreter. A write goes in and out of the
+interpreter for every row, and at the usual 5 ms it waits at every turn while the loop is busy: on two
+shared cores the street carried 269 messages a second instead of 152 (benchmarks/README.md)."""
 
 
 def settle_memory() -> None:
@@ -32,43 +39,19 @@ def settle_memory() -> None:
     gc.collect()
     gc.freeze()
     gc.set_threshold(20_000, 10, 100)
-
-
-def bind(host: str, port: int, *, option: str) -> socket.socket:
-    """A listening socket.
-
-    Args:
-        host: an address or name.
-        port: 0 takes a free one.
-        option: what sets the port, for the remedy.
-
-    Raises:
-        PortInUse: the port is taken, or the address is not this machine's.
-    """
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    try:
-        bound = socket.create_server((host, port), family=family, backlog=2048)
-    except OSError as error:
-        why = os.strerror(error.errno) if error.errno else str(error)
-        raise PortInUse(
-            f"cannot listen on {host}:{port} ({why}); stop what listens there, or choose another port "
-            f"with {option}"
-        ) from error
-    # Connections inherit it. A loop sets it by itself only on sockets made with a protocol number,
-    # and without it head and body of an answer may be 40 ms apart.
-    bound.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-    return bound
-
-
-def port_of(bound: socket.socket) -> int:
-    """The port a socket listens on."""
-    return bound.getsockname()[1]
+    sys.setswitchinterval(SWITCH_S)
 
 
 class HttpServer:
-    """One ASGI application on one socket; it hears no signals of its own."""
+    """One ASGI application on one socket; it hears no signals of its own.
 
-    def __init__(self, application: Any, bound: socket.socket) -> None:
+    Args:
+        application: what answers.
+        bound: a listening socket.
+        stop_within_s: how long a stop lets requests be answered that have been asked.
+    """
+
+    def __init__(self, application: Any, bound: socket.socket, *, stop_within_s: float = 5) -> None:
         self._socket = bound
         self._server = _QuietServer(
             uvicorn.Config(
@@ -81,9 +64,9 @@ class HttpServer:
                 http=LineProtocol,
                 interface="asgi3",
                 server_header=False,
-                proxy_headers=False,  # who connects is who asks, until proxies can be named
+                proxy_headers=False,  # uvicorn reads the last header only; `accept/proxies.py` reads them all
                 timeout_keep_alive=KEEP_ALIVE_S,
-                timeout_graceful_shutdown=5,
+                timeout_graceful_shutdown=cast("Any", stop_within_s),  # fractions of seconds too
             )
         )
         self._serving: asyncio.Task[None] | None = None
@@ -98,7 +81,7 @@ class HttpServer:
 
     async def stop(self) -> None:
         """Take no new connections, answer what has been asked, and end."""
-        self._server.should_exit = True
+        self._server.leave()
         if self._serving is not None:
             await self._serving
 
@@ -147,9 +130,46 @@ def is_broken(scope: Any) -> bool:
 
 
 class _QuietServer(uvicorn.Server):
+    """Hears no signals, and ends when it is told to.
+
+    The original looks every tenth of a second whether it should end, sleeps as long again, and then
+    looks in such steps whether its connections have.
+    """
+
+    def __init__(self, config: uvicorn.Config) -> None:
+        super().__init__(config)
+        self._told = asyncio.Event()
+
+    def leave(self) -> None:
+        """Begin to end."""
+        self.should_exit = True
+        self._told.set()
+
     @contextlib.contextmanager
     def capture_signals(self) -> Generator[None]:
         yield
+
+    async def main_loop(self) -> None:
+        """Set the date that answers carry, every second, until told to end."""
+        while not await self.on_tick(0):
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(1):
+                    await self._told.wait()
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Close what listens; let what is being answered end, or cut it off."""
+        for listening in (*self.servers, *(sockets or [])):
+            listening.close()
+        state = self.server_state
+        for connection in list(state.connections):
+            connection.shutdown()
+        try:
+            async with asyncio.timeout(self.config.timeout_graceful_shutdown):
+                while state.connections or state.tasks:  # noqa: ASYNC110  their end is not told
+                    await asyncio.sleep(0.002)
+        except TimeoutError:
+            for task in state.tasks:
+                task.cancel()
 
 
 async def signalled() -> None:
@@ -179,10 +199,14 @@ def hear_signals() -> asyncio.Event:
     return told
 
 
-def hear_end_of_input(told: asyncio.Event) -> None:
+def hear_end_of_input(told: asyncio.Event, *, within_s: float | None = None) -> None:
     """Set an event when standard input ends, as the pipe from a program does that is no more.
 
     A signal can be missed, and a program that is killed by force sends none; its pipes always end.
+
+    Args:
+        told: to be set.
+        within_s: end this process by force so long after that, whatever its loop is at; None: never.
     """
     loop = asyncio.get_running_loop()
     source = sys.stdin.fileno()
@@ -193,6 +217,9 @@ def hear_end_of_input(told: asyncio.Event) -> None:
                 pass
         with contextlib.suppress(RuntimeError):  # the loop has ended before
             loop.call_soon_threadsafe(told.set)
+        if within_s is not None:
+            time.sleep(within_s)
+            os._exit(1)
 
     # Past the buffer of sys.stdin, whose lock a thread that waits would hold at the end of the process.
     threading.Thread(target=read, name="end-of-input", daemon=True).start()

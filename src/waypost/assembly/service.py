@@ -4,16 +4,19 @@ import asyncio
 import random
 from typing import Final
 
-from starlette.routing import Route
+from starlette.routing import BaseRoute, Route
 
 from waypost.accept.app import Service
-from waypost.accept.limits import Limiter
+from waypost.accept.limits import LocalLimiter, SharedLimiter
 from waypost.accept.media_door import MediaDoor
 from waypost.accept.passwords import Passwords
+from waypost.accept.proxies import Proxies
+from waypost.accept.routes import ROUTES
 from waypost.accept.services import Services
 from waypost.accept.uploads import Uploads
 from waypost.admin.actions import Office
 from waypost.admin.app import AdminDoor
+from waypost.assembly.outside import Outside
 from waypost.base.clock import Clock
 from waypost.base.ids import Ids
 from waypost.base.logs import log
@@ -31,17 +34,19 @@ from waypost.events.media import MediaFetch
 from waypost.events.media_sweep import MediaSweep
 from waypost.events.webhook import Webhook
 from waypost.journal.in_store import Journal
-from waypost.journal.lanes import plans_with
+from waypost.journal.lanes import lanes_of, plans_with
 from waypost.journal.stage import Stage
 from waypost.operations.docs import Docs
-from waypost.operations.probes import Probes
+from waypost.operations.retention import Retention
 from waypost.operators.cloud.adapter import CloudOperator
 from waypost.outbound.vetted import VettedClient
+from waypost.store.contract import Engine
 from waypost.store.database import Database
 from waypost.store.directory import Directory
 from waypost.store.engines.sqlite import SqliteEngine
 from waypost.store.files import MediaFiles
 from waypost.store.journal import Lane
+from waypost.store.retention import Keep
 
 WEBHOOK_PATH: Final = "/operator/webhook"
 MEDIA_PATH: Final = "/media"
@@ -54,20 +59,27 @@ class Waypost:
         settings: with a `secret_key`.
         clock: what rules follow.
         ids: for everything new.
+        process: names this process in what is seen of it: its number, where there are several.
     """
 
-    def __init__(self, settings: Settings, clock: Clock, ids: Ids) -> None:
+    def __init__(self, settings: Settings, clock: Clock, ids: Ids, *, process: str = "0") -> None:
         if settings.secret_key is None:
             raise ValueError("secret_key is needed")
         chance = random.Random()  # noqa: S311  spreads retries; no secret
         seals = Seals(settings.secret_key)
         self._settings = settings
         self._log = log("assembly")
-        self.database = Database(SqliteEngine(settings.store_path))
+        self.database = Database(engine_of(settings))
         self.directory = Directory(self.database, seals, clock)
         self.passwords = Passwords()
+        holder = ids.new()
         self.journal = Journal(
-            self.database, clock, holder=ids.new(), plans=plans_with(settings.in_flight)
+            self.database,
+            clock,
+            holder=holder,
+            lease_ms=int(settings.lease_s * 1000),
+            plans=plans_with(settings.in_flight),
+            lanes=lanes_of(settings.stages),
         )
         self._operator = CloudOperator(clock, timeout_s=settings.operator_timeout_s)
         self.office = Office(
@@ -81,16 +93,18 @@ class Waypost:
             per_second=settings.per_second,
         )
         self._outbound = VettedClient(allowed_networks=settings.allowed_networks)
-        self._probes = Probes(self.database)
         self.files = MediaFiles(settings.media_folder)
         self.sweep = MediaSweep(self.database, self.files, clock)
+        self.retention = Retention(self.database, clock, keep_of(settings))
         services = Services(
             clock=clock,
             ids=ids,
             seals=seals,
             database=self.database,
             directory=self.directory,
-            limiter=Limiter(clock, on=settings.rates),
+            limiter=LocalLimiter(clock, on=settings.rates)
+            if self.database.sole
+            else SharedLimiter(clock, self.database, on=settings.rates),
             passwords=self.passwords,
             outbound=self._outbound,
             operator=self._operator,
@@ -107,12 +121,14 @@ class Waypost:
                 ids=ids,
             ),
             strict=settings.strict,
+            proxies=Proxies(settings.trusted_proxies),
         )
         admin = AdminDoor(
             self.office,
             self.passwords,
             token=settings.admin_token,
             hosts=settings.admin_hosts,
+            circuit_of=lambda subscription_id: callbacks.circuit_of(subscription_id),
         )
         webhook = Webhook(
             database=self.database,
@@ -159,7 +175,10 @@ class Waypost:
             client=self._outbound,
             clock=clock,
             chance=chance,
+            seals=seals,
+            ids=ids,
             order_hold_ms=settings.order_hold_s * 1000,
+            pause_after_ms=settings.pause_callbacks_after_s * 1000,
         )
         media_fetch = MediaFetch(
             database=self.database,
@@ -171,23 +190,44 @@ class Waypost:
             chance=chance,
         )
         media_door = MediaDoor(database=self.database, files=self.files, seals=seals, clock=clock)
-        self._stages = (
+        stages = (
             Stage(self.journal, Lane.SUBMISSIONS, dispatch.prepare, pace=pacer),
             Stage(self.journal, Lane.DOUBTS, dispatch.prepare_doubts),
             Stage(self.journal, Lane.ARRIVALS, ingest.prepare),
             Stage(self.journal, Lane.CALLBACKS, callbacks.prepare, pace=callbacks.pace),
             Stage(self.journal, Lane.MEDIA, media_fetch.prepare),
         )
+        self._stages = tuple(stage for stage in stages if stage.lane in lanes_of(settings.stages))
+        self.outside = Outside(
+            settings,
+            clock,
+            database=self.database,
+            journal=self.journal,
+            doors=lambda: self.application.doors,
+            webhook=webhook,
+            dispatch=dispatch,
+            ingest=ingest,
+            callbacks=callbacks,
+            stages=self._stages,
+            process=process,
+            holder=holder,
+        )
         self._running: list[asyncio.Task[None]] = []
+        doors_of: dict[str, list[BaseRoute]] = {
+            "accept": [
+                *admin.routes(),
+                Route(f"{MEDIA_PATH}/{{key}}", media_door.show, methods=["GET"]),
+                *Docs(settings.address).routes(),
+            ],
+            "events": [*_webhook_routes(webhook)],
+        }
         self.application = Service(
             services,
             [
-                *admin.routes(),
-                *_webhook_routes(webhook),
-                Route(f"{MEDIA_PATH}/{{key}}", media_door.show, methods=["GET"]),
-                *self._probes.routes(),
-                *Docs(settings.address).routes(),
+                *(door for stage in settings.stages for door in doors_of.get(stage, ())),
+                *self.outside.routes,
             ],
+            rows=ROUTES if "accept" in settings.stages else (),
         )
 
     async def open(self) -> None:
@@ -204,8 +244,18 @@ class Waypost:
         await self._outbound.open()
 
     def start(self) -> None:
-        """Begin to work the lanes."""
-        self._running = [asyncio.create_task(work.run()) for work in (*self._stages, self.sweep)]
+        """Begin to work the lanes.
+
+        Raises:
+            NoTracing: spans are asked for, and OpenTelemetry is not installed.
+        """
+        self.journal.start()
+        sweeps = (
+            [self.sweep] if "events" in self._settings.stages else []
+        )  # one stage's: once is enough
+        work = (*self._stages, *sweeps, self.retention)
+        self._running = [asyncio.create_task(one.run()) for one in work]
+        self.outside.started(self._running[: len(self._stages)])
 
     # A side that lives by the clock: see `base.travel`.
     name = "the service"
@@ -235,9 +285,10 @@ class Waypost:
         Args:
             within_s: how long to wait for it; None: `stop_within_s`.
         """
-        self._probes.stopping = True
+        self.outside.stopping()
         within_s = self._settings.stop_within_s if within_s is None else within_s
         self.sweep.stop()
+        self.retention.stop()
         await asyncio.gather(*(stage.stop(within_s=within_s) for stage in self._stages))
         await self._copies.close()
         for task in self._running:
@@ -251,6 +302,26 @@ class Waypost:
         await self._operator.close()
         await self.database.close()
         self.passwords.close()
+        await self.outside.close()
+
+
+def keep_of(settings: Settings) -> Keep:
+    """For how many days what is kept."""
+    return Keep(
+        bodies_days=settings.keep_bodies_days,
+        messages_days=settings.keep_messages_days,
+        dedupe_days=settings.keep_dedupe_days,
+        attempts_days=settings.keep_attempts_days,
+    )
+
+
+def engine_of(settings: Settings) -> Engine:
+    """The store's engine as the settings choose it."""
+    if settings.database_url is None:
+        return SqliteEngine(settings.store_path, upgrade=settings.upgrade_store)
+    from waypost.store.engines.postgresql import PostgresEngine
+
+    return PostgresEngine(settings.database_url, upgrade=settings.upgrade_store)
 
 
 def _webhook_routes(webhook: Webhook) -> list[Route]:

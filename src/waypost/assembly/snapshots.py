@@ -20,6 +20,7 @@ from waypost import __version__
 from waypost.assembly import clock_file
 from waypost.base.clock import Bearing
 from waypost.simulator import FILE_REVISION, NotKept
+from waypost.store.revision import OLDEST
 from waypost.store.tables import REVISION
 
 FORMAT: Final = 1
@@ -115,10 +116,10 @@ def unpack(file: Path, data: Path, *, secret_key: str, machine_ms: int) -> None:
         NotKept: it is none, is damaged, or belongs to another version or instance key.
     """
     page = read_page(file)
-    if page.format != FORMAT or page.revision != REVISION:
+    if page.format != FORMAT or not OLDEST <= page.revision <= REVISION:
         raise NotKept(
             f"{file.name} is of version {page.version} (store revision {page.revision}), and this one "
-            f"works on revision {REVISION}; load it with that version"
+            f"works on revisions {OLDEST} to {REVISION}; load it with that version"
         )
     if page.key != mark_of(secret_key):
         raise NotKept(

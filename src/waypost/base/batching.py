@@ -5,9 +5,12 @@ light load a caller waits for its own commit only, under heavy load many share e
 """
 
 import asyncio
+import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import Executor
 from typing import Any
+
+from waypost.base.counts import CommitCounts
+from waypost.base.threads import Executor
 
 Work = Callable[[Any, Sequence[Any]], Sequence[Any]]
 """Called with a connection and all waiting items of its kind; gives one result for each item."""
@@ -30,11 +33,22 @@ class GroupCommit:
         transaction: runs on the executor's thread.
         executor: must have exactly one thread; it is the only writer.
         at_most: how many items one transaction takes, so that no caller waits for a giant.
+        everybodys: the kind of error that is no caller's own: each caller gets it, and none is tried
+            again alone.
+        first: the work that a transaction begins with, where it is among what waits.
     """
 
     def __init__(
-        self, transaction: Transaction, executor: Executor, *, at_most: int = 1024
+        self,
+        transaction: Transaction,
+        executor: Executor,
+        *,
+        at_most: int = 1024,
+        everybodys: type[Exception] | None = None,
+        first: Work | None = None,
     ) -> None:
+        self._everybodys = everybodys
+        self._first = first
         self._transaction = transaction
         self._executor = executor
         self._at_most = at_most
@@ -46,6 +60,12 @@ class GroupCommit:
         self._scheduled = False
         self.joined = 0
         """How many items have been handed in so far."""
+        self.counts = CommitCounts()
+
+    @property
+    def waiting(self) -> int:
+        """How many items wait for the transaction after this one."""
+        return len(self._waiting)
 
     @property
     def busy(self) -> bool:
@@ -101,9 +121,14 @@ class GroupCommit:
         try:
             answers = self._together(batch)
         except Exception as error:  # noqa: BLE001  whose error it is shows when each runs alone
-            if len(batch) == 1:
+            if self._everybodys is not None and isinstance(error, self._everybodys):
+                self.counts.failed += len(batch)
+                answers = [(future, None, error) for _, _, future in batch]
+            elif len(batch) == 1:
+                self.counts.failed += 1
                 answers = [(batch[0][2], None, error)]
             else:
+                self.counts.torn += 1
                 answers = [self._alone(piece) for piece in batch]
         loop.call_soon_threadsafe(self._finished, answers)
 
@@ -111,9 +136,12 @@ class GroupCommit:
         kinds: dict[Work, list[tuple[Any, asyncio.Future[Any]]]] = {}
         for work, item, future in batch:
             kinds.setdefault(work, []).append((item, future))
+        if self._first is not None and self._first in kinds:
+            kinds = {self._first: kinds.pop(self._first), **kinds}
         answers: list[Answer] = []
 
         def all_of_it(connection: Any) -> None:
+            answers.clear()  # a transaction that clashed with another is run again
             for work, pieces in kinds.items():
                 results = work(connection, [item for item, _ in pieces])
                 answers.extend(
@@ -121,13 +149,17 @@ class GroupCommit:
                     for (_, future), result in zip(pieces, results, strict=True)
                 )
 
+        began_s = time.perf_counter()
         self._transaction(all_of_it)
+        self.counts.took_s.add(time.perf_counter() - began_s)
+        self.counts.items.add(len(batch))
         return answers
 
     def _alone(self, piece: Piece) -> Answer:
         try:
             return self._together([piece])[0]
         except Exception as error:  # noqa: BLE001  handed to the one who caused it
+            self.counts.failed += 1
             return piece[2], None, error
 
 

@@ -1,6 +1,7 @@
 """The one place that knows what time it is, and that waits for it."""
 
 import asyncio
+import contextlib
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -27,16 +28,51 @@ class Clock(Protocol):
         ...
 
 
+def machine_ms() -> int:
+    """The machine's own time, milliseconds since the epoch: for what others compare with their clock."""
+    return time.time_ns() // 1_000_000
+
+
+def steady_ns() -> int:
+    """The machine's steady clock, nanoseconds with no fixed origin."""
+    return time.monotonic_ns()
+
+
 class SystemClock:
-    """The machine's own clock."""
+    """The machine's own clock, but one that never goes back.
+
+    It follows the machine's forward at once. Where that one is put back, ours goes on, a tenth
+    slower than true time, until the machine's has come up: whoever waits for a time of ours, written
+    down or in memory, waits no hours for it.
+
+    Args:
+        machine_ns, steady_ns: the machine's clocks; tests hand in their own.
+
+    Source: decision 0054.
+    """
+
+    def __init__(
+        self,
+        *,
+        machine_ns: Callable[[], int] = time.time_ns,
+        steady_ns: Callable[[], int] = steady_ns,
+    ) -> None:
+        self._machine_ns = machine_ns
+        self._steady_ns = steady_ns
+        self._last = (machine_ns(), steady_ns())
 
     def now_ms(self) -> int:
         """Milliseconds since the epoch."""
-        return time.time_ns() // 1_000_000
+        last_ns, then_ns = self._last
+        steady_ns = self._steady_ns()
+        least_ns = last_ns + (steady_ns - then_ns) * 9 // 10
+        now_ns = max(self._machine_ns(), least_ns)
+        self._last = (now_ns, steady_ns)
+        return now_ns // 1_000_000
 
     def real_ms(self) -> int:
         """Milliseconds of the machine's steady clock."""
-        return time.monotonic_ns() // 1_000_000
+        return self._steady_ns() // 1_000_000
 
     async def wait(self, event: asyncio.Event, *, until_ms: int) -> None:
         """Return when the event is set or the time has come."""
@@ -53,7 +89,7 @@ class ManualClock:
 
     def __init__(self, at_ms: int = 1_760_000_000_000) -> None:
         self._now_ms = at_ms
-        self._moved = asyncio.Event()
+        self._waits: dict[asyncio.Timeout, int] = {}
 
     def now_ms(self) -> int:
         """Where the clock stands."""
@@ -66,18 +102,22 @@ class ManualClock:
     def advance(self, *, ms: int) -> None:
         """Move forward and wake everything that waits for a time that has now come."""
         self._now_ms += ms
-        moved, self._moved = self._moved, asyncio.Event()
-        moved.set()
+        for timeout, until_ms in self._waits.items():
+            if until_ms <= self._now_ms and not timeout.expired():
+                timeout.reschedule(0)
 
     async def wait(self, event: asyncio.Event, *, until_ms: int) -> None:
         """Return when the event is set or a test has moved the clock far enough."""
-        while not event.is_set() and self._now_ms < until_ms:
-            waits = [asyncio.ensure_future(event.wait()), asyncio.ensure_future(self._moved.wait())]
-            try:
-                await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
-            finally:
-                for wait in waits:
-                    wait.cancel()
+        if event.is_set() or until_ms <= self._now_ms:
+            return
+        timeout = asyncio.timeout(None)
+        with contextlib.suppress(TimeoutError):
+            async with timeout:
+                self._waits[timeout] = until_ms
+                try:
+                    await event.wait()
+                finally:
+                    del self._waits[timeout]
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,9 +4,12 @@ import logging
 import sys
 from typing import Any, Protocol, cast
 
-import structlog
-
 from waypost.base.clock import Clock
+from waypost.base.sparing import without
+from waypost.base.steps import Told, steps
+
+with without("rich"):  # for coloured tracebacks, which no record of ours has
+    import structlog
 
 _NEVER_LOGGED = frozenset(
     {
@@ -55,7 +58,9 @@ class WhereverStderrIs:
             sys.stderr.flush()
 
 
-def set_up_logs(clock: Clock, *, as_json: bool, level: str, to: Stream | None = None) -> None:
+def set_up_logs(
+    clock: Clock, *, as_json: bool, level: str, to: Stream | None = None, worker: int | None = None
+) -> None:
     """Send our records, and those of the libraries, to one stream in one shape.
 
     Args:
@@ -63,12 +68,14 @@ def set_up_logs(clock: Clock, *, as_json: bool, level: str, to: Stream | None = 
         as_json: one JSON object a record, for programs; else a line for people.
         level: the least that is written.
         to: standard error, unless given.
+        worker: the number of this process among several that write to one place; in each record.
     """
     stream = cast("Any", to or WhereverStderrIs())
     shared: list[structlog.typing.Processor] = [
         structlog.contextvars.merge_contextvars,
         structlog.processors.add_log_level,
         _stamp(clock),
+        *([] if worker is None else [_of(worker)]),
         _redact,
         structlog.processors.format_exc_info,
     ]
@@ -85,14 +92,26 @@ def set_up_logs(clock: Clock, *, as_json: bool, level: str, to: Stream | None = 
         logger_factory=structlog.PrintLoggerFactory(stream),
         cache_logger_on_first_use=True,
     )
+    steps.log_to(_write_step, all_of_it=level.lower() == "debug")
+    who = "" if worker is None else f"worker {worker} "
     logging.basicConfig(
-        stream=stream, level=logging.WARNING, format="%(levelname)s %(name)s %(message)s"
+        stream=stream, level=logging.WARNING, format=f"%(levelname)s {who}%(name)s %(message)s"
     )
 
 
 def log(name: str) -> structlog.typing.FilteringBoundLogger:
     """The logger of one part; `name` is its folder."""
     return structlog.get_logger(part=name)
+
+
+def _write_step(told: Told) -> None:
+    row = told.step.value
+    facts = {name: value for name, value in told.facts.items() if value is not None}
+    if told.took_ns:
+        facts["took_ms"] = round(told.took_ns / 1_000_000, 1)
+    write = structlog.get_logger(part=row.part)
+    say = write.info if told.failed else write.debug
+    say(row.says, message_id=told.message_id, **facts)
 
 
 def _stamp(clock: Clock) -> structlog.typing.Processor:
@@ -103,6 +122,16 @@ def _stamp(clock: Clock) -> structlog.typing.Processor:
         return record
 
     return stamp
+
+
+def _of(worker: int) -> structlog.typing.Processor:
+    def add(
+        _logger: Any, _method: str, record: structlog.typing.EventDict
+    ) -> structlog.typing.EventDict:
+        record["worker"] = worker
+        return record
+
+    return add
 
 
 def _redact(

@@ -1,33 +1,55 @@
 """One POST of one callback."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Final
 
 from waypost import __version__
-from waypost.base.clock import Clock
+from waypost.base.clock import Clock, machine_ms
+from waypost.callbacks.signatures import signature_headers
 from waypost.domain.callback import Attempt, Callback
 from waypost.outbound.vetted import VettedClient
 
 CONTENT_TYPE: Final = "application/json; charset=utf-8"  # Source: facts 4.6
+NOT_KEPT: Final = "(not kept)"
+"""Stands in an attempt for the value of a header that the partner chose: it may be a secret."""
 
 
-def callback_headers(callback: Callback) -> Mapping[str, str]:
-    """The headers of a callback: the partner's own from `meta`, then ours.
+def callback_headers(callback: Callback, at_s: int) -> Mapping[str, str]:
+    """The headers of a callback: the partner's own from `meta`, then ours, which win.
 
-    `Waypost-Callback-Id` stays the same over all tries; `Waypost-Sequence` counts up per
-    subscription and recipient.
+    `Waypost-Callback-Id` and `webhook-id` stay the same over all tries; `Waypost-Sequence` counts up
+    per subscription and recipient.
+
+    Args:
+        callback: which.
+        at_s: the real time of this try, for its signature.
     """
-    return {
-        **callback.headers,
+    ours = {
         "Content-Type": CONTENT_TYPE,
         "User-Agent": f"Waypost/{__version__}",
         "Waypost-Callback-Id": callback.id,
         "Waypost-Sequence": str(callback.sequence),
+        **signature_headers(callback.id, at_s, callback.body, callback.keys),
     }
+    taken = {name.lower() for name in ours}
+    theirs = {name: text for name, text in callback.headers.items() if name.lower() not in taken}
+    return {**theirs, **ours}
 
 
-async def deliver(client: VettedClient, clock: Clock, callback: Callback) -> Attempt:
-    """Post a callback's bytes and say what came of it; never raises for what the receiver does."""
+async def deliver(
+    client: VettedClient, clock: Clock, callback: Callback, *, may_go: Callable[[], bool]
+) -> Attempt:
+    """Post a callback's bytes and say what came of it; never raises for what the receiver does.
+
+    Args:
+        client: open.
+        clock: for the attempt's time.
+        callback: which.
+        may_go: asked in the moment before it is sent: what is older may not come after what is newer.
+    """
     at_ms = clock.now_ms()
-    answer = await client.post(callback.url, callback.body, callback_headers(callback))
-    return Attempt(at_ms, answer.duration_ms, answer.status, answer.body, answer.error)
+    headers = callback_headers(callback, machine_ms() // 1000)
+    answer = await client.post(callback.url, callback.body, headers, may_go=may_go)
+    sent = {name: NOT_KEPT if name in callback.headers else text for name, text in headers.items()}
+    told = {name.lower(): text for name, text in (answer.headers or {}).items()}
+    return Attempt(at_ms, answer.duration_ms, answer.status, answer.body, answer.error, sent, told)

@@ -1,6 +1,9 @@
-"""Table: when a callback that was not taken is tried again."""
+"""Tables: when a callback that was not taken is tried again, and how far a receiver may put it off."""
 
 import random
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
 from typing import Final
 
 from waypost.base.backoff import delay_ms
@@ -9,6 +12,7 @@ from waypost.base.backoff import delay_ms
 SCHEDULE_S: Final = (  # Source: facts 4.6 leave it open; day-long like the best (field, section C)
     1, 5, 30, 120, 300, 900, 1800, 3600, 7200, 14400, 21600, 28800, 36000,
 )
+MOST_ASKED_S: Final = 86_400  # a receiver that asks for more is asked again after a day. Source: decision 0042
 # fmt: on
 
 
@@ -18,3 +22,36 @@ def wait_ms(attempt: int, chance: random.Random) -> int | None:
     The schedule with its first try spans about 32 hours.
     """
     return delay_ms(SCHEDULE_S, attempt, chance) if attempt <= len(SCHEDULE_S) else None
+
+
+def asked_ms(told: Mapping[str, str], now_ms: int) -> int:
+    """For how long an answer asks to be left alone by its `Retry-After`; 0 where it does not.
+
+    A date is compared with the answer's own `Date`, so that the two clocks need not agree.
+
+    Args:
+        told: the answer's headers, their names in lower case.
+        now_ms: taken where the answer has no `Date`.
+
+    Source: RFC 9110, section 10.2.3.
+    """
+    text = told.get("retry-after", "").strip()
+    if text.isascii() and text.isdecimal():
+        return min(int(text[:9]), MOST_ASKED_S) * 1000
+    until_ms = _date_ms(text)
+    if until_ms is None:
+        return 0
+    theirs_ms = _date_ms(told.get("date", ""))
+    left_ms = until_ms - (now_ms if theirs_ms is None else theirs_ms)
+    return min(max(0, left_ms), MOST_ASKED_S * 1000)
+
+
+def _date_ms(text: str) -> int | None:
+    if not text:
+        return None
+    try:
+        at = parsedate_to_datetime(text)
+        at = at if at.tzinfo else at.replace(tzinfo=UTC)
+        return int((at - datetime(1970, 1, 1, tzinfo=UTC)).total_seconds()) * 1000
+    except (TypeError, ValueError, IndexError, OverflowError):
+        return None

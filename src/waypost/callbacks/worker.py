@@ -1,15 +1,24 @@
 """Claim, deliver, settle or release."""
 
 import random
+from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from functools import partial
+from typing import Any
 
 from sqlalchemy import Connection
 
 from waypost.base.clock import Clock
+from waypost.base.ids import Ids
+from waypost.base.seals import Seals
+from waypost.callbacks.addresses import SLOW_MS, Address
+from waypost.callbacks.circuits import Came
 from waypost.callbacks.deliver import deliver
-from waypost.callbacks.retries import wait_ms
+from waypost.callbacks.figures import Figures
+from waypost.callbacks.pausing import Pause, pause, reason_to_pause, say_paused
+from waypost.callbacks.places import Places, is_replay, subscription_in
+from waypost.callbacks.retries import asked_ms, wait_ms
 from waypost.domain.callback import Attempt, Callback
 from waypost.domain.subscription import Subscription
 from waypost.journal.entry import Entry
@@ -17,46 +26,28 @@ from waypost.journal.in_store import Journal
 from waypost.journal.stage import Prepared
 from waypost.journal.waiting import Hold
 from waypost.outbound.vetted import VettedClient
-from waypost.store.callbacks import Tried, callbacks_by_ids, record_attempts
+from waypost.store.callbacks import Tried, callbacks_by_ids, first_tried, record_attempts
 from waypost.store.database import Database
 from waypost.store.directory import Directory
-from waypost.store.journal import settle_entries
-from waypost.store.subscriptions import Unseal, subscriptions_by_ids
-
-FAILING: Final = 3
-"""After so many failures in a row an address is only probed."""
-
-SLOW_MS: Final = 1_000
-SLOW_SHARE: Final = 8
-"""How many places an address gets that takes so long to answer."""
-
-PROBE_EVERY_MS: Final = 250
-
-PAUSED_MS: Final = 2_000
-"""How long the callbacks of a paused subscription wait before it is asked again."""
+from waypost.store.journal import Lane, settle_entries
+from waypost.store.receivers import Standing, keep_standings
+from waypost.store.subscriptions import Unseal, live_group, replay_group, subscriptions_by_ids
 
 
 @dataclass(frozen=True, slots=True)
 class _Ended:
     position: int
-    tried: Tried | None
+    tried: Tried | None = None
+    standing: Standing | None = None
 
 
-@dataclass(slots=True)
-class Address:
-    """How one subscription's address has been lately; not kept in the store."""
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """What a batch needs: callbacks by id, subscriptions by id, and when what failed was tried first."""
 
-    failures: int = 0  # in a row
-    is_slow: bool = False  # its last answer
-    taken_ms: int = 0  # when it last took a callback
-    paused_until_ms: int = 0  # not asked whether it is active before then
-
-
-def places_of(address: Address) -> int | None:
-    """How many places in flight an address gets; None means as many as any."""
-    if address.failures >= FAILING:
-        return 1
-    return SLOW_SHARE if address.is_slow else None
+    callbacks: dict[str, Any]
+    subscriptions: dict[int, Subscription]
+    first_tried_ms: dict[str, int]
 
 
 class Callbacks:
@@ -65,6 +56,7 @@ class Callbacks:
     Args:
         order_hold_ms: how long a callback that is refused, while others to the same address
             succeed, holds up those that follow it for the same recipient.
+        pause_after_ms: after so long of nothing but failures a subscription is paused; 0: never.
     """
 
     def __init__(
@@ -76,7 +68,10 @@ class Callbacks:
         client: VettedClient,
         clock: Clock,
         chance: random.Random,
+        seals: Seals,
+        ids: Ids,
         order_hold_ms: int,
+        pause_after_ms: int,
     ) -> None:
         self._database = database
         self._journal = journal
@@ -84,95 +79,221 @@ class Callbacks:
         self._client = client
         self._clock = clock
         self._chance = chance
+        self._seals = seals
+        self._ids = ids
         self._order_hold_ms = order_hold_ms
-        self._addresses: dict[str, Address] = {}  # by group
+        self._pause_after_ms = pause_after_ms
+        self._places = Places(clock, self._unhold)
+        self._looks = 0
+        self.pauses = 0
+        """How many subscriptions this process has paused."""
+        self.figures = Figures()
+        journal.on_wake(Lane.CALLBACKS, self._hear)
+
+    @property
+    def circuits(self) -> Counter[str]:
+        """How many addresses this process has met stand in each state."""
+        known = self._places.addresses.values()
+        return Counter(one.circuit.state.value for one in known if one.is_known)
+
+    def circuit_of(self, subscription_id: int) -> str | None:
+        """The state of an address's circuit; None where this process has not met it."""
+        address = self._places.addresses.get(str(subscription_id))
+        return None if address is None or not address.is_known else address.circuit.state.value
 
     def pace(self, entry: Entry, now_ms: int, in_flight: int) -> Hold | None:
-        """A failing address is tried by one callback at a time, a slow one by a few.
-
-        So a dead address holds one place of those in flight, and not its whole share. What is for a
-        paused subscription waits: nothing of it is tried, and nothing of it is lost.
-        """
-        address = self._addresses.get(entry.group)
-        if address is None:
-            return None
-        if now_ms < address.paused_until_ms:
-            return Hold(address.paused_until_ms, whole_group=True)
-        places = places_of(address)
-        if places is not None and in_flight >= places:
-            return Hold(now_ms + PROBE_EVERY_MS, whole_group=True)
-        return None
+        """What is for an address that fails or is paused is held, and not tried; a slow one has few places."""
+        return self._places.ask(entry, now_ms, in_flight)
 
     async def prepare(self, entries: Sequence[Entry]) -> Prepared:
-        """Fetch bodies and addresses of a batch in one read."""
-        rows, addresses = await self._database.read(
-            _look_up, {entry.ref for entry in entries}, self._directory.unseal
-        )
+        """Fetch bodies and addresses of a batch in one read, and see how each subscription is now."""
+        self._looks += 1
+        look = self._looks
+        try:
+            found = await self._database.read(
+                _look_up,
+                {entry.ref for entry in entries},
+                {entry.ref for entry in entries if entry.attempt and entry.held_since_ms is None},
+                self._directory.unseal,
+            )
+        except BaseException:
+            for entry in entries:
+                self._places.free(entry)
+            raise
+        for subscription_id in {subscription_in(entry.group) for entry in entries}:
+            self._see(subscription_id, found, look)
+        return [(entry, self._work_of(entry, found)) for entry in entries]
 
-        def work_of(entry: Entry) -> Callable[[], Awaitable[None]]:
-            row = rows[entry.ref]
-            return lambda: self._deliver(entry, row, addresses.get(row.subscription_id))
+    def _see(self, subscription_id: str, found: _Found, look: int) -> None:
+        address = self._places.addresses[subscription_id]
+        was_known = address.is_known
+        address.see(found.subscriptions.get(int(subscription_id)), self._clock.now_ms(), look)
+        if not was_known:
+            self._unhold_all(subscription_id)
 
-        return [(entry, work_of(entry)) for entry in entries]
+    def _work_of(self, entry: Entry, found: _Found) -> Callable[[], Awaitable[None]]:
+        row = found.callbacks.get(entry.ref)
+        subscription = found.subscriptions.get(int(subscription_in(entry.group)))
+        first_ms = found.first_tried_ms.get(entry.ref)
+        if entry.held_since_ms is None and not is_replay(entry.group):
+            entry.held_since_ms = first_ms
+
+        async def work() -> None:
+            try:
+                await self._deliver(entry, row, subscription)
+            finally:
+                self._places.free(entry)
+
+        return work
 
     async def _deliver(self, entry: Entry, row: Any, subscription: Subscription | None) -> None:
+        if row is None:  # it was too old to be kept
+            await self._end(entry, _Ended(entry.position))
+            return
         if subscription is None:  # deleted meanwhile; there is nowhere to go
             attempt = Attempt(self._clock.now_ms(), 0, None, error="the subscription was deleted")
-            await self._end(entry, Tried(row.id, attempt, ended=False))
+            await self._end(entry, _Ended(entry.position, self._tried(entry, row, attempt, False)))
             return
-        address = self._addresses.setdefault(entry.group, Address())
-        if not subscription.active:
-            address.paused_until_ms = self._clock.now_ms() + PAUSED_MS
+        if not self._journal.is_ours(
+            entry
+        ):  # others may have gone on: what is older may not come after
             self._journal.let_go(entry)
             return
-        callback = Callback(
+        address = self._places.addresses[subscription.id]
+        if not address.may_be_called(entry.position):
+            self._journal.let_go(entry)
+            return
+        is_probe = address.probe == entry.position
+        is_ours = partial(self._journal.is_ours, entry)
+        attempt = await deliver(
+            self._client, self._clock, self._callback(row, subscription), may_go=is_ours
+        )
+        if (
+            not attempt.delivered and not is_ours()
+        ):  # another process tries it, and says what comes of it
+            self._journal.let_go(entry)
+            return
+        address.was_slow = attempt.duration_ms >= SLOW_MS
+        if attempt.delivered:
+            await self._taken(entry, row, address, attempt)
+        else:
+            await self._not_taken(entry, row, subscription, address, attempt, is_probe=is_probe)
+
+    def _callback(self, row: Any, subscription: Subscription) -> Callback:
+        serials = subscription.serials(self._clock.now_ms())
+        return Callback(
             id=row.id,
             subscription_id=subscription.id,
             url=subscription.url,
             headers=subscription.headers,
             sequence=row.sequence,
             body=row.body,
-        )
-        attempt = await deliver(self._client, self._clock, callback)
-        address.is_slow = attempt.duration_ms >= SLOW_MS
-        if attempt.delivered:
-            address.failures, address.taken_ms = 0, self._clock.now_ms()
-            await self._end(entry, Tried(row.id, attempt, ended=True))
-            return
-        address.failures += 1
-        wait = wait_ms(entry.attempt + 1, self._chance)
-        if wait is None:
-            await self._end(entry, Tried(row.id, attempt, ended=False))
-            return
-        await self._database.join(_record, _Ended(0, Tried(row.id, attempt, ended=None)))
-        await self._journal.release(
-            entry,
-            due_ms=self._clock.now_ms() + wait,
-            note=attempt.error or f"answered {attempt.status}",
-            leave_key=self._has_held_long_enough(entry),
+            keys=tuple(self._seals.callback_key(subscription.id, one) for one in serials),
         )
 
-    def _has_held_long_enough(self, entry: Entry) -> bool:
+    async def _taken(self, entry: Entry, row: Any, address: Address, attempt: Attempt) -> None:
+        standing = None
+        if address.circuit.failing_since_ms is not None:
+            standing = Standing(row.subscription_id, None, None)
+        address.circuit.takes(self._clock.now_ms())
+        self.figures.tried(entry, row, attempt, ended=True)
+        tried = self._tried(entry, row, attempt, True)
+        await self._end(entry, _Ended(entry.position, tried, standing))
+
+    async def _not_taken(
+        self,
+        entry: Entry,
+        row: Any,
+        subscription: Subscription,
+        address: Address,
+        attempt: Attempt,
+        *,
+        is_probe: bool,
+    ) -> None:
+        now_ms = self._clock.now_ms()
+        asked = asked_ms(attempt.told, now_ms)
+        circuit, was_failing = address.circuit, address.circuit.failing_since_ms
+        circuit.fails(now_ms, self._chance, is_probe=is_probe, asked_ms=asked)
+        standing = None
+        if asked or was_failing is None:
+            until_ms = circuit.until_ms if asked else None
+            standing = Standing(row.subscription_id, circuit.failing_since_ms, until_ms)
+        wait = wait_ms(entry.attempt + 1, self._chance)
+        ended = None if wait is not None else False
+        self.figures.tried(entry, row, attempt, ended=ended)
+        tried = self._tried(entry, row, attempt, ended)
+        await self._pause_if_due(subscription, address, attempt)
+        if wait is None:
+            await self._end(entry, _Ended(entry.position, tried, standing))
+        else:
+            await self._database.join(_record, _Ended(0, tried, standing))
+            await self._journal.release(
+                entry,
+                due_ms=now_ms + max(wait, asked),
+                note=attempt.error or f"answered {attempt.status}",
+                leave_key=self._has_held_long_enough(entry, address),
+            )
+
+    async def _pause_if_due(
+        self, subscription: Subscription, address: Address, attempt: Attempt
+    ) -> None:
+        now_ms = self._clock.now_ms()
+        why = reason_to_pause(address.circuit, attempt, now_ms, self._pause_after_ms)
+        if why is None:
+            return
+        since_ms = address.circuit.failing_since_ms or now_ms
+        wanted = Pause(int(subscription.id), now_ms, since_ms, why, self._ids)
+        is_done = await self._database.join(pause, wanted)
+        address.sure_from = self._looks + 1  # a look that is under way may not know it yet
+        address.circuit.step(Came.PAUSED)
+        if is_done:
+            self.pauses += 1
+            say_paused(wanted, subscription.app_id)
+
+    def _has_held_long_enough(self, entry: Entry, address: Address) -> bool:
         """Whether the followers go on without this one: only when it alone is refused."""
         now_ms = self._clock.now_ms()
         if entry.held_since_ms is None:
             entry.held_since_ms = now_ms
-        others_succeed = self._addresses[entry.group].taken_ms >= entry.held_since_ms
+        if entry.order_key.endswith(f" late {entry.position}"):
+            return False  # they have gone on already
+        others_succeed = address.circuit.taken_ms >= entry.held_since_ms
         return others_succeed and now_ms - entry.held_since_ms >= self._order_hold_ms
 
-    async def _end(self, entry: Entry, tried: Tried) -> None:
-        await self._journal.settle(entry, _record, _Ended(entry.position, tried))
+    def _tried(self, entry: Entry, row: Any, attempt: Attempt, ended: bool | None) -> Tried:
+        """What is kept of an attempt; one that was told again in vain has been told all the same."""
+        if is_replay(entry.group) and not ended:
+            ended = None
+        return Tried(row.id, row.subscription_id, attempt, ended)
+
+    async def _end(self, entry: Entry, ended: _Ended) -> None:
+        await self._journal.settle(entry, _record, ended)
+
+    def _hear(self, group: str) -> None:
+        """Something was appended for a subscription, or it was changed."""
+        address = self._places.addresses.get(subscription_in(group))
+        if address is not None and not address.heard:
+            address.heard = True
+            self._unhold(group)
+
+    def _unhold_all(self, subscription_id: str) -> None:
+        for group in (live_group(subscription_id), replay_group(subscription_id)):
+            self._unhold(group)
+
+    def _unhold(self, group: str) -> None:
+        self._journal.unhold(Lane.CALLBACKS, group)
 
 
 def _record(connection: Connection, ended: Sequence[_Ended]) -> list[None]:
     record_attempts(connection, [one.tried for one in ended if one.tried is not None])
+    keep_standings(connection, [one.standing for one in ended if one.standing is not None])
     settle_entries(connection, [one.position for one in ended if one.position])
     return [None] * len(ended)
 
 
-def _look_up(
-    connection: Connection, ids: set[str], unseal: Unseal
-) -> tuple[dict[str, Any], dict[int, Subscription]]:
+def _look_up(connection: Connection, ids: set[str], tried: set[str], unseal: Unseal) -> _Found:
     rows = callbacks_by_ids(connection, ids)
     wanted = {row.subscription_id for row in rows.values()}
-    return rows, subscriptions_by_ids(connection, wanted, unseal)
+    return _Found(
+        rows, subscriptions_by_ids(connection, wanted, unseal), first_tried(connection, tried)
+    )

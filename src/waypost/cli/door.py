@@ -9,14 +9,13 @@ from typing import Any
 
 import typer
 
-from waypost.assembly.service import Waypost
 from waypost.base.clock import SystemClock
 from waypost.base.ids import RandomIds
 from waypost.cli.complaints import one_line, settings_of
 from waypost.client.door import Door, InProcess, NotReached, OverHttp
 from waypost.client.variables import MissingVariable, read_variables
-from waypost.config import Settings
-from waypost.store.contract import StoreInUse, WrongStore
+from waypost.config import STAGES, Settings
+from waypost.store.contract import StoreAway, StoreInUse, WrongStore
 
 WITHIN_S = 90
 """For one call; the doctor's and a switch ask the operator a good deal."""
@@ -40,7 +39,9 @@ async def with_door(use: Callable[[Door, bool], Awaitable[Any]]) -> Any:
     if token is None and settings.secret_key is None:
         token, url = _demonstration()
     address = f"WAYPOST_ADMIN_URL, or ADMIN_URL in {ENV_FILE},"
-    with one_line(StoreInUse, WrongStore, address=address, credential="WAYPOST_ADMIN_TOKEN"):
+    with one_line(
+        StoreAway, StoreInUse, WrongStore, address=address, credential="WAYPOST_ADMIN_TOKEN"
+    ):
         if token is not None:
             address = url or f"http://{settings.host}:{settings.port}"
             door = Door(
@@ -70,10 +71,14 @@ async def _on_store(settings: Settings, use: Callable[[Door, bool], Awaitable[An
             "set WAYPOST_ADMIN_TOKEN to reach a running service, or WAYPOST_SECRET_KEY to open its store; "
             f"in a folder with {ENV_FILE} the demonstration is reached without either"
         )
+    from waypost.assembly.service import Waypost  # it takes a second, and most commands need none
+
     clock = SystemClock()
     ids = RandomIds(clock)
     token = ids.secret()
-    service = Waypost(settings.model_copy(update={"admin_token": token}), clock, ids)
+    service = Waypost(
+        settings.model_copy(update={"admin_token": token, "stages": STAGES}), clock, ids
+    )
     await service.open()
     try:
         door = Door(InProcess(service.application), {"Authorization": f"Bearer {token}"})

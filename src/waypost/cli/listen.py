@@ -8,8 +8,6 @@ from waypost.assembly.servers import HttpServer, bind, port_of, signalled
 from waypost.client.door import Door, OverHttp
 from waypost.client.variables import MissingVariable
 
-MODES = "ENQUEUED,SENT,DELIVERED,READ,FAILED,MESSAGE,TEMPLATE"
-
 
 async def listen(
     variables: dict[str, str], *, modes: str, port: int, say: Callable[[str], None]

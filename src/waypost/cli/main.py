@@ -1,32 +1,24 @@
 """The commands and their help."""
 
-import asyncio
-from collections.abc import Coroutine
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from waypost import __version__
-from waypost.assembly.serve import NotFit
-from waypost.assembly.servers import PortInUse
 from waypost.base.clock import SystemClock
-from waypost.base.ids import RandomIds
-from waypost.base.logs import set_up_logs
 from waypost.cli.accounts import account
 from waypost.cli.apps import app as apps
+from waypost.cli.callbacks import callbacks
 from waypost.cli.clock import clock
-from waypost.cli.complaints import complain, one_line, settings_of
-from waypost.cli.dev import run_dev
+from waypost.cli.complaints import one_line, settings_of
 from waypost.cli.doctor import doctor
 from waypost.cli.entries import entry, message
-from waypost.cli.listen import MODES
-from waypost.cli.listen import listen as listen_until_signalled
 from waypost.cli.partners import partner
 from waypost.cli.snapshots import snapshot
+from waypost.cli.store import move, store
+from waypost.cli.trace import trace
 from waypost.client.variables import read_variables
-from waypost.simulator import NotKept, WrongFile, WrongScenario
-from waypost.store.contract import StoreInUse, WrongStore
 
 app = typer.Typer(
     help="A messaging and template service that a business runs itself.",
@@ -75,9 +67,13 @@ def dev(
     ] = None,
 ) -> None:
     """Start service and simulator in one process, with a demonstration partner and phones."""
+    from waypost.base.logs import set_up_logs
+    from waypost.cli.dev import run_dev
+    from waypost.cli.running import run
+
     settings = settings_of(data=data, host=host, port=port)
     set_up_logs(SystemClock(), as_json=settings.log_format == "json", level="warning")
-    _run(
+    run(
         run_dev(
             settings,
             simulator_port=simulator_port,
@@ -93,21 +89,39 @@ def dev(
 
 
 @app.command()
-def serve(data: Data = None, host: Host = None, port: Port = None) -> None:
+def serve(
+    data: Data = None,
+    host: Host = None,
+    port: Port = None,
+    workers: Annotated[
+        int | None,
+        typer.Option(
+            help="How many processes to start; more than one needs PostgreSQL. [default: 1]"
+        ),
+    ] = None,
+    stages: Annotated[
+        str | None,
+        typer.Option(
+            help="What to do, with commas: accept, dispatch, events, callbacks. [default: all]"
+        ),
+    ] = None,
+    worker: Annotated[int | None, typer.Option(hidden=True)] = None,
+    socket: Annotated[int | None, typer.Option(hidden=True)] = None,
+) -> None:
     """Start the service alone, for real traffic. Settings come from WAYPOST_ variables too."""
-    from waypost.assembly.serve import serve as serve_until_signalled
+    from waypost.base.logs import set_up_logs
 
-    settings = settings_of(data=data, host=host, port=port)
-    clock = SystemClock()
-    set_up_logs(clock, as_json=settings.log_format == "json", level=settings.log_level)
-    _run(
-        serve_until_signalled(
-            settings,
-            clock,
-            RandomIds(clock),
-            ready=lambda at: typer.echo(f"waypost serves at {at}"),
-        )
-    )
+    settings = settings_of(data=data, host=host, port=port, workers=workers, stages=stages)
+    as_json = settings.log_format == "json"
+    set_up_logs(SystemClock(), as_json=as_json, level=settings.log_level, worker=worker)
+    if worker is None and settings.workers > 1:
+        from waypost.cli.supervising import supervise
+
+        supervise(settings, given={"data": data, "host": host, "stages": stages})
+    else:
+        from waypost.cli.serving import work
+
+        work(settings, worker, socket)
 
 
 @app.command()
@@ -125,11 +139,13 @@ def simulator(
 ) -> None:
     """Start the simulator alone: the operator's interface, with phones behind it."""
     from waypost.assembly.serve import simulate
+    from waypost.base.logs import set_up_logs
+    from waypost.cli.running import run
     from waypost.simulator import SimulatorSettings
 
     settings = settings_of(data=data, host=host, port=port)
     set_up_logs(SystemClock(), as_json=settings.log_format == "json", level=settings.log_level)
-    _run(
+    run(
         simulate(
             SimulatorSettings(
                 path=settings.data / "simulator.db", control_token=control_token, limits=limits
@@ -145,19 +161,26 @@ def simulator(
 @app.command()
 def listen(
     env_file: EnvFile = Path("waypost-dev.env"),
-    modes: Annotated[str, typer.Option(help="Which callbacks to receive.")] = MODES,
+    modes: Annotated[
+        str, typer.Option(help="Which callbacks to receive.")
+    ] = "ENQUEUED,SENT,DELIVERED,READ,FAILED,MESSAGE,TEMPLATE",
     port: Annotated[
         int, typer.Option(min=0, max=MOST, help="Port to receive on; 0 takes a free one.")
     ] = 0,
 ) -> None:
     """Subscribe to the demonstration's callbacks and print each as one line of JSON."""
+    from waypost.cli.listen import listen as listen_until_signalled
+    from waypost.cli.running import run
+
     with one_line(address=f"PARTNER_URL in {env_file}", credential=f"APP_TOKEN in {env_file}"):
         variables = read_variables(env_file)
-        _run(listen_until_signalled(variables, modes=modes, port=port, say=typer.echo))
+        run(listen_until_signalled(variables, modes=modes, port=port, say=typer.echo))
 
 
 app.command()(message)
+app.command()(trace)
 app.command()(doctor)
+app.command()(move)
 
 
 @app.command()
@@ -169,30 +192,13 @@ def version() -> None:
 app.add_typer(partner, name="partner")
 app.add_typer(account, name="account")
 app.add_typer(apps, name="app")
+app.add_typer(callbacks, name="callbacks")
 app.add_typer(entry, name="entry")
 app.add_typer(clock, name="clock")
 app.add_typer(snapshot, name="snapshot")
+app.add_typer(store, name="store")
 
 
 def main() -> None:
     """Run the command line."""
     app()
-
-
-def _run(work: Coroutine[Any, Any, None]) -> None:
-    """Run to the end on the fast loop where there is one; say in one line what keeps it from starting."""
-    try:
-        import uvloop
-
-        factory = uvloop.new_event_loop
-    except ImportError:
-        factory = None
-    try:
-        with asyncio.Runner(loop_factory=factory) as runner:
-            runner.run(work)
-    except (PortInUse, StoreInUse, WrongStore, WrongFile, NotFit, NotKept, WrongScenario) as error:
-        complain(str(error))
-    except OSError as error:
-        if error.filename is None:
-            raise
-        complain(f"{error.filename} cannot be used ({error.strerror}); name another place for it")

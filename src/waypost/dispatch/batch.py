@@ -32,6 +32,8 @@ class Batch:
     """By position, what the uploads came to that the entry has waited for, where they failed."""
     quiet: dict[int, Unavailable] = field(default_factory=dict[int, Unavailable])
     """By position, entries whose account has been told to wait, with what the operator said."""
+    lost: set[int] = field(default_factory=set[int])
+    """Positions of entries that another process works by now."""
 
 
 def still_to_send(row: Any) -> bool:
@@ -47,7 +49,7 @@ def look_up(connection: Connection, ids: set[str]) -> Batch:
         ids: of messages and templates, as the entries name them.
     """
     messages = messages_by_ids(connection, ids)
-    contents = {row.id: content_of(row) for row in messages.values()}
+    contents = {row.id: content_of(row) for row in messages.values() if row.content}
     answered = {
         reply_to
         for content in contents.values()

@@ -67,6 +67,9 @@ class TemplateActs:
         template, account = await self._as_carried(template)
         if isinstance(failure, Exception):
             raise failure
+        if not self._journal.is_ours(entry):
+            self._journal.let_go(entry)
+            return
         outcome = failure or await self._hand_over(act, template, account)
         if isinstance(outcome, Found):
             missing = outcome.missing.values()

@@ -1,11 +1,14 @@
 """Claim, mark in hand, carry, settle."""
 
 import random
+import time
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from typing import Any
 
 from waypost.base.clock import Clock
+from waypost.base.counts import CallCounts, FewWords
+from waypost.base.steps import Step, steps
 from waypost.dispatch.batch import Batch, look_up, still_to_send
 from waypost.dispatch.media import NOTHING, Copies, number_place
 from waypost.dispatch.messages import Doubt, MessageOutcome, MessageOutcomes
@@ -91,6 +94,9 @@ class Dispatch:
             waiting=self._waiting,
             uploads_ended=self._uploads_ended,
         )
+        self.counts = CallCounts()
+        """Messages handed to the operator: outcome and class of the operator's code."""
+        self._few = FewWords()
         self._failures: dict[Entry, Failure] = {}  # until the entry is claimed again
 
     async def prepare(self, entries: Sequence[Entry]) -> Prepared:
@@ -127,7 +133,14 @@ class Dispatch:
         # claimed again.
         ready = [entry for entry in ready if not batch.media[entry.position].missing]
         if ready:
-            await self._journal.take_in_hand(ready)
+            marked = await self._journal.take_in_hand(ready)
+            batch.lost.update(entry.position for entry in ready if entry not in marked)
+            if steps.on:
+                for entry in marked:
+                    _, _, message_id = entry.ref.partition(" ")
+                    steps.tell(
+                        Step.IN_HAND, message_id, position=entry.position, attempt=entry.attempt
+                    )
         return [
             (
                 entry,
@@ -188,6 +201,8 @@ class Dispatch:
 
     def _work_of(self, entry: Entry, batch: Batch) -> Callable[[], Awaitable[None]]:
         kind, _, about = entry.ref.partition(" ")
+        if entry.position in batch.lost:
+            return partial(self._leave_to_another, entry)
         if entry.position in batch.quiet:
             return partial(
                 self._wait_longer, entry, batch.messages[about], batch.quiet[entry.position]
@@ -202,6 +217,10 @@ class Dispatch:
         if batch.media.get(entry.position, NOTHING).missing:
             return lambda: self._upload_first(entry, batch.messages[about], batch)
         return lambda: self._carry_message(entry, batch.messages[about], batch)
+
+    async def _leave_to_another(self, entry: Entry) -> None:
+        """Let go of what another process works now: this one's lease ran out before it could be sent."""
+        self._journal.let_go(entry)
 
     async def _wait_longer(self, entry: Entry, row: Any, why: Unavailable) -> None:
         """Give back what its operator account is too busy for, unless it has waited for all its lifetime.
@@ -248,10 +267,14 @@ class Dispatch:
             outcome = STOPPED_WHILE_SENDING
         elif not entry.in_hand:
             outcome = None  # a status came first: the operator has it
+        elif not self._journal.is_ours(entry):
+            # Stopped for longer than a lease since the mark: another process has found it in hand.
+            await self._leave_to_another(entry)
+            return
         else:
             line, found = batch.lines[row.app_id], batch.media[entry.position]
             try:
-                outcome = await self._send(line, row, batch, found)
+                outcome = await self._send(entry, line, row, batch, found)
             finally:
                 self._pacer.answered(entry, self._clock.now_ms())
             if await self._copies.has_lost(row.id, line, found, outcome):
@@ -270,15 +293,26 @@ class Dispatch:
             case Sent() | Rejected() | Uncertain() | None:
                 item = MessageOutcome(entry.position, row.id, app, outcome)
                 await self._journal.settle(entry, self._messages.record, item)
+                if steps.on:
+                    steps.tell(
+                        Step.SETTLED,
+                        row.id,
+                        position=entry.position,
+                        app_id=app.id,
+                        outcome=_word(outcome),
+                    )
         self._pacer.learn(app.phone_number, app.per_second)
 
-    async def _send(self, line: Line, row: Any, batch: Batch, found: Found) -> Outcome:
+    async def _send(
+        self, entry: Entry, line: Line, row: Any, batch: Batch, found: Found
+    ) -> Outcome:
         message = message_of(row)
         content = message.content
         if isinstance(content, TemplateSend) and not content.names_app:
             return NAMES_NO_APP
         reply_to = reply_to_of(content)
-        return await self._operator.send(
+        began_s = time.perf_counter()
+        outcome = await self._operator.send(
             line.account,
             line.app,
             message,
@@ -288,6 +322,21 @@ class Dispatch:
             else None,
             copies=found.copies,
         )
+        took_s = time.perf_counter() - began_s
+        failed = not isinstance(outcome, Sent)
+        self.counts.add(took_s, _word(outcome), self._few(_code_class(outcome)))
+        if steps.on or failed:
+            steps.tell(
+                Step.ANSWERED,
+                row.id,
+                failed=failed,
+                took_s=took_s,
+                position=entry.position,
+                app_id=line.app.id,
+                outcome=_word(outcome),
+                code=_code_of(outcome),
+            )
+        return outcome
 
     async def _app_of(self, row: Any) -> App:
         app = await self._directory.app(row.app_id)
@@ -300,3 +349,27 @@ class Dispatch:
         if line is None:
             raise LookupError(f"message {row.id} has no app, or its app no operator account")
         return line
+
+
+def _word(outcome: Outcome | None) -> str:
+    """For counts and records; nothing is said where a status came before the answer."""
+    return "known already" if outcome is None else type(outcome).__name__.lower()
+
+
+def _code_of(outcome: Outcome) -> int | None:
+    """The operator's own code, where it gave one."""
+    match outcome:
+        case Rejected(code=code, operator_code=own):
+            return code if own is None else own
+        case Unavailable(code=code):
+            return code or None
+        case Sent() | Uncertain():
+            return None
+
+
+def _code_class(outcome: Outcome) -> str:
+    """The code by its thousand, `131xxx` for example: there are hundreds of codes, and a dozen of these."""
+    code = _code_of(outcome)
+    if code is None:
+        return "none"
+    return f"{code // 1000}xxx" if code >= 1000 else str(code)

@@ -1,6 +1,7 @@
 """Callbacks: what we tell a partner, and each try."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True, slots=True)
@@ -8,7 +9,9 @@ class Callback:
     """One body for one subscription, rendered once; every try sends these bytes.
 
     Attributes:
+        headers: the partner's own.
         sequence: counts up per subscription and recipient, from 1.
+        keys: that sign it, the newest first.
     """
 
     id: str
@@ -17,6 +20,7 @@ class Callback:
     headers: dict[str, str]
     sequence: int
     body: bytes
+    keys: tuple[bytes, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +31,8 @@ class Attempt:
         status: the answer's HTTP status, None when there was none.
         answer: the first 4 KiB of the answer.
         error: why there was no answer.
+        sent: the headers that were sent; of the partner's own ones the names only.
+        told: the headers of the answer.
     """
 
     at_ms: int
@@ -34,6 +40,8 @@ class Attempt:
     status: int | None
     answer: bytes = b""
     error: str | None = None
+    sent: Mapping[str, str] = field(default_factory=dict[str, str])
+    told: Mapping[str, str] = field(default_factory=dict[str, str])
 
     @property
     def delivered(self) -> bool:

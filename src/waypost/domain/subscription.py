@@ -1,6 +1,6 @@
 """Subscriptions: where a partner wants callbacks, and which."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 MOST_PER_APP: Final = 5  # Source: facts 4.4
@@ -47,6 +47,12 @@ class Subscription:
         active: whether it gets anything; a paused one is kept as it is.
         headers: added to each callback's request; from `meta`.
         meta: the JSON text as sent; it may hold secrets.
+        key_serial: which of its signing keys signs now.
+        old_key_until_ms: the key before that signs too until then.
+        failing_since_ms: it has taken nothing since then; None while it takes.
+        asked_until_ms: its receiver asked not to be called before then.
+        paused_on_ms: when the service paused it; None where it has not.
+        pause_reason: why.
     """
 
     id: str
@@ -62,8 +68,36 @@ class Subscription:
     show_on_ui: bool = False
     meta: str | None = None
     headers: dict[str, str] = field(default_factory=dict[str, str])
+    key_serial: int = 1
+    old_key_until_ms: int | None = None
+    failing_since_ms: int | None = None
+    asked_until_ms: int | None = None
+    paused_on_ms: int | None = None
+    pause_reason: str | None = None
+
+    @property
+    def is_told(self) -> bool:
+        """Whether anything goes to it now: neither the partner nor the service has paused it."""
+        return self.active and self.paused_on_ms is None
+
+    def serials(self, now_ms: int) -> tuple[int, ...]:
+        """The serials of the keys that sign now, the newest first."""
+        if self.key_serial > 1 and (self.old_key_until_ms or 0) > now_ms:
+            return (self.key_serial, self.key_serial - 1)
+        return (self.key_serial,)
 
     @property
     def mode(self) -> int:
         """The modes as a bit mask, those without a known bit left out."""
         return sum(MODE_BITS.get(mode, 0) for mode in self.modes)
+
+
+def resumed(subscription: Subscription) -> Subscription:
+    """The same, paused by the service no longer, and with nothing against its address."""
+    return replace(
+        subscription,
+        failing_since_ms=None,
+        asked_until_ms=None,
+        paused_on_ms=None,
+        pause_reason=None,
+    )

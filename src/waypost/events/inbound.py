@@ -12,7 +12,7 @@ from waypost.domain.message import Content, MediaKind, TemplateSend
 from waypost.domain.postback import answered_id_of, postback_text_of, reply_of
 from waypost.events.book import Applying, reacted_to
 from waypost.store.arrivals import record_inbound
-from waypost.store.contents import content_of
+from waypost.store.contents import kept_content_of
 from waypost.store.media import add_inbound_media
 from waypost.store.partners import app_by_phone_number_id
 from waypost.store.recipients import has_written, recipient_id
@@ -130,7 +130,9 @@ def _answered(applying: Applying, app: App, event: InboundEvent) -> _Answered:
     """Found by the operator's id, or by the reference that came back; another app's is not ours."""
     row: Any = applying.book.message(answered_id_of(event), event.reply_to or reacted_to(event))
     return (
-        _Answered() if row is None or row.app_id != app.id else _Answered(row.id, content_of(row))
+        _Answered()
+        if row is None or row.app_id != app.id
+        else _Answered(row.id, kept_content_of(row))
     )
 
 

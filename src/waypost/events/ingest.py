@@ -1,5 +1,6 @@
 """Claim an arrival's items, move the states, append the callbacks they cause."""
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -7,8 +8,9 @@ from functools import partial
 from sqlalchemy import Connection
 
 from waypost.base.clock import Clock
-from waypost.base.ids import Ids
+from waypost.base.ids import Ids, is_uuid
 from waypost.base.logs import log
+from waypost.base.steps import Step, steps
 from waypost.domain.event import (
     AccountEvent,
     CategoryEvent,
@@ -21,6 +23,7 @@ from waypost.domain.event import (
     StatusEvent,
     UnknownEvent,
 )
+from waypost.domain.message import MessageState
 from waypost.events.accounts import account_has_news
 from waypost.events.book import Applying, Book
 from waypost.events.inbound import message_has_come
@@ -71,6 +74,8 @@ class Ingest:
         self._public_url = public_url
         self._hold_ms = hold_ms
         self._log = log("events")
+        self.counts: Counter[str] = Counter()
+        """What has been applied, by kind of event; of a status by its state."""
 
     async def prepare(self, entries: Sequence[Entry]) -> Prepared:
         """Apply a batch: one read, one write; nothing of it waits for anybody outside.
@@ -90,12 +95,36 @@ class Ingest:
                 failed.append((entry, error))
             else:
                 heard.append((entry, _Heard(entry.position, int(item_id), account_id, event)))
-        failed += await self._journal.settle_all(heard, self._apply)
+        unsettled = await self._journal.settle_all(heard, self._apply)
+        self._count(heard, {id(entry) for entry, _ in unsettled})
+        failed += unsettled
         return [(entry, failing(error)) for entry, error in failed]
+
+    def _count(self, heard: Sequence[tuple[Entry, _Heard]], unsettled: set[int]) -> None:
+        for entry, one in heard:
+            if id(entry) in unsettled:
+                continue
+            event = one.event
+            self.counts[_word(event)] += 1
+            if not isinstance(event, StatusEvent):
+                continue
+            failed = event.state is MessageState.FAILED
+            if (steps.on or failed) and is_uuid(event.message_id or ""):
+                steps.tell(
+                    Step.STATUS,
+                    event.message_id or "",
+                    failed=failed,
+                    position=entry.position,
+                    state=event.state.value,
+                )
 
     def _apply(self, connection: Connection, heard: Sequence[_Heard]) -> list[None]:
         """Apply events: states, trace, callbacks and settled entries in one transaction."""
         at_ms = self._clock.now_ms()
+        # First: what another process has applied, since it works this shard now, is not applied again.
+        there = settle_entries(connection, [one.position for one in heard])
+        results = [None] * len(heard)
+        heard = [one for one in heard if one.position in there]
         telling = Telling(connection, self._ids, at_ms, hold_ms=self._hold_ms)
         book = Book(connection, (one.event for one in heard))
         applying = Applying(connection, telling, book, self._ids, at_ms, self._public_url)
@@ -119,5 +148,11 @@ class Ingest:
                 case UnknownEvent(what=what):
                     self._log.info("an arrival of a kind unknown to us is kept", what=what)
         telling.write()
-        settle_entries(connection, [one.position for one in heard])
-        return [None] * len(heard)
+        return results
+
+
+def _word(event: Event) -> str:
+    """A few words for all that an operator can say."""
+    if isinstance(event, StatusEvent):
+        return event.state.value
+    return type(event).__name__.removesuffix("Event").lower()

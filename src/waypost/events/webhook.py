@@ -1,5 +1,7 @@
 """The operator's webhook: verify, keep, answer. Nothing is understood here."""
 
+from collections import Counter
+
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 
@@ -35,6 +37,8 @@ class Webhook:
         self._clock = clock
         self._ids = ids
         self._log = log("webhook")
+        self.counts: Counter[str] = Counter()
+        """How webhooks were answered, by word; `items` counts what was in those that were kept."""
 
     async def handshake(self, request: Request) -> Response:
         """Answer `GET` with the bare challenge, or refuse it with 403."""
@@ -54,13 +58,17 @@ class Webhook:
         account = await self._account(request)
         body = await _bounded_body(request)
         if body is None:
+            self.counts["too large"] += 1
             return PlainTextResponse(f"at most {MOST_BYTES} bytes", 413)
         if account is None or not self._operator.is_signed(account, request.headers, body):
             self._log.warning("a webhook with a wrong signature was refused", size_bytes=len(body))
+            self.counts["wrong signature"] += 1
             return PlainTextResponse("wrong signature", 401)
         items = tuple(self._operator.split(account, body))
         arrival = Arrival(self._ids.new(), account.id, self._clock.now_ms(), body, items)
         await self._database.join(record_arrivals, arrival)
+        self.counts["kept"] += 1
+        self.counts["items"] += len(items)
         return Response(status_code=200)
 
     async def _account(self, request: Request) -> OperatorAccount | None:

@@ -6,38 +6,40 @@ must not lose is written: the entry itself, the in-hand mark, a release, and set
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any, Final, TypeVar
 
 from waypost.base.clock import Clock
+from waypost.base.counts import LaneCounts
 from waypost.base.logs import log
+from waypost.base.steps import Step, steps
 from waypost.journal.entry import Entry
-from waypost.journal.lanes import (
-    DEFECT_DELAYS_S,
-    GROUP_WINDOW,
-    PLANS,
-    SHARDS,
-    LanePlan,
-    shard_of,
-)
-from waypost.journal.waiting import Pace, Waiting
-from waypost.store.database import Database
+from waypost.journal.lanes import DEFECT_DELAYS_S, GROUP_WINDOW, PLANS, LanePlan, shard_of
+from waypost.journal.shards import Shards
+from waypost.journal.waiting import Group, Pace, Waiting
+from waypost.store.contract import StoreAway
+from waypost.store.database import APPENDED_TO, MISSED, Database
 from waypost.store.journal import (
+    Cursor,
     EntryState,
+    Fence,
     Lane,
+    Mark,
     Release,
     entries_after,
-    forget_leases,
-    give_back_leases,
     groups_of,
     release_entries,
     take_in_hand,
-    take_leases,
 )
 
 Item = TypeVar("Item")
+Result = TypeVar("Result")
 
 POLL_MS: Final = 5_000
 """How often the store is asked for groups that no wake-up told of: the safety net."""
+
+AWAY_S: Final = 0.5
+"""How long after a store could not be reached it is asked again."""
 
 
 class Journal:
@@ -49,6 +51,7 @@ class Journal:
         holder: names this process in leases.
         lease_ms: how long a lease lasts unless renewed; unused where the store has one process.
         plans: how each lane is shared out.
+        lanes: those that this process works.
     """
 
     def __init__(
@@ -59,45 +62,66 @@ class Journal:
         holder: str,
         lease_ms: int = 15_000,
         plans: Mapping[Lane, LanePlan] = PLANS,
+        lanes: Sequence[Lane] = tuple(Lane),
     ) -> None:
         self._database = database
         self._clock = clock
         self._holder = holder
-        self._lease_ms = lease_ms
         self.plans = plans
         self._waiting: dict[Lane, Waiting] = {lane: Waiting() for lane in Lane}
+        self.shards = Shards(
+            database,
+            clock,
+            self._waiting,
+            plans=plans,
+            holder=holder,
+            lease_ms=lease_ms,
+            lanes=lanes,
+        )
         self._woken: dict[Lane, asyncio.Event] = {lane: asyncio.Event() for lane in Lane}
         self._polled_ms: dict[Lane, int] = {}
-        self._held_shards: dict[Lane, set[int]] = {lane: set[int]() for lane in Lane}
-        self._leased_ms: dict[Lane, int] = {}
+        self._hearers: dict[Lane, list[Callable[[str], None]]] = {}
         self._closed = False
+        self.counts: dict[Lane, LaneCounts] = {lane: LaneCounts() for lane in Lane}
         self._log = log("journal")
 
     async def open(self) -> None:
         """Begin to hear of what is appended; where the store has one process, hold every shard."""
         self._database.on_append(self._hear)
-        if self._database.sole:
-            await self._database.write(forget_leases)
-            for lane in Lane:
-                self._held_shards[lane] = set(range(SHARDS))
+        self._database.on_told(self._told)
+        self.shards.on_gained(self._look_anew)
+        await self.shards.open()
+
+    def start(self) -> None:
+        """Begin to take work: a process that only opens the store takes none."""
+        self.shards.start()
 
     async def close(self) -> None:
         """Give the leases back, so that others go on at once."""
         self._closed = True
-        if not self._database.sole:
-            await self._database.write(give_back_leases, self._holder)
+        await self.shards.close()
 
     async def claim(self, lane: Lane, *, at_most: int, pace: Pace | None = None) -> list[Entry]:
         """Due entries to work now: one of each key, oldest first, no group beyond its share.
 
         Each must be ended by `settle`, `release`, `release_defect` or `let_go`.
         """
+        await self.shards.keep()
         self._woken[lane].clear()  # before reading: what is appended meanwhile sets it again
-        await self._keep_leases(lane)
         await self._read_on(lane)
-        return self._waiting[lane].take(
-            at_most=at_most, share=self.plans[lane].share, now_ms=self._clock.now_ms(), pace=pace
+        now_ms = self._clock.now_ms()
+        taken = self._waiting[lane].take(
+            at_most=at_most, share=self.plans[lane].share, now_ms=now_ms, pace=pace
         )
+        counts = self.counts[lane]
+        counts.claimed += len(taken)
+        for entry in taken:
+            counts.lag_s.add((now_ms - entry.due_ms) / 1000)
+        return taken
+
+    def held(self, lane: Lane) -> int:
+        """How many entries of a lane this process has read and not ended."""
+        return sum(len(group.positions) for group in self._waiting[lane].groups.values())
 
     async def wait(self, lane: Lane) -> None:
         """Return when there may be something to claim."""
@@ -122,24 +146,46 @@ class Journal:
         """Let `wait` return."""
         self._woken[lane].set()
 
-    async def take_in_hand(self, entries: Sequence[Entry]) -> None:
-        """Mark entries, on disk, as being sent right now.
+    def on_wake(self, lane: Lane, heard: Callable[[str], None]) -> None:
+        """Call this, on the loop, with each group of the lane that something was appended to, or told of."""
+        self._hearers.setdefault(lane, []).append(heard)
 
+    def unhold(self, lane: Lane, group: str) -> None:
+        """Let a group that was held be asked for again at once."""
+        held = self._waiting[lane].groups.get(group)
+        if held is not None and held.not_before_ms:
+            held.not_before_ms = 0
+            self._woken[lane].set()
+
+    async def take_in_hand(self, entries: Sequence[Entry]) -> list[Entry]:
+        """Mark entries, on disk, as being sent right now; give those that are marked.
+
+        One that is not among them is another process's by now: it may not be sent, and is let go.
         When a mark cannot be written, that is raised once all have been tried. None counts as in
         hand then, and none may be sent.
         """
-        positions = [entry.position for entry in entries]
-        for mark in await self._database.join_all(take_in_hand, positions):
+        marks = [Mark(entry.position, self._fence(entry)) for entry in entries]
+        written = await self._database.join_all(take_in_hand, marks)
+        for mark in written:
             if isinstance(mark, BaseException):
                 raise mark
-        for entry in entries:
+        marked = [entry for entry, mark in zip(entries, written, strict=True) if mark]
+        if len(marked) < len(entries):
+            lost = [entry for entry, mark in zip(entries, written, strict=True) if not mark]
+            self.shards.doubt(lost[0].lane, {entry.group for entry in lost})
+        for entry in marked:
             entry.in_hand = True
+        return marked
 
     async def settle(
         self, entry: Entry, work: Callable[[Any, Sequence[Item]], Sequence[Any]], item: Item
     ) -> None:
-        """Hand the item to a write that deletes the entry with the state it changes; then let the key go on."""
-        await self._database.join(work, item)
+        """Hand the item to a write that deletes the entry with the state it changes; then let the key go on.
+
+        What has happened is written down however long the store is away.
+        """
+        await self._until_written(work, item)
+        self.counts[entry.lane].settled += 1
         self._end(entry, again=False)
 
     async def settle_all(
@@ -154,6 +200,7 @@ class Journal:
             if isinstance(result, BaseException):
                 failed.append((entry, result))
             else:
+                self.counts[entry.lane].settled += 1
                 self._end(entry, again=False)
         return failed
 
@@ -170,16 +217,34 @@ class Journal:
         """
         key = f"{entry.order_key} late {entry.position}" if leave_key else entry.order_key
         release = Release(
-            entry.position, due_ms, entry.attempt + 1, entry.defects, EntryState.OPEN, key, note
+            entry.position,
+            due_ms,
+            entry.attempt + 1,
+            entry.defects,
+            EntryState.OPEN,
+            key,
+            note,
+            self._fence(entry),
         )
-        await self._database.join(release_entries, release)
+        if not await self._until_written(release_entries, release):
+            self.shards.doubt(entry.lane, [entry.group])
+        self.counts[entry.lane].released += 1
         entry.due_ms = due_ms
         entry.attempt += 1
+        about, _, message_id = entry.ref.partition(" ")
+        if steps.on and about == "message":
+            steps.tell(
+                Step.RELEASED,
+                message_id,
+                position=entry.position,
+                attempt=entry.attempt,
+                due_ms=due_ms,
+            )
         entry.in_hand = entry.was_in_hand = False
-        group = self._waiting[entry.lane].groups.get(entry.group)
-        if leave_key and group is not None and group.works_on(entry):
+        group = self._waiting[entry.lane].group_of(entry)
+        if leave_key and group is not None:
             group.leave_key(entry, key)
-            self._woken[entry.lane].set()
+            self._has_ended(entry, group)
         else:
             self._end(entry, again=True)
 
@@ -206,9 +271,20 @@ class Journal:
         delay_ms = 0 if set_aside else 1000 * DEFECT_DELAYS_S[defects - 1]
         due_ms = self._clock.now_ms() + delay_ms
         release = Release(
-            entry.position, due_ms, entry.attempt, defects, state, entry.order_key, repr(error)
+            entry.position,
+            due_ms,
+            entry.attempt,
+            defects,
+            state,
+            entry.order_key,
+            repr(error),
+            self._fence(entry),
         )
-        await self._database.join(release_entries, release)
+        if not await self._database.join(release_entries, release):
+            self.shards.doubt(entry.lane, [entry.group])
+        counts = self.counts[entry.lane]
+        counts.defects += 1
+        counts.set_aside += set_aside
         # Counted once it is written: a store that is away is nobody's defect.
         entry.due_ms, entry.defects = due_ms, defects
         self._end(entry, again=not set_aside)
@@ -219,51 +295,112 @@ class Journal:
         It takes no place, and stays the head of its key. Nothing is written: after a crash it is
         simply claimed.
         """
-        group = self._waiting[entry.lane].groups.get(entry.group)
-        if group is not None and group.works_on(entry):
-            group.park()
+        group = self._waiting[entry.lane].group_of(entry)
+        if group is None:
+            self._end(entry, again=True)
+            return
+        group.park()
+        self._has_ended(entry, group)
 
     def unpark(self, entry: Entry) -> bool:
         """Let a parked entry be claimed again; false where another process works its group now."""
-        group = self._waiting[entry.lane].groups.get(entry.group)
-        if group is None or not group.works_on(entry):
+        group = self._waiting[entry.lane].group_of(entry)
+        if group is None:
             return False
         group.unpark(entry)
         self._woken[entry.lane].set()
         return True
 
+    def is_ours(self, entry: Entry) -> bool:
+        """Whether a claimed entry may still be worked: asked just before something leaves for outside.
+
+        A process that was stopped for longer than its leases last finds here that others went on.
+        """
+        if self._database.sole:
+            return True
+        return self.shards.is_kept and self._waiting[entry.lane].group_of(entry) is not None
+
     def let_go(self, entry: Entry) -> None:
         """Give back an entry whose work was not begun, or cannot be written down; nothing is written."""
         entry.was_in_hand = entry.was_in_hand or entry.in_hand
+        self.counts[entry.lane].let_go += 1
         self._end(entry, again=True)
 
     def _end(self, entry: Entry, *, again: bool) -> None:
-        group = self._waiting[entry.lane].groups.get(entry.group)
-        if group is not None and group.works_on(entry):  # not when its lease was lost meanwhile
+        group = self._waiting[entry.lane].group_of(entry)
+        if group is None:  # its lease was lost meanwhile
+            self._waiting[entry.lane].ended_elsewhere(entry)
+        else:
             group.finished(entry, again=again)
-            self._woken[entry.lane].set()
+        self._has_ended(entry, group)
+
+    def _has_ended(self, entry: Entry, group: Group | None) -> None:
+        if group is None or not group.in_flight:
+            self.shards.has_ended(entry.lane, entry.group)
+        self._woken[entry.lane].set()
 
     def _hear(self, appended: set[tuple[int, str]]) -> None:
         for number, group in appended:
-            lane = Lane(number)
-            if shard_of(group) in self._held_shards[lane]:
-                self._waiting[lane].wake([group])
-                self._woken[lane].set()
+            if not self._wake(Lane(number), group):
+                self._database.tell(APPENDED_TO, f"{number} {group}")
+
+    def _told(self, subject: str, words: str) -> None:
+        if subject == APPENDED_TO:
+            number, _, group = words.partition(" ")
+            self._wake(Lane(int(number)), group)
+        elif subject == MISSED:
+            for lane in Lane:
+                self._look_anew(lane)
+
+    def _wake(self, lane: Lane, group: str) -> bool:
+        """Look at a group; False where another process works it."""
+        if shard_of(group) not in self.shards.held[lane]:
+            return False
+        self._waiting[lane].wake([group], partial(self.shards.not_before_ms, lane))
+        self._woken[lane].set()
+        for heard in self._hearers.get(lane, ()):
+            heard(group)
+        return True
+
+    def _look_anew(self, lane: Lane) -> None:
+        """Ask the store for every group that this process may work."""
+        self._polled_ms.pop(lane, None)
+        self._woken[lane].set()
+
+    def _fence(self, entry: Entry) -> Fence:
+        shard = None if self._database.sole else shard_of(entry.group)
+        return Fence(entry.lane, shard, self._holder)
+
+    async def _until_written(
+        self, work: Callable[[Any, Sequence[Item]], Sequence[Result]], item: Item
+    ) -> Result:
+        """Write, however often the store is away meanwhile: nobody else knows what is being written."""
+        while True:
+            try:
+                return await self._database.join(work, item)
+            except StoreAway:
+                await asyncio.sleep(AWAY_S)
 
     async def _read_on(self, lane: Lane) -> None:
         waiting = self._waiting[lane]
         now_ms = self._clock.now_ms()
-        if now_ms - self._polled_ms.get(lane, -POLL_MS) >= POLL_MS:
+        since_ms = abs(now_ms - self._polled_ms.get(lane, -POLL_MS))  # a clock may be set back
+        if since_ms >= POLL_MS:
             self._polled_ms[lane] = now_ms
+            waiting.look_from_the_start(self._clock.real_ms())
             names = await self._database.read(groups_of, lane)
-            waiting.wake(name for name in names if shard_of(name) in self._held_shards[lane])
+            waiting.wake(
+                (name for name in names if shard_of(name) in self.shards.held[lane]),
+                partial(self.shards.not_before_ms, lane),
+            )
         groups = waiting.to_read()
         if not groups:
             return
         for group in groups:
             group.more = False  # what is appended from now on sets it again
             group.reading = True
-        cursors = [(group.name, group.read_to, GROUP_WINDOW // 2) for group in groups]
+        real_ms = self._clock.real_ms()
+        cursors = [self._cursor(group, real_ms) for group in groups]
         try:
             rows_of = await self._database.read(entries_after, lane, cursors)
         except BaseException:
@@ -276,26 +413,28 @@ class Journal:
         for group in groups:
             rows = rows_of[group.name]
             for row in rows:
-                group.read_to = row.position
-                group.add(_entry(lane, group.name, row))
+                group.read_to = max(group.read_to, row.position)
+                entry = _entry(lane, group.name, row)
+                self._mistrust(entry)
+                group.add(entry)
+            group.ended.clear()
             group.more = group.more or len(rows) == GROUP_WINDOW // 2
 
-    async def _keep_leases(self, lane: Lane) -> None:
-        if self._database.sole or self._closed:
+    def _mistrust(self, entry: Entry) -> None:
+        """What cannot be due so late was written by a clock that ran ahead: another process's, or ours once."""
+        ahead_ms = self.plans[entry.lane].ahead_ms
+        if ahead_ms is None or entry.attempt or entry.defects:
             return
-        now_ms = self._clock.real_ms()
-        if now_ms - self._leased_ms.get(lane, -self._lease_ms) < self._lease_ms // 3:
-            return
-        self._leased_ms[lane] = now_ms
-        held = await self._database.write(
-            take_leases, lane, range(SHARDS), self._holder, now_ms, now_ms + self._lease_ms
-        )
-        lost = self._held_shards[lane] - held
-        waiting = self._waiting[lane]
-        waiting.forget(name for name in waiting.groups if shard_of(name) in lost)
-        if held - self._held_shards[lane]:
-            self._polled_ms.pop(lane, None)
-        self._held_shards[lane] = held
+        now_ms = self._clock.now_ms()
+        if entry.due_ms > now_ms + ahead_ms:
+            entry.due_ms = now_ms
+
+    def _cursor(self, group: Group, real_ms: int) -> Cursor:
+        if self._database.in_order:
+            return Cursor(group.name, group.read_to, (), GROUP_WINDOW // 2)
+        read_from = group.read_from(real_ms)
+        known = sorted(position for position in group.positions if position > read_from)
+        return Cursor(group.name, read_from, known, GROUP_WINDOW // 2)
 
 
 # fmt: off

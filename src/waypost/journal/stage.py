@@ -1,12 +1,14 @@
 """The loop every stage runs: claim what there is room for, work it side by side, stop in order."""
 
 import asyncio
+import time
 from collections.abc import Awaitable, Callable, Sequence
 
 from waypost.base.logs import log
 from waypost.journal.entry import Entry
-from waypost.journal.in_store import Journal
+from waypost.journal.in_store import AWAY_S, Journal
 from waypost.journal.waiting import Pace
+from waypost.store.contract import StoreAway
 from waypost.store.journal import Lane
 
 Work = Callable[[], Awaitable[None]]
@@ -43,7 +45,23 @@ class Stage:
         self._freed = asyncio.Event()  # set when an entry has ended
         self._working: set[asyncio.Task[None]] = set()
         self._stopping = False
+        self._since_s: float | None = None
+        self.failures = 0
+        """How many turns in a row have failed."""
         self._log = log(lane.name.lower())
+
+    @property
+    def lane(self) -> Lane:
+        """The one it works."""
+        return self._lane
+
+    @property
+    def at_it_for_s(self) -> float:
+        """How long the loop has been at what it does now; 0 while it waits for something to do.
+
+        While every place is taken it is the time since one became free.
+        """
+        return 0 if self._since_s is None else time.monotonic() - self._since_s
 
     @property
     def busy(self) -> int:
@@ -65,9 +83,11 @@ class Stage:
         while not self._stopping:
             try:
                 await self._claim_and_start()
+                self.failures = 0
             except asyncio.CancelledError:
                 raise
             except Exception:  # noqa: BLE001  logged; the loop must outlive a store that is away
+                self.failures += 1
                 self._log.exception("the store did not answer; trying again")
                 await asyncio.sleep(1)
 
@@ -87,6 +107,7 @@ class Stage:
                 await asyncio.wait(self._working)
 
     async def _claim_and_start(self) -> None:
+        self._since_s = time.monotonic()
         room = self._in_flight - self._busy
         if room <= 0:
             # Whatever is due or appended now, nothing can be claimed before an entry ends.
@@ -99,6 +120,7 @@ class Stage:
                 self._journal.let_go(entry)
             return
         if not entries:
+            self._since_s = None
             await self._journal.wait(self._lane)
             return
         self._busy += len(entries)
@@ -109,6 +131,10 @@ class Stage:
     async def _begin(self, entries: Sequence[Entry]) -> None:
         try:
             prepared = await self._prepare(entries)
+        except StoreAway:  # nobody's defect, and nothing of it has been sent
+            for entry in entries:
+                self._start(self._let_go(entry))
+            return
         except Exception as error:  # noqa: BLE001  a defect belongs to its entries
             for entry in entries:
                 self._start(self._give_back(entry, error))
@@ -121,10 +147,18 @@ class Stage:
     async def _work(self, entry: Entry, work: Work) -> None:
         try:
             await work()
+        except StoreAway:
+            await self._let_go(entry)
         except Exception as error:  # noqa: BLE001  a defect belongs to its entry
             await self._give_back(entry, error)
         else:
             self._done()
+
+    async def _let_go(self, entry: Entry) -> None:
+        """Give back an entry that a store which is away kept from being worked."""
+        await asyncio.sleep(AWAY_S)
+        self._journal.let_go(entry)
+        self._done()
 
     async def _give_back(self, entry: Entry, error: BaseException) -> None:
         try:
@@ -138,6 +172,8 @@ class Stage:
 
     def _done(self) -> None:
         self._busy -= 1
+        if self._since_s is not None:
+            self._since_s = time.monotonic()
         self._freed.set()
         self._journal.rouse(self._lane)
 

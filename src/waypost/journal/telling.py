@@ -20,6 +20,7 @@ from waypost.journal.message_bodies import MessageNewsBody
 from waypost.store.callbacks import add_callbacks, count_up
 from waypost.store.journal import Lane, NewEntry, append_entries
 from waypost.store.messages import MessageChange, MessageNews, change_messages
+from waypost.store.subscriptions import live_group
 from waypost.store.tables import subscriptions
 from waypost.wire.callback_kinds import STATUS
 
@@ -132,8 +133,17 @@ class Telling:
                     ),
                     accepted_on_ms=row.accepted_on_ms,
                 )
+        known = (row.recipient_id, row.operator_message_id)
         self._changes[row.id] = MessageChange(
-            row.id, steps[-1], self._at_ms, recipient_id, operator_message_id, doubted, code, reason
+            row.id,
+            steps[-1],
+            self._at_ms,
+            recipient_id,
+            operator_message_id,
+            doubted,
+            code,
+            reason,
+            is_named=(recipient_id, operator_message_id) != known,
         )
 
     def call_back(
@@ -195,7 +205,7 @@ class Telling:
             entries.append(
                 NewEntry(
                     Lane.CALLBACKS,
-                    group=f"subscription {subscription_id}",
+                    group=live_group(subscription_id),
                     order_key=f"{subscription_id} {callback.about}",
                     ref=callback_id,
                     due_ms=max(self._at_ms, callback.not_before_ms),

@@ -5,12 +5,19 @@ All of this can be thrown away at any moment; the store has it.
 
 import heapq
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Final, Protocol
 
 from waypost.journal.entry import Entry
 from waypost.journal.lanes import GROUP_WINDOW
+
+LATE_MS: Final = 20_000
+"""Longer than a transaction that appends can last: the engines bound it."""
+
+
+AGAIN_MS: Final = 60_000
+"""How often groups are read from their first entry on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +48,10 @@ class Group:
 
     Attributes:
         read_to: the last position read from the store.
-        more: whether the store may hold entries beyond it.
+        more: whether the store may hold entries that have not been read.
+        positions: of the held entries.
+        ended: positions whose work ended while more was being read: what is read may still have them.
+        is_leaving: nothing more of it is begun, because another process shall work it.
         ready: heads of keys that nobody works, by due time and position.
     """
 
@@ -49,15 +59,22 @@ class Group:
     read_to: int = 0
     more: bool = True
     reading: bool = False
-    held: int = 0
+    positions: set[int] = field(default_factory=set[int])
+    ended: set[int] = field(default_factory=set[int])
     in_flight: int = 0
+    is_leaving: bool = False
     not_before_ms: int = 0
     keys: dict[str, deque[Entry]] = field(default_factory=dict[str, deque[Entry]])
     ready: list[tuple[int, int, str]] = field(default_factory=list[tuple[int, int, str]])
+    complete_to: int = 0
+    marked_to: int = 0
+    marked_ms: int = 0
 
     def add(self, entry: Entry) -> None:
-        """Take in an entry read from the store."""
-        self.held += 1
+        """Take in an entry read from the store; one that is held or has just ended is known."""
+        if entry.position in self.positions or entry.position in self.ended:
+            return
+        self.positions.add(entry.position)
         queue = self.keys.get(entry.order_key)
         if queue is None:
             self.keys[entry.order_key] = deque([entry])
@@ -76,7 +93,7 @@ class Group:
         queue = self.keys[entry.order_key]
         if not again:
             queue.popleft()
-            self.held -= 1
+            self._forget(entry)
         if queue:
             self._offer(queue[0])
         else:
@@ -99,7 +116,7 @@ class Group:
             self._offer(queue[0])
         else:
             del self.keys[entry.order_key]
-        self.held -= 1
+        self.positions.discard(entry.position)
         entry.order_key = new_key
         self.add(entry)
 
@@ -127,12 +144,31 @@ class Group:
     @property
     def wants_more(self) -> bool:
         """Whether to read further: there may be more, and half the room is free."""
-        return self.more and not self.reading and self.held < GROUP_WINDOW // 2
+        return (
+            self.more
+            and not self.reading
+            and not self.is_leaving
+            and len(self.positions) < GROUP_WINDOW // 2
+        )
 
     @property
     def is_empty(self) -> bool:
         """Whether it can be forgotten."""
         return not self.keys and not self.more and not self.reading
+
+    def read_from(self, real_ms: int) -> int:
+        """The position beyond which entries may still appear, where positions are committed out of order.
+
+        What was read so long ago that every transaction of then has ended is complete.
+        """
+        if real_ms - self.marked_ms >= LATE_MS:
+            self.complete_to, self.marked_to, self.marked_ms = self.marked_to, self.read_to, real_ms
+        return self.complete_to
+
+    def _forget(self, entry: Entry) -> None:
+        self.positions.discard(entry.position)
+        if self.reading:
+            self.ended.add(entry.position)
 
     def _offer(self, entry: Entry) -> None:
         heapq.heappush(self.ready, (entry.due_ms, entry.position, entry.order_key))
@@ -143,16 +179,58 @@ class Waiting:
 
     def __init__(self) -> None:
         self.groups: dict[str, Group] = {}
+        self._looked_ms = 0
+        self.ending: dict[str, list[Group]] = {}
+        """Forgotten groups of which entries are still being worked here: their shards may not come back before."""
 
-    def wake(self, names: Iterable[str]) -> None:
-        """The store may hold new entries of these groups."""
+    def wake(self, names: Iterable[str], not_before_ms: Callable[[str], int] | None = None) -> None:
+        """The store may hold new entries of these groups.
+
+        Args:
+            names: of the groups.
+            not_before_ms: until when a group rests that has not been held so far.
+        """
         for name in names:
-            self.groups.setdefault(name, Group(name)).more = True
+            group = self.groups.get(name)
+            if group is None:
+                group = self.groups[name] = Group(name)
+                group.not_before_ms = not_before_ms(name) if not_before_ms else 0
+            group.more = True
+
+    def look_from_the_start(self, real_ms: int) -> None:
+        """Once a minute, read each group as if it were new: whatever was missed is found then.
+
+        Nothing should be. What a commit that waits for a standby holds back for long is why it is done.
+        """
+        if real_ms - self._looked_ms < AGAIN_MS:
+            return
+        self._looked_ms = real_ms
+        for group in self.groups.values():
+            group.complete_to = group.marked_to = 0
 
     def forget(self, names: Iterable[str]) -> None:
-        """Another process works these groups now."""
+        """Another process works these groups now, or may."""
         for name in list(names):
-            self.groups.pop(name, None)
+            group = self.groups.pop(name, None)
+            if group is not None and group.in_flight:
+                self.ending.setdefault(name, []).append(group)
+
+    def group_of(self, entry: Entry) -> Group | None:
+        """The group in which this very entry is the head of its key; None when it has been forgotten."""
+        group = self.groups.get(entry.group)
+        return group if group is not None and group.works_on(entry) else None
+
+    def ended_elsewhere(self, entry: Entry) -> None:
+        """The work on an entry of a forgotten group has ended."""
+        forgotten = self.ending.get(entry.group, ())
+        for group in forgotten:
+            if group.works_on(entry):
+                group.finished(entry, again=True)
+        still = [group for group in forgotten if group.in_flight]
+        if still:
+            self.ending[entry.group] = still
+        else:
+            self.ending.pop(entry.group, None)
 
     @property
     def is_reading(self) -> bool:
@@ -166,7 +244,9 @@ class Waiting:
     def take(self, *, at_most: int, share: int, now_ms: int, pace: Pace | None) -> list[Entry]:
         """Due heads, one of each group in turn, no group beyond its share."""
         taken: list[Entry] = []
-        open_groups = [group for group in self.groups.values() if group.ready]
+        open_groups = [
+            group for group in self.groups.values() if group.ready and not group.is_leaving
+        ]
         while open_groups and len(taken) < at_most:
             still_open: list[Group] = []
             for group in open_groups:
@@ -186,6 +266,6 @@ class Waiting:
         dues = [
             group.next_due_ms
             for group in self.groups.values()
-            if group.in_flight < share and group.ready
+            if group.in_flight < share and group.ready and not group.is_leaving
         ]
         return min((due for due in dues if due is not None), default=None)

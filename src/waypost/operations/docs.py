@@ -10,7 +10,7 @@ from starlette.routing import Route
 from waypost import __version__
 from waypost.accept.fields import Field, FieldType
 from waypost.accept.limits import RATES
-from waypost.accept.route_row import Carries, RouteRow
+from waypost.accept.route_row import Carries, Once, RouteRow
 from waypost.accept.routes import ROUTES
 from waypost.accept.shapes import SHAPES
 from waypost.operations import openapi
@@ -121,6 +121,7 @@ def _shown(row: RouteRow, server: str) -> dict[str, Any]:
         "paragraphs": [" ".join(part.split()) for part in description.split("\n\n") if part],
         "rate": RATES[row.rate],
         "headers": _credential_headers(row),
+        "key": None if row.once is Once.NO else openapi.KEY,
         "parts": [(name, *openapi.PATH_PARTS[name]) for name in openapi.path_parts(row)],
         "query": _rows_of(row.query),
         "fields": _rows_of(row.fields),

@@ -11,8 +11,9 @@ import msgspec
 from waypost import __version__
 from waypost.accept.credentials import Credential
 from waypost.accept.fields import FIELDS, Field, FieldType, wire_name
+from waypost.accept.idempotency import LONGEST_KEY
 from waypost.accept.limits import RATES
-from waypost.accept.route_row import Carries, RouteRow, reasons_of
+from waypost.accept.route_row import Carries, Once, RouteRow, reasons_of
 from waypost.accept.routes import ROUTES
 from waypost.accept.shapes import SHAPES
 from waypost.operations.samples import sample
@@ -60,6 +61,11 @@ SECTIONS: Final = {  # modules whose routes stand under a heading that is not th
     "numbers":            "Health and ratings",
     "no_meaning":         "What has no meaning here",
 }
+KEY: Final = (
+    "Idempotency-Key",
+    "Optional: a text of your own for this request, best a random UUID. Sent again within 24 hours with the same body, "
+    "it is answered as the first time and not carried out again.",
+)
 EVERYWHERE: Final = (413, 429, 500)
 """Statuses that any route may answer with."""
 # fmt: on
@@ -184,7 +190,11 @@ def _operation(row: RouteRow) -> dict[str, Any]:
         "tags": [section_of(row)],
         "summary": summary,
         "description": "\n\n".join(part for part in (description, limit) if part),
-        "parameters": [*_path_parameters(row), *_query_parameters(row)],
+        "parameters": [
+            *_path_parameters(row),
+            *_query_parameters(row),
+            *_header_parameters(row),
+        ],
         "security": SECURITY[row.credential],
         "responses": _responses(row),
     }
@@ -218,6 +228,23 @@ def _query_parameters(row: RouteRow) -> list[dict[str, Any]]:
             "schema": _field_schema(key),
         }
         for key in row.query
+    ]
+
+
+def _header_parameters(row: RouteRow) -> list[dict[str, Any]]:
+    if row.once is Once.NO:
+        return []
+    name, meaning = KEY
+    pattern = f"^[ -~]{{1,{LONGEST_KEY}}}$"
+    return [
+        {
+            "name": name,
+            "in": "header",
+            "required": False,
+            "description": meaning,
+            "schema": {"type": "string", "pattern": pattern},
+            "example": "8e03978e-40d5-43dd-bc93-6894a57f9324",
+        }
     ]
 
 
@@ -282,6 +309,13 @@ def _responses(row: RouteRow) -> dict[str, Any]:
 
 def _success(row: RouteRow, status: int) -> dict[str, Any]:
     told: dict[str, Any] = {"description": HTTPStatus(status).phrase}
+    if row.once is not Once.NO:
+        told["headers"] = {
+            "Idempotent-Replayed": {
+                "description": "There where this is the answer to an earlier request with the same key.",
+                "schema": {"const": "true"},
+            }
+        }
     if status == HTTPStatus.NO_CONTENT or not row.shape:
         return told
     schema = SHAPES[row.shape]
@@ -311,7 +345,7 @@ def _refusal(status: int, errors: list[ErrorRow]) -> dict[str, Any]:
             }
         },
     }
-    if status == HTTPStatus.TOO_MANY_REQUESTS:
+    if status in (HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.CONFLICT):
         told["headers"]["Retry-After"] = {
             "description": "Seconds until the next request may be made.",
             "schema": {"type": "string", "pattern": "^[0-9]+$"},

@@ -5,40 +5,27 @@ import socket
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
-from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address, ip_network
+from ipaddress import IPv6Address, ip_address, ip_network
 from typing import Any, Final
 
 import aiohttp
+from multidict import CIMultiDict
+from yarl import URL
+
+from waypost.base.posts import Posts, Resolve
+from waypost.outbound.addresses import is_public
+from waypost.outbound.resolving import ThreadResolver, VettedNames
 
 Network = str
-Address = IPv4Address | IPv6Address
 
 IDLE_S: Final = 2
+CONNECT_S: Final = 5
+PER_ADDRESS: Final = 256  # whoever posts shares out by subscription; several may share a host
 MOST_ANSWER_BYTES: Final = 4096
-
-# fmt: off
-EMBEDDING: Final = (  # IPv6 ranges that carry an IPv4 address, and which bits it is. Source: RFC 4291, 6052, 3056, 4380
-    #  range                          bits to the right of the IPv4 address
-    (IPv6Network("::ffff:0:0/96"),    0),
-    (IPv6Network("::/96"),            0),
-    (IPv6Network("64:ff9b::/96"),     0),
-    (IPv6Network("2002::/16"),       80),
-)
-# fmt: on
-
-
-# fmt: off
-NEVER_PUBLIC: Final = (  # what older versions of Python take for public. Source: IANA, special-purpose address registries
-    ip_network("192.88.99.0/24"),  # 6to4 relay anycast
-    ip_network("3fff::/20"),       # documentation
-    ip_network("5f00::/16"),       # segment routing
-    ip_network("64:ff9b:1::/48"),  # local NAT64
-)
-# fmt: on
 
 
 class NotAllowed(OSError):
-    """The address is not public, or a port is not one to talk to; nothing was connected."""
+    """The address is not public; nothing was connected."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,43 +45,49 @@ class Answer:
     error: str | None = None
 
 
-def is_public(address: Address) -> bool:
-    """Whether an address is public unicast, its embedded IPv4 address included."""
-    if isinstance(address, IPv6Address):
-        for network, shift in EMBEDDING:
-            if address in network and int(address) > 1:
-                inner = IPv4Address((int(address) >> shift) & 0xFFFFFFFF)
-                return is_public(inner)
-        if address.teredo is not None or address.is_site_local:
-            return False
-    if any(address in network for network in NEVER_PUBLIC):
-        return False
-    return address.is_global and not address.is_multicast and not address.is_reserved
-
-
 class VettedClient:
     """Posts to addresses that partners chose, and gets what stands behind them.
 
-    Each connection is vetted where its socket is made, so literal addresses, every resolved address
-    and rebinding are all seen. No redirect is followed, no proxy of the environment is used.
+    A name is refused where any of its addresses is not public. Each connection is vetted again where
+    its socket is made, so literal addresses and rebinding are seen too. No redirect is followed, no
+    proxy of the environment is used.
 
     Args:
         allowed_networks: ranges that may be reached although they are not public.
         timeout_s: for one whole request. Source: facts 4.6.
+        resolve: gives the addresses of a name; the system does unless given.
     """
 
-    def __init__(self, *, allowed_networks: Sequence[Network] = (), timeout_s: float = 10) -> None:
+    def __init__(
+        self,
+        *,
+        allowed_networks: Sequence[Network] = (),
+        timeout_s: float = 10,
+        resolve: Resolve | None = None,
+    ) -> None:
         self._allowed = [ip_network(network) for network in allowed_networks]
-        self._timeout = aiohttp.ClientTimeout(total=timeout_s, connect=5)
+        self._system = ThreadResolver()
+        self._names = VettedNames(resolve or self._system, self.vet)
+        self._timeout_s = timeout_s
+        self._timeout = aiohttp.ClientTimeout(total=timeout_s, connect=CONNECT_S)
         self._session: aiohttp.ClientSession | None = None
+        self._posts = Posts(
+            per_address=PER_ADDRESS,
+            idle_s=IDLE_S,
+            connect_s=CONNECT_S,
+            keep_bytes=MOST_ANSWER_BYTES,
+            make_socket=self._vetted_socket,
+            resolve=self._names.infos,
+        )
 
     async def open(self) -> None:
         """Make the connection pool."""
         self._session = aiohttp.ClientSession(
             connector=aiohttp.TCPConnector(
                 limit=0,
-                limit_per_host=64,
+                limit_per_host=PER_ADDRESS,
                 keepalive_timeout=IDLE_S,
+                resolver=self._names,
                 socket_factory=self._vetted_socket,
             ),
             timeout=self._timeout,
@@ -104,25 +97,55 @@ class VettedClient:
         )
 
     async def close(self) -> None:
-        """Close the pool."""
+        """Close the pools."""
+        await self._posts.close()
         if self._session is not None:
             await self._session.close()
+        self._system.close()
 
-    async def post(self, url: str, body: bytes, headers: Mapping[str, str]) -> Answer:
-        """Post bytes and say what came back; never raises for what the other side does."""
+    async def check(self, url: str) -> str | None:
+        """Why an address may not be called, as far as can be known without calling it; None where it may.
+
+        A name that nobody answers for now may be called: it may be there later, and is vetted again then.
+        """
+        try:
+            host = URL(url).raw_host or ""
+            async with asyncio.timeout(CONNECT_S):
+                await self._names.infos(host, 0)
+        except (NotAllowed, ValueError) as error:  # an address that cannot be read is none
+            return _why(error)
+        except (OSError, TimeoutError):
+            return None
+        return None
+
+    async def post(
+        self,
+        url: str,
+        body: bytes,
+        headers: Mapping[str, str],
+        *,
+        may_go: Callable[[], bool] | None = None,
+    ) -> Answer:
+        """Post bytes and say what came back; never raises for what the other side does.
+
+        An answer counts from its status on: a body that breaks off, or does not end, changes nothing.
+
+        Args:
+            url: of a partner's choice.
+            body: sent as it is.
+            headers: to send.
+            may_go: asked in the moment before it is sent.
+        """
         if self._session is None:
             raise RuntimeError("the client is not open")
         began_ns = time.monotonic_ns()
         try:
-            async with self._session.post(
-                url, data=body, headers=headers, allow_redirects=False
-            ) as response:
-                content = await response.content.read(MOST_ANSWER_BYTES)
-                return Answer(response.status, _since_ms(began_ns), content, response.headers)
-        except asyncio.CancelledError:
-            raise
-        except (aiohttp.ClientError, TimeoutError, OSError, ValueError) as error:
+            reply = await self._posts.post(
+                url, body, headers, within_s=self._timeout_s, may_go=may_go
+            )
+        except (OSError, ValueError) as error:
             return Answer(None, _since_ms(began_ns), error=_why(error))
+        return Answer(reply.status, _since_ms(began_ns), reply.body, CIMultiDict(reply.headers))
 
     async def get(
         self,

@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from sqlalchemy import Connection, bindparam, insert, select
-from sqlalchemy.dialects.sqlite import insert as insert_new
 
 from waypost.domain.arrival import Arrival
 from waypost.store.journal import Lane, NewEntry, append_entries
+from waypost.store.statements import insert_or
 from waypost.store.tables import arrival_items, arrivals, inbound_messages
 
 
@@ -73,11 +73,11 @@ def items_by_ids(connection: Connection, ids: set[int]) -> dict[int, Any]:
 def record_inbound(connection: Connection, rows: Sequence[dict[str, Any]]) -> None:
     """Keep which recipient wrote which message; the words stay in the arrival."""
     if rows:
-        connection.execute(insert_new(inbound_messages).on_conflict_do_nothing(), list(rows))
+        connection.execute(insert_or(inbound_messages).on_conflict_do_nothing(), list(rows))
 
 
 _ADD_NEW_ITEMS: Final = (
-    insert_new(arrival_items)
+    insert_or(arrival_items)
     .on_conflict_do_nothing(index_elements=["operator_account_id", "dedupe_key"])
     .returning(arrival_items.c.id, arrival_items.c.dedupe_key, sort_by_parameter_order=False)
 )

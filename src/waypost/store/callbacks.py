@@ -1,15 +1,19 @@
 """Callbacks, their sequence numbers, and every attempt to deliver them."""
 
-from collections.abc import Mapping, Sequence
+import json
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from sqlalchemy import Connection, bindparam, insert, select, update
-from sqlalchemy.dialects.sqlite import insert as insert_or_update
+from sqlalchemy import Connection, bindparam, func, select
 
 from waypost.domain.callback import Attempt
-from waypost.store.prepared import Prepared
+from waypost.store.prepared import Adding, Changing
+from waypost.store.statements import insert_or
 from waypost.store.tables import attempts, callbacks, sequences
+
+MOST_HEADERS: Final = 40
+MOST_HEADER_CHARS: Final = 300
 
 
 def count_up(
@@ -30,7 +34,7 @@ def count_up(
         _COUNT_UP,
         [
             {"subscription_id": subscription_id, "about": about, "last": count}
-            for (subscription_id, about), count in wanted.items()
+            for (subscription_id, about), count in sorted(wanted.items())
         ],
     )
     return {(row.subscription_id, row.about): row.last for row in rows}
@@ -55,6 +59,7 @@ class Tried:
     """
 
     callback_id: str
+    subscription_id: int
     attempt: Attempt
     ended: bool | None
 
@@ -66,20 +71,23 @@ def record_attempts(connection: Connection, tries: Sequence[Tried]) -> None:
         [
             {
                 "callback_id": one.callback_id,
+                "subscription_id": one.subscription_id,
                 "at_ms": one.attempt.at_ms,
                 "duration_ms": one.attempt.duration_ms,
                 "status": one.attempt.status,
                 "answer": one.attempt.answer[:4096],
                 "error": one.attempt.error,
+                "request_headers": _text(one.attempt.sent),
+                "answer_headers": _text(one.attempt.told),
             }
             for one in tries
         ],
     )
     ended = [
         {
-            "at_id": one.callback_id,
-            "new_ended": one.attempt.at_ms + one.attempt.duration_ms,
-            "new_delivered": one.ended,
+            "at": one.callback_id,
+            "ended_on_ms": one.attempt.at_ms + one.attempt.duration_ms,
+            "delivered": one.ended,
         }
         for one in tries
         if one.ended is not None
@@ -87,21 +95,64 @@ def record_attempts(connection: Connection, tries: Sequence[Tried]) -> None:
     _END.run(connection, ended)
 
 
+def first_tried(connection: Connection, ids: Collection[str]) -> dict[str, int]:
+    """When each of these callbacks was tried first; those that were not are left out."""
+    if not ids:
+        return {}
+    rows = connection.execute(_FIRST_TRIED, {"ids": list(ids)})
+    return {row.callback_id: row.at_ms for row in rows}
+
+
+def callback_with_attempts(connection: Connection, callback_id: str) -> dict[str, Any] | None:
+    """A callback with its exact bytes as text, and every attempt; None when there is none."""
+    row = connection.execute(_BY_ID, {"ids": [callback_id]}).mappings().one_or_none()
+    return None if row is None else shown_callback(connection, dict(row))
+
+
+def shown_callback(connection: Connection, row: dict[str, Any]) -> dict[str, Any]:
+    """A callback's row as it is shown, with its attempts."""
+    tries = select(attempts).where(attempts.c.callback_id == row["id"]).order_by(attempts.c.id)
+    return {
+        **row,
+        "body": row["body"].decode(),
+        "attempts": [
+            {
+                **one,
+                "answer": one["answer"].decode("utf-8", "replace"),
+                "request_headers": json.loads(one["request_headers"] or "{}"),
+                "answer_headers": json.loads(one["answer_headers"] or "{}"),
+            }
+            for one in connection.execute(tries).mappings()
+        ],
+    }
+
+
+def _text(headers: Mapping[str, str]) -> str:
+    """The first headers, and of each value its beginning: what a stranger answers is bounded."""
+    kept = {
+        name[:MOST_HEADER_CHARS]: text[:MOST_HEADER_CHARS].replace("\0", "")
+        for name, text in list(headers.items())[:MOST_HEADERS]
+    }
+    return json.dumps(kept, ensure_ascii=True)
+
+
+_FIRST_TRIED: Final = (
+    select(attempts.c.callback_id, func.min(attempts.c.at_ms).label("at_ms"))
+    .where(attempts.c.callback_id.in_(bindparam("ids", expanding=True)))
+    .group_by(attempts.c.callback_id)
+)
 _BY_ID: Final = select(callbacks).where(callbacks.c.id.in_(bindparam("ids", expanding=True)))
-_COUNT = insert_or_update(sequences)
+_COUNT = insert_or(sequences)
 _COUNT_UP: Final = _COUNT.on_conflict_do_update(
     index_elements=["subscription_id", "about"],
     set_={"last": sequences.c.last + _COUNT.excluded.last},
 ).returning(sequences.c.subscription_id, sequences.c.about, sequences.c.last)
-_ADD: Final = Prepared(
-    insert(callbacks), "id", "partner_id", "app_id", "subscription_id", "about", "sequence", "message_id",
+_ADD: Final = Adding(
+    callbacks, "id", "partner_id", "app_id", "subscription_id", "about", "sequence", "message_id",
     "news", "body", "created_on_ms",
 )  # fmt: skip
-_ATTEMPT: Final = Prepared(
-    insert(attempts), "callback_id", "at_ms", "duration_ms", "status", "answer", "error"
-)
-_END: Final = Prepared(
-    update(callbacks)
-    .where(callbacks.c.id == bindparam("at_id"))
-    .values(ended_on_ms=bindparam("new_ended"), delivered=bindparam("new_delivered"))
-)
+_ATTEMPT: Final = Adding(
+    attempts, "callback_id", "subscription_id", "at_ms", "duration_ms", "status", "answer", "error",
+    "request_headers", "answer_headers",
+)  # fmt: skip
+_END: Final = Changing(callbacks, "id", "ended_on_ms", "delivered")

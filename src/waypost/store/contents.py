@@ -47,6 +47,11 @@ def name_of(content: Content) -> str:
     return NAMES[type(content)]
 
 
+def kept_content_of(row: Any) -> Content | None:
+    """What a message says; None where its words have been kept long enough and are gone."""
+    return content_of(row) if row.content else None
+
+
 def content_of(row: Any) -> Content:
     """What a message says, from its row."""
     content: Content = _DECODE[row.kind](row.content)

@@ -1,9 +1,16 @@
 """What a store's engine gives, and the errors the rest may meet."""
 
-from contextlib import AbstractContextManager
-from typing import Protocol
+from __future__ import annotations  # so that commands which only want the errors load no SQLAlchemy
 
-from sqlalchemy import Connection
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from sqlalchemy import Connection
+
+Hear = Callable[[str], None]
+"""Called on a thread of the engine with what another process has told."""
 
 
 class StoreInUse(Exception):
@@ -14,15 +21,28 @@ class WrongStore(Exception):
     """The store is of another revision or kind than this command works on; the text says the remedy."""
 
 
+class StoreAway(Exception):
+    """The store cannot be reached, or its answer did not come: nobody's defect, and worth trying again.
+
+    Whether what was being written is on disk is unknown when the answer to a commit did not come.
+    """
+
+
 class Engine(Protocol):
     """One database engine.
 
     Attributes:
+        name: `sqlite` or `postgresql`.
         sole: whether this process is the only one that may have the store open.
+        in_order: whether a row with a higher number is never seen before one with a lower.
+        has_one_writer: whether every transaction waits for the one before it.
         readers: how many threads may read at once.
     """
 
+    name: str
     sole: bool
+    in_order: bool
+    has_one_writer: bool
     readers: int
 
     def open(self) -> None:
@@ -31,6 +51,7 @@ class Engine(Protocol):
         Raises:
             StoreInUse: another process has it.
             WrongStore: it has another revision.
+            StoreAway: it cannot be reached.
         """
         ...
 
@@ -39,7 +60,34 @@ class Engine(Protocol):
         ...
 
     def read(self) -> AbstractContextManager[Connection]:
-        """A consistent view on a reader's connection, ended without a trace."""
+        """A connection that only reads, ended without a trace.
+
+        On SQLite what is read is one consistent view. On PostgreSQL each statement is.
+        """
+        ...
+
+    def beside(self) -> AbstractContextManager[Connection]:
+        """A transaction on a connection of its own, for work that nobody waits for; not where there is one writer."""
+        ...
+
+    def is_away(self, error: BaseException) -> bool:
+        """Whether an error says that the store could not be reached."""
+        ...
+
+    def is_clash(self, error: BaseException) -> bool:
+        """Whether a transaction failed only because of another at the same moment: it is worth running again."""
+        ...
+
+    def listen(self, hear: Hear) -> None:
+        """Call this with whatever another process tells from now on, and with an empty text after a gap."""
+        ...
+
+    def tell(self, words: Sequence[str]) -> None:
+        """Tell every other process; never waits, and a process that is away hears nothing of it.
+
+        Args:
+            words: each at most 7,000 bytes.
+        """
         ...
 
     def close(self) -> None:

@@ -2,13 +2,15 @@
 
 import asyncio
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 from sqlalchemy import Connection
 
 from waypost.base.batching import GroupCommit
-from waypost.store.contract import Engine
+from waypost.base.counts import CommitCounts
+from waypost.base.threads import Threads
+from waypost.store.contract import Engine, StoreAway
+from waypost.store.prepared import WAYS
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -17,6 +19,17 @@ APPENDED = "appended"
 """Where a transaction notes the (lane, group) pairs it appended to: `connection.info[APPENDED]`."""
 
 Wake = Callable[[set[tuple[int, str]]], None]
+Hear = Callable[[str, str], None]
+"""Called on the loop with the subject and the words of what another process tells."""
+
+CLASHES: Final = 5
+"""How often a transaction is run that fails only because of another at the same moment."""
+
+APPENDED_TO: Final = "appended"
+"""Its words: `lane group`."""
+
+MISSED: Final = "missed"
+"""The subject after a gap, in which anything may have been told."""
 
 
 class Database:
@@ -28,16 +41,31 @@ class Database:
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
-        self._writer = ThreadPoolExecutor(1, thread_name_prefix="store-writer")
-        self._readers = ThreadPoolExecutor(engine.readers, thread_name_prefix="store-reader")
-        self._group = GroupCommit(self._transaction, self._writer)
+        self._writer = Threads(1, "store-writer")
+        self._readers = Threads(engine.readers, "store-reader")
+        self._group = GroupCommit(
+            self._transaction, self._writer, everybodys=StoreAway, first=_each
+        )
         self._loop: asyncio.AbstractEventLoop | None = None
         self._wakes: list[Wake] = []
+        self._hears: list[Hear] = []
+        self._is_committing = False
+        self._has_lost_connection = False
 
     @property
     def sole(self) -> bool:
         """Whether no other process can have this store open."""
         return self._engine.sole
+
+    @property
+    def engine(self) -> str:
+        """The engine's name."""
+        return self._engine.name
+
+    @property
+    def in_order(self) -> bool:
+        """Whether a row with a higher number is never seen before one with a lower."""
+        return self._engine.in_order
 
     @property
     def busy(self) -> bool:
@@ -49,26 +77,49 @@ class Database:
         """How many writes have been begun since it was opened."""
         return self._group.joined
 
+    @property
+    def counts(self) -> CommitCounts:
+        """What the writer has done, and which reads have failed."""
+        return self._group.counts
+
+    @property
+    def waiting(self) -> int:
+        """How many pieces of work wait for the transaction after this one."""
+        return self._group.waiting
+
     async def open(self) -> None:
         """Open or make the store.
 
         Raises:
             StoreInUse: another process has it.
             WrongStore: it has another revision.
+            StoreAway: it cannot be reached.
         """
         self._loop = asyncio.get_running_loop()
-        await self._loop.run_in_executor(self._writer, self._engine.open)
+        await self._writer.run(self._engine.open)
+        if not self._engine.sole:
+            self._engine.listen(self._told)
 
     async def close(self) -> None:
-        """Commit what waits, then close."""
+        """Commit what waits, let whoever still reads come to an end, then close."""
         await self._group.close()
-        await asyncio.get_running_loop().run_in_executor(self._writer, self._engine.close)
+        # Before any connection is closed: one that is read from meanwhile brings the process down.
+        await asyncio.to_thread(self._readers.shutdown)
+        await self._writer.run(self._engine.close)
         self._writer.shutdown()
-        self._readers.shutdown()
 
     def on_append(self, wake: Wake) -> None:
         """Call this, on the loop, after each commit that appended entries."""
         self._wakes.append(wake)
+
+    def on_told(self, hear: Hear) -> None:
+        """Call this, on the loop, with what other processes tell, and with `MISSED` after a gap."""
+        self._hears.append(hear)
+
+    def tell(self, subject: str, words: str) -> None:
+        """Tell every other process that has this store open; one that is away hears nothing of it."""
+        if not self._engine.sole:
+            self._engine.tell([f"{subject} {words}"])
 
     async def join(
         self, work: Callable[[Connection, Sequence[Item]], Sequence[Result]], item: Item
@@ -87,27 +138,92 @@ class Database:
         """Run one write that joins with nothing; for what happens seldom."""
         return await self._group.join(_each, (work, args))
 
+    async def tidy(self, work: Callable[..., Result], *args: Any) -> Result:
+        """Run one small write that nobody waits for: beside the others where the engine can."""
+        if self._engine.has_one_writer:
+            return await self._group.join(_each, (work, args))
+        return await self._readers.run(self._tidy, work, args)
+
     async def read(self, look: Callable[..., Result], *args: Any) -> Result:
         """Run a read on a reader's thread."""
-        return await asyncio.get_running_loop().run_in_executor(
-            self._readers, self._look, look, args
-        )
+        return await self._readers.run(self._look, look, args)
 
     def _look(self, look: Callable[..., Result], args: tuple[Any, ...]) -> Result:
-        with self._engine.read() as connection:
-            return look(connection, *args)
+        """Once more when the store was away: the connection may have broken while nobody used it."""
+        for is_last in (False, True):
+            try:
+                with self._engine.read() as connection:
+                    return look(connection, *args)
+            except Exception as error:
+                if not is_last and self._engine.is_away(error):
+                    continue
+                self.counts.failed_reads += 1  # by several threads: one may be lost
+                raise self._named(error) from error
+        raise AssertionError
+
+    def _tidy(self, work: Callable[..., Result], args: tuple[Any, ...]) -> Result:
+        for left in reversed(range(CLASHES)):
+            try:
+                with self._engine.beside() as connection:
+                    return work(connection, *args)
+            except Exception as error:
+                if not left or not self._engine.is_clash(error):
+                    raise self._named(error) from error
+        raise AssertionError("the last clash is raised")
 
     def _transaction(self, work: Callable[[Connection], None]) -> None:
-        with self._engine.write() as connection:
-            connection.info[APPENDED] = set()
-            work(connection)
-            appended: set[tuple[int, str]] = connection.info[APPENDED]
+        appended: set[tuple[int, str]] = set()
+        for left in reversed(range(CLASHES)):
+            try:
+                appended = self._run(work)
+            except Exception as error:
+                if left and self._is_undone(error):
+                    continue
+                raise self._named(error) from error
+            break
         if appended and self._loop is not None:
             for wake in self._wakes:
                 self._loop.call_soon_threadsafe(wake, appended)
+
+    def _is_undone(self, error: Exception) -> bool:
+        """Whether nothing of a transaction has come to be, and running it again may succeed at once.
+
+        A connection that has broken while nobody used it is noticed by the first statement. Where the
+        answer to a commit is missing, nobody knows: that one is never run again.
+        """
+        if self._engine.is_clash(error):
+            return True
+        if self._is_committing or self._has_lost_connection or not self._engine.is_away(error):
+            return False
+        self._has_lost_connection = True
+        return True
+
+    def _run(self, work: Callable[[Connection], None]) -> set[tuple[int, str]]:
+        self._is_committing = False
+        with self._engine.write() as connection:
+            appended: set[tuple[int, str]] = set()
+            connection.info[APPENDED] = appended
+            work(connection)
+            self._is_committing = True
+        self._has_lost_connection = False
+        return appended
+
+    def _named(self, error: Exception) -> Exception:
+        if isinstance(error, StoreAway) or not self._engine.is_away(error):
+            return error
+        return StoreAway(f"the store cannot be reached: {type(error).__name__}")
+
+    def _told(self, text: str) -> None:
+        """On the engine's thread."""
+        if self._loop is None or self._loop.is_closed():
+            return
+        subject, _, words = text.partition(" ")
+        for hear in self._hears:
+            self._loop.call_soon_threadsafe(hear, subject or MISSED, words)
 
 
 def _each(
     connection: Connection, pieces: Sequence[tuple[Callable[..., Any], tuple[Any, ...]]]
 ) -> list[Any]:
+    connection.info[WAYS].alone(connection)
     return [work(connection, *args) for work, args in pieces]

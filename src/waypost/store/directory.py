@@ -1,6 +1,7 @@
 """Who is who: credentials, apps and operator accounts, looked up often and changed seldom.
 
-Only hits are remembered, for at most five seconds; `forget` makes a change count at once.
+Only hits are remembered, for at most five seconds; `forget` makes a change count at once, in every
+process that shares the store.
 """
 
 from collections.abc import Callable
@@ -13,7 +14,7 @@ from waypost.domain.app_key import AppKey, KeyStatus
 from waypost.domain.template import Template, TemplateStatus
 from waypost.store import partners as stored
 from waypost.store.app_keys import app_key_by_hash
-from waypost.store.database import Database
+from waypost.store.database import MISSED, Database
 from waypost.store.stays import line_of
 from waypost.store.templates import template_by_id
 
@@ -21,6 +22,8 @@ Found = TypeVar("Found")
 
 KEPT_MS: Final = 5_000  # Source: design, section 9
 MOST_KEPT: Final = 50_000
+FORGET: Final = "forget"
+"""What processes tell each other when something has changed that the others may remember."""
 
 
 class Directory:
@@ -31,10 +34,24 @@ class Directory:
         self._seals = seals
         self._clock = clock
         self._kept: dict[tuple[Any, ...], tuple[int, Any]] = {}
+        self._times_forgotten = 0
+        database.on_told(self._told)
 
     def forget(self) -> None:
-        """Forget every hit: a credential or an app has changed."""
+        """Forget every hit, here and in every other process: a credential or an app has changed.
+
+        To be called when the change is on disk: what is read from then on is kept again.
+        """
+        self._forget()
+        self._database.tell(FORGET, "")
+
+    def _forget(self) -> None:
+        self._times_forgotten += 1
         self._kept.clear()
+
+    def _told(self, subject: str, _words: str) -> None:
+        if subject in (FORGET, MISSED):
+            self._forget()
 
     async def partner_of_api_key(self, key_hash: str) -> int | None:
         """The partner with this API key."""
@@ -116,10 +133,11 @@ class Directory:
         kept = self._kept.get(key)
         if kept is not None and now_ms - kept[0] < KEPT_MS:
             return kept[1]
+        times_forgotten = self._times_forgotten
         found = await self._database.read(look, *args)
         if found is None:
             self._kept.pop(key, None)
-        else:
+        elif times_forgotten == self._times_forgotten:  # else it may be what was before the change
             if len(self._kept) >= MOST_KEPT:
                 self._kept.clear()
             self._kept[key] = (now_ms, found)

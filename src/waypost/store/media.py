@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from sqlalchemy import Connection, Select, delete, insert, select, tuple_, update
-from sqlalchemy.dialects.sqlite import insert as insert_or_update
 
 from waypost.domain.media import InboundMedia, Media
 from waypost.store.journal import Lane, NewEntry, append_entries, settle_entries
+from waypost.store.statements import insert_or
 from waypost.store.tables import inbound_media, media, media_copies
 
 MOST_NAMES: Final = 5_000
@@ -20,8 +20,9 @@ def add_media(connection: Connection, uploads: Sequence[Media]) -> list[bool]:
     """Write uploads whose bytes are on disk; false for one whose id or handle is taken."""
     added: list[bool] = []
     for one in uploads:
-        statement = insert_or_update(media).values(_media_columns(one)).on_conflict_do_nothing()
-        added.append(connection.execute(statement).rowcount == 1)
+        statement = insert_or(media).values(_media_columns(one)).on_conflict_do_nothing()
+        kept = connection.execute(statement.returning(media.c.id))  # its count of rows is unknown
+        added.append(kept.one_or_none() is not None)
     return added
 
 
@@ -103,7 +104,7 @@ class Copy:
 def record_copies(connection: Connection, copies: Sequence[Copy]) -> list[None]:
     """Write what the operator has now; a newer copy takes an older one's place."""
     for copy in copies:
-        statement = insert_or_update(media_copies).values(
+        statement = insert_or(media_copies).values(
             media_id=copy.media_id,
             place=copy.place,
             operator_id=copy.operator_id,

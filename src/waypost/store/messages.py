@@ -4,12 +4,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from sqlalchemy import Connection, bindparam, insert, select, update
+from sqlalchemy import Connection, bindparam, select
 
 from waypost.domain.message import Message, MessageState
 from waypost.store.journal import Lane, NewEntry, append_entries
-from waypost.store.prepared import Prepared
+from waypost.store.prepared import Adding, Changing
 from waypost.store.rows import message_columns
+from waypost.store.statements import to_change
 from waypost.store.tables import message_events, messages
 
 
@@ -35,23 +36,30 @@ def submission(message: Message) -> NewEntry:
 
 
 def messages_by_ids(connection: Connection, ids: set[str]) -> dict[str, Any]:
-    """Rows by our id; those that are not there are left out."""
+    """Rows by our id, locked when they are read to be changed; those that are not there are left out."""
     if not ids:
         return {}
-    return {row.id: row for row in connection.execute(_BY_ID, {"ids": list(ids)})}
+    return {
+        row.id: row for row in connection.execute(to_change(connection, _BY_ID), {"ids": list(ids)})
+    }
 
 
 def messages_by_operator_ids(connection: Connection, ids: set[str]) -> dict[str, Any]:
-    """Rows by the operator's id; those that are not there are left out."""
+    """Rows by the operator's id, locked when they are read to be changed; those that are not there are left out."""
     if not ids:
         return {}
-    found = connection.execute(_BY_OPERATOR_ID, {"ids": list(ids)})
+    found = connection.execute(to_change(connection, _BY_OPERATOR_ID), {"ids": list(ids)})
     return {row.operator_message_id: row for row in found}
 
 
 @dataclass(frozen=True, slots=True)
 class MessageChange:
-    """Where a message stands after news."""
+    """Where a message stands after news.
+
+    Attributes:
+        is_named: its recipient or its name at the operator is another than in its row. Both are
+            indexed, at random places, so that they are written only then.
+    """
 
     id: str
     state: MessageState
@@ -61,6 +69,7 @@ class MessageChange:
     doubted: bool = False
     code: int | None = None
     reason: str | None = None
+    is_named: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,22 +87,22 @@ def change_messages(
     connection: Connection, changes: Sequence[MessageChange], news: Sequence[MessageNews]
 ) -> None:
     """Write where messages stand now, and the trace of how they came there."""
-    _CHANGE.run(
-        connection,
-        [
-            {
-                "at_id": change.id,
-                "new_state": change.state.value,
-                "new_changed": change.at_ms,
-                "new_recipient": change.recipient_id,
-                "new_operator_id": change.operator_message_id,
-                "new_doubted": change.doubted,
-                "new_code": change.code,
-                "new_reason": change.reason,
-            }
-            for change in changes
-        ],
-    )
+    rows = [
+        {
+            "at": change.id,
+            "state": change.state.value,
+            "changed_on_ms": change.at_ms,
+            "recipient_id": change.recipient_id,
+            "operator_message_id": change.operator_message_id,
+            "doubted": change.doubted,
+            "code": change.code,
+            "reason": change.reason,
+        }
+        for change in changes
+    ]
+    named = [change.is_named for change in changes]
+    _NAME.run(connection, [row for row, is_named in zip(rows, named, strict=True) if is_named])
+    _MOVE.run(connection, [row for row, is_named in zip(rows, named, strict=True) if not is_named])
     _NEWS.run(
         connection,
         [
@@ -109,25 +118,23 @@ def change_messages(
     )
 
 
-_BY_ID: Final = select(messages).where(messages.c.id.in_(bindparam("ids", expanding=True)))
-_BY_OPERATOR_ID: Final = select(messages).where(
-    messages.c.operator_message_id.in_(bindparam("ids", expanding=True))
+_BY_ID: Final = (
+    select(messages)
+    .where(messages.c.id.in_(bindparam("ids", expanding=True)))
+    .order_by(messages.c.id)
 )
-_RECORD: Final = Prepared(
-    insert(messages), "id", "partner_id", "app_id", "source", "destination", "kind", "template_id", "content",
+_BY_OPERATOR_ID: Final = (
+    select(messages)
+    .where(messages.c.operator_message_id.in_(bindparam("ids", expanding=True)))
+    .order_by(messages.c.id)
+)
+_RECORD: Final = Adding(
+    messages, "id", "partner_id", "app_id", "source", "destination", "kind", "template_id", "content",
     "request", "sandbox", "state", "doubted", "accepted_on_ms", "changed_on_ms",
 )  # fmt: skip
-_NEWS: Final = Prepared(insert(message_events), "message_id", "news", "at_ms", "moved", "detail")
-_CHANGE: Final = Prepared(
-    update(messages)
-    .where(messages.c.id == bindparam("at_id"))
-    .values(
-        state=bindparam("new_state"),
-        changed_on_ms=bindparam("new_changed"),
-        recipient_id=bindparam("new_recipient"),
-        operator_message_id=bindparam("new_operator_id"),
-        doubted=bindparam("new_doubted"),
-        code=bindparam("new_code"),
-        reason=bindparam("new_reason"),
-    )
-)
+_NEWS: Final = Adding(message_events, "message_id", "news", "at_ms", "moved", "detail")
+_MOVE: Final = Changing(messages, "id", "state", "changed_on_ms", "doubted", "code", "reason")
+_NAME: Final = Changing(
+    messages, "id", "state", "changed_on_ms", "recipient_id", "operator_message_id", "doubted", "code",
+    "reason",
+)  # fmt: skip

@@ -7,7 +7,7 @@ from typing import Any, Final
 from sqlalchemy import ColumnElement, Connection, bindparam, insert, select, update
 
 from waypost.domain.app import App
-from waypost.store.prepared import Prepared
+from waypost.store.statements import insert_or
 from waypost.store.tables import recipients
 
 
@@ -66,7 +66,7 @@ def recipient_ids(
         new = [name for name in names if (app_id, name) not in found]
         if new:
             row = {"partner_id": partner_id, "app_id": app_id, "name": ""}
-            _ADD.run(connection, [{**row, **_named(name)} for name in new])
+            connection.execute(_ADD, [{**row, **_named(name)} for name in new])
             found |= _known(connection, app_id, new)
     return found
 
@@ -105,9 +105,7 @@ def _by(connection: Connection, app: App, column: ColumnElement[Any], value: str
     return connection.execute(found).one_or_none()
 
 
-_ADD: Final = Prepared(
-    insert(recipients), "partner_id", "app_id", "phone_number", "user_id", "name"
-)
+_ADD: Final = insert_or(recipients).on_conflict_do_nothing()  # another process may meet them first
 _KNOWN: Final = select(recipients.c.id, recipients.c.phone_number).where(
     recipients.c.app_id == bindparam("app_id"),
     recipients.c.phone_number.in_(bindparam("phone_numbers", expanding=True)),

@@ -10,12 +10,12 @@ from dataclasses import dataclass
 from typing import Final
 
 from sqlalchemy import Connection, case, func, literal, select, update
-from sqlalchemy.dialects.sqlite import insert as insert_or_update
 
 from waypost.domain.app import App, BusinessAccount, Line, OperatorAccount
 from waypost.domain.template import Template, TemplateStatus
 from waypost.store.partners import operator_account_by_id
 from waypost.store.rows import app_of, business_account_of, template_of
+from waypost.store.statements import insert_or
 from waypost.store.tables import app_stays, apps, business_accounts, template_stays, templates
 
 NOTHING_THERE: Final = ""
@@ -202,9 +202,7 @@ def keep_stay(connection: Connection, app: App, left_ms: int) -> None:
         "phone_number": app.phone_number,
         "left_ms": left_ms,
     }
-    statement = insert_or_update(app_stays).values(
-        app_id=app.id, operator_account_id=carrier, **columns
-    )
+    statement = insert_or(app_stays).values(app_id=app.id, operator_account_id=carrier, **columns)
     connection.execute(
         statement.on_conflict_do_update(
             index_elements=["app_id", "operator_account_id"], set_=columns
@@ -243,7 +241,7 @@ def _switch_templates(connection: Connection, switch: Switch) -> None:
         templates.c.operator_template_id.is_not(None),
         templates.c.operator_template_id != NOTHING_THERE,
     )
-    keep = insert_or_update(template_stays).from_select(
+    keep = insert_or(template_stays).from_select(
         ["template_id", "operator_account_id", "operator_template_id"], known
     )
     connection.execute(

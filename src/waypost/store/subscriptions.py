@@ -7,6 +7,8 @@ from typing import Any, Final
 from sqlalchemy import Connection, bindparam, delete, func, insert, select, update
 
 from waypost.domain.subscription import Subscription
+from waypost.store.database import APPENDED
+from waypost.store.journal import Lane
 from waypost.store.tables import subscriptions
 
 Seal = Callable[[str, str], bytes]
@@ -63,7 +65,9 @@ def change_subscription(
     Raises:
         TagTaken: another one of the app has this tag.
     """
-    held = subscription_of_partner(connection, named.partner_id, int(named.id), unseal)
+    held = subscription_of_partner(
+        connection, named.partner_id, int(named.id), unseal, to_change=True
+    )
     if held is None or held.app_id != named.app_id:
         return None
     subscription = change(held)
@@ -75,7 +79,24 @@ def change_subscription(
         raise TagTaken(subscription.tag)
     columns = _columns(subscription, seal)
     connection.execute(update(subscriptions).where(of_app, is_it).values(**columns))
+    tell_worker(connection, held.id)
     return subscription
+
+
+def tell_worker(connection: Connection, id: int | str) -> None:
+    """Have whoever works a subscription's callbacks look at it again, once this is committed."""
+    groups = (live_group(id), replay_group(id))
+    connection.info[APPENDED].update((int(Lane.CALLBACKS), group) for group in groups)
+
+
+def live_group(id: int | str) -> str:
+    """The group of a subscription's callbacks in their lane."""
+    return f"subscription {id}"
+
+
+def replay_group(id: int | str) -> str:
+    """The group of those that are told to it again: they hold up no live one."""
+    return f"replay {id}"
 
 
 def _columns(subscription: Subscription, seal: Seal) -> dict[str, Any]:
@@ -90,6 +111,10 @@ def _columns(subscription: Subscription, seal: Seal) -> dict[str, Any]:
         "show_on_ui": subscription.show_on_ui,
         "sealed_meta": None if meta is None else seal(meta, subscription.app_id),
         "modified_on_ms": subscription.modified_on_ms,
+        "paused_on_ms": subscription.paused_on_ms,
+        "pause_reason": subscription.pause_reason,
+        "failing_since_ms": subscription.failing_since_ms,
+        "asked_until_ms": subscription.asked_until_ms,
     }
 
 
@@ -114,14 +139,13 @@ def subscriptions_of(
 
 
 def subscription_of_partner(
-    connection: Connection, partner_id: int, id: int, unseal: Unseal
+    connection: Connection, partner_id: int, id: int, unseal: Unseal, *, to_change: bool = False
 ) -> Subscription | None:
     """One of a partner's subscriptions, of whichever of its apps; None where it has none such."""
-    row = connection.execute(
-        select(subscriptions).where(
-            subscriptions.c.id == id, subscriptions.c.partner_id == partner_id
-        )
-    ).one_or_none()
+    found = select(subscriptions).where(
+        subscriptions.c.id == id, subscriptions.c.partner_id == partner_id
+    )
+    row = connection.execute(found.with_for_update() if to_change else found).one_or_none()
     return None if row is None else subscription_of(row, unseal)
 
 
@@ -134,7 +158,10 @@ def delete_subscriptions(
     )
     if id is not None:
         chosen = chosen.where(subscriptions.c.id == int(id))
-    return connection.execute(chosen).rowcount
+    gone = connection.execute(chosen.returning(subscriptions.c.id)).scalars().all()
+    for gone_id in gone:
+        tell_worker(connection, gone_id)  # what waits for it is ended
+    return len(gone)
 
 
 def subscriptions_by_ids(
@@ -167,6 +194,12 @@ def subscription_of(row: Any, unseal: Unseal) -> Subscription:
         show_on_ui=row.show_on_ui,
         meta=meta,
         headers=_headers_in(meta),
+        key_serial=row.key_serial,
+        old_key_until_ms=row.old_key_until_ms,
+        failing_since_ms=row.failing_since_ms,
+        asked_until_ms=row.asked_until_ms,
+        paused_on_ms=row.paused_on_ms,
+        pause_reason=row.pause_reason,
     )
 
 

@@ -18,39 +18,41 @@ from sqlalchemy import (
     Table,
     Text,
     UniqueConstraint,
+    false,
     text,
 )
 
-REVISION: Final = 3
+REVISION: Final = 4
 
 metadata = MetaData()
 
+Words = Text().with_variant(Text(collation="C"), "postgresql")  # compared as SQLite does: by code
 _Id = BigInteger().with_variant(Integer, "sqlite")  # SQLite counts up only in INTEGER PRIMARY KEY
 
 store_facts = Table(  # what the store knows of itself: `revision`, `kind` (dev or serve)
     "store_facts",
     metadata,
-    Column("name", Text, primary_key=True),
-    Column("value", Text, nullable=False),
+    Column("name", Words, primary_key=True),
+    Column("value", Words, nullable=False),
 )
 
 partners = Table(
     "partners",
     metadata,
     Column("id", _Id, primary_key=True),
-    Column("email", Text, nullable=False, unique=True),  # lower case
-    Column("password_hash", Text, nullable=False),  # argon2id
+    Column("email", Words, nullable=False, unique=True),  # lower case
+    Column("password_hash", Words, nullable=False),  # argon2id
     Column(
-        "password_changed", Boolean, nullable=False, server_default=text("0")
+        "password_changed", Boolean, nullable=False, server_default=false()
     ),  # then it opens the API no more
-    Column("profile", Text, nullable=False),  # JSON: what the login answer shows
+    Column("profile", Words, nullable=False),  # JSON: what the login answer shows
     Column("created_on_ms", BigInteger, nullable=False),
 )
 
 client_secrets = Table(
     "client_secrets",
     metadata,
-    Column("hash", Text, primary_key=True),
+    Column("hash", Words, primary_key=True),
     Column("partner_id", BigInteger, nullable=False),
     Column("created_on_ms", BigInteger, nullable=False),
     Column("expires_on_ms", BigInteger),  # NULL: never
@@ -59,7 +61,7 @@ client_secrets = Table(
 partner_tokens = Table(
     "partner_tokens",
     metadata,
-    Column("hash", Text, primary_key=True),
+    Column("hash", Words, primary_key=True),
     Column("partner_id", BigInteger, nullable=False),
     Column("expires_on_ms", BigInteger, nullable=False),
 )
@@ -67,20 +69,20 @@ partner_tokens = Table(
 api_keys = Table(
     "api_keys",
     metadata,
-    Column("hash", Text, primary_key=True),
+    Column("hash", Words, primary_key=True),
     Column("partner_id", BigInteger, nullable=False),
-    Column("name", Text, nullable=False),
+    Column("name", Words, nullable=False),
     Column("created_on_ms", BigInteger, nullable=False),
 )
 
 app_keys = Table(  # further credentials of one app: second keys, and app tokens that expire
     "app_keys",
     metadata,
-    Column("id", Text, primary_key=True),
-    Column("hash", Text, nullable=False, unique=True),
+    Column("id", Words, primary_key=True),
+    Column("hash", Words, nullable=False, unique=True),
     Column("partner_id", BigInteger, nullable=False),
-    Column("app_id", Text, nullable=False, index=True),
-    Column("name", Text, nullable=False),
+    Column("app_id", Words, nullable=False, index=True),
+    Column("name", Words, nullable=False),
     Column("created_on_ms", BigInteger, nullable=False),
     Column("expires_on_ms", BigInteger),  # NULL: never
     Column("revoked_on_ms", BigInteger),  # NULL: not revoked
@@ -89,10 +91,10 @@ app_keys = Table(  # further credentials of one app: second keys, and app tokens
 operator_accounts = Table(
     "operator_accounts",
     metadata,
-    Column("id", Text, primary_key=True),  # also the end of its webhook path
-    Column("base_url", Text, nullable=False),
-    Column("version", Text, nullable=False),
-    Column("app_id", Text, nullable=False),
+    Column("id", Words, primary_key=True),  # also the end of its webhook path
+    Column("base_url", Words, nullable=False),
+    Column("version", Words, nullable=False),
+    Column("app_id", Words, nullable=False),
     Column("sealed_token", LargeBinary, nullable=False),
     Column("sealed_app_secret", LargeBinary, nullable=False),
     Column("sealed_verify_token", LargeBinary, nullable=False),
@@ -101,30 +103,30 @@ operator_accounts = Table(
 business_accounts = Table(
     "business_accounts",
     metadata,
-    Column("id", Text, primary_key=True),  # the operator's id; `wabaId` on the wire
+    Column("id", Words, primary_key=True),  # the operator's id; `wabaId` on the wire
     Column("partner_id", BigInteger, nullable=False),
-    Column("namespace", Text, nullable=False),
-    Column("operator_account_id", Text, nullable=False),
+    Column("namespace", Words, nullable=False),
+    Column("operator_account_id", Words, nullable=False),
 )
 
 apps = Table(
     "apps",
     metadata,
-    Column("id", Text, primary_key=True),
+    Column("id", Words, primary_key=True),
     Column("partner_id", BigInteger, nullable=False),
-    Column("name", Text, nullable=False),
+    Column("name", Words, nullable=False),
     Column(
-        "phone_number", Text, unique=True
+        "phone_number", Words, unique=True
     ),  # a source names exactly one app; NULL: it has none yet
-    Column("phone_number_id", Text, nullable=False),  # empty: none yet
-    Column("business_account_id", Text, nullable=False),  # empty: none yet
+    Column("phone_number_id", Words, nullable=False),  # empty: none yet
+    Column("business_account_id", Words, nullable=False),  # empty: none yet
     Column("live", Boolean, nullable=False),
-    Column("hosting", Text, nullable=False),
+    Column("hosting", Words, nullable=False),
     Column("token_serial", Integer, nullable=False),
-    Column("token_hash", Text, nullable=False, index=True),
+    Column("token_hash", Words, nullable=False, index=True),
     Column("per_second", Integer),  # NULL: the service's default throughput
     Column(
-        "preferences", Text, nullable=False, server_default=text("'{}'")
+        "preferences", Words, nullable=False, server_default=text("'{}'")
     ),  # JSON: AppPreferences
     Column("created_on_ms", BigInteger, nullable=False),
     Column("modified_on_ms", BigInteger, nullable=False),
@@ -135,12 +137,12 @@ apps = Table(
 app_stays = Table(  # what an operator account that an app has left calls it (decision 0033)
     "app_stays",
     metadata,
-    Column("app_id", Text, primary_key=True),
-    Column("operator_account_id", Text, primary_key=True),
+    Column("app_id", Words, primary_key=True),
+    Column("operator_account_id", Words, primary_key=True),
     Column("partner_id", BigInteger, nullable=False),
-    Column("business_account_id", Text, nullable=False),
-    Column("phone_number_id", Text, nullable=False),
-    Column("phone_number", Text, nullable=False),
+    Column("business_account_id", Words, nullable=False),
+    Column("phone_number_id", Words, nullable=False),
+    Column("phone_number", Words, nullable=False),
     Column(
         "left_ms", BigInteger, nullable=False
     ),  # what was accepted until then may have gone there
@@ -150,33 +152,33 @@ app_stays = Table(  # what an operator account that an app has left calls it (de
 template_stays = Table(  # the ids of templates at operator accounts that their account has left
     "template_stays",
     metadata,
-    Column("template_id", Text, primary_key=True),
-    Column("operator_account_id", Text, primary_key=True),
-    Column("operator_template_id", Text, nullable=False),
+    Column("template_id", Words, primary_key=True),
+    Column("operator_account_id", Words, primary_key=True),
+    Column("operator_template_id", Words, nullable=False),
     sqlite_with_rowid=False,
 )
 
 templates = Table(
     "templates",
     metadata,
-    Column("id", Text, primary_key=True),
+    Column("id", Words, primary_key=True),
     Column("partner_id", BigInteger, nullable=False),
-    Column("app_id", Text, nullable=False),
-    Column("business_account_id", Text, nullable=False),
-    Column("namespace", Text, nullable=False),
-    Column("element_name", Text, nullable=False),
-    Column("language_code", Text, nullable=False),
-    Column("template_type", Text, nullable=False, server_default=text("''")),  # the draft's
-    Column("category", Text, nullable=False),
-    Column("old_category", Text),
-    Column("new_category", Text),  # announced by the operator
-    Column("edited", Boolean, nullable=False, server_default=text("0")),
-    Column("status", Text, nullable=False),
-    Column("quality", Text, nullable=False),
-    Column("stage", Text, nullable=False),
+    Column("app_id", Words, nullable=False),
+    Column("business_account_id", Words, nullable=False),
+    Column("namespace", Words, nullable=False),
+    Column("element_name", Words, nullable=False),
+    Column("language_code", Words, nullable=False),
+    Column("template_type", Words, nullable=False, server_default=text("''")),  # the draft's
+    Column("category", Words, nullable=False),
+    Column("old_category", Words),
+    Column("new_category", Words),  # announced by the operator
+    Column("edited", Boolean, nullable=False, server_default=false()),
+    Column("status", Words, nullable=False),
+    Column("quality", Words, nullable=False),
+    Column("stage", Words, nullable=False),
     Column("retry", Integer, nullable=False),
-    Column("reason", Text),
-    Column("operator_template_id", Text),  # empty: nothing of it is the operator's (store/stays.py)
+    Column("reason", Words),
+    Column("operator_template_id", Words),  # empty: nothing of it is the operator's (stays.py)
     Column("decided_on_s", BigInteger, nullable=False, server_default=text("0")),
     Column("draft", LargeBinary, nullable=False),  # JSON of the whole draft
     Column("created_on_ms", BigInteger, nullable=False),
@@ -202,10 +204,10 @@ recipients = Table(  # whoever a number talks to; either of the two names may be
     metadata,
     Column("id", _Id, primary_key=True),
     Column("partner_id", BigInteger, nullable=False),
-    Column("app_id", Text, nullable=False),
-    Column("phone_number", Text),
-    Column("user_id", Text),  # business-scoped
-    Column("name", Text, nullable=False, server_default=""),
+    Column("app_id", Words, nullable=False),
+    Column("phone_number", Words),
+    Column("user_id", Words),  # business-scoped
+    Column("name", Words, nullable=False, server_default=""),
     Column("window_until_ms", BigInteger),  # session messages may be sent until then
     Index("recipients_by_phone_number", "app_id", "phone_number", unique=True),
     Index("recipients_by_user_id", "app_id", "user_id", unique=True),
@@ -214,22 +216,22 @@ recipients = Table(  # whoever a number talks to; either of the two names may be
 messages = Table(
     "messages",
     metadata,
-    Column("id", Text, primary_key=True),
+    Column("id", Words, primary_key=True),
     Column("partner_id", BigInteger, nullable=False),
-    Column("app_id", Text, nullable=False),
-    Column("source", Text, nullable=False),
-    Column("destination", Text, nullable=False),
+    Column("app_id", Words, nullable=False),
+    Column("source", Words, nullable=False),
+    Column("destination", Words, nullable=False),
     Column("recipient_id", BigInteger),  # known once the operator has named the recipient
-    Column("kind", Text, nullable=False),  # of its content; the table is in store/contents.py
-    Column("template_id", Text),
+    Column("kind", Words, nullable=False),  # of its content; the table is in store/contents.py
+    Column("template_id", Words),
     Column("content", LargeBinary, nullable=False),  # canonical JSON of our own message
-    Column("request", Text, nullable=False),  # the form as it came; holds no credential
+    Column("request", Words, nullable=False),  # the form as it came; holds no credential
     Column("sandbox", Boolean, nullable=False),
-    Column("state", Text, nullable=False),
+    Column("state", Words, nullable=False),
     Column("doubted", Boolean, nullable=False),  # `failed` is our doubt, not the operator's word
-    Column("operator_message_id", Text),
-    Column("code", Integer),  # of the failure
-    Column("reason", Text),
+    Column("operator_message_id", Words),
+    Column("code", BigInteger),  # of the failure; the operator chooses it
+    Column("reason", Words),
     Column("accepted_on_ms", BigInteger, nullable=False),
     Column("changed_on_ms", BigInteger, nullable=False),
     sqlite_with_rowid=False,
@@ -244,18 +246,25 @@ Index(
 Index(
     "messages_by_app", messages.c.app_id, messages.c.accepted_on_ms
 )  # what usage and analytics count
+Index(  # what one recipient was sent, newest first; not touched when a message is accepted
+    "messages_by_recipient",
+    messages.c.recipient_id,
+    messages.c.accepted_on_ms,
+    sqlite_where=messages.c.recipient_id.is_not(None),
+    postgresql_where=messages.c.recipient_id.is_not(None),
+)
 
 media = Table(  # what partners have uploaded; the bytes are files
     "media",
     metadata,
-    Column("id", Text, primary_key=True),  # 16 digits; the media id on the wire
-    Column("handle", Text, unique=True),  # NULL: uploaded for sending
+    Column("id", Words, primary_key=True),  # 16 digits; the media id on the wire
+    Column("handle", Words, unique=True),  # NULL: uploaded for sending
     Column("partner_id", BigInteger, nullable=False),
-    Column("app_id", Text, nullable=False),
-    Column("mime_type", Text, nullable=False),
+    Column("app_id", Words, nullable=False),
+    Column("mime_type", Words, nullable=False),
     Column("size_bytes", BigInteger, nullable=False),
-    Column("sha256", Text, nullable=False, index=True),  # hex; the name of its file
-    Column("file_name", Text, nullable=False),
+    Column("sha256", Words, nullable=False, index=True),  # hex; the name of its file
+    Column("file_name", Words, nullable=False),
     Column("created_on_ms", BigInteger, nullable=False),
     Column("expires_on_ms", BigInteger, nullable=False, index=True),
 )
@@ -263,34 +272,34 @@ media = Table(  # what partners have uploaded; the bytes are files
 media_copies = Table(  # what the operator calls an upload, once it has it
     "media_copies",
     metadata,
-    Column("media_id", Text, primary_key=True),
+    Column("media_id", Words, primary_key=True),
     Column(
-        "place", Text, primary_key=True
+        "place", Words, primary_key=True
     ),  # of the account: a number's id, or `app` and the operator's app id
-    Column("operator_id", Text, nullable=False),  # its media id, or its handle
+    Column("operator_id", Words, nullable=False),  # its media id, or its handle
     Column("expires_on_ms", BigInteger, nullable=False, index=True),
 )
 
 inbound_media = Table(  # what recipients have sent; the bytes are files once they are fetched
     "inbound_media",
     metadata,
-    Column("key", Text, primary_key=True),  # the end of its address; nobody can guess it
+    Column("key", Words, primary_key=True),  # the end of its address; nobody can guess it
     Column("partner_id", BigInteger, nullable=False),
-    Column("app_id", Text, nullable=False),
-    Column("operator_media_id", Text, nullable=False),
-    Column("mime_type", Text, nullable=False),
-    Column("file_name", Text, nullable=False),
+    Column("app_id", Words, nullable=False),
+    Column("operator_media_id", Words, nullable=False),
+    Column("mime_type", Words, nullable=False),
+    Column("file_name", Words, nullable=False),
     Column("expires_on_ms", BigInteger, nullable=False, index=True),
-    Column("sha256", Text, index=True),  # NULL: not fetched yet
-    Column("failed", Text),  # why it never will be
+    Column("sha256", Words, index=True),  # NULL: not fetched yet
+    Column("failed", Words),  # why it never will be
     Index("inbound_media_by_operators_id", "app_id", "operator_media_id"),
 )
 
 arrivals = Table(  # a webhook's body as received, once
     "arrivals",
     metadata,
-    Column("id", Text, primary_key=True),
-    Column("operator_account_id", Text, nullable=False),
+    Column("id", Words, primary_key=True),
+    Column("operator_account_id", Words, nullable=False),
     Column("received_on_ms", BigInteger, nullable=False),
     Column("body", LargeBinary, nullable=False),
 )
@@ -299,10 +308,10 @@ arrival_items = Table(  # one status, message or template change of an arrival
     "arrival_items",
     metadata,
     Column("id", _Id, primary_key=True),
-    Column("operator_account_id", Text, nullable=False),
-    Column("dedupe_key", Text, nullable=False),
-    Column("arrival_id", Text, nullable=False),
-    Column("place", Text, nullable=False),  # where in the body: `entry.change.list.index`
+    Column("operator_account_id", Words, nullable=False),
+    Column("dedupe_key", Words, nullable=False),
+    Column("arrival_id", Words, nullable=False),
+    Column("place", Words, nullable=False),  # where in the body: `entry.change.list.index`
     Column(
         "item", LargeBinary, nullable=False
     ),  # JSON of the item with what the body says around it
@@ -314,24 +323,25 @@ message_events = Table(  # what happened to a message, late news included: the t
     "message_events",
     metadata,
     Column("id", _Id, primary_key=True),
-    Column("message_id", Text, nullable=False, index=True),
-    Column("news", Text, nullable=False),
+    Column("message_id", Words, nullable=False, index=True),
+    Column("news", Words, nullable=False),
     Column("at_ms", BigInteger, nullable=False),
     Column("moved", Boolean, nullable=False),  # false: behind the state, called back to nobody
-    Column("detail", Text, nullable=False),
+    Column("detail", Words, nullable=False),
 )
 
 inbound_messages = Table(
     "inbound_messages",
     metadata,
-    Column("operator_message_id", Text, primary_key=True),
+    Column("operator_message_id", Words, primary_key=True),
     Column("partner_id", BigInteger, nullable=False),
-    Column("app_id", Text, nullable=False),
+    Column("app_id", Words, nullable=False),
     Column("recipient_id", BigInteger, nullable=False),
-    Column("kind", Text, nullable=False),
+    Column("kind", Words, nullable=False),
     Column("item_id", BigInteger, nullable=False),
     Column("received_on_ms", BigInteger, nullable=False),
     Index("inbound_messages_by_kind", "app_id", "kind", "received_on_ms"),
+    Index("inbound_messages_by_time", "received_on_ms"),  # what retention goes by
 )
 
 subscriptions = Table(
@@ -339,16 +349,22 @@ subscriptions = Table(
     metadata,
     Column("id", _Id, primary_key=True),
     Column("partner_id", BigInteger, nullable=False),
-    Column("app_id", Text, nullable=False),
-    Column("tag", Text, nullable=False),
-    Column("url", Text, nullable=False),
+    Column("app_id", Words, nullable=False),
+    Column("tag", Words, nullable=False),
+    Column("url", Words, nullable=False),
     Column("version", SmallInteger, nullable=False),
-    Column("modes", Text, nullable=False),  # comma-separated
+    Column("modes", Words, nullable=False),  # comma-separated
     Column("active", Boolean, nullable=False),
     Column("show_on_ui", Boolean, nullable=False),
     Column("sealed_meta", LargeBinary),  # its headers may hold secrets
     Column("created_on_ms", BigInteger, nullable=False),
     Column("modified_on_ms", BigInteger, nullable=False),
+    Column("key_serial", Integer, nullable=False, server_default=text("1")),  # of its signing key
+    Column("old_key_until_ms", BigInteger),  # the key before this one signs too until then
+    Column("failing_since_ms", BigInteger),  # it has taken nothing since then; NULL: it takes
+    Column("asked_until_ms", BigInteger),  # its receiver asked not to be called before then
+    Column("paused_on_ms", BigInteger),  # by us, until somebody resumes it; NULL: not paused
+    Column("pause_reason", Words),
     UniqueConstraint("app_id", "tag"),
     sqlite_autoincrement=True,  # a deleted subscription's id is never another's
 )
@@ -358,7 +374,7 @@ sequences = Table(  # the last sequence number per subscription and recipient
     metadata,
     Column("subscription_id", BigInteger, primary_key=True),
     Column(
-        "about", Text, primary_key=True
+        "about", Words, primary_key=True
     ),  # the recipient's id, `t:` and a template's id, or `account`
     Column("last", BigInteger, nullable=False),
     sqlite_with_rowid=False,
@@ -367,18 +383,20 @@ sequences = Table(  # the last sequence number per subscription and recipient
 callbacks = Table(
     "callbacks",
     metadata,
-    Column("id", Text, primary_key=True),
+    Column("id", Words, primary_key=True),
     Column("partner_id", BigInteger, nullable=False),
-    Column("app_id", Text, nullable=False),
+    Column("app_id", Words, nullable=False),
     Column("subscription_id", BigInteger, nullable=False),
-    Column("about", Text, nullable=False),
+    Column("about", Words, nullable=False),
     Column("sequence", BigInteger, nullable=False),
-    Column("message_id", Text),
-    Column("news", Text, nullable=False),
+    Column("message_id", Words),
+    Column("news", Words, nullable=False),
     Column("body", LargeBinary, nullable=False),  # rendered once; every try sends these bytes
     Column("created_on_ms", BigInteger, nullable=False),
     Column("ended_on_ms", BigInteger),  # NULL: still to be delivered
     Column("delivered", Boolean),  # NULL: still to be delivered; false: given up
+    Index("callbacks_by_subscription", "subscription_id", "created_on_ms"),
+    Index("callbacks_by_message", "message_id"),  # for a message's trace
     sqlite_with_rowid=False,
 )
 
@@ -386,12 +404,16 @@ attempts = Table(
     "attempts",
     metadata,
     Column("id", _Id, primary_key=True),
-    Column("callback_id", Text, nullable=False, index=True),
+    Column("callback_id", Words, nullable=False, index=True),
     Column("at_ms", BigInteger, nullable=False),
     Column("duration_ms", Integer, nullable=False),
     Column("status", Integer),  # of the answer; NULL: there was none
     Column("answer", LargeBinary, nullable=False),  # its first 4 KiB
-    Column("error", Text),
+    Column("error", Words),
+    Column("subscription_id", BigInteger),
+    Column("request_headers", Words),  # JSON: as sent; of the partner's own ones the names only
+    Column("answer_headers", Words),  # JSON: the first of them
+    Index("attempts_by_subscription", "subscription_id", "at_ms"),
 )
 
 journal = Table(  # open entries only: settling deletes
@@ -399,17 +421,24 @@ journal = Table(  # open entries only: settling deletes
     metadata,
     Column("position", _Id, primary_key=True),  # order inside one key only
     Column("lane", SmallInteger, nullable=False),
-    Column("grp", Text, nullable=False),
-    Column("order_key", Text, nullable=False),
-    Column("ref", Text, nullable=False),  # what it is about
+    Column("grp", Words, nullable=False),
+    Column("order_key", Words, nullable=False),
+    Column("ref", Words, nullable=False),  # what it is about
     Column("due_ms", BigInteger, nullable=False),
     Column("attempt", Integer, nullable=False, server_default=text("0")),
     Column("defects", SmallInteger, nullable=False, server_default=text("0")),
     Column(
         "state", SmallInteger, nullable=False, server_default=text("0")
     ),  # 0 open, 1 in hand, 2 set aside, 3 both
-    Column("note", Text),  # why it was released or set aside
+    Column("note", Words),  # why it was released or set aside
     Index("journal_by_group", "lane", "grp", "position"),
+    Index(  # what waits for a person is found without reading what does not
+        "journal_set_aside",
+        "lane",
+        "position",
+        sqlite_where=text("state >= 2"),
+        postgresql_where=text("state >= 2"),
+    ),
     sqlite_autoincrement=True,  # a position is never used twice
 )
 
@@ -418,7 +447,42 @@ leases = Table(  # which process works which shard of a lane, where several shar
     metadata,
     Column("lane", SmallInteger, primary_key=True, autoincrement=False),
     Column("shard", SmallInteger, primary_key=True, autoincrement=False),
-    Column("holder", Text, nullable=False),
+    Column("holder", Words, nullable=False),
     Column("until_ms", BigInteger, nullable=False),
+    sqlite_with_rowid=False,
+)
+
+processes = Table(  # who works which lanes, where several share a store
+    "processes",
+    metadata,
+    Column("holder", Words, primary_key=True),
+    Column("lanes", Words, nullable=False),  # comma-separated
+    Column("seen_ms", BigInteger, nullable=False),  # by the store's clock
+    sqlite_with_rowid=False,
+)
+
+idempotency_keys = Table(  # the answers to requests that may come a second time (decision 0044)
+    "idempotency_keys",
+    metadata,
+    Column("partner_id", BigInteger, primary_key=True, autoincrement=False),
+    Column(
+        "route", Words, primary_key=True
+    ),  # method and path, and the app's id where the path has one
+    Column("key", Words, primary_key=True),
+    Column("body_hash", LargeBinary, nullable=False),  # SHA-256
+    Column("app_id", Words),  # of whose request; NULL: the partner's own
+    Column("holder", Words),  # who works on it; NULL: it is done, in the transaction that added it
+    Column("answer", LargeBinary),  # sealed, for some hold secrets; NULL: not answered yet
+    Column("expires_on_ms", BigInteger, nullable=False, index=True),
+    sqlite_with_rowid=False,
+)
+
+rate_windows = Table(  # what has been spent of rates that processes share (decision 0045)
+    "rate_windows",
+    metadata,
+    Column("name", Words, primary_key=True),  # of the rate
+    Column("whose", Words, primary_key=True),
+    Column("spent_ms", Words, nullable=False),  # JSON: when, oldest first
+    Column("expires_on_ms", BigInteger, nullable=False, index=True),
     sqlite_with_rowid=False,
 )

@@ -9,6 +9,7 @@ from waypost.domain.template import Template, TemplateStatus
 from waypost.domain.template_wish import TemplateWish
 from waypost.store.journal import EntryState, Lane, NewEntry, append_entries
 from waypost.store.rows import template_columns, template_of
+from waypost.store.statements import to_change
 from waypost.store.tables import journal, templates
 
 _DELETED: Final = TemplateStatus.DELETED.value
@@ -65,7 +66,8 @@ def template_entry(template: Template, act: Act, *, due_ms: int) -> NewEntry:
 
 def template_by_id(connection: Connection, template_id: str) -> Template | None:
     """One template of whichever partner, deleted ones too, or None; the caller compares `partner_id`."""
-    row = connection.execute(select(templates).where(templates.c.id == template_id)).one_or_none()
+    by_id = select(templates).where(templates.c.id == template_id)
+    row = connection.execute(to_change(connection, by_id)).one_or_none()
     return None if row is None else template_of(row)
 
 
@@ -145,7 +147,8 @@ def template_known_to_operator(
     """
     of_account = select(templates).where(templates.c.business_account_id == business_account_id)
     by_id = of_account.where(templates.c.operator_template_id == operator_template_id)
-    row = connection.execute(by_id.order_by(templates.c.id.desc()).limit(1)).one_or_none()
+    newest = by_id.order_by(templates.c.id.desc()).limit(1)
+    row = connection.execute(to_change(connection, newest)).one_or_none()
     if row is None:
         by_name = of_account.where(
             templates.c.element_name == element_name,
@@ -153,7 +156,7 @@ def template_known_to_operator(
             templates.c.operator_template_id.is_(None),
             _IS_THERE,
         )
-        row = connection.execute(by_name).one_or_none()
+        row = connection.execute(to_change(connection, by_name)).one_or_none()
     return None if row is None else template_of(row)
 
 

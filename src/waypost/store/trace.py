@@ -1,18 +1,22 @@
 """One message's whole way, as it is stored; and what an app has lately sent and submitted."""
 
-from typing import Any
+from typing import Any, Final
 
 from sqlalchemy import Connection, func, select
 
-from waypost.store.journal import Lane
+from waypost.domain.message import MessageState
+from waypost.store.callbacks import shown_callback
+from waypost.store.journal import EntryState, Lane
 from waypost.store.tables import (
-    attempts,
     callbacks,
     journal,
     message_events,
     messages,
     templates,
 )
+
+MOST_LOOKED_AT: Final = 20_000
+"""Of a group's entries, where one is looked for by what it is about: no index leads there."""
 
 
 def message_counts(connection: Connection) -> dict[str, int]:
@@ -51,17 +55,19 @@ def message_trace(connection: Connection, message_id: str) -> dict[str, Any] | N
 
     Bodies and answers are text; the message's own words are left out. `waiting` is its entry in the
     journal while it has not been settled: how often it was tried, when it is due, and why it was put off.
+    `words_kept` is false once retention has cleared what it said; its callbacks are gone by then too.
     """
     found = select(messages).where(messages.c.id == message_id)
     row = connection.execute(found).mappings().one_or_none()
     if row is None:
         return None
     shown = {name: value for name, value in row.items() if name not in ("content", "request")}
+    shown["words_kept"] = bool(row["content"])
     news = select(message_events).where(message_events.c.message_id == message_id)
     shown["news"] = [
         dict(line) for line in connection.execute(news.order_by(message_events.c.id)).mappings()
     ]
-    shown["waiting"] = _waiting(connection, row["source"], message_id)
+    shown["waiting"] = _waiting(connection, row["source"], message_id, row["state"])
     told = (
         select(callbacks)
         .where(callbacks.c.message_id == message_id)
@@ -70,27 +76,58 @@ def message_trace(connection: Connection, message_id: str) -> dict[str, Any] | N
         )  # ids of one millisecond have no order
     )
     shown["callbacks"] = [
-        _callback(connection, dict(line)) for line in connection.execute(told).mappings()
+        shown_callback(connection, dict(line)) for line in connection.execute(told).mappings()
     ]
     return shown
 
 
-def _waiting(connection: Connection, source: str, message_id: str) -> dict[str, Any] | None:
-    columns = (journal.c.lane, journal.c.attempt, journal.c.due_ms, journal.c.note)
-    found = select(*columns).where(
-        journal.c.lane.in_((int(Lane.SUBMISSIONS), int(Lane.DOUBTS))),
-        journal.c.grp == source,
-        journal.c.ref == f"message {message_id}",
+def whole_way(connection: Connection, message_id: str) -> dict[str, Any] | None:
+    """As `message_trace`, with the request as it came, and what still waits of its callbacks.
+
+    Args:
+        connection: any.
+        message_id: ours; the operator's where we have no such id.
+    """
+    trace = message_trace(connection, message_id)
+    if trace is None:
+        by_operators = select(messages.c.id).where(messages.c.operator_message_id == message_id)
+        ours = connection.execute(by_operators.limit(1)).scalar_one_or_none()
+        trace = None if ours is None else message_trace(connection, ours)
+        if trace is None:
+            return None
+    request = select(messages.c.request).where(messages.c.id == trace["id"])
+    trace["request"] = connection.execute(request).scalar_one()
+    for told in trace["callbacks"]:
+        is_open = told["ended_on_ms"] is None
+        group = f"subscription {told['subscription_id']}"
+        told["waiting"] = _entry(connection, Lane.CALLBACKS, group, told["id"]) if is_open else None
+    return trace
+
+
+def _waiting(
+    connection: Connection, source: str, message_id: str, state: str
+) -> dict[str, Any] | None:
+    """The message's own entry: it waits to be sent, or, where it is uncertain, for news."""
+    waits = _entry(connection, Lane.SUBMISSIONS, source, f"message {message_id}")
+    if waits is None and state == MessageState.UNCERTAIN:
+        waits = _entry(connection, Lane.DOUBTS, source, message_id)
+    return waits
+
+
+def _entry(connection: Connection, lane: Lane, group: str, ref: str) -> dict[str, Any] | None:
+    """The entry of a group that is about something, looked for among the oldest `MOST_LOOKED_AT`."""
+    oldest = (
+        select(journal)
+        .where(journal.c.lane == int(lane), journal.c.grp == group)
+        .order_by(journal.c.position)
+        .limit(MOST_LOOKED_AT)
+        .subquery()
     )
-    row = connection.execute(found.limit(1)).mappings().one_or_none()
-    return None if row is None else {**row, "lane": Lane(row["lane"]).name.lower()}
-
-
-def _callback(connection: Connection, shown: dict[str, Any]) -> dict[str, Any]:
-    tries = select(attempts).where(attempts.c.callback_id == shown["id"]).order_by(attempts.c.id)
-    shown["body"] = shown["body"].decode()
-    shown["attempts"] = [
-        {**one, "answer": one["answer"].decode("utf-8", "replace")}
-        for one in connection.execute(tries).mappings()
-    ]
-    return shown
+    names = ("lane", "position", "attempt", "defects", "due_ms", "state", "note")
+    columns = [oldest.c[name] for name in names]
+    found = select(*columns).where(oldest.c.ref == ref).order_by(oldest.c.position).limit(1)
+    row = connection.execute(found).mappings().one_or_none()
+    if row is None:
+        return None
+    words = {"lane": Lane(row["lane"]).name, "state": EntryState(row["state"]).name}
+    return {**row, **{name: word.lower() for name, word in words.items()}}

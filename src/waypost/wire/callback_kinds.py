@@ -77,12 +77,13 @@ USER: Final = {  # by what was preferred. Source: facts 6.3
     "stop":   CallbackKind("OTHERS", "user-event", "opted-out", "", "", "A recipient stops marketing messages.", "facts 6.3, 6.8; pairing ours"),
     "resume": CallbackKind("OTHERS", "user-event", "opted-in",  "", "", "A recipient resumes marketing messages.", "facts 6.3, 6.8; pairing ours"),
 }
+PAUSED: Final = CallbackKind("ACCOUNT", "account-event", "subscription-paused", "", "", "A subscription was paused, because its receiver takes nothing.", "ours; decision 0042")
 PING: Final = CallbackKind("", "user-event", "sandbox-start", "messages", "statuses, `set-callback`", "An address is registered or changed; to that address only.", "facts 4.5, 6.3")
 # fmt: on
 
 KINDS: Final = (
     *STATUS.values(), MISMATCH, BILLING, PAYMENT, OTHER_STATUS, *INBOUND.values(), OTHER_INBOUND, *TEMPLATE.values(),
-    *ACCOUNT.values(), *USER.values(), PING,
+    *ACCOUNT.values(), *USER.values(), PAUSED, PING,
 )  # fmt: skip
 """Every row, in the order in which the page shows them."""
 

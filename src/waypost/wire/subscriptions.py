@@ -129,9 +129,12 @@ def check_url(url: str) -> None:
 
 
 def subscription_object(subscription: Subscription) -> dict[str, Any]:
-    """A subscription as its creator and the list see it. Source: facts 4.3."""
+    """A subscription as its creator and the list see it. Source: facts 4.3.
+
+    One that the service has paused is not active; setting `active` resumes it (decision 0042).
+    """
     return {
-        "active": subscription.active,
+        "active": subscription.is_told,
         "appId": subscription.app_id,
         "createdOn": subscription.created_on_ms,
         "id": subscription.id,

@@ -11,7 +11,8 @@ from waypost.admin.actions import Office
 from waypost.admin.doctor.finding import Finding, ok, warning, wrong
 from waypost.client.door import NotReached, OverHttp
 from waypost.domain.app import OperatorAccount
-from waypost.store.journal import Lane, depth_of
+from waypost.journal.lanes import stage_of
+from waypost.store.journal import Lane, depth_of, lanes_held
 from waypost.store.partners import all_apps
 from waypost.store.trace import message_counts
 
@@ -42,6 +43,19 @@ async def look_at_store(office: Office) -> list[Finding]:
         remedy = "wait: each takes the operator's next word, or fails with code 4002"
         findings.append(warning("messages", text, remedy))
     return findings
+
+
+async def look_at_processes(office: Office) -> list[Finding]:
+    """Lanes that no process works, where several share a store: nothing is lost, and everything waits."""
+    if office.database.sole:
+        return []
+    held = await office.database.write(lanes_held, office.clock.real_ms())
+    idle = sorted({stage_of(lane) for lane in Lane if lane not in held})
+    if not idle:
+        return [ok("processes", "every stage is worked")]
+    text = f"no process works {' and '.join(idle)}: what is for them waits"
+    remedy = f"start one with: waypost serve --stages {','.join(idle)}"
+    return [wrong("processes", text, remedy)]
 
 
 async def look_at_simulator(account: OperatorAccount) -> list[Finding]:

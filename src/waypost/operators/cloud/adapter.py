@@ -17,7 +17,6 @@ from waypost.operators.cloud.calls import Calls
 from waypost.operators.cloud.loose import as_dict
 from waypost.operators.cloud.messages import message_body
 from waypost.operators.cloud.template_calls import name_is_taken
-from waypost.operators.cloud.usage import Kind
 from waypost.operators.contract import Question, Told, Uploaded, Usage
 
 
@@ -57,12 +56,10 @@ class CloudOperator:
 
         Source: operator's facts 4 and 5.
         """
-        answer = await self._calls(
+        answer = await self._calls.send(
             account,
-            "POST",
             f"{app.phone_number_id}/messages",
             message_body(message, template, reply_to, copies),
-            kind=Kind.MESSAGES,
             business=app.business_account_id,
         )
         match answer:

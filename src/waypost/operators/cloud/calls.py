@@ -5,9 +5,11 @@ from typing import IO, Any, Final
 
 import aiohttp
 import msgspec
+from multidict import CIMultiDict
 from yarl import URL
 
 from waypost.base.clock import Clock
+from waypost.base.posts import AnswerLost, NotReached, Posts
 from waypost.domain.app import OperatorAccount
 from waypost.domain.outcome import Again, Outcome, Unavailable, Uncertain, Waits
 from waypost.operators.cloud.answers import read_answer, wish_s
@@ -20,6 +22,8 @@ IDLE_S: Final = 2
 moment the other side closes it."""
 PER_HOST: Final = 256
 """Connections to one address at most."""
+MOST_ANSWER_BYTES: Final = 1024 * 1024
+"""Of the answer to a message; a longer one cannot be read, and is judged by its status."""
 
 _encode: Final = msgspec.json.Encoder().encode
 _Body = aiohttp.FormData | IO[bytes] | bytes
@@ -35,7 +39,14 @@ class Calls:
 
     def __init__(self, clock: Clock, *, timeout_s: float) -> None:
         self.usages = Usages(clock)
+        self._timeout_s = timeout_s
         self._timeout = timeout_of(timeout_s)
+        self._posts = Posts(
+            per_address=PER_HOST,
+            idle_s=IDLE_S,
+            connect_s=CONNECT_S,
+            keep_bytes=MOST_ANSWER_BYTES,
+        )
         self._session: aiohttp.ClientSession | None = None
 
     async def open(self) -> None:
@@ -50,6 +61,7 @@ class Calls:
 
     async def close(self) -> None:
         """Close it."""
+        await self._posts.close()
         if self._session is not None:
             await self._session.close()
 
@@ -99,6 +111,36 @@ class Calls:
             business=business,
         )
 
+    async def send(
+        self, account: OperatorAccount, path: str, body: dict[str, Any], *, business: str
+    ) -> dict[str, Any] | Outcome:
+        """One message, over connections of its own: the one call of which there are many a second.
+
+        Args:
+            account: credentials and address.
+            path: below the version.
+            body: JSON.
+            business: the business account whose limits it spends.
+        """
+        wait = self.usages.must_wait(account, Kind.MESSAGES, business)
+        if wait is not None:
+            return wait
+        try:
+            reply = await self._posts.post(
+                f"{account.base_url}/{account.version}/{path}",
+                _encode(body),
+                {"Content-Type": "application/json", "Authorization": f"Bearer {account.token}"},
+                within_s=self._timeout_s,
+            )
+        except NotReached as error:
+            return Unavailable(f"the operator was not reached: {error}", again=Again.NOT_REACHED)
+        except AnswerLost as error:
+            return Uncertain(f"the operator's answer was lost: {error!r}")
+        except ValueError as error:
+            return Unavailable(f"the operator cannot be asked: {error}", again=Again.NOT_REACHED)
+        told = CIMultiDict(reply.headers)
+        return self._heard(account, reply.status, reply.body, told, Kind.MESSAGES, business)
+
     async def exchange(
         self,
         account: OperatorAccount,
@@ -141,6 +183,18 @@ class Calls:
             return Unavailable(f"the operator was not reached: {error}", again=Again.NOT_REACHED)
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
             return Uncertain(f"the operator's answer was lost: {error!r}")
+        return self._heard(account, status, content, told, kind, business)
+
+    def _heard(
+        self,
+        account: OperatorAccount,
+        status: int,
+        content: bytes,
+        told: Mapping[str, str],
+        kind: Kind,
+        business: str,
+    ) -> dict[str, Any] | Outcome:
+        """What an answer means, and what it says of the account's limits."""
         self.usages.hear(account, told)
         answer = read_answer(status, content, wish_s(told))
         match answer:

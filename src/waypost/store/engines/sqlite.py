@@ -3,17 +3,20 @@
 import fcntl
 import os
 import queue
-from collections.abc import Generator
-from contextlib import contextmanager
+import sqlite3
+from collections.abc import Generator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any, Final
 
-from sqlalchemy import Connection, create_engine, event, insert, inspect, select
+from sqlalchemy import Connection, create_engine, event
 from sqlalchemy.engine import Engine as Pool
+from sqlalchemy.exc import DBAPIError
 from sqlalchemy.pool import NullPool
 
-from waypost.store.contract import StoreInUse, WrongStore
-from waypost.store.tables import REVISION, metadata, store_facts
+from waypost.store.contract import Hear, StoreInUse
+from waypost.store.prepared import WAYS, OneByOne
+from waypost.store.revision import make_or_check
 
 # fmt: off
 PRAGMAS: Final = (  # Source: design 12.15; sqlite.org, "PRAGMA Statements"
@@ -25,6 +28,13 @@ PRAGMAS: Final = (  # Source: design 12.15; sqlite.org, "PRAGMA Statements"
     ("temp_store",         "MEMORY"),
     ("wal_autocheckpoint", "4000"),   # pages; fewer, larger checkpoints than the default of 1000
 )
+AWAY: Final = {  # primary result codes that say: not now. Source: sqlite.org, "Result and Error Codes"
+    sqlite3.SQLITE_FULL,
+    sqlite3.SQLITE_IOERR,
+    sqlite3.SQLITE_BUSY,
+    sqlite3.SQLITE_READONLY,
+    sqlite3.SQLITE_CANTOPEN,
+}
 # fmt: on
 
 
@@ -34,12 +44,17 @@ class SqliteEngine:
     Args:
         path: the file; its folder is made when missing.
         sole: whether to keep other processes out. Tests of leases open one file twice.
+        upgrade: whether a store of an older revision is upgraded.
     """
 
+    name = "sqlite"
+    in_order = True
+    has_one_writer = True
     readers = 2
 
-    def __init__(self, path: Path, *, sole: bool = True) -> None:
+    def __init__(self, path: Path, *, sole: bool = True, upgrade: bool = True) -> None:
         self.sole = sole
+        self._upgrade = upgrade
         self._path = path
         self._lock: int | None = None
         self._pool: Pool | None = None
@@ -65,8 +80,9 @@ class SqliteEngine:
         event.listen(self._pool, "connect", _set_up)
         event.listen(self._pool, "begin", _begin_immediate)
         self._writer = self._pool.connect()
+        self._writer.info[WAYS] = OneByOne()
         with self.write() as connection:
-            _make_or_check(connection)
+            make_or_check(connection, upgrade=self._upgrade)
         for _ in range(self.readers):
             reader = self._pool.connect().execution_options(reader=True)
             self._open_readers.append(reader)
@@ -89,6 +105,28 @@ class SqliteEngine:
                 yield connection
         finally:
             self._idle.put(connection)
+
+    def beside(self) -> AbstractContextManager[Connection]:
+        """There is one writer."""
+        raise NotImplementedError
+
+    def is_away(self, error: BaseException) -> bool:
+        """Whether the disk is full, broken or gone for now: what was to be written is not, and may be later."""
+        cause = error.orig if isinstance(error, DBAPIError) else error
+        return (
+            isinstance(cause, sqlite3.OperationalError)
+            and getattr(cause, "sqlite_errorcode", 0) & 0xFF in AWAY
+        )
+
+    def is_clash(self, error: BaseException) -> bool:
+        """Never: there is one writer."""
+        return False
+
+    def listen(self, hear: Hear) -> None:
+        """Nobody else tells anything."""
+
+    def tell(self, words: Sequence[str]) -> None:
+        """Nobody else is there."""
 
     def close(self) -> None:
         """Close every connection; the last one to close folds the log into the file."""
@@ -138,18 +176,3 @@ def _begin_immediate(connection: Connection) -> None:
     is_reader = connection.get_execution_options().get("reader")
     driver: Any = connection.connection.driver_connection
     driver.execute("BEGIN" if is_reader else "BEGIN IMMEDIATE")
-
-
-def _make_or_check(connection: Connection) -> None:
-    if not inspect(connection).has_table(store_facts.name):
-        metadata.create_all(connection)
-        connection.execute(insert(store_facts), {"name": "revision", "value": str(REVISION)})
-        return
-    found = connection.execute(
-        select(store_facts.c.value).where(store_facts.c.name == "revision")
-    ).scalar_one_or_none()
-    if found != str(REVISION):
-        raise WrongStore(
-            f"this store has revision {found} and this version of waypost works on revision {REVISION}; "
-            "use the version that made it, or start with an empty folder"
-        )

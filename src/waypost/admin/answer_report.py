@@ -1,0 +1,55 @@
+"""A report card of receivers: how long each took to answer, and what."""
+
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+from typing import Any, Final
+
+# fmt: off
+SHARES: Final = (("p50_ms", 0.5), ("p90_ms", 0.9), ("p99_ms", 0.99))
+QUICK_MS: Final = 5_000   # what a receiver should stay under
+LATE_MS: Final = 10_000   # after which a callback counts as not received. Source: facts 4.6
+# fmt: on
+
+
+def report_of(rows: Sequence[Any]) -> list[dict[str, Any]]:
+    """One line for each subscription.
+
+    Args:
+        rows: of subscription_id, status, duration_ms and tries; of one subscription shortest first.
+    """
+    of: dict[int, list[Any]] = defaultdict(list)
+    for row in rows:
+        of[row.subscription_id].append(row)
+    return [_line(subscription_id, of[subscription_id]) for subscription_id in sorted(of)]
+
+
+def _line(subscription_id: int, rows: Sequence[Any]) -> dict[str, Any]:
+    tries = sum(row.tries for row in rows)
+    statuses: Counter[str] = Counter()
+    for row in rows:
+        statuses[_class(row.status)] += row.tries
+    quick = sum(row.tries for row in rows if row.duration_ms < QUICK_MS)
+    late = sum(row.tries for row in rows if row.duration_ms >= LATE_MS)
+    return {
+        "subscription_id": subscription_id,
+        "attempts": tries,
+        **{name: _percentile(rows, tries, share) for name, share in SHARES},
+        "max_ms": rows[-1].duration_ms,
+        "under_5_s": round(quick / tries, 4),
+        "over_10_s": round(late / tries, 4),
+        "by_status": dict(sorted(statuses.items())),
+    }
+
+
+def _percentile(rows: Sequence[Any], tries: int, share: float) -> int:
+    """The shortest time within which this share of all was answered."""
+    wanted, seen = share * tries, 0
+    for row in rows:
+        seen += row.tries
+        if seen >= wanted:
+            return row.duration_ms
+    return rows[-1].duration_ms
+
+
+def _class(status: int | None) -> str:
+    return "no answer" if status is None else f"{status // 100}xx"

@@ -1,0 +1,123 @@
+"""What is said of a message at each step of its way: to the log, and to whoever traces.
+
+The table names every step. A step that goes well is for those who ask for it (log level `debug`, or a
+tracer); one that fails is a record of its own at `info`. At 600 messages a second a record for each
+step would cost more than the step, so a caller asks `steps.on` first, which is one look at an attribute:
+
+    if steps.on:
+        steps.tell(Step.ACCEPTED, message.id, app_id=app.id)
+
+A fact is an id, a position, a count, a code, a status or a duration. It is never a text, a token, an
+address or a phone number; and never the operator's id of a message, for the recipient's number can be read
+out of it.
+"""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any, Final
+
+
+@dataclass(frozen=True, slots=True)
+class StepRow:
+    """One step.
+
+    Attributes:
+        part: the folder of whoever does it.
+        says: the record's first words.
+        facts: the names of what comes with it.
+    """
+
+    part: str
+    says: str
+    facts: tuple[str, ...]
+
+
+class Step(Enum):
+    """The steps, in the order of the street."""
+
+    # fmt: off
+    #                     part          says                    facts
+    ACCEPTED  = StepRow("accept",     "accepted",             ("app_id", "partner_id", "kind", "traceparent"))
+    IN_HAND   = StepRow("journal",    "in hand",              ("position", "attempt"))
+    ANSWERED  = StepRow("operators",  "the operator answered", ("position", "app_id", "outcome", "code"))
+    SETTLED   = StepRow("dispatch",   "settled",              ("position", "app_id", "outcome"))
+    RELEASED  = StepRow("journal",    "given back for later", ("position", "attempt", "due_ms"))
+    STATUS    = StepRow("events",     "status applied",       ("position", "state"))
+    TOLD      = StepRow("callbacks",  "callback tried",       (
+        "callback_id", "subscription_id", "app_id", "partner_id", "position", "news", "sequence", "attempt", "status",
+    ))
+    # fmt: on
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """One step of one message.
+
+    Attributes:
+        ended_ns: by the machine's clock, since the epoch.
+        took_ns: 0 where it is a moment.
+    """
+
+    step: Step
+    message_id: str
+    failed: bool
+    ended_ns: int
+    took_ns: int
+    facts: dict[str, Any]
+
+
+Hear = Callable[[Told], None]
+
+
+class Steps:
+    """Whom the steps are told.
+
+    Attributes:
+        on: whether anybody wants to hear of what goes well.
+    """
+
+    def __init__(self) -> None:
+        self.on = False
+        self._log: Hear | None = None
+        self._tracers: list[Hear] = []
+        self._is_logged = False
+
+    def log_to(self, hear: Hear, *, all_of_it: bool) -> None:
+        """Have the log hear what fails, or all of it. The last one that is named hears."""
+        self._log, self._is_logged = hear, all_of_it
+        self.on = self._is_logged or bool(self._tracers)
+
+    def trace_to(self, hear: Hear) -> Callable[[], None]:
+        """Have a tracer hear everything, until what is given back is called."""
+        self._tracers.append(hear)
+        self.on = True
+
+        def no_more() -> None:
+            self._tracers.remove(hear)
+            self.on = self._is_logged or bool(self._tracers)
+
+        return no_more
+
+    def tell(
+        self, step: Step, message_id: str, *, failed: bool = False, took_s: float = 0, **facts: Any
+    ) -> None:
+        """Say that a message has come so far.
+
+        Args:
+            step: of the table.
+            message_id: ours.
+            failed: it did not go well.
+            took_s: how long the step took; it ends now.
+            facts: those that the table names.
+        """
+        told = Told(step, message_id, failed, time.time_ns(), int(took_s * 1_000_000_000), facts)
+        if self._log is not None and (failed or self._is_logged):
+            self._log(told)
+        for hear in self._tracers:
+            hear(told)
+
+
+steps: Final = Steps()
+"""The one of this process, as its log is one."""

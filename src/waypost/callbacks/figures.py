@@ -1,0 +1,48 @@
+"""What is counted and said of every attempt to deliver a callback."""
+
+from typing import Any
+
+from waypost.base.counts import CallCounts, status_class
+from waypost.base.steps import Step, steps
+from waypost.domain.callback import Attempt
+from waypost.journal.entry import Entry
+
+
+class Figures:
+    """Of one process, since it started.
+
+    Attributes:
+        counts: attempts by the class of the answer's status, and by what becomes of the callback.
+    """
+
+    def __init__(self) -> None:
+        self.counts = CallCounts()
+
+    def tried(self, entry: Entry, row: Any, attempt: Attempt, *, ended: bool | None) -> None:
+        """Count an attempt, and say it where it is about a message.
+
+        Args:
+            entry: of the callbacks lane.
+            row: the callback's.
+            attempt: what came of it.
+            ended: True when it was taken, False when it is given up, None when it is tried again.
+        """
+        result = {True: "taken", False: "given up", None: "tried again"}[ended]
+        took_s = attempt.duration_ms / 1000
+        self.counts.add(took_s, status_class(attempt.status), result)
+        if row.message_id is not None and (steps.on or not ended):
+            steps.tell(
+                Step.TOLD,
+                row.message_id,
+                failed=not ended,
+                took_s=took_s,
+                callback_id=row.id,
+                subscription_id=row.subscription_id,
+                app_id=row.app_id,
+                partner_id=row.partner_id,
+                position=entry.position,
+                news=row.news,
+                sequence=row.sequence,
+                attempt=entry.attempt + 1,
+                status=attempt.status,
+            )

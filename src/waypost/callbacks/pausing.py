@@ -1,0 +1,112 @@
+"""When a subscription is paused by the service, and who is told."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Final
+
+from sqlalchemy import Connection
+
+from waypost.base.ids import Ids
+from waypost.base.logs import log
+from waypost.callbacks.circuits import Circuit
+from waypost.domain.callback import Attempt
+from waypost.journal.telling import Telling
+from waypost.store.partners import app_by_id
+from waypost.store.receivers import pause_subscription
+from waypost.wire.callback_kinds import PAUSED
+from waypost.wire.subscription_events import paused_body
+
+GONE: Final = 410
+"""The receiver says that it is there no more. Source: Standard Webhooks 1.0, "Deliverability and reliability"."""
+
+ABOUT: Final = "account"
+"""Within which order is kept: as of other news that is about no recipient."""
+
+_log = log("callbacks")
+
+
+@dataclass(frozen=True, slots=True)
+class Pause:
+    """A subscription to be paused.
+
+    Attributes:
+        reason: in a sentence.
+        since_ms: it has taken nothing since then.
+    """
+
+    subscription_id: int
+    at_ms: int
+    since_ms: int
+    reason: str
+    ids: Ids
+
+
+def reason_to_pause(
+    circuit: Circuit, attempt: Attempt, now_ms: int, pause_after_ms: int
+) -> str | None:
+    """Why the subscription is to be paused after an attempt that was not taken; None where it is not.
+
+    Args:
+        circuit: of its address, with this failure.
+        attempt: that was not taken.
+        now_ms: by the clock that rules follow.
+        pause_after_ms: of nothing but failures; 0: never for that.
+    """
+    what = attempt.error or f"it answers {attempt.status}"
+    if attempt.status == GONE:
+        return "its receiver answered 410, Gone"
+    since_ms = circuit.failing_since_ms
+    if pause_after_ms and since_ms is not None and now_ms - since_ms >= pause_after_ms:
+        hours = (now_ms - since_ms) // 3_600_000
+        return f"its receiver has taken nothing for {hours} hours: {what}"
+    return None
+
+
+def pause(connection: Connection, pauses: Sequence[Pause]) -> list[bool]:
+    """Pause subscriptions, and tell their apps; of each whether it was done.
+
+    What waits for a paused subscription stays, what happens meanwhile joins it. The app's other
+    subscriptions are told now, the paused one itself once it goes on.
+    """
+    return [_pause(connection, one) for one in pauses]
+
+
+def _pause(connection: Connection, wanted: Pause) -> bool:
+    row = pause_subscription(connection, wanted.subscription_id, wanted.at_ms, wanted.reason)
+    if row is None:
+        return False
+    app = app_by_id(connection, row.app_id)
+    if app is not None:
+        telling = Telling(connection, wanted.ids, wanted.at_ms)
+        telling.call_back(
+            app,
+            mode=PAUSED.mode,
+            about=ABOUT,
+            message_id=None,
+            news="subscription-paused",
+            render=partial(
+                paused_body,
+                app,
+                wanted.at_ms,
+                subscription_id=str(row.id),
+                tag=row.tag,
+                url=row.url,
+                since_ms=wanted.since_ms,
+                reason=wanted.reason,
+            ),
+        )
+        telling.write()
+    return True
+
+
+def say_paused(paused: Pause, subscription_app_id: str) -> None:
+    """One record, for whoever watches the logs."""
+    _log.warning(
+        "a subscription was paused",
+        subscription_id=paused.subscription_id,
+        app_id=subscription_app_id,
+        failing_since_ms=paused.since_ms,
+        why=paused.reason,
+        remedy=f"waypost callbacks resume {paused.subscription_id}",
+    )

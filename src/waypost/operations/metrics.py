@@ -1,0 +1,218 @@
+"""Table: every metric. What is shown to Prometheus and the reference page are made from it.
+
+No label is anybody's name, number or address, and each has few values: a metric must cost the same with
+ten thousand partners. Figures of one process are what it has counted since it started; figures of the
+store are the same whichever process is asked.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+from waypost import __version__
+from waypost.accept.app import Door
+from waypost.base.counts import CallCounts, Spread
+from waypost.dispatch.worker import Dispatch
+from waypost.events.ingest import Ingest
+from waypost.events.webhook import Webhook
+from waypost.journal.in_store import Journal
+from waypost.journal.stage import Stage
+from waypost.store.database import Database
+from waypost.store.depths import Depth, Depths
+from waypost.store.journal import Lane
+
+
+class Kind(StrEnum):
+    """Of metrics, as Prometheus has them."""
+
+    COUNTER = "counter"
+    GAUGE = "gauge"
+    HISTOGRAM = "histogram"
+
+
+@dataclass(frozen=True, slots=True)
+class Scene:
+    """Everything that is looked at when somebody asks.
+
+    Attributes:
+        callbacks: attempts to deliver them.
+        circuits: how many addresses of subscriptions there are in each state of a circuit.
+        pauses: how many subscriptions this process has paused.
+        depths: of the store, read a few seconds ago at most; None where it does not answer.
+        now_ms: by the clock that rules follow.
+        ready: whether each check of readiness passes, by its name.
+    """
+
+    doors: Sequence[tuple[str, Door]]
+    webhook: Webhook
+    database: Database
+    journal: Journal
+    stages: Mapping[Lane, Stage]
+    dispatch: Dispatch
+    ingest: Ingest
+    callbacks: CallCounts
+    circuits: Mapping[str, int]
+    pauses: int
+    depths: Depths | None
+    now_ms: int
+    ready: Mapping[str, bool]
+
+
+Samples = Iterable[tuple[tuple[str, ...], float | Spread]]
+"""The values of the labels, in the order of the table, with what was measured."""
+
+
+@dataclass(frozen=True, slots=True)
+class MetricRow:
+    """One metric.
+
+    Attributes:
+        name: with `waypost_` before it, its unit and `_total` of a counter at its end.
+        of: `process`, or `store` where every process of one store shows the same.
+        read: gives the samples; labels whose value is 0 from the start may be left out.
+    """
+
+    name: str
+    kind: Kind
+    labels: tuple[str, ...]
+    of: str
+    meaning: str
+    read: Callable[[Scene], Samples]
+
+
+def _of_requests(scene: Scene) -> Samples:
+    for route, door in scene.doors:
+        for status, count in sorted(door.statuses.items()):
+            yield (route, str(status)), count
+
+
+def _of_refusals(scene: Scene) -> Samples:
+    for route, door in scene.doors:
+        for reason, count in sorted(door.tally.items()):
+            if reason != "accepted":
+                yield (route, reason), count
+
+
+def _of_request_times(scene: Scene) -> Samples:
+    for route, door in scene.doors:
+        if door.took_s.count:
+            yield (route,), door.took_s
+
+
+def _of_webhooks(scene: Scene) -> Samples:
+    for answer in ("kept", "wrong signature", "too large"):
+        yield (answer,), scene.webhook.counts[answer]
+
+
+def _of_entries(scene: Scene) -> Samples:
+    for lane, counts in scene.journal.counts.items():
+        for what in ("claimed", "settled", "released", "let_go", "defects", "set_aside"):
+            yield (_name(lane), what), getattr(counts, what)
+
+
+def _of_depths(scene: Scene) -> Samples:
+    for lane, depth in _depths(scene):
+        for state, entries in depth.entries.items():
+            yield (_name(lane), state.name.lower()), entries
+
+
+def _of_oldest(scene: Scene) -> Samples:
+    for lane, depth in _depths(scene):
+        due_ms = depth.oldest_due_ms
+        yield (_name(lane),), 0 if due_ms is None else max(0, scene.now_ms - due_ms) / 1000
+
+
+def _of_calls(calls: CallCounts) -> Samples:
+    yield from sorted(calls.ended.items())
+
+
+def _of_call_times(calls: CallCounts) -> Samples:
+    for word, spread in sorted(calls.took_s.items()):
+        yield (word,), spread
+
+
+def _of_store_errors(scene: Scene) -> Samples:
+    counts = scene.database.counts
+    yield ("transaction",), counts.torn
+    yield ("write",), counts.failed
+    yield ("read",), counts.failed_reads
+
+
+def _depths(scene: Scene) -> Iterable[tuple[Lane, Depth]]:
+    return () if scene.depths is None else scene.depths.lanes.items()
+
+
+def _name(lane: Lane) -> str:
+    return lane.name.lower()
+
+
+def _alone(value: float | Spread) -> Samples:
+    return [((), value)]
+
+
+_C, _G, _H = Kind.COUNTER, Kind.GAUGE, Kind.HISTOGRAM
+_LANE: Final = ("lane",)
+
+# fmt: off
+METRICS: Final = (  # Source: design, section 3, for the stages; decision 0046
+    #         name                              kind labels               of         meaning
+    # 1 accept
+    MetricRow("requests_total",                 _C, ("route", "status"),  "process", "Requests answered.", _of_requests),
+    MetricRow("refusals_total",                 _C, ("route", "reason"),  "process", "Requests refused, by the reason in the table of refusals; `defect` is ours.", _of_refusals),
+    MetricRow("request_seconds",                _H, ("route",),           "process", "From a request's headers to its answer.", _of_request_times),
+    # 2 journal
+    MetricRow("lane_entries_total",             _C, ("lane", "what"),     "process", "Entries claimed, settled, released for later, let go as they were, given back for a defect of ours, set aside.", _of_entries),
+    MetricRow("lane_in_flight",                 _G, _LANE,                "process", "Entries being worked.",
+              lambda scene: [((_name(lane),), stage.busy) for lane, stage in scene.stages.items()]),
+    MetricRow("lane_places",                    _G, _LANE,                "process", "How many may be worked at once.",
+              lambda scene: [((_name(lane),), scene.journal.plans[lane].in_flight) for lane in scene.stages]),
+    MetricRow("lane_held",                      _G, _LANE,                "process", "Entries read from the store and not ended.",
+              lambda scene: [((_name(lane),), scene.journal.held(lane)) for lane in scene.stages]),
+    MetricRow("lane_claim_lag_seconds",         _H, _LANE,                "process", "From the moment an entry was due to the moment it was claimed; what pacing makes it wait is in it.",
+              lambda scene: [((_name(lane),), counts.lag_s) for lane, counts in scene.journal.counts.items()]),
+    MetricRow("lane_at_it_seconds",             _G, _LANE,                "process", "How long the lane's loop has been at what it does; 0 while it waits for work. Minutes mean that it is stuck.",
+              lambda scene: [((_name(lane),), stage.at_it_for_s) for lane, stage in scene.stages.items()]),
+    MetricRow("lane_leases",                    _G, _LANE,                "process", "Shards of the lane that this process works, of 256.",
+              lambda scene: [((_name(lane),), len(shards)) for lane, shards in scene.journal.shards.held.items()]),
+    MetricRow("lane_depth",                     _G, ("lane", "state"),    "store",   "Entries by state; at most 20,000 of a lane are counted.", _of_depths),
+    MetricRow("lane_is_longer",                 _G, _LANE,                "store",   "1 where the lane has more entries than are counted.",
+              lambda scene: [((_name(lane),), depth.is_longer) for lane, depth in _depths(scene)]),
+    MetricRow("lane_oldest_due_seconds",        _G, _LANE,                "store",   "For how long the entry has been due that has waited longest, of those counted.", _of_oldest),
+    # 3 and 4, dispatch and operator
+    MetricRow("operator_messages_total",        _C, ("outcome", "code"),  "process", "Messages handed to the operator, by outcome and by the thousand of its code.",
+              lambda scene: _of_calls(scene.dispatch.counts)),
+    MetricRow("operator_call_seconds",          _H, ("outcome",),         "process", "How long the operator took to answer one.",
+              lambda scene: _of_call_times(scene.dispatch.counts)),
+    # 5 events
+    MetricRow("webhooks_total",                 _C, ("answer",),          "process", "Webhooks of the operator, by our answer.", _of_webhooks),
+    MetricRow("webhook_items_total",            _C, (),                   "process", "Statuses, messages and changes in those that were kept.",
+              lambda scene: _alone(scene.webhook.counts["items"])),
+    MetricRow("events_total",                   _C, ("event",),           "process", "Events applied; a status by its state.",
+              lambda scene: [((word,), count) for word, count in sorted(scene.ingest.counts.items())]),
+    # 6 callbacks
+    MetricRow("callback_attempts_total",        _C, ("status", "result"), "process", "Callbacks tried, by the class of the answer's status and by whether it was taken, is tried again, or is given up.",
+              lambda scene: _of_calls(scene.callbacks)),
+    MetricRow("callback_seconds",               _H, ("status",),          "process", "How long a receiver took to answer.",
+              lambda scene: _of_call_times(scene.callbacks)),
+    MetricRow("callback_addresses",             _G, ("circuit",),         "process", "Addresses of subscriptions that this process has tried lately, by their circuit.",
+              lambda scene: [((word,), count) for word, count in sorted(scene.circuits.items())]),
+    MetricRow("callback_pauses_total",          _C, (),                   "process", "Subscriptions paused for taking nothing.",
+              lambda scene: _alone(scene.pauses)),
+    MetricRow("subscriptions_paused",           _G, ("by",),              "store",   "Subscriptions that are paused, by the service for taking nothing, or by their partner; at most 20,000 are looked at.",
+              lambda scene: [] if scene.depths is None else [((by,), count) for by, count in scene.depths.paused.items()]),
+    # The store
+    MetricRow("commit_seconds",                 _H, (),                   "process", "From the begin of a transaction to the end of its flush.",
+              lambda scene: _alone(scene.database.counts.took_s)),
+    MetricRow("commit_items",                   _H, (),                   "process", "Pieces of work that shared a transaction.",
+              lambda scene: _alone(scene.database.counts.items)),
+    MetricRow("commit_waiting",                 _G, (),                   "process", "Pieces of work that wait for the transaction after this one.",
+              lambda scene: _alone(scene.database.waiting)),
+    MetricRow("store_errors_total",             _C, ("of",),              "process", "Shared transactions torn apart, writes and reads that failed.", _of_store_errors),
+    # The process
+    MetricRow("ready",                          _G, ("check",),           "process", "1 where a check of readiness passes.",
+              lambda scene: [((name,), passes) for name, passes in scene.ready.items()]),
+    MetricRow("build",                          _G, ("version",),         "process", "1; its label is the version.",
+              lambda _scene: [((__version__,), 1)]),
+)
+# fmt: on

@@ -1,0 +1,147 @@
+"""Table: what has to be so before this process should be given work. `/readyz` and a metric say it.
+
+Each check gives a sentence when it fails. Sentences name no path, no address and no number of anybody:
+whoever asks needs no credential.
+"""
+
+import asyncio
+import shutil
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from waypost.base.logs import log
+from waypost.journal.in_store import Journal
+from waypost.journal.stage import Stage
+from waypost.store.database import Database
+from waypost.store.standing import revision_of, write_nothing
+from waypost.store.tables import REVISION
+
+WITHIN_S: Final = 2
+"""How long the store has to answer a check."""
+
+FRESH_S: Final = 1
+"""How long the answers of the store are given again, so that nobody can load it by asking."""
+
+
+@dataclass(slots=True)
+class Parts:
+    """What is looked at.
+
+    Attributes:
+        name: of this process.
+        folder: where the store and the media are.
+        stuck_s: for how long a lane's loop may be at one thing: longer than any call takes.
+        stages: those that this process runs, with the task that runs each once it has been started.
+    """
+
+    database: Database
+    journal: Journal
+    name: str
+    folder: Path
+    least_free_mb: int
+    stuck_s: float
+    stages: Mapping[str, tuple[Stage, asyncio.Task[None] | None]]
+    stopping: bool = False
+
+
+Check = Callable[[Parts], Awaitable[str]]
+"""Gives an empty text when it passes."""
+
+
+async def _is_not_stopping(parts: Parts) -> str:
+    return "the service is stopping" if parts.stopping else ""
+
+
+async def _store_reads(parts: Parts) -> str:
+    return await _in_time(parts.database.read(revision_of), "read", _too_old)
+
+
+async def _store_writes(parts: Parts) -> str:
+    return await _in_time(parts.database.join(write_nothing, parts.name), "write")
+
+
+async def _lanes_are_worked(parts: Parts) -> str:
+    for name, (stage, task) in parts.stages.items():
+        if task is None:
+            return f"the lane {name} is not worked yet"
+        if task.done():
+            return f"the lane {name} is worked no more"
+        if stage.at_it_for_s > parts.stuck_s:
+            return f"the lane {name} has been at one thing for {stage.at_it_for_s:.0f} s"
+        if stage.failures:
+            return f"the lane {name} has failed {stage.failures} times in a row"
+    return ""
+
+
+async def _leases_are_kept(parts: Parts) -> str:
+    return "" if parts.journal.shards.is_kept else "its leases could not be renewed in time"
+
+
+async def _has_room(parts: Parts) -> str:
+    usage = await asyncio.to_thread(shutil.disk_usage, parts.folder)
+    free_mb = usage.free // 1_000_000
+    return "" if free_mb >= parts.least_free_mb else f"{free_mb} MB are free beside the store"
+
+
+# fmt: off
+CHECKS: Final[Mapping[str, tuple[Check, str]]] = {  # Source: decision 0046
+    #                check               what it means
+    "stopping":     (_is_not_stopping,  "It has not been told to stop."),
+    "store_reads":  (_store_reads,      "The store answers a read within 2 s, and its schema is not older than this version's."),
+    "store_writes": (_store_writes,     "A write is on disk within 2 s."),
+    "lanes":        (_lanes_are_worked, "The loop of each lane runs, gets somewhere, and does not fail."),
+    "leases":       (_leases_are_kept,  "Its leases are renewed, where several processes share a store."),
+    "disk":         (_has_room,         "There is room beside the store for what has been taken already."),
+}
+# fmt: on
+
+
+class Readiness:
+    """Asks all checks, at most once a second."""
+
+    def __init__(self, parts: Parts) -> None:
+        self.parts = parts
+        self._asking: asyncio.Task[dict[str, str]] | None = None
+        self._answer: dict[str, str] = {}
+        self._until_s = 0.0
+        self._was_ready = True
+        self._log = log("operations")
+
+    async def reasons(self) -> dict[str, str]:
+        """Of each check why it fails; an empty text where it passes."""
+        now_s = asyncio.get_running_loop().time()
+        if now_s < self._until_s and bool(self._answer.get("stopping")) == self.parts.stopping:
+            return self._answer
+        if self._asking is None or self._asking.done():
+            self._asking = asyncio.create_task(self._ask())
+        return await asyncio.shield(self._asking)
+
+    async def _ask(self) -> dict[str, str]:
+        said = await asyncio.gather(*(check(self.parts) for check, _ in CHECKS.values()))
+        self._answer = dict(zip(CHECKS, said, strict=True))
+        self._until_s = asyncio.get_running_loop().time() + FRESH_S
+        failing = {name: why for name, why in self._answer.items() if why}
+        if bool(failing) == self._was_ready and not self.parts.stopping:
+            self._log.warning("not ready", **failing) if failing else self._log.info("ready again")
+        self._was_ready = not failing
+        return self._answer
+
+
+async def _in_time(
+    asked: Awaitable[Any], what: str, judge: Callable[[Any], str] = lambda _answer: ""
+) -> str:
+    try:
+        async with asyncio.timeout(WITHIN_S):
+            return judge(await asked)
+    except TimeoutError:
+        return f"the store did not {what} within {WITHIN_S} s"
+    except Exception as error:  # noqa: BLE001  whatever keeps the store from answering
+        return f"the store did not {what}: {type(error).__name__}"
+
+
+def _too_old(revision: int | None) -> str:
+    if revision is None or revision >= REVISION:
+        return ""
+    return f"the store's schema has revision {revision}, and this version needs {REVISION}"

@@ -1,0 +1,185 @@
+"""OpenTelemetry: a span for each step of a message, all in one trace, whichever process takes it.
+
+The trace's id is the message's id, which has its 128 bits, and the first span's id is made from it too. So no
+process has to be told by another which trace a message belongs to, nothing of it is stored, and whoever has
+a message's id can look its trace up. Which share of the messages is traced is decided by the last 56 bits of
+the id, which are random: each process decides alike.
+
+Source: W3C Trace Context, level 2, "trace-id" and "random-trace-id"; decision 0046.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Final
+from uuid import UUID
+
+from waypost import __version__
+from waypost.base.ids import is_uuid
+from waypost.base.steps import Step, Told, steps
+
+if TYPE_CHECKING:  # the extra `otel` may not be there, and takes a tenth of a second to load
+    from opentelemetry.sdk.trace import SpanProcessor, TracerProvider
+    from opentelemetry.sdk.trace.export import SpanExporter
+    from opentelemetry.trace import SpanContext
+
+FIRST: Final = Step.ACCEPTED
+"""The step whose span all others hang on."""
+
+_RANDOM_BITS: Final = 56
+_NOT_IN_SPANS: Final = frozenset({"traceparent"})
+
+
+class NoTracing(Exception):
+    """Spans are asked for and cannot be made; the text says the remedy."""
+
+
+class Tracing:
+    """Makes spans of steps until it is closed.
+
+    Args:
+        hand_on: what takes finished spans.
+        share: of the messages, 0 to 1.
+    """
+
+    def __init__(self, hand_on: SpanProcessor, *, share: float = 1, process: str = "0") -> None:
+        from opentelemetry.sdk.resources import Resource
+        from opentelemetry.sdk.trace import TracerProvider
+        from opentelemetry.sdk.trace.id_generator import RandomIdGenerator
+        from opentelemetry.sdk.trace.sampling import ALWAYS_ON
+
+        class Ids(RandomIdGenerator):
+            """Gives the ids of a first span, where one is about to be made."""
+
+            first: tuple[int, int] | None = None
+
+            def generate_trace_id(self) -> int:
+                return super().generate_trace_id() if self.first is None else self.first[0]
+
+            def generate_span_id(self) -> int:
+                return super().generate_span_id() if self.first is None else self.first[1]
+
+        self._ids = Ids()
+        self._below = int(share * (1 << _RANDOM_BITS))
+        self._provider: TracerProvider = TracerProvider(
+            sampler=ALWAYS_ON,
+            resource=Resource(
+                {
+                    "service.name": "waypost",
+                    "service.version": __version__,
+                    "service.instance.id": process,
+                }
+            ),
+            id_generator=self._ids,
+            shutdown_on_exit=False,
+        )
+        self._provider.add_span_processor(hand_on)
+        self._tracer = self._provider.get_tracer("waypost", __version__)
+        self._no_more = steps.trace_to(self._hear)
+
+    def close(self) -> None:
+        """Hear of no more steps, and hand on what has been made."""
+        self._no_more()
+        self._provider.shutdown()
+
+    def _hear(self, told: Told) -> None:
+        if not is_uuid(told.message_id):
+            return
+        trace_id, first_id = ids_of(told.message_id)
+        if trace_id % (1 << _RANDOM_BITS) >= self._below:
+            return
+        row = told.step.value
+        begin: dict[str, Any] = {
+            "start_time": told.ended_ns - told.took_ns,
+            "attributes": _attributes(told),
+        }
+        if told.step is FIRST:
+            self._ids.first = (trace_id, first_id)
+            try:
+                span = self._tracer.start_span(
+                    f"{row.part}: {row.says}",
+                    _no_context(),
+                    links=_links(told.facts.get("traceparent")),
+                    **begin,
+                )
+            finally:
+                self._ids.first = None
+        else:
+            span = self._tracer.start_span(
+                f"{row.part}: {row.says}", _below(trace_id, first_id), **begin
+            )
+        if told.failed:
+            span.set_status(_error())
+        span.end(told.ended_ns)
+
+
+def open_tracing(endpoint: str, *, share: float, process: str) -> Tracing:
+    """Send spans to an address, in batches and off the loop.
+
+    What the exporter itself reads from `OTEL_EXPORTER_OTLP_…` (headers, certificates) counts too.
+
+    Raises:
+        NoTracing: the extra is not installed.
+    """
+    try:
+        from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
+        from opentelemetry.sdk.trace.export import BatchSpanProcessor
+    except ImportError as error:
+        raise NoTracing(
+            "otel_endpoint is set and OpenTelemetry is not installed: pip install 'waypost[otel]', "
+            "or unset WAYPOST_OTEL_ENDPOINT"
+        ) from error
+    exporter: SpanExporter = OTLPSpanExporter(endpoint=endpoint)
+    return Tracing(BatchSpanProcessor(exporter), share=share, process=process)
+
+
+def ids_of(message_id: str) -> tuple[int, int]:
+    """A message's trace id and the id of its first span."""
+    trace_id = UUID(message_id).int
+    return trace_id, (trace_id ^ (trace_id >> 64)) & 0xFFFF_FFFF_FFFF_FFFF or 1
+
+
+def _attributes(told: Told) -> dict[str, Any]:
+    facts = {
+        f"waypost.{name}": value
+        for name, value in told.facts.items()
+        if value is not None and name not in _NOT_IN_SPANS
+    }
+    return {"waypost.message_id": told.message_id, **facts}
+
+
+def _no_context() -> Any:
+    from opentelemetry.context import Context
+
+    return Context()
+
+
+def _below(trace_id: int, span_id: int) -> Any:
+    from opentelemetry.trace import NonRecordingSpan, set_span_in_context
+
+    return set_span_in_context(NonRecordingSpan(_span_context(trace_id, span_id)), _no_context())
+
+
+def _span_context(trace_id: int, span_id: int) -> SpanContext:
+    from opentelemetry.trace import SpanContext, TraceFlags
+
+    flags = TraceFlags(TraceFlags.SAMPLED)
+    return SpanContext(trace_id, span_id, is_remote=True, trace_flags=flags)
+
+
+def _links(traceparent: str | None) -> list[Any]:
+    """What the sender was doing: a link, because this trace's id is the message's."""
+    from opentelemetry.trace import Link, get_current_span
+    from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
+
+    if not traceparent:
+        return []
+    read: Callable[..., Any] = TraceContextTextMapPropagator().extract
+    sender = get_current_span(read({"traceparent": traceparent}, _no_context())).get_span_context()
+    return [Link(sender)] if sender.is_valid else []
+
+
+def _error() -> Any:
+    from opentelemetry.trace import Status, StatusCode
+
+    return Status(StatusCode.ERROR)

@@ -1,0 +1,155 @@
+"""An empty PostgreSQL database that is filled with another store's rows, and marked until it has them all."""
+
+from collections.abc import Generator, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, Final
+
+import psycopg
+from psycopg import sql
+from psycopg.conninfo import conninfo_to_dict
+from sqlalchemy import Connection, Table, create_engine, delete, select, text
+from sqlalchemy.engine import Engine as Pool
+from sqlalchemy.exc import DBAPIError
+from sqlalchemy.pool import NullPool
+
+from waypost.store.contract import StoreAway, WrongStore
+from waypost.store.engines.postgresql import CONNECT, type_of
+from waypost.store.facts import set_facts, set_revision
+from waypost.store.partitions import Part, make_parts
+from waypost.store.revision import MOVING, standing_of
+from waypost.store.schema import make_schema
+from waypost.store.tables import REVISION, metadata, store_facts
+
+READ_AT_ONCE: Final = 2_000
+
+
+class Filling:
+    """A database while `waypost move` fills it. Only one process does at a time.
+
+    Args:
+        url: as libpq takes it.
+    """
+
+    def __init__(self, url: str) -> None:
+        self._url = url
+        self._pool: Pool = create_engine(
+            "postgresql+psycopg://", creator=self._connect, poolclass=NullPool, hide_parameters=True
+        )
+        self._connection: Connection | None = None
+
+    @contextmanager
+    def opened(self) -> Generator[None]:
+        """Connect, and keep other fillers out.
+
+        Raises:
+            StoreAway: no server answers.
+            WrongStore: somebody else fills it.
+        """
+        try:
+            self._connection = self._pool.connect()
+        except DBAPIError as error:
+            raise StoreAway(
+                f"no PostgreSQL server answers there: {str(error.orig).splitlines()[0]}"
+            ) from error
+        try:
+            with self._at.begin():
+                is_ours = self._at.execute(_KEEP_OUT).scalar_one()
+            if not is_ours:
+                raise WrongStore("another `waypost move` is filling this database")
+            yield
+        except (DBAPIError, psycopg.Error) as error:
+            cause = error.orig if isinstance(error, DBAPIError) else error
+            raise StoreAway(
+                f"the database took it no further: {str(cause).splitlines()[0]}"
+            ) from error
+        finally:
+            self._connection.close()
+            self._pool.dispose()
+
+    def prepare(self, parts: Sequence[Part]) -> bool:
+        """Make the schema and the mark; whether what an earlier filling left was removed first.
+
+        Args:
+            parts: the ranges that the rows need.
+
+        Raises:
+            WrongStore: there is something in the database that is not of an earlier filling.
+        """
+        with self._at.begin():
+            standing = standing_of(self._at)
+            if standing is not None and not standing.moving:
+                raise WrongStore("this database holds a store already; name an empty database")
+            if standing is None and self._at.execute(_ANYTHING).scalar_one():
+                raise WrongStore("this database holds tables already; name an empty database")
+            if standing is not None:
+                for table in reversed(metadata.sorted_tables):
+                    self._at.exec_driver_sql(f'DROP TABLE IF EXISTS "{table.name}" CASCADE')
+            make_schema(self._at)
+            make_parts(self._at, parts)
+            set_revision(self._at, REVISION, REVISION)
+            set_facts(self._at, {MOVING: ""})
+        return standing is not None
+
+    def add(self, table: Table, rows: Iterable[Sequence[Any]]) -> None:
+        """Add rows by COPY; they are committed together."""
+        names = [column.name for column in table.columns]
+        statement = sql.SQL("COPY {} ({}) FROM STDIN (FORMAT BINARY)").format(
+            sql.Identifier(table.name), sql.SQL(", ").join(map(sql.Identifier, names))
+        )
+        with self._at.begin(), self._driver.cursor() as cursor, cursor.copy(statement) as copy:
+            copy.set_types([type_of(column) for column in table.columns])
+            for row in rows:
+                copy.write_row(row)
+
+    def add_facts(self, facts: dict[str, str]) -> None:
+        """Add what the other store knows of itself."""
+        with self._at.begin():
+            set_facts(self._at, facts)
+
+    def rows_of(self, table: Table) -> Iterator[Sequence[Any]]:
+        """Every row that is there, in no order."""
+        statement = select(table)
+        if table is store_facts:
+            statement = statement.where(store_facts.c.name != MOVING)
+        with self._at.begin():
+            found = self._at.execute(statement, execution_options={"yield_per": READ_AT_ONCE})
+            yield from found
+
+    def count_from(self, table: Table, column: str, last: int) -> None:
+        """Let new numbers of a column begin beyond the last one that was ever given out."""
+        with self._at.begin():
+            self._at.execute(
+                _COUNT_FROM,
+                {"table": table.name, "column": column, "last": max(last, 1), "used": last > 0},
+            )
+
+    def finish(self) -> None:
+        """Take the mark away: from now on it is a store like any other."""
+        with self._at.begin():
+            self._at.exec_driver_sql("ANALYZE")
+            self._at.execute(delete(store_facts).where(store_facts.c.name == MOVING))
+
+    @property
+    def _at(self) -> Connection:
+        if self._connection is None:
+            raise RuntimeError("not opened")
+        return self._connection
+
+    @property
+    def _driver(self) -> psycopg.Connection[Any]:
+        driver: Any = self._at.connection.driver_connection
+        return driver
+
+    def _connect(self) -> psycopg.Connection[Any]:
+        given = conninfo_to_dict(self._url)
+        options = f"{given.get('options', '')} -c timezone=UTC -c lock_timeout=5s".strip()
+        wanted: dict[str, Any] = {**CONNECT, **given, "options": options}
+        return psycopg.connect(**wanted)
+
+
+_KEEP_OUT: Final = text("SELECT pg_try_advisory_lock(hashtext('waypost move'))")
+_ANYTHING: Final = text(
+    "SELECT EXISTS (SELECT 1 FROM pg_class WHERE relkind IN ('r', 'p', 'v', 'm', 'f') "
+    "AND relnamespace = current_schema()::regnamespace)"
+)
+_COUNT_FROM: Final = text("SELECT setval(pg_get_serial_sequence(:table, :column), :last, :used)")

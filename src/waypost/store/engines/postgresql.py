@@ -1,0 +1,481 @@
+"""PostgreSQL: one writing connection a process, readers of their own, and wake-ups by NOTIFY."""
+
+import queue
+import secrets
+import select
+import socket
+import threading
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager, suppress
+from typing import Any, Final, LiteralString, cast
+
+import msgspec
+import psycopg
+from psycopg import sql
+from psycopg.conninfo import conninfo_to_dict
+from sqlalchemy import (
+    BigInteger,
+    Boolean,
+    Connection,
+    Integer,
+    LargeBinary,
+    SmallInteger,
+    create_engine,
+    text,
+)
+from sqlalchemy.engine import Engine as Pool
+from sqlalchemy.exc import DBAPIError
+from sqlalchemy.pool import NullPool
+
+from waypost.base.logs import log
+from waypost.store.contract import Hear, StoreAway, WrongStore
+from waypost.store.prepared import WAYS, Adding, Changing, Removing, Rows
+from waypost.store.revision import make_or_check
+
+CHANNEL: Final = "waypost"
+MOST_BYTES: Final = 7_000
+"""Of one notification; PostgreSQL takes 8,000."""
+
+# fmt: off
+SETTINGS: Final = (  # Source: postgresql.org, "Client Connection Defaults", "Write Ahead Log"; libpq, "Parameter Key Words"
+    #  name                                   value    why
+    ("idle_in_transaction_session_timeout",  "10s"),  # a process that hangs in a transaction holds up the others' reading
+    ("lock_timeout",                         "8s"),   # a lock that is not got is an error of ours, and seen
+    ("timezone",                             "UTC"),
+)
+CONNECT: Final = {  # by which a server that is gone is noticed within seconds
+    "connect_timeout":       5,
+    "tcp_user_timeout":      10_000,
+    "keepalives_idle":       5,
+    "keepalives_interval":   2,
+    "keepalives_count":      3,
+    "application_name":      "waypost",
+}
+AWAY: Final = ("08", "53", "57P", "25006", "55000", "XX000")  # classes and codes of errors that say: not now, or not this server
+CLASHES: Final = ("40001", "40P01", "55P03")
+CLASHES_AT_OPENING: Final = 8  # each waits for a lock as long as lock_timeout says
+# fmt: on
+
+NOT_REPLICATED: Final = "canceling wait for synchronous replication"
+"""A commit that warns so is on this server only: whoever waits for it may not be told that it is safe."""
+
+
+class PostgresEngine:
+    """A PostgreSQL database, shared by any number of processes.
+
+    There is no time-out on statements: one that ended the wait for a synchronous standby would make a
+    commit look done that is not.
+
+    Args:
+        url: as libpq takes it: `postgresql://user:password@host/database`, several hosts with commas.
+        readers: how many threads may read at once.
+        upgrade: whether a store of an older revision is upgraded.
+    """
+
+    name = "postgresql"
+    sole = False
+    has_one_writer = False
+    in_order = False  # numbers are given out before the commit
+
+    def __init__(self, url: str, *, readers: int = 4, upgrade: bool = True) -> None:
+        self.readers = readers
+        self._upgrade = upgrade
+        self._url = url
+        self._pool: Pool | None = None
+        self._writer: Connection | None = None
+        self._idle: queue.SimpleQueue[Connection | None] = queue.SimpleQueue()
+        self._aside: queue.SimpleQueue[Connection | None] = queue.SimpleQueue()
+        self._ways = _Ways()
+        self._not_replicated = False
+        self._told: queue.SimpleQueue[str | None] = queue.SimpleQueue()
+        self._threads: list[threading.Thread] = []
+        self._closed = threading.Event()
+        self._bell: tuple[socket.socket, socket.socket] | None = None  # its end wakes who hears
+        self._me = secrets.token_hex(4)  # in what this process tells: it need not hear itself
+        self._log = log("store")
+
+    def open(self) -> None:
+        """Connect, and make or check the schema.
+
+        Raises:
+            StoreAway: no server answers, or none that takes writes.
+            WrongStore: it has another revision.
+        """
+        self._pool = create_engine(
+            "postgresql+psycopg://",
+            creator=self._connect,
+            poolclass=NullPool,
+            hide_parameters=True,  # an error's text is logged, and parameters are what people write
+        )
+        for left in reversed(range(CLASHES_AT_OPENING)):
+            try:
+                with self.write() as connection:
+                    self._check_server(connection)
+                    connection.execute(
+                        text("SELECT pg_advisory_xact_lock(hashtext('waypost revision'))")
+                    )
+                    make_or_check(connection, upgrade=self._upgrade)
+            except Exception as error:
+                if self.is_away(error):
+                    raise StoreAway(
+                        f"no PostgreSQL server answers as database_url says: {_short(error)}"
+                    ) from error
+                if not self.is_clash(error):
+                    raise
+                if not left:
+                    raise StoreAway(
+                        "the store is being upgraded, or too busy to be; try again later"
+                    ) from error
+            else:
+                break
+        self._aside.put(None)
+        for _ in range(self.readers):
+            self._idle.put(None)
+
+    @contextmanager
+    def write(self) -> Generator[Connection]:
+        """A transaction on the writing connection, which is made anew when it has broken."""
+        if self._pool is None:
+            raise RuntimeError("the store is not open")
+        if self._writer is None:
+            self._writer = self._pool.connect()
+            self._writer.info[WAYS] = self._ways
+            driver: Any = self._writer.connection.driver_connection
+            driver.add_notice_handler(self._noticed)
+        try:
+            self._not_replicated = False
+            with self._writer.begin():
+                yield self._writer
+        except BaseException:
+            self._discard_broken()
+            raise
+        if self._not_replicated:
+            raise StoreAway("the commit was cut off from its synchronous standby")
+
+    @contextmanager
+    def read(self) -> Generator[Connection]:
+        """A connection on which each statement sees what is committed; it goes back for the next reader."""
+        if self._pool is None:
+            raise RuntimeError("the store is not open")
+        connection = self._idle.get()
+        try:
+            if connection is None:
+                connection = self._pool.connect().execution_options(isolation_level="AUTOCOMMIT")
+                connection.exec_driver_sql("SET default_transaction_read_only = on")
+            yield connection
+        except BaseException:
+            if connection is not None and _is_broken(connection):
+                with suppress(Exception):
+                    connection.close()
+                connection = None
+                self._forget_idle()
+            raise
+        finally:
+            self._idle.put(connection)
+
+    def _forget_idle(self) -> None:
+        """When one connection has broken, those that wait have too: nobody need find out one by one."""
+        for _ in range(self.readers):
+            try:
+                connection = self._idle.get_nowait()
+            except queue.Empty:
+                return
+            if connection is not None:
+                with suppress(Exception):
+                    connection.close()
+            self._idle.put(None)
+
+    @contextmanager
+    def beside(self) -> Generator[Connection]:
+        """A transaction on a connection of its own, for work that nobody waits for."""
+        if self._pool is None:
+            raise RuntimeError("the store is not open")
+        connection = self._aside.get()
+        try:
+            if connection is None:
+                connection = self._pool.connect()
+                connection.info[WAYS] = self._ways
+            with connection.begin():
+                yield connection
+        except BaseException:
+            if connection is not None and _is_broken(connection):
+                with suppress(Exception):
+                    connection.close()
+                connection = None
+            raise
+        finally:
+            self._aside.put(connection)
+
+    def is_away(self, error: BaseException) -> bool:
+        """Whether the server was not reached, is going or coming, or takes no writes."""
+        if isinstance(error, StoreAway):
+            return True
+        if isinstance(error, DBAPIError) and error.connection_invalidated:
+            return True
+        cause = error.orig if isinstance(error, DBAPIError) else error
+        if isinstance(cause, psycopg.Error) and cause.sqlstate is not None:
+            return cause.sqlstate.startswith(AWAY)
+        return isinstance(cause, psycopg.OperationalError | psycopg.InterfaceError)
+
+    def is_clash(self, error: BaseException) -> bool:
+        """Whether two transactions met: a deadlock, or a lock that was not got in time."""
+        cause = error.orig if isinstance(error, DBAPIError) else error
+        return isinstance(cause, psycopg.Error) and cause.sqlstate in CLASHES
+
+    def listen(self, hear: Hear) -> None:
+        """Hear what other processes tell, on a thread and a connection of their own."""
+        self._bell = socket.socketpair()
+        for name, work in (
+            ("store-hears", lambda: self._hear_on(hear)),
+            ("store-tells", self._tell_on),
+        ):
+            thread = threading.Thread(target=work, name=name, daemon=True)
+            self._threads.append(thread)
+            thread.start()
+
+    def tell(self, words: Sequence[str]) -> None:
+        """Tell the others, after what was told before; see `_tell_on`."""
+        for one in words:
+            self._told.put(one)
+
+    def close(self) -> None:
+        """Tell what is still to be told, and close every connection."""
+        self._closed.set()
+        if self._threads:
+            self._told.put("bye")  # which wakes the one that hears
+        self._told.put(None)
+        if self._bell is not None:
+            self._bell[1].close()
+        for thread in self._threads:
+            thread.join(timeout=3)
+        if self._bell is not None:
+            self._bell[0].close()
+        for idle in (self._idle, self._aside):
+            while not idle.empty():
+                connection = idle.get()
+                if connection is not None:
+                    with suppress(Exception):
+                        connection.close()
+        if self._writer is not None:
+            with suppress(Exception):
+                self._writer.close()
+            self._writer = None
+        if self._pool is not None:
+            self._pool.dispose()
+
+    def _connect(self) -> psycopg.Connection[Any]:
+        given = conninfo_to_dict(self._url)
+        wanted = {**CONNECT, **given}
+        if "," in str(wanted.get("host", "")):
+            wanted.setdefault("target_session_attrs", "read-write")
+        options = " ".join(f"-c {name}={value}" for name, value in SETTINGS)
+        wanted["options"] = f"{given.get('options', '')} {options}".strip()
+        connection = psycopg.connect(**cast("Any", wanted))
+        if connection.info.server_version >= 170_000:
+            connection.execute("SET transaction_timeout = '15s'")
+            connection.commit()
+        return connection
+
+    def _check_server(self, connection: Connection) -> None:
+        """Refuse a server that is too old; hold one that does not flush to what we promise, or say so."""
+        version = int(connection.exec_driver_sql("SHOW server_version_num").scalar_one())
+        if version < 140_000:
+            raise WrongStore(
+                f"this PostgreSQL has version {version // 10_000}; waypost works on 14 and newer"
+            )
+        if connection.exec_driver_sql("SHOW fsync").scalar_one() == "off":
+            self._log.warning(
+                "this PostgreSQL does not flush (fsync = off): what is acknowledged can be lost with the power"
+            )
+
+    def _noticed(self, diagnostic: psycopg.errors.Diagnostic) -> None:
+        if (diagnostic.message_primary or "").startswith(NOT_REPLICATED):
+            self._not_replicated = True
+
+    def _discard_broken(self) -> None:
+        if self._writer is not None and _is_broken(self._writer):
+            with suppress(Exception):
+                self._writer.close()
+            self._writer = None
+
+    def _hear_on(self, hear: Hear) -> None:
+        is_first = True
+        while not self._closed.is_set():
+            try:
+                with self._connect() as connection:
+                    connection.autocommit = True
+                    connection.execute(f"LISTEN {CHANNEL}")
+                    if not is_first:
+                        hear("")
+                    is_first = False
+                    told = select.poll()
+                    told.register(connection.fileno(), select.POLLIN)
+                    if self._bell is not None:
+                        told.register(self._bell[0], select.POLLIN)
+                    while not self._closed.is_set():
+                        told.poll(5_000)
+                        for notified in connection.notifies(timeout=0):
+                            if self._closed.is_set():
+                                return
+                            teller, *words = notified.payload.split("\n")
+                            if teller != self._me:
+                                for one in words:
+                                    hear(one)
+            except psycopg.Error:
+                self._closed.wait(0.5)
+
+    def _tell_on(self) -> None:
+        """Gather what is to be told while the last notification is on its way.
+
+        A notification is a transaction of its own, after the one that it tells of: PostgreSQL lets one
+        transaction at a time commit with a notification in it, and a flush under that lock would make
+        all processes flush one after the other. One that is lost costs its hearers their poll.
+        """
+        connection: psycopg.Connection[Any] | None = None
+        while True:
+            one = self._told.get()
+            waiting = dict.fromkeys([one] if one is not None else [])
+            while not self._told.empty():
+                more = self._told.get()
+                if more is None:
+                    one = None
+                else:
+                    waiting[more] = None
+            try:
+                for payload in _payloads(self._me, list(waiting)):
+                    if connection is None or connection.closed:
+                        connection = self._connect()
+                        connection.autocommit = True
+                    connection.execute("SELECT pg_notify(%s, %s)", (CHANNEL, payload))
+            except psycopg.Error:
+                connection = None
+            if one is None:
+                break
+        if connection is not None:
+            connection.close()
+
+
+class _Ways:
+    """Many rows in one statement: COPY for new ones, and one text of JSON or positions for the others."""
+
+    def __init__(self) -> None:
+        self._copies: dict[Adding, tuple[Any, list[str]]] = {}
+        self._changes: dict[Changing, bytes] = {}
+        self._removals: dict[Removing, bytes] = {}
+        self._encoder = msgspec.json.Encoder()
+
+    def add(self, connection: Connection, adding: Adding, rows: Rows) -> None:
+        """By COPY, in the binary format."""
+        if adding not in self._copies:
+            names = sql.SQL(", ").join(sql.Identifier(name) for name in adding.columns)
+            self._copies[adding] = (
+                sql.SQL("COPY {} ({}) FROM STDIN (FORMAT BINARY)").format(
+                    sql.Identifier(adding.table.name), names
+                ),
+                [type_of(adding.table.c[name]) for name in adding.columns],
+            )
+        statement, types = self._copies[adding]
+        columns = adding.columns
+        with _driver(connection).cursor() as cursor, cursor.copy(statement) as copy:
+            copy.set_types(types)
+            for row in rows:
+                copy.write_row([row.get(name) for name in columns])
+
+    def change(self, connection: Connection, changing: Changing, rows: Rows) -> None:
+        """By an UPDATE from the rows of one JSON text; keys in order, so that two transactions cannot cross.
+
+        The list of the keys says nothing that the join does not. But by it alone a planner without
+        statistics, as of a range that is new, knows that it need not read whole tables.
+        """
+        if changing not in self._changes:
+            table, key = changing.table, changing.key
+            given = ", ".join(f'"{name}" {type_of(table.c[name])}' for name in changing.columns)
+            assigned = ", ".join(f'"{name}" = v."{name}"' for name in changing.columns)
+            kind = type_of(table.c[key])
+            self._changes[changing] = (
+                f'UPDATE "{table.name}" AS t SET {assigned} FROM '  # noqa: S608  names of our own tables
+                f"json_to_recordset(%s) AS v(at {kind}, {given}) "
+                f'WHERE t."{key}" = v.at AND t."{key}" = ANY(%s::{kind}[])'
+            ).encode()
+        ordered = sorted(rows, key=lambda row: row["at"])
+        wanted = ("at", *changing.columns)
+        text = self._encoder.encode([{name: row[name] for name in wanted} for row in ordered])
+        with _driver(connection).cursor() as cursor:
+            keys = [row["at"] for row in ordered]
+            cursor.execute(cast("LiteralString", self._changes[changing]), (text.decode(), keys))
+
+    def remove(self, connection: Connection, removing: Removing, keys: Sequence[Any]) -> set[Any]:
+        """By a DELETE of one list of keys; what another has deleted meanwhile is not among those given."""
+        if removing not in self._removals:
+            table, key = removing.table, removing.key
+            self._removals[removing] = (
+                f'DELETE FROM "{table.name}" WHERE "{key}" = ANY(%s::{type_of(table.c[key])}[]) '  # noqa: S608
+                f'RETURNING "{key}"'
+            ).encode()
+        with _driver(connection).cursor() as cursor:
+            cursor.execute(cast("LiteralString", self._removals[removing]), (sorted(keys),))
+            return {row[0] for row in cursor.fetchall()}
+
+    def alone(self, connection: Connection) -> None:
+        """By an advisory lock: what is written seldom looks first and writes then, as if it were alone."""
+        connection.exec_driver_sql("SELECT pg_advisory_xact_lock(hashtext('waypost seldom'))")
+
+    def now_ms(self, connection: Connection) -> int | None:
+        """By the server, and by the moment, not by the transaction's beginning."""
+        return connection.exec_driver_sql(
+            "SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint"
+        ).scalar_one()
+
+
+def _driver(connection: Connection) -> psycopg.Connection[Any]:
+    return cast("Any", connection.connection.driver_connection)
+
+
+def type_of(column: Any) -> str:
+    """What PostgreSQL calls the type of a column."""
+    kind = column.type
+    for of, name in _TYPES:
+        if isinstance(kind, of):
+            return name
+    return "text"
+
+
+def _is_broken(connection: Connection) -> bool:
+    if (
+        connection.invalidated
+    ):  # asked first: to touch it would connect it anew, without what we gave the first
+        return True
+    try:
+        driver: Any = connection.connection.driver_connection
+    except Exception:  # noqa: BLE001  one that cannot even be asked is broken
+        return True
+    return driver is None or driver.closed or driver.broken
+
+
+def _payloads(teller: str, words: Sequence[str]) -> list[str]:
+    """Notifications that hold all words, each below what a notification may have."""
+    payloads: list[str] = []
+    gathered, size = [teller], len(teller)
+    for one in words:
+        if size + len(one.encode()) + 1 > MOST_BYTES and len(gathered) > 1:
+            payloads.append("\n".join(gathered))
+            gathered, size = [teller], len(teller)
+        gathered.append(one)
+        size += len(one.encode()) + 1
+    if len(gathered) > 1:
+        payloads.append("\n".join(gathered))
+    return payloads
+
+
+def _short(error: BaseException) -> str:
+    cause = error.orig if isinstance(error, DBAPIError) and error.orig is not None else error
+    return str(cause).strip().splitlines()[0] if str(cause).strip() else type(cause).__name__
+
+
+_TYPES: Final = (
+    (SmallInteger, "int2"),
+    (BigInteger, "int8"),
+    (Integer, "int4"),
+    (Boolean, "bool"),
+    (LargeBinary, "bytea"),
+)

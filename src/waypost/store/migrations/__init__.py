@@ -1,0 +1,73 @@
+"""Brings an older store to the newest revision, step by step; the steps are written with Alembic.
+
+Imported only when there is something to upgrade. Alembic's own table of versions is not used: the
+store's revision and the revisions it works with are facts of the store, which every version reads.
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from alembic.config import Config
+from alembic.operations import Operations
+from alembic.runtime.migration import MigrationContext
+from alembic.script import ScriptDirectory
+from sqlalchemy import Connection
+
+from waypost.base.logs import log
+from waypost.store.facts import set_revision
+from waypost.store.schema import POSTGRESQL
+
+STEPS: Final = Path(__file__).parent / "versions"
+
+# fmt: off
+LIMITS: Final = (  # of an upgrade on PostgreSQL: running processes are held up for this long at most
+    #  name                  value
+    ("lock_timeout",        "2s"),
+    ("transaction_timeout", "0"),   # nothing holds a lock while a step works, but the tables it changes
+)
+# fmt: on
+
+
+def steps_after(revision: int, *, further: Sequence[Path] = ()) -> list[Any]:
+    """The modules of the steps that are still to be taken, in order.
+
+    Args:
+        revision: of the store; 0 has nothing.
+        further: folders with more steps.
+    """
+    config = Config()
+    config.set_main_option("script_location", str(STEPS.parent))
+    config.set_main_option("path_separator", "os")
+    directory = ScriptDirectory(
+        str(STEPS.parent), version_locations=[str(STEPS), *map(str, further)]
+    )
+    lower = str(revision) if revision else "base"
+    return [
+        step.module
+        for step in directory.walk_revisions(lower, "heads")
+        if int(step.revision) > revision
+    ][::-1]
+
+
+def upgrade_store(connection: Connection, revision: int, *, further: Sequence[Path] = ()) -> int:
+    """Take every step after a revision, within the caller's transaction.
+
+    Returns:
+        The store's revision afterwards.
+    """
+    if connection.dialect.name == POSTGRESQL:
+        for name, value in LIMITS:
+            if name != "transaction_timeout" or _version(connection) >= 170_000:
+                connection.exec_driver_sql(f"SET LOCAL {name} = '{value}'")
+    for step in steps_after(revision, further=further):
+        with Operations.context(MigrationContext.configure(connection)):
+            step.upgrade()
+        revision = int(step.revision)
+        set_revision(connection, revision, step.works_with)
+        log("store").info("the store was upgraded", revision=revision, works_with=step.works_with)
+    return revision
+
+
+def _version(connection: Connection) -> int:
+    return int(connection.exec_driver_sql("SHOW server_version_num").scalar_one())

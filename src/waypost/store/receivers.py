@@ -1,0 +1,155 @@
+"""How the addresses behind subscriptions are doing, as far as it outlives a process; and their keys.
+
+The statements of the callbacks stage come first, then those of whoever runs the service.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from sqlalchemy import ColumnElement, Connection, Row, Select, func, select, update
+
+from waypost.store.journal import Lane
+from waypost.store.prepared import Changing
+from waypost.store.subscriptions import live_group, replay_group, tell_worker
+from waypost.store.tables import journal, subscriptions
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """What changed about an address with an attempt.
+
+    Attributes:
+        failing_since_ms: it has taken nothing since then; None: it takes.
+        asked_until_ms: its receiver asked not to be called before then; None: it did not.
+    """
+
+    subscription_id: int
+    failing_since_ms: int | None
+    asked_until_ms: int | None
+
+
+def keep_standings(connection: Connection, standings: Sequence[Standing]) -> None:
+    """Keep the last one of each address, in the order of ids."""
+    last = {one.subscription_id: one for one in standings}
+    _STANDING.run(
+        connection,
+        [
+            {
+                "at": one.subscription_id,
+                "failing_since_ms": one.failing_since_ms,
+                "asked_until_ms": one.asked_until_ms,
+            }
+            for _, one in sorted(last.items())
+        ],
+    )
+
+
+def pause_subscription(connection: Connection, id: int, at_ms: int, reason: str) -> Row[Any] | None:
+    """Pause a subscription, and give its row as it was; None where it is gone or paused already."""
+    found = select(subscriptions).where(subscriptions.c.id == id).with_for_update()
+    row = connection.execute(found).one_or_none()
+    if row is None or row.paused_on_ms is not None:
+        return None
+    paused = {"paused_on_ms": at_ms, "pause_reason": reason[:500]}
+    connection.execute(update(subscriptions).where(subscriptions.c.id == id).values(**paused))
+    return row
+
+
+def resume_subscription(connection: Connection, id: int) -> Row[Any] | None:
+    """Let a subscription go on that the service has paused, and give its row as it was; None where it is gone.
+
+    One that its partner has paused stays so.
+    """
+    found = select(subscriptions).where(subscriptions.c.id == id).with_for_update()
+    row = connection.execute(found).one_or_none()
+    if row is None:
+        return None
+    connection.execute(
+        update(subscriptions)
+        .where(subscriptions.c.id == id)
+        .values(
+            failing_since_ms=None,
+            asked_until_ms=None,
+            paused_on_ms=None,
+            pause_reason=None,
+        )
+    )
+    tell_worker(connection, id)
+    return row
+
+
+def renew_key(connection: Connection, id: int, old_key_until_ms: int | None) -> Row[Any] | None:
+    """Raise the serial of a subscription's key; None where it is gone."""
+    return connection.execute(
+        update(subscriptions)
+        .where(subscriptions.c.id == id)
+        .values(key_serial=subscriptions.c.key_serial + 1, old_key_until_ms=old_key_until_ms)
+        .returning(subscriptions)
+    ).one_or_none()
+
+
+@dataclass(frozen=True, slots=True)
+class Whose:
+    """Which subscriptions: those that fit everything that is given.
+
+    Attributes:
+        id: of one.
+        app_id: of an app.
+        partner_id: of a partner.
+    """
+
+    id: int | None = None
+    app_id: str | None = None
+    partner_id: int | None = None
+
+    @property
+    def fits(self) -> tuple[ColumnElement[bool], ...]:
+        """What a row of subscriptions has to be."""
+        given = (
+            (subscriptions.c.id, self.id),
+            (subscriptions.c.app_id, self.app_id),
+            (subscriptions.c.partner_id, self.partner_id),
+        )
+        return tuple(column == wanted for column, wanted in given if wanted is not None)
+
+
+def receivers(connection: Connection, whose: Whose) -> list[dict[str, Any]]:
+    """Subscriptions by id, each with how many callbacks wait for it and since when; no secret of it."""
+    rows = (
+        connection.execute(_SHOWN.where(*whose.fits).order_by(subscriptions.c.id)).mappings().all()
+    )
+    return [{**row, **_waiting(connection, row["id"])} for row in rows]
+
+
+def paused_and_failing(connection: Connection) -> list[Row[Any]]:
+    """Subscriptions that the service has paused, and those whose address takes nothing."""
+    wanted = _SHOWN.where(
+        subscriptions.c.paused_on_ms.is_not(None) | subscriptions.c.failing_since_ms.is_not(None)
+    )
+    return list(connection.execute(wanted.order_by(subscriptions.c.id)).all())
+
+
+def _waiting(connection: Connection, id: int) -> dict[str, Any]:
+    """How many entries of its groups wait. They are found by the index, group by group."""
+    counted: dict[str, Any] = {}
+    for name, group in (("waiting", live_group(id)), ("replaying", replay_group(id))):
+        counted[name] = connection.execute(
+            select(func.count()).where(
+                journal.c.lane == int(Lane.CALLBACKS), journal.c.grp == group
+            )
+        ).scalar_one()
+    return counted
+
+
+_STANDING: Final = Changing(subscriptions, "id", "failing_since_ms", "asked_until_ms")
+_SHOWN: Final[Select[Any]] = select(
+    *(
+        subscriptions.c[name]
+        for name in (
+            "id", "partner_id", "app_id", "tag", "url", "version", "modes", "active", "created_on_ms",
+            "key_serial", "old_key_until_ms", "failing_since_ms", "asked_until_ms", "paused_on_ms",
+            "pause_reason",
+        )
+    )
+)  # fmt: skip
