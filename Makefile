@@ -12,14 +12,15 @@ RUN_READY := $(VENV)/run.stamp
 DEV_READY := $(VENV)/dev.stamp
 PINS      := pyproject.toml constraints.txt
 
-.PHONY: run test lint check bench fuzz format reference pin
+.PHONY: run test lint check bench crash fuzz format reference pin
 .DELETE_ON_ERROR:
 
 run: $(RUN_READY)  ## start the service, the simulator and its phones; ARGS goes to `waypost dev`
 	@exec $(BIN)/waypost dev $(ARGS)
 
-test: $(DEV_READY)  ## the whole suite; ARGS goes to pytest
-	$(BIN)/pytest -n 2 --dist loadfile --no-loadscope-reorder $(ARGS)
+# Compiled modules are kept, whatever the environment says: the suite starts a few hundred processes.
+test: $(DEV_READY)  ## the whole suite, on both engines; ARGS goes to pytest
+	PYTHONDONTWRITEBYTECODE= $(BIN)/pytest -n 2 --dist worksteal $(ARGS)
 
 lint: $(DEV_READY)  ## all that is checked without running the service
 	$(BIN)/ruff format --check .
@@ -34,6 +35,9 @@ check: lint test  ## what has to pass before a change is merged
 
 bench: $(DEV_READY)  ## measure, and print ratios with the machine they were taken on
 	$(BIN)/python -m benchmarks.run $(ARGS)
+
+crash: $(DEV_READY)  ## break everything in turn under load, and count: lost, doubled and out of order have to be 0
+	$(BIN)/python -m crashes.run $(ARGS)
 
 fuzz: $(DEV_READY)  ## ask every route for long, and print how far the requests got; EXAMPLES=300 for each route
 	WAYPOST_FUZZ_EXAMPLES=$(EXAMPLES) $(BIN)/pytest -n 0 -s tests/fuzz tests/properties $(ARGS)

@@ -4,13 +4,14 @@ import os
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import AsyncExitStack
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import aiohttp
 import pytest
 
 from tests.support.between import Between
 from tests.support.callback_sink import CallbackSink
+from tests.support.stores import Databases, Place, PostgresPlace, SqlitePlace, databases_of_a_server
 from tests.support.street import Street
 from waypost.base.clock import SystemClock
 from waypost.base.logs import set_up_logs
@@ -18,11 +19,18 @@ from waypost.base.logs import set_up_logs
 MakeStreet = Callable[..., Awaitable[Street]]
 
 
+LONGEST: Final = (
+    "test_kill.py", "test_stop.py", "test_kill_operator.py", "test_doubts.py", "test_media_kill.py",
+    "test_idle.py", "test_street_model.py", "test_connect_the_cloud_api.py",
+    "test_use_the_simulator_alone.py", "test_fleets.py",
+)  # fmt: skip
+"""Files whose tests take seconds each: begun first, so that no worker waits for another one's last."""
+
+
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """The longest files first, after the order was shuffled: whoever starts them last waits for them alone."""
-    longest = ("test_idle.py", "test_kill.py", "test_doubts.py", "test_kill_operator.py")
-    items.sort(key=lambda item: longest.index(item.path.name) if item.path.name in longest else 9)
+    """The longest files first, after the order was shuffled."""
+    items.sort(key=lambda item: item.path.name not in LONGEST)
 
 
 @pytest.fixture(autouse=True, scope="session")
@@ -31,6 +39,31 @@ def logs() -> Iterator[None]:
     with Path(os.devnull).open("w", encoding="utf-8") as nowhere:
         set_up_logs(SystemClock(), as_json=True, level="error", to=nowhere)
         yield
+
+
+@pytest.fixture(scope="session")
+def databases() -> Iterator[Databases]:
+    """Databases of a PostgreSQL server, which is started for the first test that asks."""
+    with databases_of_a_server() as databases:
+        yield databases
+
+
+@pytest.fixture
+def engine() -> str:
+    """Which engine a test's store is on; `store`, `journal` and `street` run on each."""
+    return "sqlite"
+
+
+@pytest.fixture
+def place(engine: str, tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Place]:
+    """Where the store of a test is."""
+    if engine == "sqlite":
+        yield SqlitePlace(tmp_path)
+        return
+    databases: Databases = request.getfixturevalue("databases")
+    url = databases.take()
+    yield PostgresPlace(url)
+    databases.give_back(url)
 
 
 @pytest.fixture
@@ -43,13 +76,15 @@ async def sink() -> AsyncIterator[CallbackSink]:
 
 
 @pytest.fixture
-async def make_street(tmp_path: Path, sink: CallbackSink) -> AsyncIterator[MakeStreet]:
+async def make_street(
+    tmp_path: Path, place: Place, sink: CallbackSink
+) -> AsyncIterator[MakeStreet]:
     """Opens a street with settings of the test's own; it is closed at the end."""
     async with AsyncExitStack() as at_end:
         http = await at_end.enter_async_context(aiohttp.ClientSession())
 
         async def make(**more: Any) -> Street:
-            street = Street(tmp_path, sink, http, **more)
+            street = Street(tmp_path, sink, http, place=place, **more)
             await street.open()
             at_end.push_async_callback(street.close)
             return street

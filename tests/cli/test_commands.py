@@ -203,8 +203,24 @@ def test_serve_answers_and_stops_at_a_signal_with_exit_code_0(shell: Shell) -> N
     ready = ask("GET", f"{url}/readyz")
     code, complained = stop(process)
 
-    assert ready == {"status": "ready"}
+    assert ready["status"] == "ready"
     assert (code, complained) == (0, "")
+
+
+def test_process_is_seen_on_a_port_of_its_own(shell: Shell) -> None:
+    with socket.socket() as bound:
+        bound.bind(("127.0.0.1", 0))
+        port = bound.getsockname()[1]
+    process = shell.start("serve", "--port", "0", secret_key=KEY, metrics_port=str(port))
+    read_until(process, "serves at")
+
+    ready = ask("GET", f"http://127.0.0.1:{port}/readyz")
+    with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=10) as answer:
+        shown = answer.read().decode()
+    stop(process)
+
+    assert ready["status"] == "ready"
+    assert 'waypost_ready{check="disk",process="0"} 1.0' in shown
 
 
 def test_dev_stops_with_the_program_that_started_it(shell: Shell) -> None:

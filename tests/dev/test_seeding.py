@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.crash.processes import Child, NotInTime
+from crashes.processes import Child, NotInTime
 from tests.dev.conftest import Starter
 from waypost.assembly import demo
 

@@ -1,20 +1,25 @@
 """A journal on a store of its own, and on a clock that stands still."""
 
-from collections.abc import AsyncIterator, Sequence
-from dataclasses import dataclass
-from pathlib import Path
+import asyncio
+from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final
 
 import pytest
 from sqlalchemy import Connection
 
-from waypost.base.clock import ManualClock
+from tests.support.stores import ENGINES, Place
+from waypost.base.clock import Clock, ManualClock
 from waypost.journal.entry import Entry
 from waypost.journal.in_store import Journal
+from waypost.journal.lanes import PLANS, LanePlan
 from waypost.store.database import Database
-from waypost.store.engines.sqlite import SqliteEngine
 from waypost.store.journal import Lane, NewEntry, append_entries, settle_entries
 
 LANE = Lane.SUBMISSIONS
+LEASE_MS = 15_000
+WITHOUT_REST: Final = {lane: replace(plan, rests_ms=0) for lane, plan in PLANS.items()}
+"""What has changed hands is worked at once, on a clock that stands still."""
 
 
 @dataclass
@@ -23,7 +28,13 @@ class Bench:
 
     database: Database
     journal: Journal
-    clock: ManualClock
+    clock: Any
+    place: Place
+
+    def pass_lease(self, *, ms: int) -> None:
+        """Let time pass, for leases too: on PostgreSQL they follow the server's clock."""
+        self.clock.advance(ms=ms)
+        self.place.pass_lease(ms=ms)
 
     async def append(
         self, *keys: str, group: str = "g", lane: Lane = LANE, due_ms: int = 0
@@ -60,13 +71,33 @@ def settle(connection: Connection, positions: Sequence[int]) -> list[None]:
     return [None] * len(positions)
 
 
-async def open_bench(path: Path, clock: ManualClock, holder: str, *, sole: bool = True) -> Bench:
+async def open_bench(
+    place: Place,
+    clock: Clock,
+    holder: str,
+    *,
+    sole: bool = True,
+    lease_ms: int = LEASE_MS,
+    plans: Mapping[Lane, LanePlan] = WITHOUT_REST,
+    lanes: Sequence[Lane] = tuple(Lane),
+) -> Bench:
     """Open a process's journal."""
-    database = Database(SqliteEngine(path, sole=sole))
+    database = Database(place.engine(sole=sole))
     await database.open()
-    journal = Journal(database, clock, holder=holder)
+    journal = Journal(database, clock, holder=holder, lease_ms=lease_ms, plans=plans, lanes=lanes)
     await journal.open()
-    return Bench(database, journal, clock)
+    return Bench(database, journal, clock, place)
+
+
+async def die(bench: Bench) -> None:
+    """End it as a crash does: nothing is given back, and in the end its leases run out."""
+    if not bench.database.sole:
+        keeper = bench.journal.shards._keeper  # pyright: ignore[reportPrivateUsage]
+        if keeper is not None:
+            keeper.cancel()
+            await asyncio.gather(keeper, return_exceptions=True)
+    await bench.database.close()
+    bench.place.pass_lease(ms=LEASE_MS)
 
 
 async def close_bench(bench: Bench) -> None:
@@ -75,14 +106,20 @@ async def close_bench(bench: Bench) -> None:
     await bench.database.close()
 
 
+@pytest.fixture(params=ENGINES)
+def engine(request: pytest.FixtureRequest) -> str:
+    """Each test runs once on each."""
+    return request.param
+
+
 @pytest.fixture
 def clock() -> ManualClock:
     return ManualClock()
 
 
 @pytest.fixture
-async def bench(tmp_path: Path, clock: ManualClock) -> AsyncIterator[Bench]:
+async def bench(place: Place, clock: ManualClock) -> AsyncIterator[Bench]:
     """The only process."""
-    bench = await open_bench(tmp_path / "waypost.db", clock, "only")
+    bench = await open_bench(place, clock, "only")
     yield bench
     await close_bench(bench)

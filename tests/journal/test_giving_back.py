@@ -1,13 +1,11 @@
 """Entries that are given back: for later, with a defect, or by a process that is no more."""
 
-from pathlib import Path
-from sqlite3 import OperationalError
-
 import pytest
 
-from tests.journal.conftest import Bench, open_bench
-from tests.support.locks import be_impatient, locked
+from tests.journal.conftest import Bench, close_bench, die, open_bench
+from tests.support.stores import Place
 from waypost.base.clock import ManualClock
+from waypost.store.contract import StoreAway
 from waypost.store.database import Database
 from waypost.store.journal import (
     EntryState,
@@ -62,53 +60,53 @@ async def test_entry_that_leaves_its_key_lets_the_followers_go(bench: Bench) -> 
     assert late.attempt == 1
 
 
-async def test_release_outlives_the_process(tmp_path: Path, clock: ManualClock) -> None:
-    first = await open_bench(tmp_path / "waypost.db", clock, "first")
+async def test_release_outlives_the_process(place: Place, clock: ManualClock) -> None:
+    first = await open_bench(place, clock, "first")
     await first.append("a", "a")
     [entry] = await first.claim()
     await first.journal.release(entry, due_ms=clock.now_ms() + 500, note="not reached")
-    await first.database.close()
+    await die(first)
 
-    second = await open_bench(tmp_path / "waypost.db", clock, "second")
+    second = await open_bench(place, clock, "second")
 
     assert await second.claim() == []
     clock.advance(ms=500)
     [again] = await second.claim()
     assert (again.ref, again.attempt) == ("a.0", 1)
-    await second.database.close()
+    await close_bench(second)
 
 
 async def test_entry_that_was_in_hand_says_so_after_a_crash(
-    tmp_path: Path, clock: ManualClock
+    place: Place, clock: ManualClock
 ) -> None:
-    first = await open_bench(tmp_path / "waypost.db", clock, "first")
+    first = await open_bench(place, clock, "first")
     await first.append("sent", "claimed")
     entries = await first.claim()
     await first.journal.take_in_hand(entries[:1])
-    await first.database.close()  # the journal is not closed: as in a crash, nothing is given back
+    await die(first)
 
-    second = await open_bench(tmp_path / "waypost.db", clock, "second")
+    second = await open_bench(place, clock, "second")
 
     found = {entry.ref: entry.was_in_hand for entry in await second.claim()}
     assert found == {"sent.0": True, "claimed.1": False}
-    await second.database.close()
+    await close_bench(second)
 
 
 async def test_entry_released_from_the_hand_is_no_longer_in_hand(
-    tmp_path: Path, clock: ManualClock
+    place: Place, clock: ManualClock
 ) -> None:
-    first = await open_bench(tmp_path / "waypost.db", clock, "first")
+    first = await open_bench(place, clock, "first")
     await first.append("a")
     entries = await first.claim()
     await first.journal.take_in_hand(entries)
     await first.journal.release(entries[0], due_ms=clock.now_ms(), note="not reached")
-    await first.database.close()
+    await die(first)
 
-    second = await open_bench(tmp_path / "waypost.db", clock, "second")
+    second = await open_bench(place, clock, "second")
 
     [again] = await second.claim()
     assert not again.was_in_hand
-    await second.database.close()
+    await close_bench(second)
 
 
 async def test_entry_that_is_let_go_comes_back_as_it_was(bench: Bench) -> None:
@@ -149,16 +147,16 @@ async def test_entry_with_five_defects_is_set_aside_and_its_key_goes_on(bench: B
     assert "a defect" in row.note
 
 
-async def test_entry_set_aside_stays_so_after_a_restart(tmp_path: Path, clock: ManualClock) -> None:
-    first = await open_bench(tmp_path / "waypost.db", clock, "first")
+async def test_entry_set_aside_stays_so_after_a_restart(place: Place, clock: ManualClock) -> None:
+    first = await open_bench(place, clock, "first")
     await first.append("a", "b")
     await five_defects(first)
-    await first.database.close()
+    await die(first)
 
-    second = await open_bench(tmp_path / "waypost.db", clock, "second")
+    second = await open_bench(place, clock, "second")
 
     assert await second.refs() == ["b.1"]
-    await second.database.close()
+    await close_bench(second)
 
 
 async def test_entry_set_aside_is_worked_again_when_a_person_returns_it(bench: Bench) -> None:
@@ -208,42 +206,41 @@ async def test_open_entry_is_neither_returned_nor_dropped(bench: Bench) -> None:
 
 @pytest.mark.parametrize("times", [1, 4])
 async def test_defects_are_counted_over_a_restart(
-    tmp_path: Path, clock: ManualClock, times: int
+    place: Place, clock: ManualClock, times: int
 ) -> None:
-    first = await open_bench(tmp_path / "waypost.db", clock, "first")
+    first = await open_bench(place, clock, "first")
     await first.append("a")
     for _ in range(times):
         [entry] = await first.claim()
         await first.journal.release_defect(entry, ERROR)
         clock.advance(ms=120_000)
-    await first.database.close()
+    await die(first)
 
-    second = await open_bench(tmp_path / "waypost.db", clock, "second")
+    second = await open_bench(place, clock, "second")
 
     [again] = await second.claim()
     assert again.defects == times
-    await second.database.close()
+    await close_bench(second)
 
 
 async def test_doubt_from_before_a_restart_outlives_a_defect(
-    tmp_path: Path, clock: ManualClock
+    place: Place, clock: ManualClock
 ) -> None:
-    path = tmp_path / "waypost.db"
-    first = await open_bench(path, clock, "first")
+    first = await open_bench(place, clock, "first")
     await first.append("a")
     await first.journal.take_in_hand(await first.claim())
-    await first.database.close()
-    second = await open_bench(path, clock, "second")
+    await die(first)
+    second = await open_bench(place, clock, "second")
     [entry] = await second.claim()
 
     await second.journal.release_defect(entry, ERROR)
 
-    await second.database.close()
+    await die(second)
     clock.advance(ms=1000)
-    third = await open_bench(path, clock, "third")
+    third = await open_bench(place, clock, "third")
     [again] = await third.claim()
     assert again.was_in_hand
-    await third.database.close()
+    await close_bench(third)
 
 
 async def test_entry_set_aside_in_hand_comes_back_in_hand(bench: Bench) -> None:
@@ -262,21 +259,21 @@ async def test_entry_set_aside_in_hand_comes_back_in_hand(bench: Bench) -> None:
 
 
 async def test_store_that_is_away_is_no_defect_of_the_entry(
-    tmp_path: Path, clock: ManualClock
+    place: Place, clock: ManualClock
 ) -> None:
-    bench = await open_bench(tmp_path / "waypost.db", clock, "only")
+    bench = await open_bench(place, clock, "only")
     await bench.append("a")
     [entry] = await bench.claim()
     await bench.journal.take_in_hand([entry])
-    await be_impatient(bench.database)
-    with locked(tmp_path / "waypost.db"), pytest.raises(OperationalError, match="locked"):
-        await bench.journal.release_defect(entry, ERROR)
+    async with place.away(bench.database):
+        with pytest.raises(StoreAway):
+            await bench.journal.release_defect(entry, ERROR)
 
     bench.journal.let_go(entry)
 
     [again] = await bench.claim()
     assert (again.defects, again.was_in_hand) == (0, True)
-    await bench.database.close()
+    await close_bench(bench)
 
 
 async def five_defects(bench: Bench) -> None:

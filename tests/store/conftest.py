@@ -1,24 +1,23 @@
-"""A store on a file of its own."""
+"""A store of its own for each test, on each engine."""
 
 from collections.abc import AsyncIterator
-from pathlib import Path
 
 import pytest
 
+from tests.support.stores import ENGINES, Place
 from waypost.store.database import Database
-from waypost.store.engines.sqlite import SqliteEngine
+
+
+@pytest.fixture(params=ENGINES)
+def engine(request: pytest.FixtureRequest) -> str:
+    """Each test runs once on each."""
+    return request.param
 
 
 @pytest.fixture
-def path(tmp_path: Path) -> Path:
-    """Where the store is."""
-    return tmp_path / "store" / "waypost.db"
-
-
-@pytest.fixture
-async def database(path: Path) -> AsyncIterator[Database]:
+async def database(place: Place) -> AsyncIterator[Database]:
     """The store, open."""
-    database = Database(SqliteEngine(path))
+    database = Database(place.engine())
     await database.open()
     yield database
     await database.close()

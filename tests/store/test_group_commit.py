@@ -3,15 +3,16 @@
 import asyncio
 import threading
 from collections.abc import Sequence
-from pathlib import Path
 
 import pytest
 from sqlalchemy import Connection, func, insert, select
 
+from tests.support.stores import Place
 from waypost.base.batching import Stopped
 from waypost.store.database import Database
-from waypost.store.engines.sqlite import SqliteEngine
 from waypost.store.tables import store_facts
+
+OF_EVERY_STORE = ("revision", "works_with")
 
 
 class Writer:
@@ -35,7 +36,7 @@ async def kept(database: Database) -> set[str]:
     """The names in the store."""
 
     def look(connection: Connection) -> set[str]:
-        found = select(store_facts.c.name).where(store_facts.c.name != "revision")
+        found = select(store_facts.c.name).where(store_facts.c.name.not_in(OF_EVERY_STORE))
         return set(connection.execute(found).scalars())
 
     return await database.read(look)
@@ -118,8 +119,8 @@ async def test_work_of_a_caller_that_went_away_is_committed_all_the_same(
     assert await kept(database) == {"orphan", "next"}
 
 
-async def test_close_commits_what_waits_and_refuses_what_comes_after(path: Path) -> None:
-    database = Database(SqliteEngine(path))
+async def test_close_commits_what_waits_and_refuses_what_comes_after(place: Place) -> None:
+    database = Database(place.engine())
     await database.open()
     writer = Writer()
     waiting = [asyncio.ensure_future(database.join(writer.write, f"n{n}")) for n in range(3)]
@@ -132,12 +133,12 @@ async def test_close_commits_what_waits_and_refuses_what_comes_after(path: Path)
         await database.join(writer.write, "late")
 
 
-async def test_what_was_answered_is_there_after_reopening(path: Path) -> None:
-    database = Database(SqliteEngine(path))
+async def test_what_was_answered_is_there_after_reopening(place: Place) -> None:
+    database = Database(place.engine())
     await database.open()
     await database.join(Writer().write, "kept")
     await database.close()
-    again = Database(SqliteEngine(path))
+    again = Database(place.engine())
 
     await again.open()
 
@@ -158,4 +159,4 @@ async def test_reader_is_not_held_up_by_the_writer(database: Database) -> None:
 
     writer.may_go.set()
     await writing
-    assert counted == 1
+    assert counted == len(OF_EVERY_STORE)

@@ -1,18 +1,17 @@
 """Rows of media: a partner finds its own, and only while they live."""
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 from typing import Any, Final
 
 import pytest
 from sqlalchemy import Connection, event, func, select
 
 from tests.support.builders import APP, AT_MS
+from tests.support.plans import plan_of, whole_reads
 from waypost.domain.media import Media
 from waypost.store import tables
 from waypost.store.database import Database
-from waypost.store.engines.sqlite import SqliteEngine
 from waypost.store.media import (
     Copy,
     Found,
@@ -45,12 +44,10 @@ SAMPLE: Final = Media(
 
 
 @pytest.fixture
-async def database(tmp_path: Path) -> AsyncIterator[Database]:
-    database = Database(SqliteEngine(tmp_path / "waypost.db"))
-    await database.open()
+async def database(database: Database) -> Database:
+    """With one upload in it."""
     assert await database.join(add_media, SAMPLE)
-    yield database
-    await database.close()
+    return database
 
 
 async def found(database: Database, *references: str, partner_id: int = 7, at: int = 0) -> Found:
@@ -197,15 +194,15 @@ async def test_no_look_up_of_media_reads_a_whole_table(database: Database) -> No
         forget_expired(connection, AT_MS)
         event.remove(connection, "before_cursor_execute", note)
         return [
-            row.detail
+            step
             for statement, parameters in ran
-            for row in connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {statement}", parameters)
+            for step in plan_of(connection, statement, parameters)
         ]
 
     told = await database.write(plans)
 
     assert told
-    assert [line for line in told if line.startswith("SCAN")] == []
+    assert whole_reads(told) == []
 
 
 async def test_what_is_over_is_forgotten_some_at_a_time(database: Database) -> None:

@@ -1,39 +1,33 @@
 """Statements compiled once write what Core itself would have written."""
 
-from pathlib import Path
-
-from sqlalchemy import Connection, bindparam, delete, insert, select, update
+from sqlalchemy import Connection, select
 
 from waypost.store.database import Database
-from waypost.store.engines.sqlite import SqliteEngine
-from waypost.store.prepared import Prepared
+from waypost.store.prepared import Adding, Changing, Removing
 from waypost.store.tables import store_facts
 
 COLUMNS = store_facts.c
-ADD = Prepared(insert(store_facts), "value", "name")  # not the order of the table's columns
-CHANGE = Prepared(
-    update(store_facts).where(COLUMNS.name == bindparam("at")).values(value=bindparam("new_value"))
-)
-DROP = Prepared(delete(store_facts).where(COLUMNS.name == bindparam("at")))
+ADD = Adding(store_facts, "value", "name")  # not the order of the table's columns
+CHANGE = Changing(store_facts, "name", "value")
+DROP = Removing(store_facts, "name")
 
 
 def facts(connection: Connection) -> dict[str, str]:
-    rows = connection.execute(select(store_facts).where(COLUMNS.name != "revision"))
+    rows = connection.execute(
+        select(store_facts).where(COLUMNS.name.not_in(("revision", "works_with")))
+    )
     return {row.name: row.value for row in rows}
 
 
-async def test_prepared_statements_write_each_value_where_it_belongs(tmp_path: Path) -> None:
-    database = Database(SqliteEngine(tmp_path / "waypost.db"))
-    await database.open()
+async def test_prepared_statements_write_each_value_where_it_belongs(database: Database) -> None:
     await database.write(
         ADD.run, [{"name": "a", "value": "1"}, {"name": "b", "value": "2", "more": "is left out"}]
     )
-    await database.write(CHANGE.run, [{"at": "a", "new_value": "3"}])
+    await database.write(CHANGE.run, [{"at": "a", "value": "3"}])
     found = await database.read(facts)
 
-    await database.write(DROP.run, [{"at": "a"}, {"at": "b"}])
+    await database.write(DROP.run, ["a", "b"])
     await database.write(ADD.run, [])
 
     assert found == {"a": "3", "b": "2"}
     assert await database.read(facts) == {}
-    await database.close()

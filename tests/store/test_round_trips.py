@@ -294,7 +294,7 @@ async def test_item_of_an_arrival_is_kept_once(database: Database) -> None:
 
     assert (first, second, elsewhere) == (2, 1, 1)
     assert await database.read(depth_of, Lane.ARRIVALS) == {EntryState.OPEN: 4}
-    kept = await database.read(items_by_ids, {1, 2, 3, 4})
+    kept = await database.read(items_by_ids, set(range(9)))  # numbers may have gaps
     assert sorted(row.dedupe_key for row in kept.values()) == ["a", "a", "b", "c"]
 
 

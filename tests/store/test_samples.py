@@ -1,8 +1,6 @@
 """Samples of templates live as long as a template names them."""
 
-from collections.abc import AsyncIterator
 from dataclasses import replace
-from pathlib import Path
 from typing import Final
 
 import pytest
@@ -12,7 +10,6 @@ from waypost.domain.cards import Card
 from waypost.domain.media import MEDIA_LIFE_MS, Media
 from waypost.domain.template import Draft, TemplateStatus
 from waypost.store.database import Database
-from waypost.store.engines.sqlite import SqliteEngine
 from waypost.store.media import Wanted, add_media, find_copies
 from waypost.store.samples import AHEAD_MS, ending_samples, renew_uploads
 from waypost.store.templates import record_template
@@ -33,12 +30,10 @@ SAMPLE: Final = Media(
 
 
 @pytest.fixture
-async def database(tmp_path: Path) -> AsyncIterator[Database]:
-    database = Database(SqliteEngine(tmp_path / "waypost.db"))
-    await database.open()
+async def database(database: Database) -> Database:
+    """With one upload in it."""
     assert await database.join(add_media, SAMPLE)
-    yield database
-    await database.close()
+    return database
 
 
 @pytest.mark.parametrize(

@@ -5,8 +5,15 @@ from collections.abc import AsyncIterator
 import pytest
 
 from tests.support.file_server import FileServer
+from tests.support.stores import ENGINES
 from tests.support.street import Street
 from tests.support.third_version import ThirdVersion, listening
+
+
+@pytest.fixture(params=ENGINES)
+def engine(request: pytest.FixtureRequest) -> str:
+    """Each journey is made once on each."""
+    return request.param
 
 
 @pytest.fixture

@@ -9,7 +9,6 @@ from sqlalchemy import Connection, delete, select
 
 from tests.support.between import Between
 from tests.support.builders import ANN, APP, OPERATOR
-from tests.support.locks import be_impatient, locked
 from tests.support.patience import patiently
 from tests.support.street import Street
 from waypost.admin import actions
@@ -43,7 +42,6 @@ async def test_message_whose_outcome_cannot_be_written_is_not_sent_again(
     between = cut_street.between
     assert between is not None
     await cut_street.open_window()
-    await be_impatient(cut_street.waypost.database)
     between.let_webhooks_pass = False
     go_on = asyncio.Event()
 
@@ -54,18 +52,17 @@ async def test_message_whose_outcome_cannot_be_written_is_not_sent_again(
     message_id = await cut_street.send_text()
     await patiently(lambda: sends_of(between), lambda sends: sends == 1)
 
-    with locked(cut_street.folder / "waypost.db"):
+    async with cut_street.store_away():
         go_on.set()
         await asyncio.sleep(0.5)
 
-    await cut_street.wait_for_state(message_id, "uncertain")
+    await cut_street.wait_for_state(message_id, "enqueued")  # written as soon as it can be
     assert between.sends == len(await cut_street.deliveries(message_id)) == 1
 
 
 @pytest.mark.holds("error-internal", "error-shape")
 async def test_request_that_cannot_be_kept_is_told_to_come_again_later(street: Street) -> None:
     template_id = await street.approved_template()
-    await be_impatient(street.waypost.database)
     parts = {"source": APP.phone_number, "destination": ANN}
     creation = {
         "elementName": "later",
@@ -82,7 +79,7 @@ async def test_request_that_cannot_be_kept_is_told_to_come_again_later(street: S
     }
     token = {"Authorization": street.app_token}
 
-    with locked(street.folder / "waypost.db"):
+    async with street.store_away():
         answers = [await street.ask("POST", path, form, token) for path, form in requests.items()]
 
     for answer in answers:

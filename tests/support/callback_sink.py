@@ -51,11 +51,16 @@ class CallbackSink:
     Attributes:
         tries: every request, whatever it was answered.
         answers: which status a try gets.
+        told: which headers its answer has.
+        gate: answers wait until it is open.
     """
 
     def __init__(self) -> None:
         self.tries: list[Try] = []
         self.answers: Answers = always(200)
+        self.told: Callable[[Try], dict[str, str]] = lambda _: {}
+        self.gate = asyncio.Event()
+        self.gate.set()
         self.port = 0
         self._came = asyncio.Condition()
         self._runner: web.AppRunner | None = None
@@ -124,5 +129,6 @@ class CallbackSink:
         async with self._came:
             self.tries.append(Try(came.body, came.headers, came.path, status))
             self._came.notify_all()
-        headers = {"Location": "/elsewhere"} if 300 <= status < 400 else None
+        await self.gate.wait()
+        headers = {"Location": "/elsewhere"} if 300 <= status < 400 else self.told(came)
         return web.Response(status=status, headers=headers)

@@ -10,6 +10,8 @@ from tests.support.media_samples import SAMPLES, sample
 class FileServer:
     """Answers `/{sample}` with a sample, `/{sample}/{bytes}` with a larger one, `/status/{n}` with a status.
 
+    `/held` is answered when the server closes.
+
     Attributes:
         asked: the paths that were asked for.
     """
@@ -17,6 +19,7 @@ class FileServer:
     def __init__(self) -> None:
         self.asked: list[str] = []
         self.url = ""
+        self._closing = asyncio.Event()
         self._runner: web.AppRunner | None = None
 
     async def open(self) -> None:
@@ -30,6 +33,7 @@ class FileServer:
 
     async def close(self) -> None:
         """Listen no more."""
+        self._closing.set()
         if self._runner is not None:
             await self._runner.cleanup()
 
@@ -38,6 +42,8 @@ class FileServer:
         first, _, second = request.match_info["path"].partition("/")
         if first == "status":
             return web.Response(status=int(second), headers={"Location": f"{self.url}/png"})
+        if first == "held":
+            await self._closing.wait()
         if first == "broken":
             return await self._half(request)
         if first == "encoded":

@@ -3,6 +3,7 @@
 import asyncio
 import json
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
@@ -22,6 +23,7 @@ from tests.support.builders import (
 )
 from tests.support.callback_sink import Callback, CallbackSink
 from tests.support.patience import patiently
+from tests.support.stores import Place
 from waypost.admin import actions
 from waypost.assembly.servers import HttpServer, bind, port_of
 from waypost.assembly.service import WEBHOOK_PATH, Waypost
@@ -71,6 +73,7 @@ class Street:
         changes: settings that differ from the street's own quick ones.
         simulator_changes: likewise for the simulator.
         between: where a test wants to cut the line.
+        place: where the store is, when it is not in the folder.
     """
 
     folder: Path
@@ -80,20 +83,26 @@ class Street:
     changes: dict[str, Any] = field(default_factory=dict[str, Any])
     simulator_changes: dict[str, Any] = field(default_factory=dict[str, Any])
     between: Between | None = None
+    place: Place | None = None
     service_url: str = ""
     operator_url: str = ""
     app_token: str = ""
 
     async def open(self) -> None:
         """Start both sides, make the partner, and subscribe its receiver to everything but prices."""
+        await self.open_on_filled()
+        await self._make_partner()
+        await self.subscribe()
+
+    async def open_on_filled(self) -> None:
+        """Start both sides on a folder that has a partner already."""
         self._ports = {"service": 0, "operator": 0}
         self._running: set[str] = set()
+        self._operator_ids = SeededIds(self.clock, "street")  # it goes on after a restart
         if self.between is not None:
             await self.between.open()
         await self.open_operator()
         await self.open_service()
-        await self._make_partner()
-        await self.subscribe()
 
     async def close(self) -> None:
         """Stop both sides."""
@@ -110,6 +119,7 @@ class Street:
             "rates": False,
             "allowed_networks": ("127.0.0.0/8",),
             "stop_within_s": 2,
+            **(self.place.settings if self.place else {}),
             **self.changes,
         }
         bound = bind("127.0.0.1", self._ports["service"], option="--port")
@@ -147,7 +157,7 @@ class Street:
         bound = bind("127.0.0.1", self._ports["operator"], option="--simulator-port")
         self._ports["operator"] = port_of(bound)
         self.operator_url = f"http://127.0.0.1:{port_of(bound)}"
-        self.simulator = Simulator(settings, self.clock, SeededIds(self.clock, "street"))
+        self.simulator = Simulator(settings, self.clock, self._operator_ids)
         await self.simulator.open()
         self._operator_server = HttpServer(self.simulator.application, bound)
         await self._operator_server.start()
@@ -392,6 +402,11 @@ class Street:
         return (await self.control("GET", f"deliveries?callback_data={message_id}"))["deliveries"]
 
     # Behind the doors.
+
+    def store_away(self) -> AbstractAsyncContextManager[None]:
+        """While this lasts, the service can write nothing."""
+        assert self.place is not None
+        return self.place.away(self.waypost.database)
 
     async def trace(self, message_id: str) -> dict[str, Any]:
         """A message's state, news and callbacks, as the administrator sees them."""

@@ -8,7 +8,8 @@ A case is one request and the answer that the spec or the facts give to it:
     holds     the statements of the spec that this case holds, by their keys in docs/statements.toml
     strict    the service holds templates to the operator's rules at once
     [[before]]  requests that come first; `times` of them, each answered with `status` (200);
-                `keep` names places in the last answer that become placeholders
+                `keep` names places in the last answer that become placeholders; where `hangs_up_at` names
+                a path of `{files}`, the client hangs up once that is asked for, and has no answer
     [request]   `method`, `path`, `headers`, and one of `form` (a list repeats its field), `parts` (of a
                 multipart form: `name`, and `text`, or a `sample` filled up to `size_bytes`, perhaps with
                 `file_name` and `content_type`), `body` (text as it is) and `hex` (bytes as they are);
@@ -73,6 +74,7 @@ class Before(Step, forbid_unknown_fields=True, kw_only=True):
     times: int = 1
     status: int = 200
     keep: dict[str, str] = {}
+    hangs_up_at: str | None = None
 
 
 class Response(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):

@@ -9,7 +9,8 @@ import pytest
 from tests.support.callback_sink import CallbackSink, always
 from tests.support.file_server import FileServer
 from tests.support.media_samples import sample
-from waypost.outbound.vetted import NotAllowed, VettedClient, is_public
+from waypost.outbound.addresses import is_public
+from waypost.outbound.vetted import NotAllowed, VettedClient
 
 PUBLIC = ["93.184.216.34", "8.8.8.8", "2606:4700:4700::1111", "::ffff:8.8.8.8", "64:ff9b::808:808"]
 PRIVATE = [

@@ -27,6 +27,7 @@ from waypost.base.ids import RandomIds
 from waypost.base.seals import Seals
 from waypost.config import Settings
 from waypost.simulator import AccountSeed, NumberSeed, Simulator, SimulatorSettings
+from waypost.store.database import Database
 
 ADMIN_TOKEN = "wire-admin"
 
@@ -42,6 +43,7 @@ class World:
     sink: CallbackSink
     files: FileServer
     simulator: Simulator
+    database: Database
     known: set[str] = field(default_factory=set[str])
 
     async def values(self) -> dict[str, str]:
@@ -93,6 +95,16 @@ class World:
             is_json = answer.content_type == "application/json" and raw
             told = json.loads(raw) if is_json else None
             return Answer(answer.status, told, answer.headers, raw)
+
+    async def hang_up(self, step: Step, values: dict[str, str], *, at: str) -> None:
+        """Send a case's request, and hang up once this path of the file server is asked for."""
+        asked = self.files.asked.count(at)
+        asking = asyncio.create_task(self.ask(step, values))
+        async with asyncio.timeout(5):
+            while self.files.asked.count(at) == asked:  # noqa: ASYNC110  a server that tests share
+                await asyncio.sleep(0.005)
+        asking.cancel()
+        await asyncio.wait([asking])
 
     async def _make_known(self, values: dict[str, str], whose: str) -> None:
         """Tell the simulator of an app's number; Ann has just written to it."""
@@ -163,7 +175,7 @@ async def _open_world(folder: Path, *, strict: bool) -> AsyncGenerator[World]:
     )
     async with aiohttp.ClientSession() as http:
         url = f"http://127.0.0.1:{port_of(bound)}"
-        yield World(url, clock, tenants, http, sink, files, simulator)
+        yield World(url, clock, tenants, http, sink, files, simulator, waypost.database)
     await asyncio.gather(server.stop(), sink.close(), files.close())
     await waypost.close()
     await graph.stop()

@@ -1,0 +1,209 @@
+"""An address that fails, or asks to be left alone: what waits for it is held and not tried, and nobody else waits."""
+
+import asyncio
+from collections.abc import Callable
+from email.utils import formatdate
+from functools import partial
+
+import pytest
+
+from tests.callbacks.conftest import MakeTeller
+from tests.support.callback_sink import CallbackSink, always, in_turn
+from tests.support.patience import patiently
+from tests.support.teller import Teller
+from waypost.base.clock import ManualClock, machine_ms
+
+HOUR_MS = 3_600_000
+MANY = [f"recipient {number}" for number in range(300)]
+
+
+async def asked(teller: Teller, sink: CallbackSink, subscription: int) -> None:
+    """Return once the receiver has asked for something, and it is written down."""
+    await sink.wait_until(lambda: len(sink.tries) == 1)
+    await patiently(
+        lambda: teller.standing(subscription), lambda one: one["asked_until_ms"] is not None
+    )
+
+
+async def test_dead_address_costs_few_tries_however_many_wait(
+    teller: Teller, sink: CallbackSink, clock: ManualClock
+) -> None:
+    sink.answers = always(500)
+    subscription = await teller.subscribe(sink.url)
+
+    await teller.tell(*MANY)
+    await patiently(lambda: teller.standing(subscription), lambda one: one["circuit"] == "open")
+    for _ in range(40):  # twenty minutes
+        clock.advance(ms=30_000)
+        await asyncio.sleep(0.01)
+
+    assert len(sink.tries) <= 65 + 25
+    assert len({one.callback_id for one in sink.tries}) == len(
+        sink.tries
+    )  # each tried the circuit once
+    standing = await teller.standing(subscription)
+    assert standing["state"] == "failing"
+    assert standing["circuit"] in ("open", "half-open")
+    assert standing["waiting"] == len(MANY)
+
+
+async def test_first_success_lets_everything_go_in_order(
+    teller: Teller, sink: CallbackSink, clock: ManualClock
+) -> None:
+    sink.answers = always(503)
+    subscription = await teller.subscribe(sink.url)
+    await teller.tell("ann", "ben", "cem", times=5)
+    await sink.wait_until(lambda: len(sink.tries) >= 3)
+    sink.answers = always(200)
+
+    await teller.pass_time_until(lambda: len(sink.taken) >= 15, step_ms=1_000)
+
+    for about in ("ann", "ben", "cem"):
+        mine = [one.sequence for one in sink.taken if one.value["about"] == about]
+        assert mine == [1, 2, 3, 4, 5]
+    standing = await teller.standing(subscription)
+    assert (standing["state"], standing["circuit"], standing["waiting"]) == ("active", "closed", 0)
+
+
+@pytest.mark.parametrize("status", [429, 503, 500])
+async def test_retry_after_in_seconds_holds_the_whole_address(
+    teller: Teller, sink: CallbackSink, clock: ManualClock, status: int
+) -> None:
+    sink.answers = always(status)
+    sink.told = lambda _: {"Retry-After": "7200"}
+    subscription = await teller.subscribe(sink.url)
+    await teller.tell("ann")
+    await asked(teller, sink, subscription)
+    sink.answers = always(200)
+    await teller.tell("ben")
+
+    for _ in range(6):
+        clock.advance(ms=HOUR_MS // 4)
+        await asyncio.sleep(0.02)
+
+    assert len(sink.tries) == 1
+    await teller.pass_time_until(lambda: len(sink.taken) == 2, step_ms=HOUR_MS // 4)
+
+
+async def test_retry_after_as_a_date_is_read_by_the_receivers_own_clock(
+    teller: Teller, sink: CallbackSink, clock: ManualClock
+) -> None:
+    sink.answers = in_turn(503, 200)
+    behind_s = machine_ms() / 1000 - 86_400
+    sink.told = lambda _: {
+        "Date": formatdate(behind_s, usegmt=True),
+        "Retry-After": formatdate(behind_s + 3600, usegmt=True),
+    }
+    subscription = await teller.subscribe(sink.url)
+    await teller.tell("ann")
+    await asked(teller, sink, subscription)
+
+    clock.advance(ms=HOUR_MS // 2)
+    await asyncio.sleep(0.05)
+
+    assert len(sink.tries) == 1
+    await teller.pass_time_until(lambda: len(sink.taken) == 1, step_ms=HOUR_MS // 4)
+
+
+async def test_what_a_receiver_asked_for_outlives_a_restart(
+    teller: Teller, sink: CallbackSink, clock: ManualClock
+) -> None:
+    sink.answers = always(429)
+    sink.told = lambda _: {"Retry-After": "7200"}
+    subscription = await teller.subscribe(sink.url)
+    await teller.tell("ann")
+    await asked(teller, sink, subscription)
+    await teller.close()
+    await teller.open()
+    sink.answers = always(200)
+
+    await teller.tell("ben")
+    clock.advance(ms=HOUR_MS)
+    await asyncio.sleep(0.1)
+
+    assert len(sink.tries) == 1
+    await teller.pass_time_until(lambda: len(sink.taken) == 2, step_ms=HOUR_MS // 2)
+
+
+async def test_address_that_failed_before_a_restart_is_only_tried_after_it(
+    teller: Teller, sink: CallbackSink, clock: ManualClock
+) -> None:
+    sink.answers = always(500)
+    subscription = await teller.subscribe(sink.url)
+    await teller.tell(*MANY)
+    await sink.wait_until(lambda: len(sink.tries) >= 64)
+    await patiently(lambda: teller.standing(subscription), lambda one: one["state"] == "failing")
+    await teller.close()
+    before = len(sink.tries)
+    await teller.open()
+
+    await sink.wait_until(lambda: len(sink.tries) > before)
+    await asyncio.sleep(0.1)
+
+    assert len(sink.tries) == before + 1
+
+
+async def test_address_that_does_not_answer_holds_up_no_other(
+    teller: Teller, sink: CallbackSink, other: CallbackSink
+) -> None:
+    sink.gate.clear()
+    await teller.subscribe(sink.url, "slow")
+    await teller.subscribe(other.url, "quick")
+
+    await teller.tell(*MANY)
+    await other.wait_until(lambda: len(other.taken) == len(MANY))
+
+    assert len(sink.tries) <= 64
+    sink.gate.set()
+    await sink.wait_until(lambda: len(sink.taken) == len(MANY))
+
+
+async def test_changed_address_is_tried_at_once_though_the_old_one_asked_for_a_day(
+    teller: Teller, sink: CallbackSink, other: CallbackSink, clock: ManualClock
+) -> None:
+    sink.answers = always(503)
+    sink.told = lambda _: {"Retry-After": "86400"}
+    subscription = await teller.subscribe(sink.url)
+    await teller.tell("ann")
+    await asked(teller, sink, subscription)
+    await teller.tell("ben")  # ann's own callback waits as long as was asked
+
+    await teller.partner(
+        "PUT", f"subscription/{subscription}", {"url": other.url, "doCheck": "false"}
+    )
+
+    # It was looked at when ben's callback came, and is again two seconds later at the soonest.
+    await teller.pass_time_until(lambda: len(other.taken) == 1, step_ms=500)
+    assert other.callbacks == [{"about": "ben", "turn": 0}]
+
+
+async def test_order_hold_goes_on_after_a_restart(
+    make_teller: MakeTeller, sink: CallbackSink, clock: ManualClock
+) -> None:
+    teller = await make_teller(order_hold_s=600)
+    poison = {"about": "ann", "turn": 0}
+    sink.answers = lambda one: 500 if one.value == poison else 200
+    await teller.subscribe(sink.url)
+    await teller.tell("ann", times=2)
+    await teller.pass_time_until(lambda: len(sink.tries) == 2, step_ms=1_000)
+    first_ms = clock.now_ms()
+    clock.advance(ms=590_000)
+    await teller.close()
+    await teller.open()
+
+    def count(about: str) -> int:
+        return sum(one["about"] == about for one in sink.callbacks)
+
+    async with asyncio.timeout(10):
+        while not count("ann"):
+            count_before = count("ben")
+            await teller.tell("ben")
+            await teller.pass_time_until(partial(_more, count, count_before), step_ms=1_000)
+
+    assert sink.callbacks[-1] in ({"about": "ann", "turn": 1}, {"about": "ben", "turn": 0})
+    assert poison not in sink.callbacks
+    assert clock.now_ms() - first_ms < 590_000 + 300_000  # and not 600 s after the restart
+
+
+def _more(count: Callable[[str], int], than: int) -> bool:
+    return count("ben") > than

@@ -1,0 +1,25 @@
+"""Processes whose clocks differ, and one whose clock was wrong: nothing waits for hours."""
+
+from tests.journal.conftest import Bench
+from waypost.store.journal import Lane
+
+HOUR_MS = 3_600_000
+
+
+async def test_new_entry_of_a_clock_that_ran_ahead_is_worked_at_once(bench: Bench) -> None:
+    await bench.append("a", due_ms=bench.clock.now_ms() + 3 * HOUR_MS)
+
+    claimed = await bench.journal.claim(Lane.SUBMISSIONS, at_most=10)
+
+    assert len(claimed) == 1
+
+
+async def test_entry_that_was_tried_waits_for_its_time_however_late(bench: Bench) -> None:
+    await bench.append("a")
+    (entry,) = await bench.journal.claim(Lane.SUBMISSIONS, at_most=10)
+
+    await bench.journal.release(
+        entry, due_ms=bench.clock.now_ms() + 3 * HOUR_MS, note="not reached"
+    )
+
+    assert await bench.journal.claim(Lane.SUBMISSIONS, at_most=10) == []

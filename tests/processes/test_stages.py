@@ -1,0 +1,167 @@
+"""A process that is given some stages opens their doors and works their lanes, and leaves the rest to others."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Coroutine
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from waypost.assembly.fit import NotFit, check_fit
+from waypost.assembly.service import Waypost
+from waypost.base.clock import SystemClock
+from waypost.base.ids import RandomIds
+from waypost.client.door import Door, InProcess
+from waypost.config import STAGES, Settings
+from waypost.store.contract import WrongStore
+from waypost.store.journal import SHARDS, EntryState, Lane, NewEntry, append_entries, depth_of
+from waypost.store.media_folder import NAME_FILE, check_folder, name_of
+
+pytestmark = pytest.mark.timeout(60)
+Start = Callable[..., Coroutine[None, None, Waypost]]
+KEY = "0123456789abcdef" * 4
+TOKEN = "the admin token of this test"
+
+# fmt: off
+DOORS = {  # path: the stage that opens it; `` for a door of every process
+    "/wa/api/v1/msg":          "accept",
+    "/admin/lanes":            "accept",
+    "/openapi.json":           "accept",
+    "/operator/webhook/cloud": "events",
+    "/healthz":                "",
+    "/readyz":                 "",
+}
+# fmt: on
+
+
+@pytest.fixture
+async def start(tmp_path: Path, database_url: str) -> AsyncIterator[Start]:
+    """Starts processes on one store; stops them at the end."""
+    running: list[Waypost] = []
+    clock = SystemClock()
+
+    async def starts(*stages: str) -> Waypost:
+        settings = Settings(
+            data=tmp_path,
+            database_url=database_url,
+            stages=stages,
+            secret_key=KEY,
+            admin_token=TOKEN,
+        )
+        waypost = Waypost(settings, clock, RandomIds(clock))
+        await waypost.open()
+        running.append(waypost)
+        waypost.start()
+        await waypost.journal.shards.keep()
+        return waypost
+
+    yield starts
+    for waypost in running:
+        await waypost.drain(within_s=5)
+        await waypost.close()
+
+
+async def status(waypost: Waypost, path: str) -> int:
+    """How a look at a path is answered."""
+    reply = await InProcess(waypost.application)("GET", path, {}, None)
+    return reply.status
+
+
+async def lanes_finding(waypost: Waypost) -> dict[str, Any]:
+    """What the doctor says of the processes."""
+    door = Door(InProcess(waypost.application), {"Authorization": f"Bearer {TOKEN}"})
+    told = await door.json("GET", "/admin/doctor")
+    [finding] = [one for one in told["findings"] if one["about"] == "processes"]
+    return finding
+
+
+def held(waypost: Waypost) -> set[Lane]:
+    """The lanes of which it holds every shard."""
+    return {lane for lane, shards in waypost.journal.shards.held.items() if len(shards) == SHARDS}
+
+
+@pytest.mark.parametrize("stage", STAGES)
+async def test_process_opens_the_doors_of_its_stage_and_no_other(start: Start, stage: str) -> None:
+    waypost = await start(stage)
+
+    answers = {path: await status(waypost, path) for path in DOORS}
+
+    closed = {path for path, answer in answers.items() if answer == 404}
+    assert closed == {path for path, of in DOORS.items() if of not in ("", stage)}
+    assert answers["/readyz"] == 200
+
+
+async def test_lanes_are_worked_by_the_processes_that_are_given_them(start: Start) -> None:
+    accepts = await start("accept")
+    alone = await lanes_finding(accepts)
+    sends = await start("dispatch", "callbacks")
+    without_events = await lanes_finding(accepts)
+
+    hears = await start("events")
+
+    assert (alone["state"], alone["remedy"]) == (
+        "wrong",
+        "start one with: waypost serve --stages callbacks,dispatch,events",
+    )
+    assert without_events["text"] == "no process works events: what is for them waits"
+    assert (await lanes_finding(accepts))["state"] == "ok"
+    assert held(accepts) == set()
+    assert held(sends) == {Lane.SUBMISSIONS, Lane.DOUBTS, Lane.CALLBACKS}
+    assert held(hears) == {Lane.ARRIVALS, Lane.MEDIA}
+
+
+async def test_what_no_process_works_waits_and_is_worked_by_the_next(start: Start) -> None:
+    accepts = await start("accept")
+    item = NewEntry(Lane.CALLBACKS, "subscription 7", "nobody", "a callback that is no more", 0)
+    await accepts.database.write(append_entries, [item])
+    before = await accepts.database.read(depth_of, Lane.CALLBACKS)
+
+    works = await start("callbacks")
+    async with asyncio.timeout(10):
+        while not works.journal.counts[Lane.CALLBACKS].claimed:  # noqa: ASYNC110  nobody tells
+            await asyncio.sleep(0.01)
+
+    assert before == {EntryState.OPEN: 1}
+    assert accepts.journal.counts[Lane.CALLBACKS].claimed == 0
+
+
+@pytest.mark.parametrize(
+    "wish", [{"workers": 2}, {"stages": ("accept",)}], ids=["workers", "stages"]
+)
+def test_sqlite_is_refused_to_more_than_one_process(wish: dict[str, Any]) -> None:
+    with pytest.raises(
+        NotFit, match=r"an SQLite store is worked by one process.*WAYPOST_DATABASE_URL"
+    ):
+        check_fit(Settings(secret_key=KEY, **wish))
+
+
+@pytest.mark.parametrize(
+    ("given", "why"),
+    [
+        ("", "no stage is named"),
+        ("accept,dance", "there is no stage 'dance'"),
+        (",", "no stage is named"),
+    ],
+)
+def test_unknown_or_empty_list_of_stages_is_refused(given: str, why: str) -> None:
+    with pytest.raises(
+        ValueError, match=f"{why}; name one or more of accept, dispatch, events, callbacks"
+    ):
+        Settings(stages=given)  # pyright: ignore[reportArgumentType]
+
+
+async def test_another_media_folder_is_refused_and_the_remedy_works(
+    start: Start, tmp_path: Path
+) -> None:
+    database = (await start("accept")).database
+    here, elsewhere = tmp_path / "here", tmp_path / "elsewhere"
+    here.mkdir()
+    elsewhere.mkdir()
+    await database.write(check_folder, here, name_of(here, "a name"))
+    await database.write(check_folder, here, name_of(here, "another"))  # as the next process does
+
+    with pytest.raises(WrongStore, match=r"write a name into .*elsewhere/\.waypost-media"):
+        await database.write(check_folder, elsewhere, name_of(elsewhere, "another"))
+
+    (elsewhere / NAME_FILE).write_text("a name\n")
+    await database.write(check_folder, elsewhere, name_of(elsewhere, "a third"))

@@ -1,0 +1,483 @@
+"""A street under random mishaps, and the model that says what must be true at its end.
+
+Whatever is killed, cut, refused, delayed, doubled or told out of order: every message that was
+acknowledged is at the phone once or is accounted for, and its callbacks came once and in order.
+"""
+
+# pyright: reportPrivateUsage=false
+
+import asyncio
+import contextlib
+import json
+import random
+from collections import Counter, defaultdict
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+import aiohttp
+from sqlalchemy import Connection, select
+
+from tests.support.builders import APP, INSTANCE_KEY
+from tests.support.callback_sink import CallbackSink, Try
+from tests.support.street import ADMIN_TOKEN, API_KEY, Street
+from waypost.assembly.servers import HttpServer, bind, port_of
+from waypost.assembly.service import Waypost
+from waypost.base.clock import VirtualClock
+from waypost.base.ids import RandomIds
+from waypost.config import Settings
+from waypost.journal.entry import Entry
+from waypost.store.journal import Lane
+from waypost.store.tables import journal
+
+PHONES: Final = tuple(str(15551230000 + number) for number in range(12))
+ORDER: Final = ("enqueued", "sent", "delivered", "read")
+DOUBT: Final = 4002
+"""The code of a message that may have arrived."""
+
+CALL_FAULTS: Final = (
+    {"error": 131016},
+    {"error": 130429},
+    {"error": 2, "status": 500},
+    {"slow_ms": 60},
+    {"reset": "after"},
+    {"reset": "before"},
+    {"garbage": "truncated", "status": 200, "taken": True},
+    {"fail": 131026},
+)
+WEBHOOK_FAULTS: Final = (
+    {"delay_ms": 20_000},
+    {"duplicate": 2},
+    {"reorder": True},
+    {"batch": 7},
+    {"wrong_signature": True},
+)
+
+
+@dataclass
+class Sent:
+    """One send as the partner saw it.
+
+    Attributes:
+        message_id: what was acknowledged; None when no answer came.
+    """
+
+    token: str
+    to: str
+    message_id: str | None
+
+
+@dataclass
+class Process:
+    """One running service."""
+
+    waypost: Waypost
+    server: HttpServer
+    url: str
+
+
+@dataclass
+class ModelStreet:
+    """A street whose service is one or several processes, any of which may be killed at any moment."""
+
+    folder: Path
+    sink: CallbackSink
+    http: aiohttp.ClientSession
+    chance: random.Random
+    database_url: str | None
+    clock: VirtualClock = field(default_factory=VirtualClock)
+    sent: list[Sent] = field(default_factory=list[Sent])
+    processes: dict[str, Process] = field(default_factory=dict[str, Process])
+    steps: Counter[str] = field(default_factory=Counter[str])
+    story: list[str] = field(default_factory=list[str])
+    defects: list[str] = field(default_factory=list[str])
+    ends: Counter[str] = field(default_factory=Counter[str])
+    _ports: dict[str, int] = field(default_factory=dict[str, int])
+    _refusals: list[int] = field(default_factory=list[int])
+    _asking: set[asyncio.Task[None]] = field(default_factory=set[asyncio.Task[None]])
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The processes there are when all are well: SQLite has one."""
+        return ("one",) if self.database_url is None else ("one", "two")
+
+    async def open(self) -> None:
+        """Both ends, with every window open."""
+        self.street = Street(
+            self.folder,
+            self.sink,
+            self.http,
+            clock=self.clock,
+            changes=self._changes(),
+        )
+        await self.street.open()
+        url = self.street.service_url
+        self.processes["one"] = Process(self.street.waypost, self.street._server, url)
+        self._watch(self.street.waypost)
+        self._ports["one"] = self.street._ports["service"]
+        for name in self.names[1:]:
+            await self.start(name)
+        self.sink.answers = self._answer
+        for phone in PHONES:
+            await self.street.open_window(phone)
+
+    async def close(self) -> None:
+        """Whatever still runs."""
+        for task in self._asking:
+            task.cancel()
+        for name in list(self.processes):
+            await self.stop(name)
+        self.street._running.discard("service")
+        await self.street.close_operator()
+
+    def _changes(self) -> dict[str, Any]:
+        return {
+            "database_url": self.database_url,
+            "operator_timeout_s": 0.4,
+            "order_hold_s": 100_000_000,
+            "pause_callbacks_after_s": 100_000_000,
+            "lease_s": 0.6,
+            "log_level": "error",
+        }
+
+    # Mishaps and traffic: each is one step.
+
+    async def start(self, name: str) -> None:
+        """Start a process on its port, on the store as it is."""
+        bound = bind("127.0.0.1", self._ports.get(name, 0), option="--port")
+        self._ports[name] = port_of(bound)
+        url = f"http://127.0.0.1:{port_of(bound)}"
+        given: dict[str, Any] = {
+            "data": self.folder,
+            "secret_key": INSTANCE_KEY,
+            "admin_token": ADMIN_TOKEN,
+            "rates": False,
+            "allowed_networks": ("127.0.0.0/8",),
+            "stop_within_s": 2,
+            "public_url": self.street.service_url,
+            **self._changes(),
+        }
+        waypost = Waypost(Settings(**given), self.clock, RandomIds(self.clock))
+        await waypost.open()
+        server = HttpServer(waypost.application, bound)
+        await server.start()
+        waypost.start()
+        self._watch(waypost)
+        self.processes[name] = Process(waypost, server, url)
+
+    def _watch(self, waypost: Waypost) -> None:
+        """Note every defect: none of these mishaps is one of our code."""
+        released = waypost.journal.release_defect
+
+        async def release_defect(entry: Entry, error: BaseException) -> None:
+            self.defects.append(f"{entry.lane.name} {entry.ref}: {error!r}")
+            await released(entry, error)
+
+        waypost.journal.release_defect = release_defect
+
+    async def stop(self, name: str) -> None:
+        """Stop a process in order."""
+        process = self.processes.pop(name)
+        await process.server.stop()
+        await process.waypost.drain()
+        await process.waypost.close()
+
+    async def kill(self, name: str) -> None:
+        """End a process as `kill -9` does: what it has not committed is gone, and it says nothing more.
+
+        A commit that is under way ends; then the store is shut beneath it. No line of the process that
+        would write, give back or answer runs after this.
+        """
+        process = self.processes.pop(name)
+        database = process.waypost.database
+        database._group._closed = True
+        database._group._waiting.clear()
+        server = process.server._server
+        server.should_exit = server.force_exit = True
+        for connection in list(server.server_state.connections):
+            connection.transport.abort()
+        tasks = [*process.waypost._running]
+        for stage in process.waypost._stages:
+            tasks += list(stage._working)
+        keeper = process.waypost.journal.shards._keeper
+        for task in [*tasks, *([keeper] if keeper is not None else [])]:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        await asyncio.to_thread(database._readers.shutdown)
+        await database._writer.run(database._engine.close)
+        database._writer.shutdown()
+        await process.waypost._outbound.close()
+        await process.waypost._operator.close()
+        with contextlib.suppress(Exception):
+            await process.server.stop()
+        process.waypost.passwords.close()
+
+    async def send(self) -> None:
+        """A few texts at once, to whichever process is there; no answer is an answer too."""
+        for _ in range(self.chance.choice((1, 1, 2, 5))):
+            self._ask(self._send_one(self.chance.choice(PHONES)))
+        await asyncio.sleep(0)
+
+    async def _send_one(self, to: str) -> None:
+        token = f"m{len(self.sent):05d}"
+        sent = Sent(token, to, None)
+        self.sent.append(sent)
+        if not self.processes:
+            return
+        url = self.chance.choice([one.url for one in self.processes.values()])
+        form = {
+            "channel": "whatsapp",
+            "source": APP.phone_number,
+            "destination": to,
+            "src.name": APP.name,
+            "message": json.dumps({"type": "text", "text": token}),
+        }
+        with contextlib.suppress(aiohttp.ClientError, TimeoutError, OSError):
+            async with self.http.post(
+                f"{url}/wa/api/v1/msg",
+                data=form,
+                headers={"apikey": API_KEY},
+                timeout=aiohttp.ClientTimeout(total=15),
+            ) as answer:
+                body = await answer.json(content_type=None)
+                if answer.status == 200:
+                    sent.message_id = body["messageId"]
+
+    def _ask(self, asking: Any) -> None:
+        task = asyncio.ensure_future(asking)
+        self._asking.add(task)
+        task.add_done_callback(self._asking.discard)
+
+    async def phone_acts(self) -> None:
+        """A phone reads what it has, or writes."""
+        phone = self.chance.choice(PHONES)
+        if "operator" not in self.street._running:
+            return
+        if self.chance.random() < 0.6:
+            await self.street.control("POST", f"phones/{phone}/read", {})
+        else:
+            body = {"to": APP.phone_number, "text": "hm"}
+            await self.street.control("POST", f"phones/{phone}/messages", body)
+
+    async def operator_errs(self) -> None:
+        """The next few calls go wrong in one of the ways."""
+        await self._arm("call", call="messages.send", what=self.chance.choice(CALL_FAULTS))
+
+    async def webhooks_err(self) -> None:
+        """The next few webhooks are late, doubled, out of order, gathered or not to be trusted."""
+        await self._arm("webhook", what=self.chance.choice(WEBHOOK_FAULTS))
+
+    async def _arm(self, on: str, **fault: Any) -> None:
+        if "operator" not in self.street._running:
+            return
+        wish = {"on": on, **fault, "when": {"next": self.chance.randint(1, 6)}}
+        await self.street.control("POST", "faults", {"faults": [wish]})
+
+    async def receiver_errs(self) -> None:
+        """The next few callbacks are refused."""
+        self._refusals = [self.chance.choice((500, 503, 429, 404))] * self.chance.randint(1, 8)
+
+    async def receiver_goes(self) -> None:
+        """Nobody listens for callbacks, or somebody does again."""
+        if self.sink._runner is None:
+            await self.sink.open()
+        else:
+            await self.sink.close()
+
+    async def operator_restarts(self) -> None:
+        """The operator goes away, or comes back."""
+        if "operator" in self.street._running:
+            await self.street.close_operator()
+        else:
+            await self._operator_comes()
+
+    async def _operator_comes(self) -> None:
+        self.street._running.discard("service")  # nothing of the way has changed
+        await self.street.open_operator()
+
+    async def service_is_killed(self) -> None:
+        """One process is killed, or one that is not there comes."""
+        name = self.chance.choice(self.names)
+        if name in self.processes:
+            await self.kill(name)
+        else:
+            await self.start(name)
+
+    async def service_is_stopped(self) -> None:
+        """One process stops in order, or one that is not there comes."""
+        name = self.chance.choice(self.names)
+        if name in self.processes:
+            await self.stop(name)
+        else:
+            await self.start(name)
+
+    async def time_passes(self) -> None:
+        """The clock jumps ahead."""
+        self.clock.set(at_ms=self.clock.now_ms() + self.chance.choice((500, 5_000, 60_000)))
+
+    async def breathe(self) -> None:
+        """A moment in which things happen by themselves."""
+        await asyncio.sleep(self.chance.choice((0.005, 0.02, 0.05)))
+
+    def _answer(self, came: Try) -> int:
+        return self._refusals.pop() if self._refusals else 200
+
+    async def walk(self, steps: int) -> None:
+        """So many steps at random."""
+        weighted: list[tuple[Callable[[], Awaitable[None]], int]] = [
+            (self.send, 30),
+            (self.breathe, 20),
+            (self.phone_acts, 10),
+            (self.time_passes, 8),
+            (self.operator_errs, 6),
+            (self.webhooks_err, 6),
+            (self.receiver_errs, 4),
+            (self.service_is_killed, 5),
+            (self.service_is_stopped, 2),
+            (self.operator_restarts, 2),
+            (self.receiver_goes, 2),
+        ]
+        acts, weights = zip(*weighted, strict=True)
+        for _ in range(steps):
+            [act] = self.chance.choices(acts, weights)
+            self.steps[act.__name__] += 1
+            self.story.append(act.__name__)
+            await act()
+
+    # The end.
+
+    async def heal(self) -> None:
+        """Everybody is there and well, and all the time passes that anything could wait for."""
+        self._refusals = []
+        if self.sink._runner is None:
+            await self.sink.open()
+        if "operator" not in self.street._running:
+            await self._operator_comes()
+        await self.street.control("DELETE", "faults")
+        for name in self.names:
+            if name not in self.processes:
+                await self.start(name)
+        while self._asking:
+            await asyncio.wait(self._asking)
+        try:
+            async with asyncio.timeout(60):
+                quiet = 0
+                while quiet < 3:
+                    self.clock.set(at_ms=self.clock.now_ms() + 120_000)
+                    await asyncio.sleep(0.05)
+                    quiet = quiet + 1 if await self._is_quiet() else 0
+        except TimeoutError:
+            raise AssertionError(await self._what_waits()) from None
+
+    async def _what_waits(self) -> str:
+        database = self.processes["one"].waypost.database
+        entries = await database.read(_entries)
+        now_ms = self.clock.now_ms()
+        state = await self.street.control("GET", "state")
+        waiting = "\n".join(
+            f"{Lane(row.lane).name} {row.grp} {row.ref} due in {row.due_ms - now_ms} ms, attempt "
+            f"{row.attempt}, state {row.state}: {row.note}"
+            for row in entries[:20]
+        )
+        return f"does not come to rest: {len(entries)} entries, {state}\n{waiting}\n{' '.join(self.story)}"
+
+    async def _is_quiet(self) -> bool:
+        state = await self.street.control("GET", "state")
+        waiting = sum(account["updates_waiting"] for account in state["accounts"])
+        return not waiting and not any((await self.street.lanes()).values())
+
+    async def complaints(self) -> list[str]:
+        """What is not as it must be."""
+        return [
+            *await self._about_messages(),
+            *self._about_order(),
+            *self._about_news(),
+            *self.defects,
+        ]
+
+    async def _about_messages(self) -> list[str]:
+        wrong: list[str] = []
+        shown: Counter[str] = Counter()
+        for phone in PHONES:
+            for one in await self.street.inbox(phone):
+                shown[json.dumps(one)] += 1
+        texts = "\n".join(shown)
+        for sent in self.sent:
+            times = sum(count for text, count in shown.items() if sent.token in text)
+            if times > 1:
+                wrong.append(f"{sent.token} is at the phone {times} times")
+            if sent.message_id is None:
+                continue
+            taken = len(await self.street.deliveries(sent.message_id))
+            trace = await self.street.trace(sent.message_id)
+            state, code = trace["state"], trace.get("code")
+            self.ends[f"{state} {code}" if code else state] += 1
+            if taken > 1:
+                wrong.append(f"{sent.token} was taken {taken} times")
+            if state in ("accepted", "uncertain"):
+                wrong.append(f"{sent.token} is {state} for ever")
+            elif state in ORDER and taken != 1:
+                wrong.append(f"{sent.token} is {state} but was taken {taken} times")
+            elif state == "failed" and code != DOUBT and sent.token in texts:
+                wrong.append(f"{sent.token} failed with {code} and is at the phone")
+        return wrong
+
+    def _about_order(self) -> list[str]:
+        """Per subscription and recipient: every number once, none missing, none before an earlier one."""
+        wrong: list[str] = []
+        ways: defaultdict[str, list[Try]] = defaultdict(list)
+        bodies: dict[str, bytes] = {}
+        for one in self.sink.taken:
+            if bodies.setdefault(one.callback_id, one.body) != one.body:
+                wrong.append(f"callback {one.callback_id} came with two bodies")
+            ways[_about(one)].append(one)
+        for about, tries in ways.items():
+            first: dict[str, int] = {}
+            for one in tries:
+                first.setdefault(one.callback_id, one.sequence)
+            numbers = list(first.values())
+            if numbers != sorted(numbers):
+                wrong.append(f"callbacks about {about} came in the order {numbers}")
+            if sorted(numbers) != list(range(1, len(numbers) + 1)):
+                wrong.append(
+                    f"callbacks about {about} are not 1 to {len(numbers)}: {sorted(numbers)}"
+                )
+        return wrong
+
+    def _about_news(self) -> list[str]:
+        """Of each message every state at most once, and never backwards."""
+        wrong: list[str] = []
+        told: defaultdict[str, list[str]] = defaultdict(list)
+        seen: set[str] = set()
+        for one in self.sink.taken:
+            if one.callback_id in seen or one.value["type"] != "message-event":
+                continue
+            seen.add(one.callback_id)
+            payload = one.value["payload"]
+            told[payload.get("gsId") or payload["id"]].append(payload["type"])
+        for sent in self.sent:
+            news = told.get(sent.message_id or "", [])
+            if sent.message_id is not None and not news:
+                wrong.append(f"nothing was told of {sent.token}")
+            if len(set(news)) != len(news):
+                wrong.append(f"{sent.token} was told {news}")
+            places = [ORDER.index(one) for one in news if one in ORDER]
+            if places != sorted(places):
+                wrong.append(f"{sent.token} went backwards: {news}")
+        return wrong
+
+
+def _entries(connection: Connection) -> list[Any]:
+    return list(connection.execute(select(journal).order_by(journal.c.position)))
+
+
+def _about(one: Try) -> str:
+    """Whom a callback is about: its recipient."""
+    payload = one.value["payload"]
+    number = (
+        payload.get("destination")
+        or payload.get("source")
+        or payload.get("sender", {}).get("phone")
+    )
+    return str(number)

@@ -1,0 +1,95 @@
+"""Pages of an app's messages: newest first, whole, one's own, and read from an index."""
+
+from typing import Any
+
+from sqlalchemy import Connection
+
+from tests.support.builders import ANN, APP, AT_MS, BEN, PARTNER, id_number, message
+from waypost.domain.message import Message, MessageState
+from waypost.store.database import Database
+from waypost.store.message_lists import MOST, Place, messages_of_app
+from waypost.store.messages import MessageChange, change_messages, record_messages
+from waypost.store.recipients import recipient_ids
+
+OTHER = "01990000-0000-7000-8000-00000000000b"
+
+
+async def seed(database: Database, count: int) -> None:
+    """Messages to Ann and Ben in turn, two of each millisecond, and every third another app's."""
+    made = [
+        message(
+            n,
+            app_id=OTHER if n % 3 == 0 else APP.id,
+            destination=ANN if n % 2 else BEN,
+            accepted_on_ms=AT_MS + n // 2,
+        )
+        for n in range(1, count + 1)
+    ]
+    await database.join_all(record_messages, made)
+    await database.write(_name, made)
+
+
+def _name(connection: Connection, made: list[Message]) -> None:
+    """What dispatch writes when the operator has taken messages."""
+    wanted = {(one.app_id, one.partner_id, one.destination) for one in made}
+    known = recipient_ids(connection, wanted)
+    changes = [
+        MessageChange(
+            one.id,
+            MessageState.ENQUEUED,
+            AT_MS,
+            known[one.app_id, one.destination],
+            f"wamid.{one.id}",
+        )
+        for one in made
+    ]
+    change_messages(connection, changes, [])
+
+
+async def pages(database: Database, *, at_most: int, destination: str | None = None) -> list[str]:
+    """Every id, page by page until there is no more."""
+    ids: list[str] = []
+    before: Place | None = None
+    while True:
+        page = await database.read(_page, destination, before, at_most)
+        assert len(page) <= at_most
+        if not page:
+            return ids
+        ids += [row["id"] for row in page]
+        before = Place(page[-1]["accepted_on_ms"], page[-1]["id"])
+
+
+def _page(
+    connection: Connection, destination: str | None, before: Place | None, at_most: int
+) -> list[dict[str, Any]]:
+    return messages_of_app(
+        connection, PARTNER.id, APP.id, destination=destination, before=before, at_most=at_most
+    )
+
+
+async def test_pages_together_are_all_of_an_apps_messages_newest_first(database: Database) -> None:
+    await seed(database, 60)
+    wanted = [id_number(n) for n in range(60, 0, -1) if n % 3]
+
+    assert await pages(database, at_most=7) == wanted
+    assert await pages(database, at_most=50) == wanted
+
+
+async def test_pages_of_one_number_are_what_it_was_sent(database: Database) -> None:
+    await seed(database, 60)
+
+    assert await pages(database, at_most=4, destination=ANN) == [
+        id_number(n) for n in range(59, 0, -2) if n % 3
+    ]
+
+
+async def test_another_partner_has_nothing(database: Database) -> None:
+    await seed(database, 6)
+
+    assert await database.read(messages_of_app, PARTNER.id + 1, APP.id) == []
+
+
+async def test_a_page_has_a_bound_whatever_is_asked(database: Database) -> None:
+    await seed(database, MOST * 2)
+
+    assert len(await database.read(_page, None, None, 10_000)) == MOST

@@ -1,0 +1,276 @@
+"""A store of an older version is brought to this one's revision, step by step, and steps only add."""
+
+import asyncio
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, Final
+
+import pytest
+import sqlalchemy as sa
+from alembic import op
+from sqlalchemy import Connection, create_engine, insert, select, text, update
+from sqlalchemy.exc import OperationalError
+
+from tests.support.builders import message
+from tests.support.first_store import make_first_store
+from tests.support.schemas import differences, storage_of
+from tests.support.steps import operations_of, unbearable
+from tests.support.stores import Databases, Place, PostgresPlace
+from waypost.store.contract import WrongStore
+from waypost.store.database import Database
+from waypost.store.engines.sqlite import SqliteEngine
+from waypost.store.messages import messages_by_ids, record_messages
+from waypost.store.migrations import steps_after, upgrade_store
+from waypost.store.revision import OLDEST, standing_of
+from waypost.store.tables import REVISION, journal, messages, store_facts
+
+NEXT: Final = Path(__file__).parents[1] / "support" / "next_step"
+
+
+@pytest.fixture
+def bare(engine: str, tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[sa.Engine]:
+    """A place in which nothing has been made."""
+    if engine == "sqlite":
+        yield create_engine(f"sqlite:///{tmp_path / 'bare.db'}")
+        return
+    databases: Databases = request.getfixturevalue("databases")
+    url = databases.take_bare()
+    yield create_engine(_driver_url(url), poolclass=sa.NullPool)
+    databases.drop(url)
+
+
+def test_steps_lead_to_the_tables_as_they_are(bare: sa.Engine) -> None:
+    with bare.begin() as connection:
+        upgrade_store(connection, 0)
+
+        missing = differences(connection)
+
+    assert not missing, f"the steps lack this; it belongs into the newest one:\n{missing}"
+
+
+async def test_new_store_has_the_ranges_and_parameters_that_the_steps_lead_to(
+    databases: Databases,
+) -> None:
+    url, place = databases.take_bare(), PostgresPlace(databases.take())
+    with create_engine(_driver_url(url), poolclass=sa.NullPool).begin() as connection:
+        upgrade_store(connection, 0)
+        by_steps = storage_of(connection)
+    database = Database(place.engine())
+    await database.open()
+
+    made_new = await database.read(storage_of)
+
+    await database.close()
+    databases.drop(url)
+    databases.give_back(place.url)
+    assert made_new == by_steps
+    assert len(made_new["ranges"]) == 4
+
+
+async def test_new_store_has_nothing_that_the_tables_have_not(database: Database) -> None:
+    assert await database.read(differences) == ""
+
+
+def test_newest_step_is_the_revision_that_this_version_works_on() -> None:
+    assert [int(step.revision) for step in steps_after(0)] == list(range(OLDEST, REVISION + 1))
+
+
+def test_each_step_only_adds(bare: sa.Engine) -> None:
+    with bare.connect() as connection:
+        for step in steps_after(OLDEST):
+            does = operations_of(connection, step)
+
+            assert does
+            assert unbearable(does, step) == []
+
+
+def _drop_column() -> None:
+    op.drop_column("messages", "reason")
+
+
+def _rename() -> None:
+    op.rename_table("messages", "letters")
+
+
+def _must_have() -> None:
+    op.add_column("messages", sa.Column("must", sa.Text(), nullable=False, server_default=None))
+
+
+def _only_one() -> None:
+    op.create_index("one", "messages", ["source"], unique=True)
+
+
+def _by_hand() -> None:
+    op.execute("ALTER TABLE messages DROP COLUMN reason")
+
+
+@pytest.mark.parametrize("upgrade", [_drop_column, _rename, _must_have, _only_one, _by_hand])
+def test_step_that_takes_something_away_is_noticed(upgrade: Any) -> None:
+    step = SimpleNamespace(revision="5", upgrade=upgrade)
+    with create_engine("sqlite://").begin() as connection:
+        assert unbearable(operations_of(connection, step), step)
+
+
+def test_what_an_earlier_step_replaced_may_go() -> None:
+    step = SimpleNamespace(revision="6", upgrade=_drop_column, replaced={"messages.reason": "5"})
+    with create_engine("sqlite://").begin() as connection:
+        assert unbearable(operations_of(connection, step), step) == []
+
+
+async def test_store_of_the_first_revision_is_upgraded_at_a_start(tmp_path: Path) -> None:
+    make_first_store(tmp_path / "waypost.db")
+    database = Database(SqliteEngine(tmp_path / "waypost.db"))
+
+    await database.open()
+
+    standing = await database.read(standing_of)
+    assert standing is not None
+    assert (standing.revision, standing.works_with) == (REVISION, REVISION)
+    assert await database.read(differences) == ""
+    assert len(await database.read(_all, messages)) == 5
+    assert len(await database.read(_all, journal)) == 2
+    await database.close()
+
+
+async def test_store_is_left_alone_where_upgrading_is_off(tmp_path: Path) -> None:
+    path = tmp_path / "waypost.db"
+    make_first_store(path)
+    before = path.read_bytes()
+    database = Database(SqliteEngine(path, upgrade=False))
+
+    with pytest.raises(WrongStore, match="waypost store upgrade"):
+        await database.open()
+
+    await database.close()
+    connection = create_engine(f"sqlite:///{path}").connect()
+    assert connection.execute(text("SELECT value FROM store_facts")).scalars().all() == ["3"]
+    connection.close()
+    assert len(before) <= path.stat().st_size
+
+
+async def test_step_that_fails_leaves_the_store_as_it_was(tmp_path: Path) -> None:
+    path = tmp_path / "waypost.db"
+    make_first_store(path)
+    with create_engine(f"sqlite:///{path}").begin() as connection:
+        connection.execute(text("CREATE TABLE rate_windows (in_the_way TEXT)"))
+    database = Database(SqliteEngine(path))
+
+    with pytest.raises(OperationalError):
+        await database.open()
+
+    await database.close()
+    with create_engine(f"sqlite:///{path}").connect() as connection:
+        assert connection.execute(text("SELECT value FROM store_facts")).scalars().all() == ["3"]
+        tables = sa.inspect(connection).get_table_names()
+        assert "idempotency_keys" not in tables
+
+
+async def test_newer_store_is_worked_on_when_it_says_so_and_refused_when_not(place: Place) -> None:
+    async def open_after(facts: dict[str, str]) -> None:
+        def say(connection: Connection) -> None:
+            for name, value in facts.items():
+                changed = update(store_facts).where(store_facts.c.name == name).values(value=value)
+                connection.execute(changed)
+
+        made = Database(place.engine())
+        await made.open()
+        await made.write(say)
+        await made.close()
+        again = Database(place.engine())
+        try:
+            await again.open()
+        finally:
+            await again.close()
+
+    await open_after({"revision": str(REVISION + 1), "works_with": str(REVISION)})
+    with pytest.raises(WrongStore, match="use a newer version"):
+        await open_after({"revision": str(REVISION + 2), "works_with": str(REVISION + 1)})
+
+
+async def test_store_that_is_being_filled_is_refused(place: Place) -> None:
+    def mark(connection: Connection) -> None:
+        connection.execute(insert(store_facts), {"name": "moving", "value": ""})
+
+    made = Database(place.engine())
+    await made.open()
+    await made.write(mark)
+    await made.close()
+    again = Database(place.engine())
+
+    with pytest.raises(WrongStore, match="waypost move"):
+        await again.open()
+
+    await again.close()
+
+
+async def test_processes_of_two_revisions_work_on_one_store(databases: Databases) -> None:
+    place = PostgresPlace(databases.take())
+    old = Database(place.engine())
+    await old.open()
+    await old.join(record_messages, message(1))
+
+    upgraded = await asyncio.to_thread(_take_next_step, place.url)
+
+    assert upgraded == REVISION + 1
+    await old.join(record_messages, message(2))  # goes on as it was opened
+    second = Database(place.engine())
+    await second.open()  # one of the same revision may start on the newer store
+    await second.join(record_messages, message(3))
+    assert len(await old.read(messages_by_ids, {message(n).id for n in (1, 2, 3)})) == 3
+    await second.close()
+    await old.close()
+    databases.drop(place.url)
+
+
+async def test_upgrade_gives_way_to_the_street_and_then_succeeds(databases: Databases) -> None:
+    place = PostgresPlace(databases.take())
+    holder = Database(place.engine())
+    await holder.open()
+    await holder.join(record_messages, message(1))
+    blocker = create_engine(_driver_url(place.url), poolclass=sa.NullPool).connect()
+    blocker.begin()
+    blocker.execute(text("SELECT 1 FROM messages"))  # holds the table against a change of it
+
+    with pytest.raises(OperationalError, match="lock timeout"):
+        await asyncio.to_thread(_take_next_step, place.url)
+    await holder.join(record_messages, message(2))
+    blocker.close()
+    await asyncio.to_thread(_take_next_step, place.url)
+
+    standing = await holder.read(standing_of)
+    assert standing is not None
+    assert standing.revision == REVISION + 1
+    await holder.close()
+    databases.drop(place.url)
+
+
+async def test_alembic_is_not_imported_where_nothing_is_to_be_upgraded(tmp_path: Path) -> None:
+    code = (
+        "import sys; from pathlib import Path; from waypost.store.engines.sqlite import SqliteEngine;"
+        f"engine = SqliteEngine(Path({str(tmp_path / 'waypost.db')!r})); engine.open(); engine.close();"
+        "engine.open(); engine.close(); print('alembic' in sys.modules)"
+    )
+
+    ran = await asyncio.create_subprocess_exec(
+        sys.executable, "-c", code, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE
+    )
+    out, err = await ran.communicate()
+
+    assert out.decode().strip() == "False", err.decode()
+
+
+def _all(connection: Connection, table: sa.Table) -> list[Any]:
+    return list(connection.execute(select(table)).all())
+
+
+def _driver_url(url: str) -> str:
+    return url.replace("postgresql://", "postgresql+psycopg://", 1)
+
+
+def _take_next_step(url: str) -> int:
+    """What a process of the next revision does at its start."""
+    with create_engine(_driver_url(url), poolclass=sa.NullPool).begin() as connection:
+        connection.execute(text("SELECT pg_advisory_xact_lock(hashtext('waypost revision'))"))
+        return upgrade_store(connection, REVISION, further=[NEXT])

@@ -1,0 +1,66 @@
+"""No statement of the busy path reads a whole table that grows: whatever is stored, a message costs the same."""
+
+from collections.abc import Iterator
+
+import pytest
+from sqlalchemy import Connection
+
+from benchmarks.plans import grows
+from benchmarks.statements import Statement, Statements, plan_of, scans
+from tests.support.builders import ANN
+from tests.support.street import Street
+
+BUSY = {  # what is asked or changed on either engine; PostgreSQL copies new rows in, which has no plan
+    "messages",
+    "arrivals",
+    "arrival_items",
+    "callbacks",
+    "journal",
+    "sequences",
+}
+
+
+@pytest.fixture
+def statements() -> Iterator[Statements]:
+    """What is asked of the store from now on, by whatever code."""
+    statements = Statements()
+    yield statements
+    statements.end()
+
+
+def explained(connection: Connection, asked: list[Statement]) -> dict[str, list[str]]:
+    return {one.text: plan_of(connection, one) for one in asked}
+
+
+async def test_no_statement_on_a_messages_way_reads_a_table_that_grows(
+    street: Street, statements: Statements
+) -> None:
+    template = await street.approved_template()
+    sent = await street.send(template)
+    await street.events_of(sent, until="delivered")
+    await street.reply(ANN, "Thank you")
+    await street.events_of(await street.send_text(), until="delivered")
+    statements.end()
+    plans = await street.waypost.database.read(explained, statements.all())
+
+    wrong = [
+        f"{step.text} in {text}"
+        for text, plan in plans.items()
+        for step in scans(plan)
+        if grows(step.table)
+    ]
+
+    assert not wrong, "\n".join(wrong)
+    assert {table for table in BUSY for text in plans if f" {table} " in f"{text} "} == BUSY
+
+
+async def test_a_statement_without_an_index_would_be_found(street: Street) -> None:
+    by_reason = "SELECT id FROM messages WHERE reason = 'none'"
+    by_id = "SELECT id FROM messages WHERE id = 'none'"
+
+    plans = await street.waypost.database.read(
+        explained, [Statement(text, None, 1) for text in (by_reason, by_id)]
+    )
+
+    assert [step.table for step in scans(plans[by_reason]) if grows(step.table)]
+    assert not scans(plans[by_id])

@@ -1,0 +1,124 @@
+"""A street goes on over an upgrade: of its own store at a start, and of a store that others work on."""
+
+import asyncio
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import aiohttp
+import pytest
+import sqlalchemy as sa
+from sqlalchemy import text
+from sqlalchemy.exc import OperationalError
+
+from tests.conftest import MakeStreet
+from tests.support.builders import ANN, BEN, INSTANCE_KEY
+from tests.support.callback_sink import CallbackSink
+from tests.support.first_store import LAST_MS, WAITING, make_first_store
+from tests.support.patience import patiently
+from tests.support.street import Street
+from waypost.assembly.service import Waypost
+from waypost.base.clock import VirtualClock
+from waypost.base.ids import RandomIds
+from waypost.config import Settings
+from waypost.store.migrations import upgrade_store
+from waypost.store.revision import standing_of
+from waypost.store.tables import REVISION
+
+NEXT: Final = Path(__file__).parents[1] / "support" / "next_step"
+
+
+async def test_what_waited_in_a_store_of_the_first_revision_is_sent_and_told_in_order(
+    tmp_path: Path, sink: CallbackSink
+) -> None:
+    make_first_store(tmp_path / "waypost.db", receiver=sink.url)
+    clock = VirtualClock()
+    clock.set(at_ms=LAST_MS)
+    async with aiohttp.ClientSession() as http:
+        street = Street(tmp_path, sink, http, clock=clock)
+        await street.open_on_filled()
+        try:
+            told = [await street.events_of(one, until="failed") for one in WAITING]
+            standing = await street.waypost.database.read(standing_of)
+        finally:
+            await street.close()
+
+    # The operator of today does not know that Ann had written: it takes them, and fails them later.
+    assert [[event["type"] for event in events] for events in told] == [["enqueued", "failed"]] * 2
+    assert [event["payload"]["code"] for events in told for event in events[1:]] == [131047] * 2
+    assert standing is not None
+    assert standing.revision == REVISION
+    assert [one.sequence for one in sink.taken] == sorted(one.sequence for one in sink.taken)
+    assert min(one.sequence for one in sink.taken) > 1  # they go on where the old version stopped
+
+
+@pytest.mark.timeout(60)
+async def test_running_street_goes_on_while_its_store_is_upgraded_and_others_start_on_it(
+    make_street: MakeStreet, engine: str
+) -> None:
+    if engine == "sqlite":
+        return  # one process has it, and upgrades it before anything runs
+    street = await make_street()
+    assert street.place is not None
+    template_id = await street.approved_template()
+    url = street.place.settings["database_url"]
+    sent: list[str] = []
+    enough = asyncio.Event()
+
+    async def load() -> None:
+        while not enough.is_set():
+            sent.append(await street.send(template_id, to=ANN if len(sent) % 2 else BEN))
+
+    loading = [asyncio.create_task(load()) for _ in range(4)]
+    await asyncio.sleep(0)
+    upgraded = await asyncio.to_thread(_take_next_step, url)
+    before_second = len(sent)
+    second = await _second_process(street)
+    await patiently(lambda: _count(sent), lambda count: count > before_second + 20)
+    enough.set()
+    await asyncio.gather(*loading)
+
+    for message_id in sent:
+        await street.events_of(message_id, until="delivered")
+    await second.drain()
+    await second.close()
+    assert upgraded == REVISION + 1
+    assert before_second
+    for message_id in sent[:3]:
+        assert len(await street.deliveries(message_id)) == 1
+
+
+async def _second_process(street: Street) -> Waypost:
+    """Another process of the same version: the store is newer than it is, and says that it fits."""
+    assert street.place is not None
+    chosen: dict[str, Any] = {
+        "data": street.folder / "second",
+        "secret_key": INSTANCE_KEY,
+        "allowed_networks": ("127.0.0.0/8",),
+        **street.place.settings,
+    }
+    second = Waypost(Settings(**chosen), street.clock, RandomIds(street.clock))
+    await second.open()
+    second.start()
+    return second
+
+
+def _take_next_step(url: str) -> int:
+    """What a process of the next version does at its start; as long as it takes to be let in."""
+    engine = sa.create_engine(
+        url.replace("postgresql://", "postgresql+psycopg://", 1), poolclass=sa.NullPool
+    )
+    while True:
+        try:
+            with engine.begin() as connection:
+                connection.execute(
+                    text("SELECT pg_advisory_xact_lock(hashtext('waypost revision'))")
+                )
+                return upgrade_store(connection, REVISION, further=[NEXT])
+        except OperationalError as error:
+            if "lock timeout" not in str(error) and "deadlock" not in str(error):
+                raise
+
+
+async def _count(sent: Sequence[str]) -> int:
+    return len(sent)

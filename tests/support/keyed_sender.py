@@ -1,0 +1,56 @@
+"""A process that sends messages under keys until it is killed; it writes the number of each that is acknowledged.
+
+python -m tests.support.keyed_sender PATH-OR-URL HOW-MANY
+"""
+
+import asyncio
+import sys
+from pathlib import Path
+
+from tests.support.builders import PARTNER, message
+from waypost.base.clock import SystemClock
+from waypost.base.ids import RandomIds
+from waypost.base.logs import set_up_logs
+from waypost.domain.message import Message
+from waypost.store.contract import Engine
+from waypost.store.database import Database
+from waypost.store.engines.postgresql import PostgresEngine
+from waypost.store.engines.sqlite import SqliteEngine
+from waypost.store.idempotency import Earlier, KeyedRequest, record_keyed_messages
+
+AT_ONCE = 40
+
+
+async def send(database: Database, number: int) -> tuple[str, Earlier | None]:
+    """Send the message of a number under its key; the new message's id, and what the key held."""
+    clock = SystemClock()
+    new: Message = message(id=RandomIds(clock).new())
+    asked = KeyedRequest(PARTNER.id, "POST /send", f"key {number}", b"body", clock.now_ms())
+    item = (asked, new, new.id.encode())
+    return new.id, await database.join(record_keyed_messages, item)
+
+
+def engine_at(place: str) -> Engine:
+    """The engine of a path or of an address."""
+    if place.startswith("postgresql://"):
+        return PostgresEngine(place)
+    return SqliteEngine(Path(place), sole=False)
+
+
+async def main(place: str, many: int) -> None:
+    set_up_logs(SystemClock(), as_json=False, level="error", to=sys.stderr)
+    database = Database(engine_at(place))
+    await database.open()
+    todo = iter(range(many))
+
+    async def work() -> None:
+        for number in todo:
+            await send(database, number)
+            sys.stdout.write(f"{number}\n")
+            sys.stdout.flush()
+
+    await asyncio.gather(*(work() for _ in range(AT_ONCE)))
+
+
+if __name__ == "__main__":
+    asyncio.run(main(sys.argv[1], int(sys.argv[2])))

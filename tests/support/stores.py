@@ -1,0 +1,245 @@
+"""Where the store of a test is: a file of SQLite, or a database of PostgreSQL that nobody else uses.
+
+A test says nothing of engines: it takes a place, opens stores on it, and runs once for each engine.
+"""
+
+import os
+import secrets
+import sqlite3
+from collections.abc import AsyncGenerator, Generator, Mapping
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final, Protocol
+from urllib.parse import urlsplit
+
+import psycopg
+from psycopg import sql
+from sqlalchemy import Connection
+
+from tests.support.postgres import (
+    UNSAFE,
+    create_database,
+    drop_database,
+    running_server,
+    url_of,
+)
+from waypost.store.contract import Engine
+from waypost.store.database import Database
+from waypost.store.engines.postgresql import PostgresEngine
+from waypost.store.engines.sqlite import SqliteEngine
+
+ENGINES: Final = ("sqlite", "postgresql")
+OTHER_SERVER: Final = "WAYPOST_TEST_DATABASE_URL"
+
+
+class Place(Protocol):
+    """Where a store is; the same store however often it is opened.
+
+    Attributes:
+        settings: what names the place to a service, besides its folder.
+    """
+
+    settings: Mapping[str, Any]
+
+    def engine(self, *, sole: bool = True) -> Engine:
+        """An engine that opens the store there.
+
+        Args:
+            sole: whether to keep other processes out, where the engine can.
+        """
+        ...
+
+    def away(self, database: Database) -> AbstractAsyncContextManager[None]:
+        """While this lasts, a store that is open there can write nothing."""
+        ...
+
+    def pass_lease(self, *, ms: int) -> None:
+        """Let so much time pass for leases, where the store's own clock decides of them."""
+        ...
+
+
+@dataclass
+class SqlitePlace:
+    """A file, where a service with this folder has it."""
+
+    folder: Path
+    settings: Mapping[str, Any] = field(default_factory=dict[str, Any])
+
+    def engine(self, *, sole: bool = True) -> Engine:
+        """See `Place`."""
+        return SqliteEngine(self.folder / "waypost.db", sole=sole)
+
+    @asynccontextmanager
+    async def away(self, database: Database) -> AsyncGenerator[None]:
+        """Another connection holds the write lock; the writer waits 50 ms for it, and not five seconds."""
+
+        def be_impatient(connection: Connection) -> None:
+            connection.exec_driver_sql("PRAGMA busy_timeout = 50")
+
+        await database.write(be_impatient)
+        other = sqlite3.connect(self.folder / "waypost.db", isolation_level=None)
+        other.execute("BEGIN IMMEDIATE")
+        try:
+            yield
+        finally:
+            other.execute("ROLLBACK")
+            other.close()
+
+    def pass_lease(self, *, ms: int) -> None:
+        """The clock of the test decides."""
+
+
+@dataclass
+class PostgresPlace:
+    """A database."""
+
+    url: str
+    settings: Mapping[str, Any] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.settings = {"database_url": self.url}
+
+    def engine(self, *, sole: bool = True) -> Engine:
+        """See `Place`."""
+        return PostgresEngine(self.url)
+
+    @asynccontextmanager
+    async def away(self, database: Database) -> AsyncGenerator[None]:
+        """The server ends every connection to the database, and takes no new one."""
+        name = name_of(self.url)
+        allow = sql.SQL("ALTER DATABASE {} ALLOW_CONNECTIONS {}")
+        with psycopg.connect(url_of(self.url, "postgres"), autocommit=True) as server:
+            server.execute(allow.format(sql.Identifier(name), sql.SQL("false")))
+            server.execute(_END_OTHERS.format(sql.Literal(name)))
+        try:
+            yield
+        finally:
+            with psycopg.connect(url_of(self.url, "postgres"), autocommit=True) as server:
+                server.execute(allow.format(sql.Identifier(name), sql.SQL("true")))
+
+    def pass_lease(self, *, ms: int) -> None:
+        """The server's clock decides, and nobody moves it: so the leases end so much earlier."""
+        with psycopg.connect(self.url, autocommit=True) as server:
+            server.execute("UPDATE leases SET until_ms = until_ms - %s", (ms,))
+            server.execute("UPDATE processes SET seen_ms = seen_ms - %s", (ms,))
+
+
+class Databases:
+    """Databases of one server: each is one test's at a time, and emptied after it.
+
+    Emptying one takes a few milliseconds; making one from a template takes 60.
+    """
+
+    def __init__(self, server: str) -> None:
+        self._server = server
+        self._name = f"waypost_test_{secrets.token_hex(4)}"
+        self._count = 0
+        self._ready: list[str] = []
+        self._tables: list[str] = []
+        self._first_rows: dict[str, bytes] = {}
+
+    def take(self) -> str:
+        """The address of a database with the schema and nothing else."""
+        if not self._tables:
+            self._make_template()
+        if self._ready:
+            return self._ready.pop()
+        return self._create(template=self._name)
+
+    def take_bare(self) -> str:
+        """The address of a database in which nothing has been made."""
+        return self._create(template=None)
+
+    def give_back(self, url: str) -> None:
+        """Empty one for the next test; one that has been built on is dropped."""
+        with psycopg.connect(url, autocommit=True) as connection:
+            connection.execute(_END_OTHERS.format(sql.Literal(connection.info.dbname)))
+            if _tables(connection) != self._tables:
+                self._ready = [one for one in self._ready if one != url]
+            else:
+                self._empty(connection)
+                self._ready.append(url)
+                return
+        self.drop(url)
+
+    def drop(self, url: str) -> None:
+        """Drop one."""
+        drop_database(self._server, name_of(url))
+
+    def close(self) -> None:
+        """Drop them all: the server may be somebody's."""
+        for number in range(1, self._count + 1):
+            drop_database(self._server, f"{self._name}_{number}")
+        drop_database(self._server, self._name)
+
+    def _create(self, *, template: str | None) -> str:
+        self._count += 1
+        name = f"{self._name}_{self._count}"
+        create_database(self._server, name, template=template)
+        return url_of(self._server, name)
+
+    def _make_template(self) -> None:
+        create_database(self._server, self._name)
+        url = url_of(self._server, self._name)
+        engine = PostgresEngine(url)
+        engine.open()  # makes the schema
+        engine.close()
+        with psycopg.connect(url, autocommit=True) as connection:
+            tables = _tables(connection)
+            for table in tables:
+                reading = sql.SQL("COPY (SELECT * FROM {}) TO STDOUT").format(sql.Identifier(table))
+                with connection.cursor() as cursor, cursor.copy(reading) as copy:
+                    rows = b"".join(bytes(part) for part in copy)
+                if rows:
+                    self._first_rows[table] = rows
+        self._tables = tables
+
+    def _empty(self, connection: psycopg.Connection[Any]) -> None:
+        connection.execute(_EMPTY.format(sql.SQL(";").join(map(_delete, self._tables))))
+        for table, rows in self._first_rows.items():
+            writing = sql.SQL("COPY {} FROM STDIN").format(sql.Identifier(table))
+            with connection.cursor() as cursor, cursor.copy(writing) as copy:
+                copy.write(rows)
+
+
+@contextmanager
+def databases_of_a_server() -> Generator[Databases]:
+    """Databases of the server that the environment names, or of one that lives as long as this."""
+    named = os.environ.get(OTHER_SERVER)
+    if named:
+        databases = Databases(named)
+        try:
+            yield databases
+        finally:
+            databases.close()
+        return
+    with running_server(UNSAFE) as server:  # no test of these asks what a crash leaves
+        yield Databases(server.url())
+
+
+def name_of(url: str) -> str:
+    """The database's name in an address."""
+    return urlsplit(url).path.removeprefix("/")
+
+
+def _tables(connection: psycopg.Connection[Any]) -> list[str]:
+    return [row[0] for row in connection.execute(_TABLES)]
+
+
+def _delete(table: str) -> sql.Composed:
+    return sql.SQL("DELETE FROM {}").format(sql.Identifier(table))
+
+
+_TABLES: Final = """
+    SELECT relname FROM pg_class WHERE relkind IN ('r', 'p') AND relnamespace = 'public'::regnamespace
+    AND NOT relispartition ORDER BY relname
+"""
+_EMPTY: Final = sql.SQL(
+    "{}; SELECT setval(oid::regclass, 1, false) FROM pg_class"
+    " WHERE relkind = 'S' AND relnamespace = 'public'::regnamespace"
+)
+_END_OTHERS: Final = sql.SQL(
+    "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+    " WHERE datname = {} AND pid <> pg_backend_pid()"
+)

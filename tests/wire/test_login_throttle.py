@@ -1,0 +1,79 @@
+"""Logins by address: behind a proxy that is trusted each client has its own, and nobody gets another by a header."""
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.builders import INSTANCE_KEY
+from waypost.accept.limits import RATES
+from waypost.assembly.service import Waypost
+from waypost.base.clock import ManualClock
+from waypost.base.ids import RandomIds
+from waypost.config import Settings
+
+MOST = RATES["login_address"].at_most
+
+
+@pytest.fixture
+async def waypost(tmp_path: Path) -> AsyncIterator[Waypost]:
+    """A service behind a proxy."""
+    clock = ManualClock()
+    settings = Settings(
+        data=tmp_path,
+        secret_key=INSTANCE_KEY,
+        trusted_proxies="10.0.0.0/8, 192.168.1.7",  # pyright: ignore[reportArgumentType]  as the environment gives it
+    )
+    waypost = Waypost(settings, clock, RandomIds(clock))
+    await waypost.open()
+    yield waypost
+    await waypost.close()
+
+
+async def log_in(waypost: Waypost, peer: str, forwarded: str | None = None) -> int:
+    """Try to log in without saying as whom, which costs no hashing; the status."""
+    headers = [] if forwarded is None else [(b"x-forwarded-for", forwarded.encode())]
+    scope: dict[str, Any] = {
+        "type": "http",
+        "method": "POST",
+        "path": "/partner/account/login",
+        "query_string": b"",
+        "headers": headers,
+        "client": (peer, 4711),
+    }
+    sent: list[Any] = []
+
+    async def receive() -> dict[str, Any]:
+        return {"type": "http.request", "body": b"", "more_body": False}
+
+    async def send(message: Any) -> None:
+        sent.append(message)
+
+    await waypost.application(scope, receive, send)
+    return sent[0]["status"]
+
+
+async def test_each_client_behind_a_trusted_proxy_has_a_window_of_its_own(
+    waypost: Waypost,
+) -> None:
+    statuses = [await log_in(waypost, "10.0.0.1", "198.51.100.4") for _ in range(MOST + 1)]
+
+    assert statuses == [400] * MOST + [429]
+    assert await log_in(waypost, "10.0.0.1", "198.51.100.5") == 400
+    assert await log_in(waypost, "192.168.1.7", "198.51.100.4") == 429  # by another proxy
+
+
+async def test_client_gets_no_other_window_by_a_header_of_its_own(waypost: Waypost) -> None:
+    for number in range(MOST):
+        await log_in(waypost, "10.0.0.1", f"6.6.6.{number}, 198.51.100.4")
+
+    assert await log_in(waypost, "10.0.0.1", "6.6.6.200, 198.51.100.4") == 429
+
+
+async def test_client_that_comes_past_the_proxy_is_who_connects(waypost: Waypost) -> None:
+    for number in range(MOST):
+        await log_in(waypost, "203.0.113.9", f"6.6.6.{number}")
+
+    assert await log_in(waypost, "203.0.113.9", "6.6.6.200") == 429
+    assert await log_in(waypost, "10.0.0.1", "6.6.6.1") == 400  # and spends nobody else's

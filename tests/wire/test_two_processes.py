@@ -1,0 +1,165 @@
+"""Two processes behind a balancer, one store: keys, rates and login limits count for both."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlencode
+
+import pytest
+from sqlalchemy import Connection, func, select
+
+from tests.support.builders import ACCOUNT, APP, INSTANCE_KEY, OPERATOR, PARTNER
+from tests.support.stores import Place
+from waypost.accept.limits import RATES
+from waypost.admin import actions
+from waypost.assembly.service import Waypost
+from waypost.base.clock import SystemClock
+from waypost.base.ids import RandomIds
+from waypost.base.seals import Seals, hash_of
+from waypost.config import Settings
+from waypost.store.partners import add_api_key
+from waypost.store.tables import messages
+
+API_KEY = "two-processes"
+TEXT = {
+    "channel": "whatsapp",
+    "source": APP.phone_number,
+    "src.name": APP.name,
+    "destination": "15551234567",
+    "message": '{"type":"text","text":"Hello"}',
+}
+
+
+@dataclass
+class Answered:
+    """What a door has answered."""
+
+    status: int
+    headers: dict[str, str]
+    body: bytes
+
+
+@pytest.fixture
+def engine() -> str:
+    """The one that several processes may share."""
+    return "postgresql"
+
+
+@pytest.fixture
+async def processes(place: Place, tmp_path: Path) -> AsyncIterator[list[Waypost]]:
+    """Two services on one database, with a partner and its app."""
+    clock = SystemClock()
+    async with AsyncExitStack() as at_end:
+        running: list[Waypost] = []
+        for name in ("one", "two"):
+            settings = Settings(data=tmp_path / name, secret_key=INSTANCE_KEY, **place.settings)
+            waypost = Waypost(settings, clock, RandomIds(clock))
+            await waypost.open()
+            at_end.push_async_callback(waypost.close)
+            running.append(waypost)
+        office = running[0].office
+        await actions.put_operator_account(office, OPERATOR)
+        await actions.add_partner(office, PARTNER, "no password")
+        key = hash_of(API_KEY)
+        await office.database.write(add_api_key, key, PARTNER.id, "key", clock.now_ms())
+        await actions.add_business_account(office, ACCOUNT)
+        await actions.add_app(
+            office,
+            partner_id=PARTNER.id,
+            name=APP.name,
+            phone_number=APP.phone_number,
+            phone_number_id=APP.phone_number_id,
+            business_account_id=ACCOUNT.id,
+            app_id=APP.id,
+        )
+        yield running
+
+
+async def post(
+    waypost: Waypost, path: str, form: dict[str, str], headers: dict[str, str]
+) -> Answered:
+    """Ask one of the processes."""
+    sent: list[Any] = []
+    given = {"content-type": "application/x-www-form-urlencoded", **headers}
+
+    async def receive() -> dict[str, Any]:
+        return {"type": "http.request", "body": urlencode(form).encode(), "more_body": False}
+
+    async def send(message: Any) -> None:
+        sent.append(message)
+
+    scope: dict[str, Any] = {
+        "type": "http",
+        "method": "POST",
+        "path": path,
+        "query_string": b"",
+        "headers": [(name.encode(), value.encode()) for name, value in given.items()],
+        "client": ("198.51.100.4", 4711),
+    }
+    await waypost.application(scope, receive, send)
+    told = {name.decode(): value.decode() for name, value in sent[0]["headers"]}
+    return Answered(sent[0]["status"], told, sent[1]["body"])
+
+
+async def send_text(waypost: Waypost, key: str) -> Answered:
+    """Send a message under a key."""
+    return await post(waypost, "/wa/api/v1/msg", TEXT, {"apikey": API_KEY, "idempotency-key": key})
+
+
+def count_messages(connection: Connection) -> int:
+    return connection.execute(select(func.count()).select_from(messages)).scalar_one()
+
+
+async def test_one_key_sent_to_both_at_once_is_one_message(processes: list[Waypost]) -> None:
+    answers = await asyncio.gather(
+        *(send_text(waypost, "one") for _ in range(8) for waypost in processes)
+    )
+
+    assert {answer.status for answer in answers} == {200}
+    assert len({answer.body for answer in answers}) == 1
+    assert sum("Idempotent-Replayed" in answer.headers for answer in answers) == 15
+    assert await processes[1].database.read(count_messages) == 1
+
+
+async def test_answer_of_one_is_replayed_by_the_other(processes: list[Waypost]) -> None:
+    first = await send_text(processes[0], "one")
+
+    second = await send_text(processes[1], "one")
+
+    assert second.body == first.body
+    assert second.headers["Idempotent-Replayed"] == "true"
+
+
+async def test_rate_of_a_minute_is_one_for_both(processes: list[Waypost]) -> None:
+    token = {"authorization": Seals(INSTANCE_KEY).app_token(APP.id, 1)}
+    most = RATES["subscription"].at_most
+    path = f"/partner/app/{APP.id}/subscription"
+
+    def form(number: int) -> dict[str, str]:
+        return {"modes": "SENT", "tag": f"t{number}", "url": "https://shop.example/", "version": "2", "doCheck": "false"}  # fmt: skip
+
+    statuses = [
+        (await post(processes[number % 2], path, form(number), token)).status
+        for number in range(most + 2)
+    ]
+
+    assert statuses == [200] * most + [429] * 2
+
+
+async def test_logins_from_one_address_are_limited_by_both_together(
+    processes: list[Waypost],
+) -> None:
+    most = RATES["login_address"].at_most
+    tries = [
+        post(processes[number % 2], "/partner/account/login", {}, {}) for number in range(most)
+    ]
+    statuses = {answer.status for answer in await asyncio.gather(*tries)}
+
+    over = [await post(waypost, "/partner/account/login", {}, {}) for waypost in processes]
+
+    assert statuses == {400}
+    assert [answer.status for answer in over] == [429, 429]
+    assert all(1 <= int(answer.headers["Retry-After"]) <= 60 for answer in over)
