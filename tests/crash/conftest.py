@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
-from tests.crash.town import Town
+from crashes.plans import Plan
+from crashes.town import Town
 
 
 @pytest.fixture
@@ -19,7 +20,7 @@ def service_settings() -> dict[str, str]:
 @pytest_asyncio.fixture
 async def town(tmp_path: Path, service_settings: dict[str, str]) -> AsyncIterator[Town]:
     """The service, the simulator and a receiver, each a process, ready for submissions."""
-    opened = Town(tmp_path, service_settings)
+    opened = Town(tmp_path, Plan(settings=service_settings))
     try:
         await opened.open()
         yield opened

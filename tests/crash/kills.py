@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from tests.crash.load import Load
-from tests.crash.town import Restart, Town
+from crashes.load import Load
+from crashes.town import Restart, Town
 
 JITTER_S: Final = 0.05
 """So that a kill falls before, while and after the POSTs of a batch leave, and not always alike."""

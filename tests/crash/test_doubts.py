@@ -5,10 +5,10 @@ from typing import Final
 
 import pytest
 
+from crashes.load import Load
+from crashes.reckoning import reckon
+from crashes.town import Town
 from tests.crash.kills import ride
-from tests.crash.load import Load
-from tests.crash.reckoning import reckon
-from tests.crash.town import Town
 
 PHONES: Final = [f"1555600{number:04}" for number in range(200)]
 MESSAGES: Final = 900

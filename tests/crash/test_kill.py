@@ -9,10 +9,10 @@ from typing import Final
 
 import pytest
 
+from crashes.load import Load
+from crashes.reckoning import reckon
+from crashes.town import Town
 from tests.crash.kills import ride
-from tests.crash.load import Load
-from tests.crash.reckoning import reckon
-from tests.crash.town import Town
 
 MESSAGES: Final = int(os.environ.get("CRASH_MESSAGES", "3000"))
 PHONES: Final = [f"1555900{number:04}" for number in range(500)]

@@ -10,10 +10,11 @@ from typing import Final
 import aiohttp
 import pytest
 
+from crashes.load import Load
+from crashes.partner import PHONE_NUMBER_ID, SECRETS
+from crashes.reckoning import reckon
+from crashes.town import Restart, Town
 from tests.crash.kills import JITTER_S
-from tests.crash.load import Load
-from tests.crash.reckoning import reckon
-from tests.crash.town import PHONE_NUMBER_ID, SECRETS, Restart, Town
 
 PHONES: Final = [f"1555500{number:04}" for number in range(200)]
 STRANGERS: Final = [f"1555501{number:04}" for number in range(200)]

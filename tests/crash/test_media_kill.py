@@ -14,7 +14,7 @@ from typing import Final
 import aiohttp
 import pytest
 
-from tests.crash.processes import Child, free_port
+from crashes.processes import Child, free_port
 from waypost.assembly import demo
 from waypost.base.seals import Seals
 

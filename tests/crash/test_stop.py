@@ -7,9 +7,9 @@ from typing import Final
 
 import pytest
 
-from tests.crash.load import Load
-from tests.crash.reckoning import reckon
-from tests.crash.town import STOP_WITHIN_S, Town
+from crashes.load import Load
+from crashes.reckoning import reckon
+from crashes.town import STOP_WITHIN_S, Town
 
 MESSAGES: Final = 1200
 MOMENTS: Final = (350, 800)

@@ -1,11 +1,12 @@
 """A partner's receiver as a process of its own: keeps every callback it takes before it answers 200.
 
-Run as `python receiver.py PORT FILE`. The file gets one JSON object a line, with the callback's id,
-its sequence number and its body.
+Run as `python receiver.py HOST PORT FILE`. The file gets one JSON object a line, with the time, the
+callback's id, its sequence number and its body.
 """
 
 import json
 import sys
+import time
 from pathlib import Path
 from typing import TextIO
 
@@ -17,6 +18,7 @@ def application(file: TextIO) -> web.Application:
 
     async def take(request: web.Request) -> web.Response:
         kept = {
+            "at_ms": time.time_ns() // 1_000_000,
             "callback_id": request.headers.get("Waypost-Callback-Id"),
             "sequence": int(request.headers.get("Waypost-Sequence", "0")),
             "body": await request.json(),
@@ -33,10 +35,10 @@ def application(file: TextIO) -> web.Application:
     return made
 
 
-def main(port: str, path: str) -> None:
+def main(host: str, port: str, path: str) -> None:
     """Take callbacks until a signal."""
     with Path(path).open("a", encoding="utf-8") as file:
-        web.run_app(application(file), host="127.0.0.1", port=int(port), print=None)
+        web.run_app(application(file), host=host, port=int(port), print=None)
 
 
 if __name__ == "__main__":

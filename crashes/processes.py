@@ -1,16 +1,20 @@
 """Processes of our own: each with a log of its own, and ended by its handle, never by a name."""
 
 import asyncio
+import ctypes
 import os
 import random
 import signal
 import socket
 import subprocess
+import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Final
 
-SOURCES = Path(__file__).parents[2] / "src"
+SOURCES: Final = Path(__file__).parents[1] / "src"
+_PR_SET_PDEATHSIG: Final = 1
 
 
 class NotInTime(AssertionError):
@@ -41,7 +45,12 @@ class Child:
         """Start it."""
         with self._log.open("ab") as log:
             self._running = subprocess.Popen(
-                self._command, env=self._variables, stdout=log, stderr=log, stdin=subprocess.DEVNULL
+                self._command,
+                env=self._variables,
+                stdout=log,
+                stderr=log,
+                stdin=subprocess.DEVNULL,
+                preexec_fn=end_with_parent,  # one thread starts everything, before it has others
             )
 
     @property
@@ -49,11 +58,27 @@ class Child:
         """How it ended; None while it runs."""
         return self._running.poll() if self._running is not None else None
 
+    @property
+    def pid(self) -> int:
+        """Of the running process."""
+        assert self._running is not None, f"{self.name} was never started"
+        return self._running.pid
+
     def kill(self) -> None:
         """End it between any two instructions."""
         if self._running is not None:
             self._running.send_signal(signal.SIGKILL)
             self._running.wait(10)
+
+    def pause(self) -> None:
+        """Let it do nothing more, its connections open, until `resume`."""
+        if self._running is not None:
+            self._running.send_signal(signal.SIGSTOP)
+
+    def resume(self) -> None:
+        """Go on after `pause`."""
+        if self._running is not None:
+            self._running.send_signal(signal.SIGCONT)
 
     def ask_to_stop(self) -> None:
         """Send SIGTERM."""
@@ -73,6 +98,7 @@ class Child:
         """End it if it runs, politely first."""
         if self._running is None or self.status is not None:
             return
+        self.resume()
         self.ask_to_stop()
         try:
             self._running.wait(10)
@@ -87,6 +113,12 @@ class Child:
         """The end of what it printed, for failures."""
         shown = "\n    ".join(self.lines()[-count:]) or "(nothing)"
         return f"{self.name}, status {self.status}, printed last:\n    {shown}"
+
+
+def end_with_parent() -> None:
+    """On Linux a child is killed when whoever started it ends, so that none is ever left behind."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
 def free_port() -> int:

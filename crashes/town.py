@@ -6,44 +6,25 @@ import sys
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from email.utils import parsedate_to_datetime
 from pathlib import Path
 from typing import Any, Final
 
 import aiohttp
 
-from tests.crash.processes import Child, NotInTime, free_port
-from tests.crash.stored import Stored
+from crashes.partner import SOURCE, THROUGHPUT, Json, set_up
+from crashes.plans import Plan
+from crashes.processes import Child, NotInTime, free_port
+from crashes.stored import stored_at, stored_in_file
 
 ADMIN_TOKEN: Final = "the admin token of a crash test"
 CONTROL_TOKEN: Final = "the control token of a crash test"
 SECRET_KEY: Final = "0123456789abcdef" * 4
 STOP_WITHIN_S: Final = 10
-SOURCE: Final = "15557000000"
-APP_NAME: Final = "CrashApp"
-WABA_ID: Final = "1000000000000071"
-PHONE_NUMBER_ID: Final = "2000000000000072"
-GRAPH_APP_ID: Final = "3000000000000073"
-SECRETS: Final = {"token": "a-graph-token", "app_secret": "an-app-secret"}
-VERIFY_TOKEN: Final = "a verify token"
 IDLE_S: Final = 1
 """How long our own client keeps an idle connection: shorter than any server."""
-MODES: Final = "SENT,DELIVERED,READ,FAILED,MESSAGE,TEMPLATE,ENQUEUED"
-THROUGHPUT: Final = 1000
-READ_AFTER_MS: Final = 100
 LANES: Final = ("submissions", "arrivals", "callbacks")
 """The lanes that run empty; a doubt stays in its own for as long as `uncertain_for_s` says."""
-
-Json = dict[str, Any]
-
-
-@dataclass(frozen=True, slots=True)
-class Partner:
-    """What a partner holds in the hand."""
-
-    app_id: str
-    app_token: str
-    api_key: str
-    template_id: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,66 +45,110 @@ class Restart:
 
 
 class Town:
-    """Three processes and a client of their doors; opened and closed.
+    """The service, the simulator and a receiver as processes, and a client of their doors; opened and closed.
 
     Args:
         folder: of the stores, the logs and the receiver's file.
-        settings: of the service, beside those that every test needs.
+        plan: how it is laid out.
     """
 
-    def __init__(self, folder: Path, settings: dict[str, str] | None = None) -> None:
-        service, simulator, receiver = free_port(), free_port(), free_port()
-        self.base = f"http://127.0.0.1:{service}"
-        self.graph = f"http://127.0.0.1:{simulator}"
-        self.callbacks = f"http://127.0.0.1:{receiver}"
-        self.stored = Stored(folder / "service" / "waypost.db")
+    def __init__(self, folder: Path, plan: Plan | None = None) -> None:
+        plan = plan or Plan()
+        self.plan = plan
+        simulator = plan.operator_port or free_port()
+        receiver = plan.receiver_port or free_port()
+        ports = [free_port() for _ in range(plan.services)]
+        self.bases = [f"http://127.0.0.1:{port}" for port in ports]
+        self.base = self.bases[0]
+        self.graph = f"http://{plan.operator.host}:{simulator}"
+        self.graph_seen = f"http://{plan.operator.host}:{plan.operator_seen_at or simulator}"
+        self.callbacks = f"http://{plan.receiver.host}:{receiver}"
+        self.callbacks_seen = f"http://{plan.receiver.host}:{plan.receiver_seen_at or receiver}"
+        self.webhooks = f"http://{plan.seen_from_outside}:{ports[0]}"
+        data = plan.data or folder / "service"
+        stored_url = plan.stored_url or plan.database_url
+        self.stored = stored_at(stored_url) if stored_url else stored_in_file(data / "waypost.db")
         self.received = folder / "callbacks.jsonl"
+        self.services = [
+            self._service(folder / f"service{number or ''}.log", data, port)
+            for number, port in enumerate(ports)
+        ]
+        self.service = self.services[0]
         waypost = [sys.executable, "-m", "waypost"]
-        self.service = Child(
+        self.simulator = Child(
+            "the simulator",
+            [
+                *plan.operator.prefix,
+                *waypost,
+                "simulator",
+                *("--data", str(folder / "simulator"), "--port", str(simulator)),
+                *("--host", plan.operator.host),
+            ],
+            {
+                "WAYPOST_CONTROL_TOKEN": CONTROL_TOKEN,
+                "WAYPOST_LOG_LEVEL": "warning",
+                **plan.operator.variables,
+            },
+            folder / "simulator.log",
+        )
+        script = str(Path(__file__).with_name("receiver.py"))
+        command = [sys.executable, script, plan.receiver.host, str(receiver), str(self.received)]
+        self.receiver = Child(
+            "the receiver",
+            [*plan.receiver.prefix, *command],
+            dict(plan.receiver.variables),
+            folder / "receiver.log",
+        )
+        self.children = (*self.services, self.simulator, self.receiver)
+
+    def _service(self, log: Path, data: Path, port: int) -> Child:
+        plan = self.plan
+        host = "127.0.0.1" if plan.seen_from_outside == "127.0.0.1" else "0.0.0.0"
+        command = [sys.executable, "-m", "waypost", "serve", "--data", str(data)]
+        command += ["--port", str(port), "--host", host]
+        command += ["--workers", str(plan.workers)] if plan.workers > 1 else []
+        database = {"WAYPOST_DATABASE_URL": plan.database_url} if plan.database_url else {}
+        return Child(
             "the service",
-            [*waypost, "serve", "--data", str(folder / "service"), "--port", str(service)],
+            [*plan.service.prefix, *command],
             {
                 "WAYPOST_ADMIN_TOKEN": ADMIN_TOKEN,
                 "WAYPOST_SECRET_KEY": SECRET_KEY,
                 "WAYPOST_RATES": "false",
                 "WAYPOST_PER_SECOND": str(THROUGHPUT),
-                "WAYPOST_ALLOWED_NETWORKS": "127.0.0.0/8",
+                "WAYPOST_ALLOWED_NETWORKS": "127.0.0.0/8,10.213.0.0/16",
                 "WAYPOST_STOP_WITHIN_S": str(STOP_WITHIN_S),
                 "WAYPOST_LOG_LEVEL": "warning",
-                **(settings or {}),
+                **database,
+                **plan.service.variables,
+                **plan.settings,
             },
-            folder / "service.log",
+            log,
         )
-        self.simulator = Child(
-            "the simulator",
-            [*waypost, "simulator", "--data", str(folder / "simulator"), "--port", str(simulator)],
-            {"WAYPOST_CONTROL_TOKEN": CONTROL_TOKEN, "WAYPOST_LOG_LEVEL": "warning"},
-            folder / "simulator.log",
-        )
-        script = str(Path(__file__).with_name("receiver.py"))
-        self.receiver = Child(
-            "the receiver",
-            [sys.executable, script, str(receiver), str(self.received)],
-            {},
-            folder / "receiver.log",
-        )
-        self.children = (self.service, self.simulator, self.receiver)
+
+    @property
+    def processes(self) -> int:
+        """How many processes send, each with its own bound on what is in flight."""
+        return self.plan.services * self.plan.workers
 
     async def open(self) -> None:
-        """Start all three and set them up, over HTTP only."""
+        """Start all of them and set them up, over HTTP only."""
         self.http = aiohttp.ClientSession(
             connector=aiohttp.TCPConnector(limit=0, keepalive_timeout=IDLE_S),
             timeout=aiohttp.ClientTimeout(total=10),
         )
-        for child in self.children:
+        for child in (self.service, self.simulator, self.receiver):
             child.start()
         await self._answers(self.receiver, self.callbacks + "/")
         await self._answers(self.simulator, self.graph + "/control/state")
-        await self._answers(self.service, self.base + "/readyz")
-        self.partner = await self._set_up()
+        await self.is_ready(self.service)  # the first makes the store
+        for service in self.services[1:]:
+            service.start()
+            await self.is_ready(service)
+        self.partner = await set_up(self)
 
     async def close(self) -> None:
-        """End all three."""
+        """End all of them."""
         await self.http.close()
         for child in self.children:
             await asyncio.to_thread(child.close)
@@ -139,6 +164,32 @@ class Town:
         """Start the simulator on the file that the killed one has left."""
         self.simulator.start()
         await self._answers(self.simulator, self.graph + "/control/state")
+
+    def look_into(self, database_url: str) -> None:
+        """What is stored is at another server from now on."""
+        self.stored = stored_at(database_url)
+
+    async def is_ready(self, service: Child) -> None:
+        """Return when one of our service's processes answers that it is ready."""
+        await self._answers(service, self.bases[self.services.index(service)] + "/readyz")
+
+    async def date_s(self) -> float:
+        """The time that the service's machine shows, by the head of an answer."""
+        async with self.http.get(self.base + "/healthz") as answer:
+            return parsedate_to_datetime(answer.headers["Date"]).timestamp()
+
+    async def receiver_answers_again(self) -> None:
+        """Start the receiver, which goes on writing its file."""
+        self.receiver.start()
+        await self._answers(self.receiver, self.callbacks + "/")
+
+    async def arm(self, fault: Json) -> None:
+        """Ask the simulator for a fault."""
+        await self.control("POST", "faults", fault)
+
+    async def disarm(self) -> None:
+        """End every fault of the simulator."""
+        await self.control("DELETE", "faults")
 
     async def kill_and_restart(self) -> Restart:
         """Kill the service, look into its store, and start it on the same store and port."""
@@ -220,85 +271,8 @@ class Town:
         """A phone writes to our number, which opens its window."""
         await self.control("POST", f"phones/{phone}/messages", {"to": SOURCE, "text": "Hello!"})
 
-    async def _set_up(self) -> Partner:
-        account = {**SECRETS, "app_id": GRAPH_APP_ID}
-        await self.control("PUT", f"accounts/{WABA_ID}", {**account, "name": "Crash Business"})
-        number = {"waba_id": WABA_ID, "phone_number": SOURCE, "name": "Crash"}
-        await self.control(
-            "PUT", f"numbers/{PHONE_NUMBER_ID}", {**number, "throughput": THROUGHPUT}
-        )
-        await self.control(
-            "PUT", "settings", {"read_after_ms": READ_AFTER_MS, "review_delay_ms": 100}
-        )
-        made = await self.admin(
-            "PUT",
-            "operator-accounts/crash",
-            {**account, "base_url": self.graph, "version": "v25.0", "verify_token": VERIFY_TOKEN},
-        )
-        await self.control(
-            "PUT",
-            f"apps/{GRAPH_APP_ID}/webhook",
-            {"callback_uri": self.base + made["webhook_path"], "verify_token": VERIFY_TOKEN},
-        )
-        partner = await self.admin(
-            "POST",
-            "partners",
-            {"email": "crash@waypost.test", "password": "Crash-1234", "name": "C"},
-        )
-        key = await self.admin("POST", f"partners/{partner['id']}/api-keys", {"name": "crash"})
-        await self.admin(
-            "POST",
-            "business-accounts",
-            {
-                "id": WABA_ID,
-                "partner_id": partner["id"],
-                "namespace": "crash",
-                "operator_account_id": "crash",
-            },
-        )
-        app = await self.admin(
-            "POST",
-            "apps",
-            {
-                "partner_id": partner["id"],
-                "name": APP_NAME,
-                "phone_number": SOURCE,
-                "phone_number_id": PHONE_NUMBER_ID,
-                "business_account_id": WABA_ID,
-            },
-        )
-        await self._app_call(
-            app,
-            "subscription",
-            {"modes": MODES, "tag": "all", "url": self.callbacks + "/callbacks"},
-        )
-        template = await self._app_call(
-            app,
-            "templates",
-            {
-                "elementName": "parcel_ready",
-                "languageCode": "en_US",
-                "category": "UTILITY",
-                "templateType": "TEXT",
-                "vertical": "Parcels",
-                "content": "Parcel {{1}} is ready. Shall we bring it?",
-                "example": "Parcel [4711] is ready. Shall we bring it?",
-                "buttons": json.dumps(
-                    [{"type": "QUICK_REPLY", "text": text} for text in ("Yes", "No")]
-                ),
-                "enableSample": "true",
-            },
-        )
-        template_id: str = template["template"]["id"]
-
-        async def is_approved() -> bool:
-            held = await self._app_call(app, "templates")
-            return [one["status"] for one in held["templates"]] == ["APPROVED"]
-
-        await self.until(is_approved, "the template is approved", within_s=20)
-        return Partner(app["id"], app["app_token"], key["api_key"], template_id)
-
-    async def _app_call(self, app: Json, path: str, form: Json | None = None) -> Json:
+    async def app_call(self, app: Json, path: str, form: Json | None = None) -> Json:
+        """One call of the partner API, with the app's token; a POST where there is a form."""
         async with self.http.request(
             "GET" if form is None else "POST",
             f"{self.base}/partner/app/{app['id']}/{path}",
@@ -309,13 +283,13 @@ class Town:
             return await answer.json()
 
     async def _json(self, method: str, url: str, token: str, body: Json | None) -> Any:
-        headers = {"Authorization": f"Bearer {token}"}
+        headers = {"Authorization": f"Bearer {token}", "Host": "127.0.0.1"}
         async with self.http.request(method, url, json=body, headers=headers) as answer:
             assert answer.status == 200, f"{method} {url}: {await answer.text()}"
             return await answer.json()
 
     async def _answers(self, child: Child, url: str) -> None:
-        headers = {"Authorization": f"Bearer {CONTROL_TOKEN}"}
+        headers = {"Authorization": f"Bearer {CONTROL_TOKEN}", "Host": "127.0.0.1"}
         until_s = time.monotonic() + 30
         while child.status is None and time.monotonic() < until_s:
             try:

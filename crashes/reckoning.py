@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-from tests.crash.load import Load
-from tests.crash.town import Town
+from crashes.load import Load
+from crashes.town import Town
 
 IN_FLIGHT: Final = 64
 """The most POSTs that one process has under way. Source: promise 2."""
@@ -121,19 +121,23 @@ class Reckoning:
 async def reckon(
     town: Town,
     load: Load,
-    in_hand: Sequence[frozenset[str]],
+    in_hand: Sequence[frozenset[str]] | None,
     *,
     written_in: int,
     beside: frozenset[str] = frozenset(),
+    uncertain_at_most: int | None = None,
+    may_log: bool = False,
 ) -> Reckoning:
     """Count everything, once all has settled.
 
     Args:
         town: quiet, its service running.
         load: done.
-        in_hand: of each kill the messages that were being sent.
+        in_hand: of each kill the messages that were being sent; None where no kill ended a sender.
         written_in: how many messages phones have written.
         beside: phones that somebody else sends to, past the service.
+        uncertain_at_most: the bound on messages that were ever uncertain.
+        may_log: whether the service may speak of errors, since the fault was one that it has to log.
     """
     at_phones = Counter(
         one["callback_data"] for one in await town.deliveries() if one["to"] not in beside
@@ -154,22 +158,30 @@ async def reckon(
     wanted |= {one: ("failed",) for one in states.keys() - at_phones if states[one][0] == "failed"}
     missing = {(one, news) for one in wanted for news in wanted[one] if news not in told[one]}
     others = written_in + 1  # and the review of the template
-    possible = frozenset[str]().union(*in_hand)
+    unexplained: set[str] = set()
+    if in_hand is not None:
+        unexplained = ever_uncertain - frozenset[str]().union(*in_hand)
     faults = [
         *_each("was acknowledged, is at no phone and not in doubt", lost),
         *_each("is at its phone twice", doubled),
         *_each("is at a phone and was never taken", at_phones.keys() - states.keys()),
         *_each("is at its phone and still in doubt", in_doubt & at_phones.keys()),
-        *_each("became uncertain without having been in hand at a kill", ever_uncertain - possible),
+        *_each("became uncertain without having been in hand at a kill", unexplained),
         *(
             f"{one} was told as {told[one]} and not as {wanted.get(one, ())}"
             for one in wanted.keys() | told.keys()
             if told[one] != wanted.get(one, ())
         ),
         *callbacks.faults,
-        *(f"{len(one)} were in hand at one kill" for one in in_hand if len(one) > IN_FLIGHT),
-        *_log_faults(town),
+        *(
+            f"{len(one)} were in hand at one kill"
+            for one in in_hand or ()
+            if len(one) > IN_FLIGHT * town.processes
+        ),
+        *([] if may_log else _log_faults(town)),
     ]
+    if uncertain_at_most is not None and len(ever_uncertain) > uncertain_at_most:
+        faults.append(f"{len(ever_uncertain)} became uncertain and not {uncertain_at_most} at most")
     if load.repeated_ids:
         faults.append(f"{load.repeated_ids} ids were answered twice")
     if callbacks.about_no_message() != others:
@@ -177,16 +189,17 @@ async def reckon(
     if (sound := town.stored.is_sound()) != "ok":
         faults.append(f"the store's file is damaged: {sound}")
     counts: dict[str, object] = {
-        "submitted": len(acknowledged) + load.broken,
+        "submitted": len(acknowledged) + load.broken + load.refused,
         "acknowledged": len(acknowledged),
         "connection broken, submitted again": load.broken,
+        "answered with 500, submitted again": load.refused,
         "nobody listened, tried again": load.not_reached,
         "on disk": len(states),
         "at phones": len(at_phones),
         "written by phones": written_in,
         "lost": len(lost),
         "doubled": len(doubled),
-        "in hand at each kill": _listed(len(one) for one in in_hand),
+        "in hand at each kill": _listed(len(one) for one in in_hand or ()),
         "uncertain ever": len(ever_uncertain),
         "uncertain at the end": len(at_end),
         "of these at a phone": len(at_end & at_phones.keys()),
@@ -201,6 +214,11 @@ async def reckon(
         "integrity check": sound,
     }
     return Reckoning(counts, faults)
+
+
+def received_ms(path: Path) -> list[int]:
+    """When the receiver took each callback."""
+    return [json.loads(line)["at_ms"] for line in path.read_text(encoding="utf-8").splitlines()]
 
 
 def read_callbacks(path: Path) -> list[Came]:

@@ -1,0 +1,138 @@
+"""A partner with all that sending needs, set up over HTTP only."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Any, Final, Protocol
+
+SOURCE: Final = "15557000000"
+APP_NAME: Final = "CrashApp"
+WABA_ID: Final = "1000000000000071"
+PHONE_NUMBER_ID: Final = "2000000000000072"
+GRAPH_APP_ID: Final = "3000000000000073"
+SECRETS: Final = {"token": "a-graph-token", "app_secret": "an-app-secret"}
+VERIFY_TOKEN: Final = "a verify token"
+MODES: Final = "SENT,DELIVERED,READ,FAILED,MESSAGE,TEMPLATE,ENQUEUED"
+THROUGHPUT: Final = 1000
+READ_AFTER_MS: Final = 100
+
+Json = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Partner:
+    """What a partner holds in the hand."""
+
+    app_id: str
+    app_token: str
+    api_key: str
+    template_id: str
+
+
+class Doors(Protocol):
+    """The doors of a town, and how its parties find each other."""
+
+    webhooks: str
+    graph_seen: str
+    callbacks_seen: str
+
+    async def admin(self, method: str, path: str, body: Json | None = None) -> Any:
+        """One call of the administration door."""
+        ...
+
+    async def control(self, method: str, path: str, body: Json | None = None) -> Any:
+        """One call of the simulator's control door."""
+        ...
+
+    async def app_call(self, app: Json, path: str, form: Json | None = None) -> Json:
+        """One call of the partner API."""
+        ...
+
+    async def until(
+        self, is_so: Callable[[], Awaitable[bool]], what: str, *, within_s: float
+    ) -> None:
+        """Return when it is so."""
+        ...
+
+
+async def set_up(town: Doors) -> Partner:
+    """Make a partner with an app, an approved template and a subscription, over HTTP only."""
+    account = {**SECRETS, "app_id": GRAPH_APP_ID}
+    await town.control("PUT", f"accounts/{WABA_ID}", {**account, "name": "Crash Business"})
+    number = {"waba_id": WABA_ID, "phone_number": SOURCE, "name": "Crash"}
+    await town.control("PUT", f"numbers/{PHONE_NUMBER_ID}", {**number, "throughput": THROUGHPUT})
+    await town.control("PUT", "settings", {"read_after_ms": READ_AFTER_MS, "review_delay_ms": 100})
+    made = await town.admin(
+        "PUT",
+        "operator-accounts/crash",
+        {
+            **account,
+            "base_url": town.graph_seen,
+            "version": "v25.0",
+            "verify_token": VERIFY_TOKEN,
+        },
+    )
+    await town.control(
+        "PUT",
+        f"apps/{GRAPH_APP_ID}/webhook",
+        {"callback_uri": town.webhooks + made["webhook_path"], "verify_token": VERIFY_TOKEN},
+    )
+    partner = await town.admin(
+        "POST",
+        "partners",
+        {"email": "crash@waypost.test", "password": "Crash-1234", "name": "C"},
+    )
+    key = await town.admin("POST", f"partners/{partner['id']}/api-keys", {"name": "crash"})
+    await town.admin(
+        "POST",
+        "business-accounts",
+        {
+            "id": WABA_ID,
+            "partner_id": partner["id"],
+            "namespace": "crash",
+            "operator_account_id": "crash",
+        },
+    )
+    app = await town.admin(
+        "POST",
+        "apps",
+        {
+            "partner_id": partner["id"],
+            "name": APP_NAME,
+            "phone_number": SOURCE,
+            "phone_number_id": PHONE_NUMBER_ID,
+            "business_account_id": WABA_ID,
+        },
+    )
+    await town.app_call(
+        app,
+        "subscription",
+        {"modes": MODES, "tag": "all", "url": town.callbacks_seen + "/callbacks"},
+    )
+    template = await town.app_call(
+        app,
+        "templates",
+        {
+            "elementName": "parcel_ready",
+            "languageCode": "en_US",
+            "category": "UTILITY",
+            "templateType": "TEXT",
+            "vertical": "Parcels",
+            "content": "Parcel {{1}} is ready. Shall we bring it?",
+            "example": "Parcel [4711] is ready. Shall we bring it?",
+            "buttons": json.dumps(
+                [{"type": "QUICK_REPLY", "text": text} for text in ("Yes", "No")]
+            ),
+            "enableSample": "true",
+        },
+    )
+    template_id: str = template["template"]["id"]
+
+    async def is_approved() -> bool:
+        held = await town.app_call(app, "templates")
+        return [one["status"] for one in held["templates"]] == ["APPROVED"]
+
+    await town.until(is_approved, "the template is approved", within_s=20)
+    return Partner(app["id"], app["app_token"], key["api_key"], template_id)
