@@ -13,8 +13,7 @@ import sys
 import tempfile
 import time
 import urllib.request
-from collections import Counter
-from collections.abc import Generator, Sequence
+from collections.abc import Generator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
@@ -56,6 +55,27 @@ class Child:
         """The JSON it answers."""
         with urllib.request.urlopen(f"http://127.0.0.1:{self.port}{path}", timeout=60) as answer:
             return json.loads(answer.read())
+
+    def wait_answering(self, path: str = "/healthz", *, within_s: float = 30) -> None:
+        """Return once it answers: it listens before it has opened what it needs."""
+        self.wait_ready(within_s=within_s)
+        address = f"http://127.0.0.1:{self.port}{path}"
+        urllib.request.urlopen(address, timeout=within_s).close()
+
+    def wait_ended(self, *, within_s: float) -> None:
+        """Return once it has ended by itself.
+
+        Raises:
+            TimeoutExpired: it has not.
+        """
+        if self._process.wait(within_s):
+            raise RuntimeError(f"{self.module} ended with {self._process.returncode}")
+
+    def rss_mb(self) -> float:
+        """Memory of its own that it has in use."""
+        lines = Path(f"/proc/{self.pid}/status").read_text().splitlines()
+        [kb] = [line.split()[1] for line in lines if line.startswith("VmRSS:")]
+        return int(kb) / 1024
 
     def end(self) -> None:
         """Ask it to stop, and wait."""
@@ -132,67 +152,6 @@ def keep(name: str, result: dict[str, Any]) -> Path:
     path = LOCAL / f"{name}-{datetime.now(UTC):%Y%m%dT%H%M%S}.json"
     path.write_text(json.dumps(result, indent=1) + "\n")
     return path
-
-
-class Profile:
-    """py-spy beside a running process: started, and read when it has ended.
-
-    Needs root, or `kernel.yama.ptrace_scope` 0; without either it says so and measures nothing.
-    """
-
-    def __init__(self, title: str, pid: int, *, seconds: float) -> None:
-        self._title = title
-        self._file = LOCAL / f"profile-{pid}.txt"
-        self._process = subprocess.Popen(
-            [
-                *(str(Path(sys.executable).parent / "py-spy"), "record", "--pid", str(pid)),
-                *("--duration", str(max(1, round(seconds))), "--rate", "200", "--threads"),
-                *("--gil", "--function", "--format", "raw", "--output", str(self._file)),
-            ],
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-
-    def text(self, *, top: int = 25) -> str:
-        """Shares of each thread, and the top functions by their own time and with all they call."""
-        _, errors = self._process.communicate(timeout=120)
-        if not self._file.exists():
-            return f"Profile of {self._title}: py-spy did not run: {errors.strip()[:300]}"
-        stacks: list[tuple[list[str], int]] = []
-        for line in self._file.read_text().splitlines():
-            frames, _, count = line.rpartition(" ")
-            stacks.append((frames.split(";"), int(count)))
-        self._file.unlink()
-        return _summary(self._title, stacks, top)
-
-
-def _summary(title: str, stacks: Sequence[tuple[list[str], int]], top: int) -> str:
-    total = sum(count for _, count in stacks) or 1
-    threads: Counter[str] = Counter()
-    own: Counter[str] = Counter()
-    whole: Counter[str] = Counter()
-    for frames, count in stacks:
-        threads[_thread(frames[0])] += count
-        own[frames[-1]] += count
-        for frame in set(frames[1:]):
-            whole[frame] += count
-    lines = [f"Profile of {title}: {total} samples of threads that held the interpreter's lock"]
-    lines += [f"  {count / total:6.1%}  thread {name}" for name, count in threads.most_common(6)]
-    lines.append("  own time                                       with all it calls")
-    for (one, a), (other, b) in zip(own.most_common(top), whole.most_common(top), strict=False):
-        lines.append(f"  {a / total:6.1%} {_short(one):<40}{b / total:6.1%} {_short(other)}")
-    return "\n".join(lines)
-
-
-def _thread(frame: str) -> str:
-    name = frame.partition(":")[2].strip() or frame
-    return name.rpartition("_")[0] if name.rpartition("_")[2].isdigit() else name
-
-
-def _short(frame: str) -> str:
-    name, _, place = frame.partition(" (")
-    return f"{name} ({'/'.join(place.rstrip(')').split('/')[-2:])}"[:38] + ")"
 
 
 def _git(*words: str) -> str:

@@ -65,6 +65,8 @@ class Received:
             "seen": seen,
             "wrong": dict(wrong),
             "callbacks": len(self.pieces),
+            "first_s": self.pieces[0][0] if self.pieces else 0,
+            "last_s": self.pieces[-1][0] if self.pieces else 0,
             "taps": len(taps),
             "taps_doubled": sum(taps.values()) - len(taps),
         }

@@ -9,6 +9,7 @@ from pathlib import Path
 import uvloop
 
 from benchmarks.bare import API_KEY, SOURCES, TEMPLATE_ID
+from benchmarks.statements import Statements
 from waypost.admin import actions
 from waypost.assembly import demo
 from waypost.assembly.servers import HttpServer, bind, settle_memory, signalled
@@ -30,8 +31,10 @@ NETWORK = ("127.0.0.0/8",)
 async def serve(options: argparse.Namespace) -> None:
     clock = SystemClock()
     set_up_logs(clock, as_json=False, level="warning")
+    statements = Statements() if options.collect else None
     settings = Settings(
         data=options.data,
+        database_url=options.database_url,
         secret_key="benchmarks only, known to everybody",
         rates=False,
         per_second=options.per_second,
@@ -40,7 +43,8 @@ async def serve(options: argparse.Namespace) -> None:
     bound = bind("127.0.0.1", options.port, option="--port")
     waypost = Waypost(settings, clock, RandomIds(clock))
     await waypost.open()
-    await seed(waypost, options)
+    if not options.seeded:
+        await seed(waypost, options)
     server = HttpServer(waypost.application, bound)
     await server.start()
     if options.stages:
@@ -51,6 +55,8 @@ async def serve(options: argparse.Namespace) -> None:
     if options.stages:
         await waypost.drain()
     await waypost.close()
+    if statements is not None:
+        statements.keep(options.collect)
 
 
 async def seed(waypost: Waypost, options: argparse.Namespace) -> None:
@@ -106,6 +112,11 @@ if __name__ == "__main__":
     parser.add_argument("--operator", default="http://127.0.0.1:9")
     parser.add_argument("--receiver", default="")
     parser.add_argument("--per-second", type=int, default=1000)
+    parser.add_argument("--database-url")
+    parser.add_argument("--seeded", action="store_true", help="The store has been seeded before.")
+    parser.add_argument(
+        "--collect", type=Path, help="Keep every statement that was run in this file."
+    )
     chosen = parser.parse_args()
     if chosen.core is not None:
         os.sched_setaffinity(0, {chosen.core})

@@ -6,113 +6,110 @@ import itertools
 import os
 import statistics
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-import uvloop
-
+from benchmarks.figures import Figure
 from benchmarks.load import Answered, as_fast_as_answered, at_rate, prepared, template_message
-from benchmarks.processes import Child, Profile, cpu_s, folder, free_port, keep, machine
+from benchmarks.parts import Sampler, as_json, table
+from benchmarks.processes import Child, cpu_s, free_port
 from benchmarks.receiver import KINDS
+from benchmarks.stores import Store, Stores
 
 PHONES = 10_000
-WITHIN_S = 60
+CONNECTIONS = 16
+SOURCES = 4
+GATHER_MS = 50
+WITHIN_S = 120
+WARM_MESSAGES = 500
 # fmt: off
 TARGET, AIM = 600, 1000  # messages a second. Source: design, section 7, T3
 # fmt: on
 
 
-async def main(options: argparse.Namespace) -> dict[str, Any]:
-    """Measure, print, keep."""
-    with folder() as at:
-        about = machine(at)
-        children = _start(at, options)
-        try:
-            for child in children.values():
-                child.wait_ready()
-            await _run(children, options, messages=500)  # what loads once, loads now
-            await asyncio.to_thread(children["receiver"].get, "/forget")
-            profiles = _profiles(children, options)
-            figures = await _run(children, options, messages=options.messages)
-            told = [await asyncio.to_thread(profile.text) for profile in profiles]
-        finally:
-            for child in reversed(children.values()):
-                child.end()
-    settings = {
-        "messages": options.messages,
-        "per_second": options.rate or "as fast as acknowledged",
-        "connections": options.connections,
-        "sources": options.sources,
-        "phones": PHONES,
-        "profiled": bool(told),
-    }
-    result = {"benchmark": "street", "machine": about, "settings": settings, **figures}
-    print(_table(result))
-    for text in told:
-        print("\n" + text)
-    print(f"\nkept in {keep('street', result)}")
-    return result
+async def measure(
+    stores: Stores, options: argparse.Namespace, *, rate: float | None = None
+) -> tuple[list[Figure], dict[str, Any]]:
+    """The street on one engine; at a set rate it tells latencies, else how much it carries."""
+    store = stores.new()
+    children = start(store)
+    try:
+        for child in children.values():
+            child.wait_ready()
+        await run(children, store, messages=WARM_MESSAGES)  # what loads once, loads now
+        await asyncio.to_thread(children["receiver"].get, "/forget")
+        samplers = _samplers(children, options, stores.engine) if options.profile else {}
+        raw = await run(children, store, messages=options.messages, rate=rate)
+        for name, sampler in samplers.items():
+            stacks, us = await asyncio.to_thread(sampler.samples), raw["cpu_us_per_message"][name]
+            print(table(sampler.title, stacks, us, top=30), end="\n\n")
+            raw[f"parts of the {name}"] = as_json(stacks, us)
+    finally:
+        for child in reversed(children.values()):
+            child.end()
+    figures = _at_rate(raw, stores.engine, rate) if rate else _carried(raw, stores.engine)
+    return list(figures), raw
 
 
-def _start(at: Path, options: argparse.Namespace) -> dict[str, Child]:
+def start(store: Store, *options: str, graph: int | None = None) -> dict[str, Child]:
     """Simulator and service need each other's addresses; the simulator's port is found first."""
     receiver = Child("benchmarks.receiver")
-    graph = free_port()
+    graph = graph or free_port()
     service = Child(
         "benchmarks.service",
-        *("--stages", "--data", str(at / "service")),
+        *("--stages", *store.options, *options),
         *("--operator", f"http://127.0.0.1:{graph}"),
         *("--receiver", f"http://127.0.0.1:{receiver.port}/callbacks"),
     )
     simulator = Child(
         "benchmarks.other_party",
-        *("--data", str(at / "simulator.db"), "--gather-ms", str(options.gather_ms)),
+        *("--data", str(Path(store.folder) / "simulator.db"), "--gather-ms", str(GATHER_MS)),
         *("--webhook", f"http://127.0.0.1:{service.port}/operator/webhook/demo"),
         port=graph,
     )
     return {"receiver": receiver, "service": service, "simulator": simulator}
 
 
-def _profiles(children: dict[str, Child], options: argparse.Namespace) -> list[Profile]:
-    if not options.profile:
-        return []
-    seconds = 0.7 * options.messages / (options.rate or AIM)
-    return [
-        Profile(f"the {name}, whole street", children[name].pid, seconds=seconds)
+def _samplers(
+    children: dict[str, Child], options: argparse.Namespace, engine: str
+) -> dict[str, Sampler]:
+    seconds = options.messages / TARGET
+    return {
+        name: Sampler(f"The {name}, whole street on {engine}", children[name].pid, seconds=seconds)
         for name in ("service", "simulator")
-    ]
+    }
 
 
-async def _run(
-    children: dict[str, Child], options: argparse.Namespace, *, messages: int
+async def run(
+    children: dict[str, Child], store: Store, *, messages: int, rate: float | None = None
 ) -> dict[str, Any]:
+    """Send so many messages and wait for the last callback."""
     receiver, service = children["receiver"], children["service"]
-    requests = prepared(template_message, phones=PHONES, sources=options.sources)
+    requests = prepared(template_message, phones=PHONES, sources=SOURCES)
     wanted = list(itertools.islice(itertools.cycle(requests), messages))
-    used = {name: child.cpu_s() for name, child in children.items()}
-    used["load"] = cpu_s(os.getpid())
+    used = _used(children, store)
     began_s = time.monotonic()
-    if options.rate:
-        answers = await at_rate(
-            service.port, wanted, per_second=options.rate, connections=options.connections
-        )
+    if rate:
+        answers = await at_rate(service.port, wanted, per_second=rate, connections=64)
     else:
-        answers = await as_fast_as_answered(
-            service.port, iter(wanted), connections=options.connections
-        )
+        answers = await as_fast_as_answered(service.port, iter(wanted), connections=CONNECTIONS)
     acknowledged_s = time.monotonic() - began_s
     while (await asyncio.to_thread(receiver.get, "/reads"))["reads"] < messages:
         if time.monotonic() - began_s > WITHIN_S:
             break
         await asyncio.sleep(0.1)
-    spent = {name: child.cpu_s() - used[name] for name, child in children.items()}
-    spent["load"] = cpu_s(os.getpid()) - used["load"]
+    spent = {name: after - used[name] for name, after in _used(children, store).items()}
     judged = await asyncio.to_thread(receiver.get, "/judged")
-    return _figures(answers, judged, spent, began_s, acknowledged_s)
+    return _raw(answers, judged, spent, began_s, acknowledged_s)
 
 
-def _figures(
+def _used(children: dict[str, Child], store: Store) -> dict[str, float]:
+    used = {name: child.cpu_s() for name, child in children.items()}
+    return {**used, "load": cpu_s(os.getpid()), "database": store.server_cpu_s()}
+
+
+def _raw(
     answers: Sequence[Answered],
     judged: dict[str, Any],
     spent: dict[str, float],
@@ -137,6 +134,7 @@ def _figures(
                 "p99_ms": round(took[len(took) * 99 // 100], 1),
             }
     return {
+        "messages": count,
         "per_s": count / (ended_s - began_s),
         "acknowledged_per_s": count / acknowledged_s,
         "cpu_us_per_message": {name: round(1e6 * s / count) for name, s in spent.items()},
@@ -147,47 +145,30 @@ def _figures(
     }
 
 
-def _table(result: dict[str, Any]) -> str:
-    about, settings = result["machine"], result["settings"]
-    per_s = result["per_s"]
-    verdict = (
-        "MISSED" if per_s < TARGET else "met, aim missed" if per_s < AIM else "met, and the aim"
-    )
-    if settings["per_second"] != "as fast as acknowledged":
-        verdict = "not judged at a set rate"
-    cpu = result["cpu_us_per_message"]
-    lines = [
-        f"The whole street ({about['processor']}, {about['cores']} cores, revision {about['revision']}"
-        f"{' and changes' if about['changed_files'] else ''})",
-        f"{settings['messages']} template messages, {settings['per_second']} per second, "
-        f"{settings['sources']} sources, {PHONES} phones, all processes on the same cores",
-        "",
-        f"  {per_s:8.0f}  messages a second end to end; at least {TARGET}, aim {AIM}: {verdict}"
-        + (" (slowed by the profiler)" if settings["profiled"] else ""),
-        f"  {result['acknowledged_per_s']:8.0f}  acknowledged a second",
-        f"  {result['lost']:8}  callbacks lost",
-        f"  {sum(result['wrong'].values()):8}  out of order or told twice {result['wrong'] or ''}",
-        f"  {sum(cpu.values()):8}  us of processor time a message: "
-        + ", ".join(f"{name} {us}" for name, us in cpu.items()),
-    ]
-    lines += [
-        f"  {took['p50_ms']:8.1f}  ms from submission to {kind}, median; p99 {took['p99_ms']:.1f}"
-        for kind, took in result["latencies"].items()
-    ]
-    return "\n".join(lines)
+def _carried(raw: dict[str, Any], engine: str) -> Iterator[Figure]:
+    cpu: dict[str, float] = raw["cpu_us_per_message"]
+    yield Figure(
+        "T3", engine, "messages a second, submitted to read, all called back", raw["per_s"], "/s", TARGET, AIM,
+        note=f"{raw['acknowledged_per_s']:,.0f} acknowledged a second",
+    )  # fmt: skip
+    yield Figure("T3", engine, "callbacks lost", raw["lost"], "", 0, lower_is_better=True)
+    yield Figure(
+        "T3", engine, "callbacks out of order or told twice", sum(raw["wrong"].values()), "", 0,
+        lower_is_better=True, note=str(raw["wrong"] or ""),
+    )  # fmt: skip
+    yield Figure(
+        "T3", engine, "processor time a message, all processes", sum(cpu.values()), "us", lower_is_better=True,
+        note=", ".join(f"{name} {us}" for name, us in cpu.items() if us),
+    )  # fmt: skip
+    yield Figure(
+        "T3", engine, "service and database / receiver and load",
+        (cpu["service"] + cpu["database"]) / (cpu["receiver"] + cpu["load"]), "x", lower_is_better=True, is_ratio=True,
+    )  # fmt: skip
 
 
-def options_of(words: Sequence[str] | None = None) -> argparse.Namespace:
-    """The command's options."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--messages", type=int, default=12_000)
-    parser.add_argument("--rate", type=float, help="Messages a second; else as acknowledged.")
-    parser.add_argument("--connections", type=int, default=16)
-    parser.add_argument("--sources", type=int, default=4)
-    parser.add_argument("--gather-ms", type=int, default=50)
-    parser.add_argument("--profile", action="store_true")
-    return parser.parse_args(words)
-
-
-if __name__ == "__main__":
-    uvloop.run(main(options_of()))
+def _at_rate(raw: dict[str, Any], engine: str, rate: float) -> Iterator[Figure]:
+    for kind, took in raw["latencies"].items():
+        yield Figure(
+            "T3", engine, f"at {rate:.0f} a second: submitted to {kind}, median", took["p50_ms"], "ms",
+            lower_is_better=True, note=f"p99 {took['p99_ms']:.0f}",
+        )  # fmt: skip
