@@ -37,6 +37,7 @@ def test_shown_receiver_keeps_a_repeated_callback_once(address: str, box: Path) 
 
 def test_shown_bodies_cover_each_kind_that_the_page_names() -> None:
     assert KINDS == [
+        "account-event subscription-paused",
         "message-event enqueued",
         "message-event sent",
         "message-event failed",

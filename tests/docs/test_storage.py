@@ -7,6 +7,7 @@ from tests.docs.repository import ROOT
 from waypost.journal.in_store import POLL_MS
 from waypost.journal.lanes import GROUP_WINDOW, SHARDS
 from waypost.store.engines.sqlite import PRAGMAS
+from waypost.store.retention import MOST_ROWS
 
 STORAGE: Final = (ROOT / "docs" / "explanation" / "storage.md").read_text(encoding="utf-8")
 
@@ -23,5 +24,6 @@ def test_page_gives_the_figures_by_which_lanes_are_worked() -> None:
 
     assert f"each lane has {SHARDS}," in text
     assert f"at most {GROUP_WINDOW:,} of its entries" in text
+    assert f"deletes {MOST_ROWS} rows in a transaction" in text
     assert POLL_MS == 5_000
     assert "every five seconds" in text
