@@ -91,3 +91,19 @@ async def test_settled_entry_is_not_worked_by_the_next_holder(one: Bench, two: B
     one.pass_lease(ms=LEASE_MS)
 
     assert await two.refs() == ["b.1"]
+
+
+async def test_entries_held_from_before_a_lease_was_lost_and_taken_again_are_not_worked(
+    place: Place, one: Bench
+) -> None:
+    """As after a machine was suspended: its own clock does not know of the time that has passed."""
+    await one.append("a", "b")
+    assert await one.claim(at_most=0) == []  # they have been read, and are held
+    place.pass_lease(ms=LEASE_MS)
+    two = await open_bench(place, ManualClock(one.clock.now_ms() + LEASE_MS), "two", sole=False)
+    worked = await two.work_all()
+    await close_bench(two)
+
+    one.clock.advance(ms=LEASE_MS // 3 + 1)  # the next renewal, which takes everything again
+
+    assert (sorted(worked), await one.refs()) == (["a.0", "b.1"], [])

@@ -21,6 +21,7 @@ from sqlalchemy import Connection, select
 
 from tests.support.builders import APP, INSTANCE_KEY
 from tests.support.callback_sink import CallbackSink, Try
+from tests.support.cut_line import CutLine
 from tests.support.street import ADMIN_TOKEN, API_KEY, Street
 from waypost.assembly.servers import HttpServer, bind, port_of
 from waypost.assembly.service import Waypost
@@ -33,6 +34,9 @@ from waypost.store.tables import journal
 
 PHONES: Final = tuple(str(15551230000 + number) for number in range(12))
 ORDER: Final = ("enqueued", "sent", "delivered", "read")
+THREE: Final = "/three"
+"""Ends the address of the subscription of version 3."""
+MODES_OF_THREE: Final = "MESSAGE,ENQUEUED,SENT,DELIVERED,READ,FAILED"
 DOUBT: Final = 4002
 """The code of a message that may have arrived."""
 
@@ -86,12 +90,14 @@ class ModelStreet:
     http: aiohttp.ClientSession
     chance: random.Random
     database_url: str | None
+    line: CutLine | None = None
     clock: VirtualClock = field(default_factory=VirtualClock)
     sent: list[Sent] = field(default_factory=list[Sent])
     processes: dict[str, Process] = field(default_factory=dict[str, Process])
     steps: Counter[str] = field(default_factory=Counter[str])
     story: list[str] = field(default_factory=list[str])
     defects: list[str] = field(default_factory=list[str])
+    replayed: int = 0
     ends: Counter[str] = field(default_factory=Counter[str])
     _ports: dict[str, int] = field(default_factory=dict[str, int])
     _refusals: list[int] = field(default_factory=list[int])
@@ -121,6 +127,9 @@ class ModelStreet:
         self.sink.answers = self._answer
         for phone in PHONES:
             await self.street.open_window(phone)
+        await self.street.subscribe(
+            tag="three", url=f"{self.sink.url}{THREE}", version="3", modes=MODES_OF_THREE
+        )
 
     async def close(self) -> None:
         """Whatever still runs."""
@@ -145,6 +154,8 @@ class ModelStreet:
 
     async def start(self, name: str) -> None:
         """Start a process on its port, on the store as it is."""
+        if self.line is not None:
+            self.line.heal()  # one that cannot open its store ends, and would be started again
         bound = bind("127.0.0.1", self._ports.get(name, 0), option="--port")
         self._ports[name] = port_of(bound)
         url = f"http://127.0.0.1:{port_of(bound)}"
@@ -225,7 +236,6 @@ class ModelStreet:
         self.sent.append(sent)
         if not self.processes:
             return
-        url = self.chance.choice([one.url for one in self.processes.values()])
         form = {
             "channel": "whatsapp",
             "source": APP.phone_number,
@@ -233,16 +243,21 @@ class ModelStreet:
             "src.name": APP.name,
             "message": json.dumps({"type": "text", "text": token}),
         }
-        with contextlib.suppress(aiohttp.ClientError, TimeoutError, OSError):
-            async with self.http.post(
-                f"{url}/wa/api/v1/msg",
-                data=form,
-                headers={"apikey": API_KEY},
-                timeout=aiohttp.ClientTimeout(total=15),
-            ) as answer:
-                body = await answer.json(content_type=None)
-                if answer.status == 200:
-                    sent.message_id = body["messageId"]
+        key = {"Idempotency-Key": token} if self.chance.random() < 0.5 else {}
+        for _ in range(5 if key else 1):  # under its key it may be sent until an answer comes
+            url = self.chance.choice([one.url for one in self.processes.values()] or [""])
+            with contextlib.suppress(aiohttp.ClientError, TimeoutError, OSError):
+                async with self.http.post(
+                    f"{url}/wa/api/v1/msg",
+                    data=form,
+                    headers={"apikey": API_KEY, **key},
+                    timeout=aiohttp.ClientTimeout(total=15),
+                ) as answer:
+                    body = await answer.json(content_type=None)
+                    if answer.status == 200:
+                        sent.message_id = body["messageId"]
+                        return
+            await asyncio.sleep(0.02)
 
     def _ask(self, asking: Any) -> None:
         task = asyncio.ensure_future(asking)
@@ -312,6 +327,29 @@ class ModelStreet:
         else:
             await self.start(name)
 
+    async def callbacks_are_replayed(self) -> None:
+        """What was told about a phone is told again, beside what is told for the first time."""
+        if not self.processes:
+            return
+        url = self.chance.choice([one.url for one in self.processes.values()])
+        wanted = {"app_id": APP.id, "recipient": self.chance.choice(PHONES)}
+        self._ask(self._replay(url, wanted))
+
+    async def _replay(self, url: str, wanted: dict[str, str]) -> None:
+        with contextlib.suppress(aiohttp.ClientError, TimeoutError, OSError):
+            async with self.http.post(
+                f"{url}/admin/callbacks/replay",
+                json=wanted,
+                headers={"Authorization": f"Bearer {ADMIN_TOKEN}"},
+                timeout=aiohttp.ClientTimeout(total=15),
+            ) as answer:
+                self.replayed += answer.status == 200
+
+    async def commits_get_lost(self) -> None:
+        """Of the next few commits nobody hears: some were done, and some were not."""
+        if self.line is not None:
+            self.line.lose(self.chance, self.chance.randint(1, 4))
+
     async def time_passes(self) -> None:
         """The clock jumps ahead."""
         self.clock.set(at_ms=self.clock.now_ms() + self.chance.choice((500, 5_000, 60_000)))
@@ -337,6 +375,8 @@ class ModelStreet:
             (self.service_is_stopped, 2),
             (self.operator_restarts, 2),
             (self.receiver_goes, 2),
+            (self.commits_get_lost, 6),
+            (self.callbacks_are_replayed, 3),
         ]
         acts, weights = zip(*weighted, strict=True)
         for _ in range(steps):
@@ -349,6 +389,8 @@ class ModelStreet:
 
     async def heal(self) -> None:
         """Everybody is there and well, and all the time passes that anything could wait for."""
+        if self.line is not None:
+            self.line.heal()
         self._refusals = []
         if self.sink._runner is None:
             await self.sink.open()
@@ -393,6 +435,7 @@ class ModelStreet:
             *await self._about_messages(),
             *self._about_order(),
             *self._about_news(),
+            *self._about_inbound(),
             *self.defects,
         ]
 
@@ -445,13 +488,26 @@ class ModelStreet:
                 )
         return wrong
 
+    def _about_inbound(self) -> list[str]:
+        """What a phone wrote is told once to each subscription, under one id however often it is tried."""
+        told: defaultdict[tuple[str, str], set[str]] = defaultdict(set)
+        for one in self.sink.taken:
+            heard_id = _heard_id(one)
+            if heard_id is not None:
+                told[one.path, heard_id].add(one.callback_id)
+        return [
+            f"{heard_id} was told {len(ids)} times"
+            for (_, heard_id), ids in told.items()
+            if len(ids) > 1
+        ]
+
     def _about_news(self) -> list[str]:
         """Of each message every state at most once, and never backwards."""
         wrong: list[str] = []
         told: defaultdict[str, list[str]] = defaultdict(list)
         seen: set[str] = set()
         for one in self.sink.taken:
-            if one.callback_id in seen or one.value["type"] != "message-event":
+            if one.callback_id in seen or one.value.get("type") != "message-event":
                 continue
             seen.add(one.callback_id)
             payload = one.value["payload"]
@@ -468,12 +524,24 @@ class ModelStreet:
         return wrong
 
 
+def _heard_id(one: Try) -> str | None:
+    """The operator's id of the message from a phone that a callback is about; None: it is about something else."""
+    if one.path.endswith(THREE):
+        messages = one.value["entry"][0]["changes"][0]["value"].get("messages")
+        return messages[0]["id"] if messages else None
+    return one.value["payload"]["id"] if one.value["type"] == "message" else None
+
+
 def _entries(connection: Connection) -> list[Any]:
     return list(connection.execute(select(journal).order_by(journal.c.position)))
 
 
 def _about(one: Try) -> str:
-    """Whom a callback is about: its recipient."""
+    """Whom a callback is about, and which subscription told it."""
+    if one.path.endswith(THREE):
+        value = one.value["entry"][0]["changes"][0]["value"]
+        [news] = value.get("statuses") or value["messages"]
+        return f"{news.get('recipient_id') or news['from']} in version 3"
     payload = one.value["payload"]
     number = (
         payload.get("destination")

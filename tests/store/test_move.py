@@ -21,6 +21,7 @@ from tests.support.stores import Databases, PostgresPlace
 from waypost.assembly.move import Mismatch, Moved, move
 from waypost.store.contract import StoreInUse, WrongStore
 from waypost.store.database import Database
+from waypost.store.engines.filling import Filling
 from waypost.store.engines.postgresql import PostgresEngine
 from waypost.store.engines.sqlite import SqliteEngine
 from waypost.store.journal import Lane, NewEntry, append_entries, settle_entries
@@ -123,6 +124,43 @@ async def test_store_that_was_moved_is_used_no_more(path: Path, url: str) -> Non
     await old.close()
     with pytest.raises(WrongStore, match="holds a store already"):
         move(path, url, tell=_say_nothing)
+
+
+async def test_store_that_was_moved_is_not_moved_to_another_database(
+    path: Path, url: str, databases: Databases
+) -> None:
+    move(path, url, tell=_say_nothing)
+    other = databases.take_bare()
+
+    with pytest.raises(WrongStore, match="moved to PostgreSQL already"):
+        move(path, other, tell=_say_nothing)
+
+    databases.drop(other)
+
+
+@pytest.mark.parametrize("is_half_done", [True, False])
+async def test_move_that_was_cut_off_at_its_very_end_is_begun_again(
+    path: Path, url: str, monkeypatch: pytest.MonkeyPatch, is_half_done: bool
+) -> None:
+    """Between the mark of the old store and that of the new one, or as the answer to the last commit was lost."""
+    finish = Filling.finish
+
+    def cut_off(filling: Filling) -> None:
+        if not is_half_done:
+            finish(filling)
+        raise ConnectionError
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Filling, "finish", cut_off)
+        with pytest.raises(ConnectionError):
+            move(path, url, tell=_say_nothing)
+
+    if is_half_done:
+        move(path, url, tell=_say_nothing)
+    moved = Database(PostgresEngine(url))
+    await moved.open()
+    assert len(await moved.read(_messages)) == 3
+    await moved.close()
 
 
 async def test_store_in_use_is_not_moved(path: Path, url: str) -> None:

@@ -91,7 +91,7 @@ def move(source: Path, url: str, *, tell: Callable[[Moved], None]) -> list[Moved
             _upgrade(source)
         target = Filling(url)
         with target.opened(), _reading(source) as connection:
-            target.prepare(_parts_for(connection))
+            target.prepare(_parts_for(connection), only_again=standing.moved)
             done = [_copy(connection, target, table, tell) for table in _tables()]
             _count_on(connection, target)
             _mark_moved(source)

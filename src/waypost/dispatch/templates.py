@@ -69,12 +69,15 @@ class TemplateOutcomes:
         """
         at_ms = self._clock.now_ms()
         telling = Telling(connection, self._ids, at_ms)
+        # First: what was settled before, by a commit whose answer was lost, is not handed in anew again.
+        there = settle_entries(connection, [one.position for one in outcomes])
         for one in outcomes:
             template = template_by_id(connection, one.template_id)
             if template is None or one.outcome is None:
                 continue
             if carrier_of(connection, template.business_account_id) != one.account_id:
-                _hand_in_anew(connection, one, template, at_ms)
+                if one.position in there:
+                    _hand_in_anew(connection, one, template, at_ms)
                 continue
             match one.outcome:
                 case Sent() as sent:
@@ -85,7 +88,6 @@ class TemplateOutcomes:
                 case Unavailable(text=text):
                     _moves(connection, telling, one, template, TemplateStatus.FAILED, text, at_ms)
         telling.write()
-        settle_entries(connection, [one.position for one in outcomes])
         return [None] * len(outcomes)
 
     def _is_there(

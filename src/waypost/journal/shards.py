@@ -175,6 +175,7 @@ class Shards:
             if not self._asked_again:
                 self._renew_at_ms = asked_ms + self._lease_ms // 3
             self._until_ms = asked_ms + self._lease_ms
+            self._lose_taken(share)
             for lane in self._lanes:
                 still_worked = {shard_of(name) for name in self._waiting[lane].ending}
                 leaving = (self._leaving[lane] - idle[lane]) | still_worked
@@ -203,6 +204,15 @@ class Shards:
                 waiting.forget([name for name in waiting.groups if shard_of(name) in lost])
                 self.held[lane] = self.held[lane] - lost
                 self._leaving[lane] = self._leaving[lane] - lost
+
+    def _lose_taken(self, share: Share) -> None:
+        """Forget what is held of shards that were taken just now: the store knows that they were not ours.
+
+        Our own clock may not: that of a machine which was suspended stands still meanwhile, and the
+        store's may have been put on. Others may have worked what we hold.
+        """
+        taken = {lane: {one.shard for one in share.taken[lane]} for lane in self._lanes}
+        self._lose({lane: self.held[lane] - taken[lane] for lane in self._lanes})
 
     def _let_rest(self, share: Share) -> None:
         """What was another's a moment ago rests for as long as that one's pace may still count."""

@@ -83,6 +83,8 @@ def parts_there(connection: Connection) -> list[Part]:
     ranged = {one.table.name: one for one in RANGED}
     found: list[Part] = []
     for row in rows:
+        if row.bound is None:  # it is being dropped: the catalogue's functions see that at once
+            continue
         bounds = _BOUNDS.search(row.bound)
         if bounds is not None:
             found.append(Part(ranged[row.parent], row.name, bounds[1], bounds[2]))

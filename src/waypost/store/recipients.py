@@ -4,7 +4,7 @@ from collections.abc import Collection, Set
 from itertools import groupby
 from typing import Any, Final
 
-from sqlalchemy import ColumnElement, Connection, bindparam, insert, select, update
+from sqlalchemy import ColumnElement, Connection, bindparam, case, func, insert, select, update
 
 from waypost.domain.app import App
 from waypost.store.statements import insert_or
@@ -90,11 +90,15 @@ def _named(name: str) -> dict[str, str | None]:
 
 
 def has_written(connection: Connection, id: int, name: str, window_until_ms: int) -> None:
-    """Note a recipient's name and that its window is open anew."""
+    """Note a recipient's name and that its window is open anew; an older message, told late, closes none."""
+    is_later = func.coalesce(recipients.c.window_until_ms, 0) < window_until_ms
     connection.execute(
         update(recipients)
         .where(recipients.c.id == id)
-        .values(name=name, window_until_ms=window_until_ms)
+        .values(
+            name=name,
+            window_until_ms=case((is_later, window_until_ms), else_=recipients.c.window_until_ms),
+        )
     )
 
 

@@ -66,14 +66,16 @@ class Filling:
             self._connection.close()
             self._pool.dispose()
 
-    def prepare(self, parts: Sequence[Part]) -> bool:
+    def prepare(self, parts: Sequence[Part], *, only_again: bool = False) -> bool:
         """Make the schema and the mark; whether what an earlier filling left was removed first.
 
         Args:
             parts: the ranges that the rows need.
+            only_again: an earlier filling must have been cut off here, and nowhere else.
 
         Raises:
-            WrongStore: there is something in the database that is not of an earlier filling.
+            WrongStore: there is something in the database that is not of an earlier filling; or nothing,
+                where there must be.
         """
         with self._at.begin():
             standing = standing_of(self._at)
@@ -81,6 +83,11 @@ class Filling:
                 raise WrongStore("this database holds a store already; name an empty database")
             if standing is None and self._at.execute(_ANYTHING).scalar_one():
                 raise WrongStore("this database holds tables already; name an empty database")
+            if standing is None and only_again:
+                raise WrongStore(
+                    "this store has been moved to PostgreSQL already, to another database; "
+                    "two that go on would send everything twice"
+                )
             if standing is not None:
                 for table in reversed(metadata.sorted_tables):
                     self._at.exec_driver_sql(f'DROP TABLE IF EXISTS "{table.name}" CASCADE')

@@ -36,12 +36,16 @@ CHANNEL: Final = "waypost"
 MOST_BYTES: Final = 7_000
 """Of one notification; PostgreSQL takes 8,000."""
 
+TELL_EVERY_S: Final = 0.002
+"""Time between two notifications: every process has to read each."""
+
 # fmt: off
 SETTINGS: Final = (  # Source: postgresql.org, "Client Connection Defaults", "Write Ahead Log"; libpq, "Parameter Key Words"
     #  name                                   value    why
     ("idle_in_transaction_session_timeout",  "10s"),  # a process that hangs in a transaction holds up the others' reading
     ("lock_timeout",                         "8s"),   # a lock that is not got is an error of ours, and seen
     ("timezone",                             "UTC"),
+    ("client_min_messages",                  "warning"),  # by a warning we learn that a commit is on one server only
 )
 CONNECT: Final = {  # by which a server that is gone is noticed within seconds
     "connect_timeout":       5,
@@ -56,6 +60,11 @@ CLASHES: Final = ("40001", "40P01", "55P03")
 CLASHES_AT_OPENING: Final = 8  # each waits for a lock as long as lock_timeout says
 # fmt: on
 
+FLUSHED: Final = "SELECT set_config('synchronous_commit', 'on', false) WHERE current_setting('synchronous_commit') = 'off'"
+"""A commit that does not wait for its flush is no acknowledgement, whatever the server's default is."""
+
+WAITS_FOR_STANDBY: Final = "SyncRepWaitForLSN"
+"""The place in the server that warns so: its words are in the server's language."""
 NOT_REPLICATED: Final = "canceling wait for synchronous replication"
 """A commit that warns so is on this server only: whoever waits for it may not be told that it is safe."""
 
@@ -271,9 +280,11 @@ class PostgresEngine:
         options = " ".join(f"-c {name}={value}" for name, value in SETTINGS)
         wanted["options"] = f"{given.get('options', '')} {options}".strip()
         connection = psycopg.connect(**cast("Any", wanted))
+        connection.autocommit = True
+        connection.execute(FLUSHED)
         if connection.info.server_version >= 170_000:
             connection.execute("SET transaction_timeout = '15s'")
-            connection.commit()
+        connection.autocommit = False
         return connection
 
     def _check_server(self, connection: Connection) -> None:
@@ -283,13 +294,24 @@ class PostgresEngine:
             raise WrongStore(
                 f"this PostgreSQL has version {version // 10_000}; waypost works on 14 and newer"
             )
+        standbys = connection.exec_driver_sql("SHOW synchronous_standby_names").scalar_one()
+        if (
+            standbys
+            and connection.exec_driver_sql("SHOW synchronous_commit").scalar_one() == "local"
+        ):
+            self._log.warning(
+                "this PostgreSQL has synchronous standbys and does not wait for them (synchronous_commit = local): "
+                "what is acknowledged can be lost with this server"
+            )
         if connection.exec_driver_sql("SHOW fsync").scalar_one() == "off":
             self._log.warning(
                 "this PostgreSQL does not flush (fsync = off): what is acknowledged can be lost with the power"
             )
 
     def _noticed(self, diagnostic: psycopg.errors.Diagnostic) -> None:
-        if (diagnostic.message_primary or "").startswith(NOT_REPLICATED):
+        if diagnostic.source_function == WAITS_FOR_STANDBY or (
+            diagnostic.message_primary or ""
+        ).startswith(NOT_REPLICATED):
             self._not_replicated = True
 
     def _discard_broken(self) -> None:
@@ -351,6 +373,7 @@ class PostgresEngine:
                 connection = None
             if one is None:
                 break
+            self._closed.wait(TELL_EVERY_S)  # what is told meanwhile goes with the next
         if connection is not None:
             connection.close()
 
