@@ -14,7 +14,7 @@ from waypost.domain.outcome import Outcome, Rejected, Sent, Unavailable, Uncerta
 from waypost.domain.template import Template
 from waypost.operators.cloud import asks, template_calls, uploads, webhook
 from waypost.operators.cloud.calls import Calls
-from waypost.operators.cloud.loose import as_dict
+from waypost.operators.cloud.loose import as_dict, as_name
 from waypost.operators.cloud.messages import message_body
 from waypost.operators.cloud.template_calls import name_is_taken
 from waypost.operators.contract import Question, Told, Uploaded, Usage
@@ -64,7 +64,7 @@ class CloudOperator:
         )
         match answer:
             case {"messages": [{"id": str(operator_id)}, *_]}:
-                return Sent(operator_id, recipient=_recipient(answer))
+                return Sent(as_name(operator_id), recipient=_recipient(answer))
             case {
                 "error": error
             }:  # a template's name is taken: no answer to a message, but a refusal
@@ -142,6 +142,6 @@ class CloudOperator:
 def _recipient(answer: Mapping[str, Any]) -> str | None:
     match answer:
         case {"contacts": [{"wa_id": str(number)}, *_]}:
-            return number
+            return as_name(number)
         case _:
             return None

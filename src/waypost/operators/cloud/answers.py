@@ -22,6 +22,7 @@ from waypost.domain.outcome import (
     Waits,
 )
 from waypost.operators.cloud.codes import RATE_LIMITED, outcome_of
+from waypost.operators.cloud.loose import decode
 
 ALREADY_THERE: Final = 2388024  # Source: operator's facts 2.4
 NOT_YET: Final = (425, 429)
@@ -29,7 +30,8 @@ NOT_YET: Final = (425, 429)
 REQUEST_TIMEOUT: Final = 408
 """A gateway may have passed the request on before it gave up on it."""
 
-_decode: Final = msgspec.json.Decoder().decode
+MOST_CODE: Final = 2**53
+"""Of an error; what is greater is none, and no engine need hold it."""
 
 
 def read_answer(status: int, content: bytes, wish_s: float | None) -> dict[str, Any] | Outcome:
@@ -43,7 +45,7 @@ def read_answer(status: int, content: bytes, wish_s: float | None) -> dict[str, 
         wish_s: how long the operator wishes us to wait.
     """
     try:
-        answer: Any = _decode(content)
+        answer: Any = decode(content)
     except (msgspec.DecodeError, RecursionError, UnicodeError):
         answer = None
     match answer:
@@ -51,7 +53,9 @@ def read_answer(status: int, content: bytes, wish_s: float | None) -> dict[str, 
             return answer
         case {"error": _, "messages": [_, *_]}:  # it names what it has taken, whatever else it says
             return Uncertain(f"the operator answered {status} with an error and a message at once")
-        case {"error": {"code": int(code)}} if not isinstance(code, bool):
+        case {"error": {"code": int(code)}} if (
+            not isinstance(code, bool) and abs(code) <= MOST_CODE
+        ):
             return outcome_of(answer["error"], status=status, wish_s=wish_s)
         case dict() if 200 <= status < 300 and "error" not in answer:
             return answer  # pyright: ignore[reportUnknownVariableType]

@@ -10,13 +10,12 @@ import msgspec
 from waypost.domain.app import OperatorAccount
 from waypost.domain.arrival import ArrivalItem
 from waypost.domain.event import Event, UnknownEvent
-from waypost.operators.cloud.loose import as_dict, as_list, as_text
+from waypost.operators.cloud.loose import as_dict, as_list, as_name, as_text, decode
 from waypost.operators.cloud.webhook_changes import CHANGES
 from waypost.operators.cloud.webhook_messages import contact_named, contact_of, inbound_event
 from waypost.operators.cloud.webhook_statuses import status_event, status_key
 
 _encode: Final = msgspec.json.Encoder().encode
-_decode: Final = msgspec.json.Decoder().decode
 
 
 def is_signed(account: OperatorAccount, headers: Mapping[str, str], body: bytes) -> bool:
@@ -39,7 +38,7 @@ def answer_handshake(account: OperatorAccount, query: Mapping[str, str]) -> str 
 def split(account: OperatorAccount, body: bytes) -> Sequence[ArrivalItem]:
     """One item per status, message and template change; anything else is one item."""
     try:
-        decoded = _decode(body)
+        decoded = decode(body)
     except (msgspec.DecodeError, RecursionError, UnicodeError):
         return [_whole(account, "body", {"unreadable": True, "sha256": _digest(body)})]
     items: list[ArrivalItem] = []
@@ -51,7 +50,7 @@ def split(account: OperatorAccount, body: bytes) -> Sequence[ArrivalItem]:
 
 def read(item: bytes) -> Event:
     """What one item says, in our words."""
-    content = as_dict(_decode(item))
+    content = as_dict(decode(item))  # one kept by an earlier version may have zeros
     if "status" in content:
         return status_event(as_dict(content["status"]), as_dict(content.get("contact")))
     if "message" in content:
@@ -73,7 +72,7 @@ def _of_change(
 ) -> list[ArrivalItem]:
     field, value = as_text(change.get("field")), as_dict(change.get("value"))
     metadata = as_dict(value.get("metadata"))
-    number = as_text(metadata.get("phone_number_id")) or account.id
+    number = as_name(metadata.get("phone_number_id")) or account.id
     contacts = as_list(value, "contacts")
     items = [
         _status(number, f"{place}.statuses.{nth}", as_dict(status), contacts)
@@ -91,23 +90,23 @@ def _of_change(
 
 
 def _status(number: str, place: str, given: dict[str, Any], contacts: list[Any]) -> ArrivalItem:
-    phone, user = as_text(given.get("recipient_id")), as_text(given.get("recipient_user_id"))
+    phone, user = as_name(given.get("recipient_id")), as_name(given.get("recipient_user_id"))
     content: dict[str, Any] = {"phone_number_id": number, "status": given}
     contact = contact_named({phone, user}, contacts) if contacts else {}
     if contact:
         content["contact"] = contact
     return ArrivalItem(
-        dedupe_key=status_key(given) or f"status by its content {_digest(_encode(given))}",
+        dedupe_key=as_name(status_key(given)) or f"status by its content {_digest(_encode(given))}",
         group=number,
-        order_key=f"{number} {phone or user or as_text(given.get('id'))}",
+        order_key=f"{number} {phone or user or as_name(given.get('id'))}",
         place=place,
         item=_encode(content),
     )
 
 
 def _message(number: str, place: str, given: dict[str, Any], contacts: list[Any]) -> ArrivalItem:
-    user = as_text(given.get("from")) or as_text(given.get("from_user_id"))
-    message_id = as_text(given.get("id"))
+    user = as_name(given.get("from")) or as_name(given.get("from_user_id"))
+    message_id = as_name(given.get("id"))
     content = {
         "phone_number_id": number,
         "message": given,
@@ -135,17 +134,17 @@ def _about(
     """
     about = {
         "field": field,
-        "business_account_id": as_text(entry.get("id")),
+        "business_account_id": as_name(entry.get("id")),
         "value": value,
         "time": entry.get("time"),
     }
-    template = as_text(value.get("message_template_id"))
+    template = as_name(value.get("message_template_id"))
     if not template:
         return _whole(account, place, about)
     time, event = as_text(entry.get("time")), as_text(value.get("event"))
     return ArrivalItem(
-        dedupe_key=f"template {time} {template} {field} {event} {_digest(_encode(value))}",
-        group=as_text(entry.get("id")) or account.id,
+        dedupe_key=as_name(f"template {time} {template} {field} {event} {_digest(_encode(value))}"),
+        group=as_name(entry.get("id")) or account.id,
         order_key=f"template {template}",
         place=place,
         item=_encode(about),

@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from waypost.domain.event import AccountEvent, CategoryEvent, Event, QualityEvent, ReviewEvent
 from waypost.domain.phone_number import read_phone_number
-from waypost.operators.cloud.loose import as_dict, as_seconds, as_text
+from waypost.operators.cloud.loose import as_dict, as_name, as_seconds, as_text
 
 
 def _review(content: dict[str, Any]) -> Event:
@@ -61,7 +61,7 @@ def _template(content: dict[str, Any]) -> dict[str, Any]:
     value = as_dict(content.get("value"))
     return {
         "business_account_id": as_text(content.get("business_account_id")),
-        "operator_template_id": as_text(value.get("message_template_id")),
+        "operator_template_id": as_name(value.get("message_template_id")),
         "element_name": as_text(value.get("message_template_name")),
         "language_code": as_text(value.get("message_template_language")).replace("-", "_"),
         "raw": {"field": content.get("field"), "value": value},

@@ -3,7 +3,7 @@
 from typing import Any
 
 from waypost.domain.event import Event, InboundEvent
-from waypost.operators.cloud.loose import as_dict, as_seconds, as_text
+from waypost.operators.cloud.loose import as_dict, as_name, as_seconds, as_text
 
 
 def inbound_event(content: dict[str, Any], given: dict[str, Any]) -> Event:
@@ -22,19 +22,19 @@ def inbound_event(content: dict[str, Any], given: dict[str, Any]) -> Event:
         body = as_dict(body).get(kind)
     context = as_dict(given.get("context"))
     contact = as_dict(content.get("contact"))
-    sender = as_text(given.get("from")) or as_text(contact.get("wa_id")) or None
+    sender = as_name(given.get("from")) or as_name(contact.get("wa_id")) or None
     return InboundEvent(
-        kind=kind,
-        operator_message_id=as_text(given.get("id")),
-        phone_number_id=as_text(content.get("phone_number_id")),
+        kind=as_name(kind),
+        operator_message_id=as_name(given.get("id")),
+        phone_number_id=as_name(content.get("phone_number_id")),
         sender=sender,
-        sender_user_id=as_text(given.get("from_user_id"))
-        or as_text(contact.get("user_id"))
+        sender_user_id=as_name(given.get("from_user_id"))
+        or as_name(contact.get("user_id"))
         or None,
         sender_name=as_text(as_dict(contact.get("profile")).get("name")),
         at_s=as_seconds(given.get("timestamp")),
         content=body,
-        reply_to=as_text(context.get("id")) or None,
+        reply_to=as_name(context.get("id")) or None,
         forwarded=context.get("forwarded") is True,
         frequently_forwarded=context.get("frequently_forwarded") is True,
         referral=as_dict(given.get("referral")) or None,

@@ -4,7 +4,14 @@ from typing import Any, Final
 
 from waypost.domain.event import Event, OddStatusEvent, PaymentEvent, StatusEvent, UnknownEvent
 from waypost.domain.message import MessageState
-from waypost.operators.cloud.loose import as_dict, as_list, as_number, as_seconds, as_text
+from waypost.operators.cloud.loose import (
+    as_dict,
+    as_list,
+    as_name,
+    as_number,
+    as_seconds,
+    as_text,
+)
 
 # fmt: off
 STATUSES: Final = {  # Source: operator's facts 7.3; unknown ones, `warning` among them, move nothing
@@ -40,8 +47,8 @@ def status_event(given: dict[str, Any], contact: dict[str, Any]) -> Event:
         given: the status.
         contact: of its recipient, where the webhook has one: it may alone know the business-scoped id.
     """
-    operator_id = as_text(given.get("id"))
-    message_id = as_text(given.get("biz_opaque_callback_data")) or None
+    operator_id = as_name(given.get("id"))
+    message_id = as_name(given.get("biz_opaque_callback_data")) or None
     if as_text(given.get("type")) == PAYMENT:
         return PaymentEvent(operator_id, message_id, given)
     state = STATUSES.get(as_text(given.get("status")).lower())
@@ -55,14 +62,14 @@ def status_event(given: dict[str, Any], contact: dict[str, Any]) -> Event:
         state=state,
         operator_message_id=operator_id,
         message_id=message_id,
-        recipient=as_text(given.get("recipient_id")) or None,
+        recipient=as_name(given.get("recipient_id")) or None,
         at_s=as_seconds(given.get("timestamp")),
         code=code,
         reason=reason,
         conversation=as_dict(given.get("conversation")) or None,
         pricing=as_dict(given.get("pricing")) or None,
-        recipient_user_id=as_text(given.get("recipient_user_id"))
-        or as_text(contact.get("user_id"))
+        recipient_user_id=as_name(given.get("recipient_user_id"))
+        or as_name(contact.get("user_id"))
         or None,
         raw=given,
     )

@@ -1,0 +1,135 @@
+"""What the operator says in characters, numbers and lengths that a database may not take: told all the same."""
+
+import json
+import secrets
+from typing import Any, Final
+
+import pytest
+from aiohttp import web
+from sqlalchemy import Connection, func, select
+
+from tests.support.between import Between
+from tests.support.builders import ANN
+from tests.support.operator_webhook import tell_of_messages
+from tests.support.patience import patiently
+from tests.support.street import Street
+from waypost.store.journal import Lane
+from waypost.store.tables import journal
+
+ZERO: Final = "a\0b"
+LONG: Final = secrets.token_urlsafe(9_000)
+"""Of no pattern, so that nothing can press it together."""
+
+# fmt: off
+MESSAGES: Final[tuple[dict[str, Any], ...]] = (
+    {"profile": {"name": ZERO}},
+    {"id": f"wamid.{ZERO}"},
+    {"from_user_id": f"US.{ZERO}", "from": "15550000001"},
+    {"type": ZERO},
+    {"id": f"wamid.{LONG}"},
+    {"id": f"wamid.{LONG}2"},
+    {"from_user_id": f"US.{LONG}", "from": "15550000002"},
+    {"type": LONG},
+    {"timestamp": "999999999999999999"},
+)
+STATUSES: Final = (  # each of a message of its own
+    ({"status": "failed", "errors": [{"code": 131026, "title": ZERO}]},              "failed"),
+    ({"status": "failed", "errors": [{"code": 2**63, "title": "x"}]},                "failed"),
+    ({"status": "sent", "recipient_user_id": ZERO},                                  "sent"),
+    ({"status": "sent", "recipient_user_id": LONG},                                  "sent"),
+    ({"status": "sent", "recipient_participant_id": LONG},                           "sent"),
+    ({"status": "sent", "pricing": {"category": ZERO, "billable": True}},            "sent"),
+    ({"status": ZERO},                                                               "enqueued"),
+    ({"status": LONG},                                                               "enqueued"),
+)
+ANSWERS: Final = (
+    (400, {"error": {"code": 131026, "message": ZERO}},                              "failed"),
+    (400, {"error": {"code": 2**63, "message": "x"}},                                "failed"),
+    (400, {"error": {"code": 10**30, "message": "x"}},                               "failed"),
+    (200, {"messages": [{"id": ZERO}], "contacts": [{"wa_id": ANN}]},                "enqueued"),
+    (200, {"messages": [{"id": "wamid.1"}], "contacts": [{"wa_id": ZERO}]},          "enqueued"),
+    (200, {"messages": [{"id": LONG}], "contacts": [{"wa_id": ANN}]},                "enqueued"),
+    (200, {"messages": [{"id": "wamid.2"}], "contacts": [{"wa_id": LONG}]},          "enqueued"),
+    (503, {"error": {"code": 131016, "message": ZERO}},                              "accepted"),
+)
+# fmt: on
+
+
+class Answering(Between):
+    """Answers sends itself while it has something to say, and holds back what the operator tells."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.next: list[tuple[int, Any]] = []
+
+    async def _pass_on(
+        self, request: web.Request, base_url: str
+    ) -> tuple[int, dict[str, str], bytes]:
+        if self.next and request.path.endswith("/messages"):
+            status, answer = self.next.pop(0)
+            return status, {"Content-Type": "application/json"}, json.dumps(answer).encode()
+        return await super()._pass_on(request, base_url)
+
+
+@pytest.fixture
+async def between() -> Answering:
+    """What stands in the operator's place."""
+    return Answering()
+
+
+@pytest.fixture
+async def street(make_street: Any, between: Answering) -> Street:
+    """A street on which a test answers sends, and which hears nothing from the simulator."""
+    street = await make_street(between=between)
+    await street.open_window()
+    between.let_webhooks_pass = False
+    return street
+
+
+async def test_strange_messages_are_told(street: Street) -> None:
+    told_before = len(street.callbacks)
+    for number, given in enumerate(MESSAGES):
+        kind = given.get("type", "text")
+        message = {"from": ANN, "id": f"wamid.{number}", "timestamp": "1760000000", "type": kind}
+        contact = {
+            "wa_id": given.get("from", ANN),
+            "profile": given.get("profile", {"name": "Ann"}),
+        }
+        message |= {kind: {"body": f"number {number}"}, **given}
+        await tell_of_messages(street, messages=[message], contacts=[contact])
+    assert await failed_in_our_code(street) == 0
+    await patiently(street.lanes, lambda lanes: not lanes.get("callbacks"))
+    told = [given for given in MESSAGES if "type" not in given]  # version 2 has no words for others
+    assert len(street.callbacks) - told_before == len(told)
+
+
+async def test_strange_statuses_are_applied(street: Street) -> None:
+    for status, state in STATUSES:
+        message_id = await street.send_text()
+        await street.wait_for_state(message_id, "enqueued")
+        about = {"id": f"wamid.{message_id}", "recipient_id": ANN, "timestamp": "1760000000"}
+        whole = {**about, "biz_opaque_callback_data": message_id, **status}
+        await tell_of_messages(street, statuses=[whole])
+        assert (await street.trace(message_id))["state"] == state
+    assert await failed_in_our_code(street) == 0
+
+
+async def test_strange_answers_to_sends_are_understood(street: Street, between: Answering) -> None:
+    for status, answer, state in ANSWERS:
+        between.next.append((status, answer))
+        message_id = await street.send_text()
+        if state == "accepted":
+            await patiently(street.submission_attempts)
+        else:
+            await street.wait_for_state(message_id, state)
+    assert await failed_in_our_code(street) == 0
+
+
+async def failed_in_our_code(street: Street) -> int:
+    """How many entries have met a defect."""
+    return await street.waypost.database.read(_defects)
+
+
+def _defects(connection: Connection) -> int:
+    found = select(func.count()).where(journal.c.defects > 0, journal.c.lane != int(Lane.MEDIA))
+    return connection.execute(found).scalar_one()
