@@ -220,6 +220,7 @@ async def jump_clock(scene: Scene) -> Struck:
     town = scene.town
     hours = HOURS[scene.nth % len(HOURS)]
     in_hand = await scene.something_in_hand()
+    waiting = sum((await asyncio.to_thread(town.stored.depths)).values())  # all with due times
     scene.clock.write_text(f"{3600 * hours:+d}\n")
     if restarts := hours == 0:
         town.service.kill()
@@ -233,9 +234,10 @@ async def jump_clock(scene: Scene) -> Struck:
     while abs(seen_h - hours) > 0.05 and time.monotonic() < until_s:
         seen_h = (await town.date_s() - time.time()) / 3600
         await asyncio.sleep(0.2)
-    hit = len(in_hand) if abs(seen_h - hours) <= 0.05 else 0
+    hit = max(waiting, len(in_hand)) if abs(seen_h - hours) <= 0.05 else 0
     what = (
-        f"its clock at {seen_h:+.1f} h, {len(in_hand)} in hand{', restarted' if restarts else ''}"
+        f"its clock at {seen_h:+.1f} h, {waiting} waiting, {len(in_hand)} in hand"
+        f"{', restarted' if restarts else ''}"
     )
     return Struck(hit, what, struck.ended_s, struck.ended_ms, waves=1)
 
