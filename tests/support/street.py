@@ -441,11 +441,16 @@ class Street:
                 self.clock.advance(ms=step_ms)
                 await asyncio.sleep(0.01)
 
-    async def travel(self, *, ms: int) -> None:
-        """Move a virtual clock from due time to due time; returns when both sides rest there."""
+    async def travel(self, *, ms: int, within_s: float = 10) -> None:
+        """Move a virtual clock from due time to due time; returns when both sides rest there.
+
+        Args:
+            ms: how far.
+            within_s: of real time; a busy machine may need long for what is due on the way.
+        """
         assert isinstance(self.clock, VirtualClock)
         travel = Travel(self.clock, (self.waypost, self.simulator))
-        await travel.advance(to_ms=self.clock.now_ms() + ms, within_s=10)
+        await travel.advance(to_ms=self.clock.now_ms() + ms, within_s=within_s)
 
     async def _submit(self, path: str, form: Mapping[str, str]) -> str:
         answer = await self.ask("POST", path, form, {"apikey": API_KEY})

@@ -87,6 +87,10 @@ class Teller:
         """Something happens to each of these recipients, so many times."""
         await self.waypost.database.write(_tell, self.ids, self.clock.now_ms(), abouts, times)
 
+    async def is_still(self) -> bool:
+        """Whether the service has done what it can for now."""
+        return not self.waypost.busy
+
     async def pass_time_until(self, is_so: Callable[[], bool], *, step_ms: int) -> None:
         """Move a manual clock until the claim holds, each time once the service has done what it can."""
         assert isinstance(self.clock, ManualClock)

@@ -28,6 +28,7 @@ import io
 import json
 import re
 from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any, Final, TypeVar, cast
 
@@ -102,6 +103,7 @@ class Case(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     response: Response
 
 
+@cache
 def read_cases() -> dict[str, Case]:
     """Every case by its place."""
     return {
@@ -110,6 +112,11 @@ def read_cases() -> dict[str, Case]:
         )
         for path in sorted(FOLDER.rglob("*.toml"))
     }
+
+
+def names_another(case: Case) -> bool:
+    """Whether a case has to do with another partner, whose placeholders begin with `other_`."""
+    return b"{other_" in msgspec.json.encode(case)
 
 
 def filled(value: Filled, values: Mapping[str, str]) -> Filled:

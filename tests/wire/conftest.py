@@ -46,13 +46,13 @@ class World:
     database: Database
     known: set[str] = field(default_factory=set[str])
 
-    async def values(self) -> dict[str, str]:
-        """The placeholders of one case."""
+    async def values(self, *, with_other: bool = True) -> dict[str, str]:
+        """The placeholders of one case; those of another partner too, if it names any."""
         nobody = bind("127.0.0.1", 0, option="")
         port = port_of(nobody)
         nobody.close()
         return {
-            **await self.tenants.make(),
+            **await self.tenants.make(with_other=with_other),
             "receiver": self.sink.url,
             "files": self.files.url,
             "nobody": f"http://127.0.0.1:{port}/",

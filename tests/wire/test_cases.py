@@ -14,6 +14,7 @@ from tests.support.wire_cases import (
     differing_texts,
     filled,
     form_pairs,
+    names_another,
     read_cases,
 )
 from waypost.accept.route_row import RouteRow, reasons_of
@@ -43,7 +44,7 @@ CREATES: Final = {
 async def test_door_answers_as_the_case_says(name: str, worlds: "Worlds") -> None:
     case = CASES[name]
     world = worlds.strict if case.strict else worlds.lenient
-    values = await world.values()
+    values = await world.values(with_other=names_another(case))
     for step in case.before:
         if step.hangs_up_at is not None:
             await world.hang_up(step, values, at=step.hangs_up_at)

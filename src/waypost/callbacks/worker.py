@@ -271,10 +271,11 @@ class Callbacks:
 
     def _hear(self, group: str) -> None:
         """Something was appended for a subscription, or it was changed."""
-        address = self._places.addresses.get(subscription_in(group))
+        subscription_id = subscription_in(group)
+        address = self._places.addresses.get(subscription_id)
         if address is not None and not address.heard:
             address.heard = True
-            self._unhold(group)
+            self._unhold_all(subscription_id)  # a change is told of both, and heard of once
 
     def _unhold_all(self, subscription_id: str) -> None:
         for group in (live_group(subscription_id), replay_group(subscription_id)):
