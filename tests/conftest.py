@@ -51,11 +51,18 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 @pytest.fixture(autouse=True, scope="session")
-def logs() -> Iterator[None]:
-    """Logs as a process sets them up. Unset, a defect is printed with every local variable, which takes seconds."""
+def logs() -> Iterator[Callable[[], None]]:
+    """Logs as a process sets them up. Unset, a defect is printed with every local variable, which takes seconds.
+
+    Gives what sets them up so again, for a test that has had them otherwise.
+    """
     with Path(os.devnull).open("w", encoding="utf-8") as nowhere:
-        set_up_logs(SystemClock(), as_json=True, level="error", to=nowhere)
-        yield
+
+        def quiet() -> None:
+            set_up_logs(SystemClock(), as_json=True, level="error", to=nowhere)
+
+        quiet()
+        yield quiet
 
 
 @pytest.fixture(scope="session")

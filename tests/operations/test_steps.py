@@ -3,8 +3,7 @@
 import ast
 import io
 import json
-import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, Final
 
@@ -21,13 +20,12 @@ TEXT: Final = "Meet me behind the old windmill"
 
 
 @pytest.fixture(params=["debug"])
-def records(request: pytest.FixtureRequest) -> Iterator[io.StringIO]:
+def records(request: pytest.FixtureRequest, logs: Callable[[], None]) -> Iterator[io.StringIO]:
     """Everything that is logged at a level, as JSON."""
     stream = io.StringIO()
     set_up_logs(SystemClock(), as_json=True, level=request.param, to=stream)
     yield stream
-    with Path(os.devnull).open("w", encoding="utf-8") as nowhere:
-        set_up_logs(SystemClock(), as_json=True, level="error", to=nowhere)
+    logs()
 
 
 def of_message(records: io.StringIO, message_id: str) -> list[dict[str, Any]]:
