@@ -31,7 +31,8 @@ from waypost.journal.in_store import Journal
 from waypost.journal.lanes import LanePlan
 from waypost.store.database import Database
 from waypost.store.engines.postgresql import PostgresEngine
-from waypost.store.journal import SHARDS, Lane, NewEntry, append_entries, settle_entries
+from waypost.store.journal import Lane, NewEntry, append_entries, settle_entries
+from waypost.store.leases import SHARDS
 
 BATCH: Final = 100
 LANE: Final = Lane.SUBMISSIONS

@@ -14,7 +14,7 @@ from tests.support.stores import PostgresPlace
 from waypost.base.batching import Stopped
 from waypost.base.clock import ManualClock, SystemClock
 from waypost.journal.lanes import shard_of
-from waypost.store.journal import SHARDS
+from waypost.store.leases import SHARDS
 
 pytestmark = pytest.mark.timeout(60)
 Open = Callable[..., Coroutine[None, None, Bench]]

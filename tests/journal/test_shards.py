@@ -9,15 +9,8 @@ from tests.journal.conftest import LANE, LEASE_MS, Bench, close_bench, open_benc
 from tests.support.stores import Place
 from waypost.base.clock import ManualClock
 from waypost.journal.lanes import PLANS, shard_of
-from waypost.store.journal import (
-    SHARDS,
-    Cursor,
-    EntryState,
-    Lane,
-    NewEntry,
-    append_entries,
-    entries_after,
-)
+from waypost.store.journal import Cursor, EntryState, Lane, NewEntry, append_entries, entries_after
+from waypost.store.leases import SHARDS
 
 Open = Callable[..., Coroutine[None, None, Bench]]
 GROUPS = [f"group {number}" for number in range(220)]

@@ -14,7 +14,8 @@ from waypost.base.ids import RandomIds
 from waypost.client.door import Door, InProcess
 from waypost.config import STAGES, Settings
 from waypost.store.contract import WrongStore
-from waypost.store.journal import SHARDS, EntryState, Lane, NewEntry, append_entries, depth_of
+from waypost.store.journal import EntryState, Lane, NewEntry, append_entries, depth_of
+from waypost.store.leases import SHARDS
 from waypost.store.media_folder import NAME_FILE, check_folder, name_of
 
 pytestmark = pytest.mark.timeout(60)

@@ -5,7 +5,8 @@ from dataclasses import dataclass, replace
 from typing import Final
 from zlib import crc32
 
-from waypost.store.journal import SHARDS, Lane
+from waypost.store.journal import Lane
+from waypost.store.leases import SHARDS
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,10 +17,10 @@ from waypost.journal.lanes import LanePlan, shard_of
 from waypost.journal.waiting import Waiting
 from waypost.store.contract import StoreAway
 from waypost.store.database import Database
-from waypost.store.journal import (
+from waypost.store.journal import Lane
+from waypost.store.leases import (
     SHARDS,
     Keeping,
-    Lane,
     Share,
     forget_leases,
     give_back_leases,

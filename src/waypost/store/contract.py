@@ -35,14 +35,12 @@ class Engine(Protocol):
         name: `sqlite` or `postgresql`.
         sole: whether this process is the only one that may have the store open.
         in_order: whether a row with a higher number is never seen before one with a lower.
-        has_one_writer: whether every transaction waits for the one before it.
         readers: how many threads may read at once.
     """
 
     name: str
     sole: bool
     in_order: bool
-    has_one_writer: bool
     readers: int
 
     def open(self) -> None:
@@ -66,8 +64,9 @@ class Engine(Protocol):
         """
         ...
 
-    def beside(self) -> AbstractContextManager[Connection]:
-        """A transaction on a connection of its own, for work that nobody waits for; not where there is one writer."""
+    @property
+    def beside(self) -> Callable[[], AbstractContextManager[Connection]] | None:
+        """Begins a transaction on a connection of its own, for work that nobody waits for; None: there is one writer."""
         ...
 
     def is_away(self, error: BaseException) -> bool:

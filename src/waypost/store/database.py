@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from typing import Any, Final, TypeVar
 
 from sqlalchemy import Connection
@@ -140,9 +141,10 @@ class Database:
 
     async def tidy(self, work: Callable[..., Result], *args: Any) -> Result:
         """Run one small write that nobody waits for: beside the others where the engine can."""
-        if self._engine.has_one_writer:
+        beside = self._engine.beside
+        if beside is None:
             return await self._group.join(_each, (work, args))
-        return await self._readers.run(self._tidy, work, args)
+        return await self._readers.run(self._tidy, beside, work, args)
 
     async def read(self, look: Callable[..., Result], *args: Any) -> Result:
         """Run a read on a reader's thread."""
@@ -161,10 +163,15 @@ class Database:
                 raise self._named(error) from error
         raise AssertionError
 
-    def _tidy(self, work: Callable[..., Result], args: tuple[Any, ...]) -> Result:
+    def _tidy(
+        self,
+        beside: Callable[[], AbstractContextManager[Connection]],
+        work: Callable[..., Result],
+        args: tuple[Any, ...],
+    ) -> Result:
         for left in reversed(range(CLASHES)):
             try:
-                with self._engine.beside() as connection:
+                with beside() as connection:
                     return work(connection, *args)
             except Exception as error:
                 if not left or not self._engine.is_clash(error):

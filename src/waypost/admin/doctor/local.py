@@ -12,7 +12,8 @@ from waypost.admin.doctor.finding import Finding, ok, warning, wrong
 from waypost.client.door import NotReached, OverHttp
 from waypost.domain.app import OperatorAccount
 from waypost.journal.lanes import stage_of
-from waypost.store.journal import Lane, depth_of, lanes_held
+from waypost.store.journal import Lane, depth_of
+from waypost.store.leases import lanes_held
 from waypost.store.partners import all_apps
 from waypost.store.trace import message_counts
 

@@ -13,7 +13,8 @@ from sqlalchemy.exc import DBAPIError
 from sqlalchemy.pool import NullPool
 
 from waypost.store.contract import StoreAway, WrongStore
-from waypost.store.engines.postgresql import CONNECT, type_of
+from waypost.store.engines.many_rows import type_of
+from waypost.store.engines.postgresql import CONNECT
 from waypost.store.facts import set_facts, set_revision
 from waypost.store.partitions import Part, make_parts
 from waypost.store.revision import MOVING, standing_of

@@ -1,0 +1,106 @@
+"""Many rows in one statement, as PostgreSQL takes them."""
+
+from collections.abc import Sequence
+from typing import Any, Final, LiteralString, cast
+
+import msgspec
+import psycopg
+from psycopg import sql
+from sqlalchemy import BigInteger, Boolean, Connection, Integer, LargeBinary, SmallInteger
+
+from waypost.store.prepared import Adding, Changing, Removing, Rows
+
+
+class ManyRows:
+    """Many rows in one statement: COPY for new ones, and one text of JSON or positions for the others."""
+
+    def __init__(self) -> None:
+        self._copies: dict[Adding, tuple[Any, list[str]]] = {}
+        self._changes: dict[Changing, bytes] = {}
+        self._removals: dict[Removing, bytes] = {}
+        self._encoder = msgspec.json.Encoder()
+
+    def add(self, connection: Connection, adding: Adding, rows: Rows) -> None:
+        """By COPY, in the binary format."""
+        if adding not in self._copies:
+            names = sql.SQL(", ").join(sql.Identifier(name) for name in adding.columns)
+            self._copies[adding] = (
+                sql.SQL("COPY {} ({}) FROM STDIN (FORMAT BINARY)").format(
+                    sql.Identifier(adding.table.name), names
+                ),
+                [type_of(adding.table.c[name]) for name in adding.columns],
+            )
+        statement, types = self._copies[adding]
+        columns = adding.columns
+        with driver_of(connection).cursor() as cursor, cursor.copy(statement) as copy:
+            copy.set_types(types)
+            for row in rows:
+                copy.write_row([row.get(name) for name in columns])
+
+    def change(self, connection: Connection, changing: Changing, rows: Rows) -> None:
+        """By an UPDATE from the rows of one JSON text; keys in order, so that two transactions cannot cross.
+
+        The list of the keys says nothing that the join does not. But by it alone a planner without
+        statistics, as of a range that is new, knows that it need not read whole tables.
+        """
+        if changing not in self._changes:
+            table, key = changing.table, changing.key
+            given = ", ".join(f'"{name}" {type_of(table.c[name])}' for name in changing.columns)
+            assigned = ", ".join(f'"{name}" = v."{name}"' for name in changing.columns)
+            kind = type_of(table.c[key])
+            self._changes[changing] = (
+                f'UPDATE "{table.name}" AS t SET {assigned} FROM '  # noqa: S608  names of our own tables
+                f"json_to_recordset(%s) AS v(at {kind}, {given}) "
+                f'WHERE t."{key}" = v.at AND t."{key}" = ANY(%s::{kind}[])'
+            ).encode()
+        ordered = sorted(rows, key=lambda row: row["at"])
+        wanted = ("at", *changing.columns)
+        text = self._encoder.encode([{name: row[name] for name in wanted} for row in ordered])
+        with driver_of(connection).cursor() as cursor:
+            keys = [row["at"] for row in ordered]
+            cursor.execute(cast("LiteralString", self._changes[changing]), (text.decode(), keys))
+
+    def remove(self, connection: Connection, removing: Removing, keys: Sequence[Any]) -> set[Any]:
+        """By a DELETE of one list of keys; what another has deleted meanwhile is not among those given."""
+        if removing not in self._removals:
+            table, key = removing.table, removing.key
+            self._removals[removing] = (
+                f'DELETE FROM "{table.name}" WHERE "{key}" = ANY(%s::{type_of(table.c[key])}[]) '  # noqa: S608
+                f'RETURNING "{key}"'
+            ).encode()
+        with driver_of(connection).cursor() as cursor:
+            cursor.execute(cast("LiteralString", self._removals[removing]), (sorted(keys),))
+            return {row[0] for row in cursor.fetchall()}
+
+    def alone(self, connection: Connection) -> None:
+        """By an advisory lock: what is written seldom looks first and writes then, as if it were alone."""
+        connection.exec_driver_sql("SELECT pg_advisory_xact_lock(hashtext('waypost seldom'))")
+
+    def now_ms(self, connection: Connection) -> int | None:
+        """By the server, and by the moment, not by the transaction's beginning."""
+        return connection.exec_driver_sql(
+            "SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint"
+        ).scalar_one()
+
+
+def driver_of(connection: Connection) -> psycopg.Connection[Any]:
+    """The connection of psycopg behind one of SQLAlchemy."""
+    return cast("Any", connection.connection.driver_connection)
+
+
+def type_of(column: Any) -> str:
+    """What PostgreSQL calls the type of a column."""
+    kind = column.type
+    for of, name in _TYPES:
+        if isinstance(kind, of):
+            return name
+    return "text"
+
+
+_TYPES: Final = (
+    (SmallInteger, "int2"),
+    (BigInteger, "int8"),
+    (Integer, "int4"),
+    (Boolean, "bool"),
+    (LargeBinary, "bytea"),
+)
