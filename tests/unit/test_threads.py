@@ -67,3 +67,18 @@ async def test_the_end_waits_for_what_was_handed_in_and_takes_no_more() -> None:
     assert ran == list(range(50))
     with pytest.raises(RuntimeError, match="after the end"):
         threads.submit(ran.append, 51)
+
+
+async def test_the_end_may_come_from_another_thread_while_calls_are_handed_in() -> None:
+    """Each call is either run or refused: none is left waiting, and no thread is joined before it has begun."""
+
+    async def until_refused(threads: Threads) -> None:
+        while True:
+            await asyncio.wait_for(threads.run(divmod, 7, 2), 5)
+
+    for _ in range(200):
+        threads = Threads(2, "pair")
+        end = asyncio.create_task(asyncio.to_thread(threads.shutdown))
+        with pytest.raises(RuntimeError, match="after the end"):
+            await until_refused(threads)
+        await end

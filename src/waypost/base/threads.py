@@ -38,14 +38,16 @@ class Threads:
         self._calls: SimpleQueue[tuple[Callable[..., Any], tuple[Any, ...]] | None] = SimpleQueue()
         self._threads: list[threading.Thread] = []
         self._is_down = False
+        self._door = threading.Lock()  # no thread waits for it: only whoever submits, and the end
 
     def submit(self, work: Callable[..., Any], /, *args: Any) -> None:
         """Run it, after what was submitted before; it may not raise."""
-        if self._is_down:
-            raise RuntimeError("no calls are taken after the end")
-        if not self._threads:
-            self._begin()
-        self._calls.put((work, args))
+        with self._door:
+            if self._is_down:
+                raise RuntimeError("no calls are taken after the end")
+            if not self._threads:
+                self._begin()
+            self._calls.put((work, args))
 
     def run(self, work: Callable[..., Result], *args: Any) -> "asyncio.Future[Result]":
         """Run it; the future, of the running loop, has what it gives or raises."""
@@ -55,13 +57,14 @@ class Threads:
         return future
 
     def shutdown(self) -> None:
-        """Return when every call has been run."""
-        self._is_down = True
-        for _ in self._threads:
-            self._calls.put(None)
-        for thread in self._threads:
+        """Return when every call has been run; may be called from a thread beside the loop's."""
+        with self._door:
+            self._is_down = True
+            threads, self._threads = self._threads, []
+            for _ in threads:
+                self._calls.put(None)
+        for thread in threads:
             thread.join()
-        self._threads.clear()
 
     def _begin(self) -> None:
         for nth in range(self._count):
