@@ -79,7 +79,8 @@ class Sampler:
         stacks: list[tuple[list[str], int]] = []
         for line in self._file.read_text().splitlines():
             frames, _, count = line.rpartition(" ")
-            stacks.append((frames.split(";"), int(count)))
+            if count.isdecimal():  # the last line may have been cut while it was written
+                stacks.append((frames.split(";"), int(count)))
         self._file.unlink()
         return stacks
 
