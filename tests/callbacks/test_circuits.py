@@ -13,7 +13,7 @@ from tests.support.callback_sink import CallbackSink, always, in_turn
 from tests.support.patience import patiently
 from tests.support.teller import Teller
 from waypost.base.clock import ManualClock, machine_ms
-from waypost.store.database import APPENDED
+from waypost.store.fresh import APPENDED
 from waypost.store.journal import Lane
 from waypost.store.subscriptions import live_group, replay_group
 from waypost.store.tables import subscriptions
@@ -203,7 +203,7 @@ async def test_change_is_heard_of_whichever_of_its_groups_is_told_of_first(
 def _move(connection: Connection, subscription: int, url: str, group: str) -> None:
     moved = update(subscriptions).where(subscriptions.c.id == subscription).values(url=url)
     connection.execute(moved)
-    connection.info[APPENDED].add((int(Lane.CALLBACKS), group))
+    connection.info[APPENDED].look_at(Lane.CALLBACKS, group)
 
 
 async def test_order_hold_goes_on_after_a_restart(

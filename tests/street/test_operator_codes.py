@@ -229,7 +229,7 @@ async def test_message_that_waits_for_its_account_fails_when_it_is_too_old(
 
     told = [await street.events_of(message_id, until="failed") for message_id in ids]
     assert {(len(events), events[0]["payload"]["code"]) for events in told} == {(1, 500)}
-    assert len(operator.asked) < len(ids)
+    assert len(set(operator.asked)) < len(ids)
 
 
 async def test_account_with_a_new_token_sends_within_seconds(

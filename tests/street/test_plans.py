@@ -18,6 +18,8 @@ BUSY = {  # what is asked or changed on either engine; PostgreSQL copies new row
     "journal",
     "sequences",
 }
+LONG = "Thank you, so much. " * 200
+"""Too long for what a process keeps of its own writing: such rows are read from the store."""
 
 
 @pytest.fixture
@@ -38,8 +40,8 @@ async def test_no_statement_on_a_messages_way_reads_a_table_that_grows(
     template = await street.approved_template()
     sent = await street.send(template)
     await street.events_of(sent, until="delivered")
-    await street.reply(ANN, "Thank you")
-    await street.events_of(await street.send_text(), until="delivered")
+    await street.reply(ANN, LONG)
+    await street.events_of(await street.send_text(LONG), until="delivered")
     statements.end()
     plans = await street.waypost.database.read(explained, statements.all())
 

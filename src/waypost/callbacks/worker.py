@@ -26,7 +26,7 @@ from waypost.journal.in_store import Journal
 from waypost.journal.stage import Prepared
 from waypost.journal.waiting import Hold
 from waypost.outbound.vetted import VettedClient
-from waypost.store.callbacks import Tried, callbacks_by_ids, first_tried, record_attempts
+from waypost.store.callbacks import FRESH, Tried, callbacks_by_ids, first_tried, record_attempts
 from waypost.store.database import Database
 from waypost.store.directory import Directory
 from waypost.store.journal import Lane, settle_entries
@@ -109,10 +109,12 @@ class Callbacks:
         """Fetch bodies and addresses of a batch in one read, and see how each subscription is now."""
         self._looks += 1
         look = self._looks
+        fresh = self._database.fresh.take(FRESH, {entry.ref for entry in entries})
         try:
             found = await self._database.read(
                 _look_up,
-                {entry.ref for entry in entries},
+                fresh,
+                {entry.ref for entry in entries if entry.ref not in fresh},
                 {entry.ref for entry in entries if entry.attempt and entry.held_since_ms is None},
                 self._directory.unseal,
             )
@@ -292,8 +294,10 @@ def _record(connection: Connection, ended: Sequence[_Ended]) -> list[None]:
     return [None] * len(ended)
 
 
-def _look_up(connection: Connection, ids: set[str], tried: set[str], unseal: Unseal) -> _Found:
-    rows = callbacks_by_ids(connection, ids)
+def _look_up(
+    connection: Connection, fresh: dict[str, Any], ids: set[str], tried: set[str], unseal: Unseal
+) -> _Found:
+    rows = {**fresh, **callbacks_by_ids(connection, ids)} if ids else fresh
     wanted = {row.subscription_id for row in rows.values()}
     return _Found(
         rows, subscriptions_by_ids(connection, wanted, unseal), first_tried(connection, tried)

@@ -41,14 +41,15 @@ def still_to_send(row: Any) -> bool:
     return row is not None and row.state == MessageState.ACCEPTED
 
 
-def look_up(connection: Connection, ids: set[str]) -> Batch:
+def look_up(connection: Connection, ids: set[str], known: dict[str, Any]) -> Batch:
     """Read what entries are about.
 
     Args:
         connection: any.
         ids: of messages and templates, as the entries name them.
+        known: rows of messages that need not be read.
     """
-    messages = messages_by_ids(connection, ids)
+    messages = {**known, **messages_by_ids(connection, ids - known.keys())}
     contents = {row.id: content_of(row) for row in messages.values() if row.content}
     answered = {
         reply_to

@@ -35,7 +35,7 @@ from waypost.store.contents import content_of
 from waypost.store.database import Database
 from waypost.store.directory import Directory
 from waypost.store.media import Found, Wanted
-from waypost.store.messages import messages_by_ids
+from waypost.store.messages import FRESH, messages_by_ids
 from waypost.store.rows import message_of
 from waypost.store.templates import Act
 
@@ -107,7 +107,9 @@ class Dispatch:
         (decision 0006).
         """
         ids = {entry.ref.partition(" ")[2] for entry in entries}
-        batch = await self._database.read(look_up, ids)
+        untouched = {entry.ref.partition(" ")[2] for entry in entries if _is_untouched(entry)}
+        known = self._database.fresh.take(FRESH, untouched)
+        batch = await self._database.read(look_up, ids, known)
         to_send = [
             entry
             for entry in entries
@@ -349,6 +351,11 @@ class Dispatch:
         if line is None:
             raise LookupError(f"message {row.id} has no app, or its app no operator account")
         return line
+
+
+def _is_untouched(entry: Entry) -> bool:
+    """Whether nothing can have become of it since it was appended."""
+    return not (entry.attempt or entry.defects or entry.was_in_hand)
 
 
 def _word(outcome: Outcome | None) -> str:

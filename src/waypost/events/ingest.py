@@ -34,7 +34,7 @@ from waypost.journal.in_store import Journal
 from waypost.journal.stage import Prepared, failing
 from waypost.journal.telling import Telling
 from waypost.operators.contract import Operator
-from waypost.store.arrivals import items_by_ids
+from waypost.store.arrivals import FRESH, items_by_ids
 from waypost.store.database import Database
 from waypost.store.journal import settle_entries
 
@@ -78,13 +78,14 @@ class Ingest:
         """What has been applied, by kind of event; of a status by its state."""
 
     async def prepare(self, entries: Sequence[Entry]) -> Prepared:
-        """Apply a batch: one read, one write; nothing of it waits for anybody outside.
+        """Apply a batch: at most one read, one write; nothing of it waits for anybody outside.
 
         What is given back are the entries on which our own code failed.
         """
-        rows = await self._database.read(
-            items_by_ids, {int(entry.ref.partition(" ")[2]) for entry in entries}
-        )
+        ids = {int(entry.ref.partition(" ")[2]) for entry in entries}
+        rows = self._database.fresh.take(FRESH, ids)
+        if len(rows) < len(ids):
+            rows |= await self._database.read(items_by_ids, ids - rows.keys())
         heard: list[tuple[Entry, _Heard]] = []
         failed: list[tuple[Entry, BaseException]] = []
         for entry in entries:

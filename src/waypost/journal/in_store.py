@@ -19,12 +19,14 @@ from waypost.journal.shards import Shards
 from waypost.journal.waiting import Group, Pace, Waiting
 from waypost.store.contract import StoreAway
 from waypost.store.database import APPENDED_TO, MISSED, Database
+from waypost.store.fresh import Appended
 from waypost.store.journal import (
     Cursor,
     EntryState,
     Fence,
     Lane,
     Mark,
+    NewEntry,
     Release,
     entries_after,
     groups_of,
@@ -80,6 +82,8 @@ class Journal:
         )
         self._woken: dict[Lane, asyncio.Event] = {lane: asyncio.Event() for lane in Lane}
         self._polled_ms: dict[Lane, int] = {}
+        self._surveyed: set[Lane] = set()
+        """Lanes of which every group that the store has entries of is known, and each commit is heard of."""
         self._hearers: dict[Lane, list[Callable[[str], None]]] = {}
         self._closed = False
         self.counts: dict[Lane, LaneCounts] = {lane: LaneCounts() for lane in Lane}
@@ -339,10 +343,25 @@ class Journal:
             self.shards.has_ended(entry.lane, entry.group)
         self._woken[entry.lane].set()
 
-    def _hear(self, appended: set[tuple[int, str]]) -> None:
-        for number, group in appended:
+    def _hear(self, appended: Appended) -> None:
+        for (number, group), told in appended.entries.items():
+            if not self._hold(Lane(number), group, told):
+                appended.look_at(number, group)
+        for number, group in appended.groups:
             if not self._wake(Lane(number), group):
                 self._database.tell(APPENDED_TO, f"{number} {group}")
+
+    def _hold(self, lane: Lane, group: str, told: Sequence[tuple[int, NewEntry]]) -> bool:
+        """Hold new entries without reading them; False where the store has to be asked."""
+        if lane not in self._surveyed:
+            return False
+        entries = [_new_entry(position, entry) for position, entry in told]
+        for entry in entries:
+            self._mistrust(entry)
+        if not self._waiting[lane].append(group, entries):
+            return False
+        self._has_grown(lane, group)
+        return True
 
     def _told(self, subject: str, words: str) -> None:
         if subject == APPENDED_TO:
@@ -357,14 +376,18 @@ class Journal:
         if shard_of(group) not in self.shards.held[lane]:
             return False
         self._waiting[lane].wake([group], partial(self.shards.not_before_ms, lane))
+        self._has_grown(lane, group)
+        return True
+
+    def _has_grown(self, lane: Lane, group: str) -> None:
         self._woken[lane].set()
         for heard in self._hearers.get(lane, ()):
             heard(group)
-        return True
 
     def _look_anew(self, lane: Lane) -> None:
         """Ask the store for every group that this process may work."""
         self._polled_ms.pop(lane, None)
+        self._surveyed.discard(lane)
         self._woken[lane].set()
 
     def _fence(self, entry: Entry) -> Fence:
@@ -393,6 +416,8 @@ class Journal:
                 (name for name in names if shard_of(name) in self.shards.held[lane]),
                 partial(self.shards.not_before_ms, lane),
             )
+            if self._database.sole and lane in self._polled_ms:
+                self._surveyed.add(lane)
         groups = waiting.to_read()
         if not groups:
             return
@@ -458,4 +483,18 @@ def _entry(lane: Lane, group: str, row: Any) -> Entry:
         attempt=row.attempt,
         defects=row.defects,
         was_in_hand=row.state == EntryState.IN_HAND,
+    )
+
+
+def _new_entry(position: int, new: NewEntry) -> Entry:
+    return Entry(
+        position=position,
+        lane=new.lane,
+        group=new.group,
+        order_key=new.order_key,
+        ref=new.ref,
+        due_ms=new.due_ms,
+        attempt=0,
+        defects=0,
+        was_in_hand=False,
     )

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from sqlalchemy import Connection, bindparam, select
+from sqlalchemy import Connection, select
 
 from waypost.base.ids import Ids
 from waypost.domain.app import App
@@ -20,13 +20,14 @@ from waypost.journal.message_bodies import MessageNewsBody
 from waypost.store.callbacks import add_callbacks, count_up
 from waypost.store.journal import Lane, NewEntry, append_entries
 from waypost.store.messages import MessageChange, MessageNews, change_messages
+from waypost.store.one_of import one_of
 from waypost.store.subscriptions import live_group
 from waypost.store.tables import subscriptions
 from waypost.wire.callback_kinds import STATUS
 
 _LISTENING: Final = select(
     subscriptions.c.id, subscriptions.c.app_id, subscriptions.c.version, subscriptions.c.modes
-).where(subscriptions.c.app_id.in_(bindparam("apps", expanding=True)), subscriptions.c.active)
+).where(one_of(subscriptions.c.app_id, "apps"), subscriptions.c.active)
 
 Render = Callable[[int], bytes | None]
 """Gives the body of a callback in a version, 2 or 3; None where that version has none."""

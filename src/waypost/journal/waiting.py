@@ -5,7 +5,7 @@ All of this can be thrown away at any moment; the store has it.
 
 import heapq
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Final, Protocol
 
@@ -81,6 +81,11 @@ class Group:
             self._offer(entry)
         else:
             queue.append(entry)
+
+    @property
+    def takes_next(self) -> bool:
+        """Whether everything that the store has of it is held, so that what is appended next can be added."""
+        return not self.more and not self.reading and len(self.positions) < GROUP_WINDOW // 2
 
     def works_on(self, entry: Entry) -> bool:
         """Whether this very entry is the head of its key."""
@@ -196,6 +201,26 @@ class Waiting:
                 group = self.groups[name] = Group(name)
                 group.not_before_ms = not_before_ms(name) if not_before_ms else 0
             group.more = True
+
+    def append(self, name: str, entries: Sequence[Entry]) -> bool:
+        """Hold entries that were just appended to a group, in the order of their positions.
+
+        To be called only where every commit is heard of, in order, and where each group that has
+        entries in the store is known: then one that is not known has no other.
+
+        Returns:
+            False where the store has to be asked: what is held of the group does not reach so far.
+        """
+        group = self.groups.get(name)
+        if group is None:
+            group = self.groups[name] = Group(name, more=False)
+        elif not group.takes_next:
+            return False
+        for entry in entries:
+            if entry.position > group.read_to:  # else it was read before it was heard of
+                group.read_to = entry.position
+                group.add(entry)
+        return True
 
     def look_from_the_start(self, real_ms: int) -> None:
         """Once a minute, read each group as if it were new: whatever was missed is found then.

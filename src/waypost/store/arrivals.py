@@ -3,12 +3,17 @@
 from collections.abc import Sequence
 from typing import Any, Final
 
-from sqlalchemy import Connection, bindparam, insert, select
+from sqlalchemy import Connection, insert, select
 
 from waypost.domain.arrival import Arrival
+from waypost.store.fresh import are_fresh
 from waypost.store.journal import Lane, NewEntry, append_entries
+from waypost.store.one_of import one_of
 from waypost.store.statements import insert_or
 from waypost.store.tables import arrival_items, arrivals, inbound_messages
+
+FRESH: Final = "arrival_items"
+"""By which table's name new items are taken, while this process still has them."""
 
 
 def record_arrivals(connection: Connection, received: Sequence[Arrival]) -> list[int]:
@@ -47,6 +52,8 @@ def _record_items(connection: Connection, arrival: Arrival) -> int:
         ],
     ).all()
     ids = {row.dedupe_key: row.id for row in new}
+    rows = [{"id": item_id, "item": by_key[key].item} for key, item_id in ids.items()]
+    are_fresh(connection, FRESH, rows, "item")
     append_entries(
         connection,
         [
@@ -66,7 +73,7 @@ def _record_items(connection: Connection, arrival: Arrival) -> int:
 
 def items_by_ids(connection: Connection, ids: set[int]) -> dict[int, Any]:
     """Rows of items by id."""
-    rows = connection.execute(_BY_ID, {"ids": list(ids)})
+    rows = connection.execute(_BY_ID, {"ids": ids}).all()
     return {row.id: row for row in rows}
 
 
@@ -81,6 +88,4 @@ _ADD_NEW_ITEMS: Final = (
     .on_conflict_do_nothing(index_elements=["operator_account_id", "dedupe_key"])
     .returning(arrival_items.c.id, arrival_items.c.dedupe_key, sort_by_parameter_order=False)
 )
-_BY_ID: Final = select(arrival_items).where(
-    arrival_items.c.id.in_(bindparam("ids", expanding=True))
-)
+_BY_ID: Final = select(arrival_items).where(one_of(arrival_items.c.id, "ids"))

@@ -5,12 +5,18 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from sqlalchemy import Connection, bindparam, func, select
+import msgspec
+from sqlalchemy import Connection, func, select
 
 from waypost.domain.callback import Attempt
+from waypost.store.fresh import are_fresh
+from waypost.store.one_of import one_of
 from waypost.store.prepared import Adding, Changing
 from waypost.store.statements import insert_or
 from waypost.store.tables import attempts, callbacks, sequences
+
+FRESH: Final = "callbacks"
+"""By which table's name new callbacks are taken, while this process still has them."""
 
 MOST_HEADERS: Final = 40
 MOST_HEADER_CHARS: Final = 300
@@ -43,11 +49,12 @@ def count_up(
 def add_callbacks(connection: Connection, rows: Sequence[dict[str, Any]]) -> None:
     """Keep rendered callbacks."""
     _ADD.run(connection, rows)
+    are_fresh(connection, FRESH, rows, "body")
 
 
 def callbacks_by_ids(connection: Connection, ids: set[str]) -> dict[str, Any]:
     """Rows by id."""
-    return {row.id: row for row in connection.execute(_BY_ID, {"ids": list(ids)})}
+    return {row.id: row for row in connection.execute(_BY_ID, {"ids": ids}).all()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +106,7 @@ def first_tried(connection: Connection, ids: Collection[str]) -> dict[str, int]:
     """When each of these callbacks was tried first; those that were not are left out."""
     if not ids:
         return {}
-    rows = connection.execute(_FIRST_TRIED, {"ids": list(ids)})
+    rows = connection.execute(_FIRST_TRIED, {"ids": ids})
     return {row.callback_id: row.at_ms for row in rows}
 
 
@@ -133,15 +140,15 @@ def _text(headers: Mapping[str, str]) -> str:
         name[:MOST_HEADER_CHARS]: text[:MOST_HEADER_CHARS].replace("\0", "")
         for name, text in list(headers.items())[:MOST_HEADERS]
     }
-    return json.dumps(kept, ensure_ascii=True)
+    return msgspec.json.encode(kept).decode()
 
 
 _FIRST_TRIED: Final = (
     select(attempts.c.callback_id, func.min(attempts.c.at_ms).label("at_ms"))
-    .where(attempts.c.callback_id.in_(bindparam("ids", expanding=True)))
+    .where(one_of(attempts.c.callback_id, "ids"))
     .group_by(attempts.c.callback_id)
 )
-_BY_ID: Final = select(callbacks).where(callbacks.c.id.in_(bindparam("ids", expanding=True)))
+_BY_ID: Final = select(callbacks).where(one_of(callbacks.c.id, "ids"))
 _COUNT = insert_or(sequences)
 _COUNT_UP: Final = _COUNT.on_conflict_do_update(
     index_elements=["subscription_id", "about"],

@@ -11,15 +11,13 @@ from waypost.base.batching import GroupCommit
 from waypost.base.counts import CommitCounts
 from waypost.base.threads import Threads
 from waypost.store.contract import Engine, StoreAway
+from waypost.store.fresh import Appended, Fresh, begin
 from waypost.store.prepared import WAYS
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
-APPENDED = "appended"
-"""Where a transaction notes the (lane, group) pairs it appended to: `connection.info[APPENDED]`."""
-
-Wake = Callable[[set[tuple[int, str]]], None]
+Wake = Callable[[Appended], None]
 Hear = Callable[[str, str], None]
 """Called on the loop with the subject and the words of what another process tells."""
 
@@ -52,6 +50,7 @@ class Database:
         self._hears: list[Hear] = []
         self._is_committing = False
         self._has_lost_connection = False
+        self.fresh = Fresh()
 
     @property
     def sole(self) -> bool:
@@ -179,13 +178,15 @@ class Database:
         raise AssertionError("the last clash is raised")
 
     def _transaction(self, work: Callable[[Connection], None]) -> None:
-        appended: set[tuple[int, str]] = set()
+        appended = Appended()
         for left in reversed(range(CLASHES)):
             try:
                 appended = self._run(work)
             except Exception as error:
                 if left and self._is_undone(error):
                     continue
+                if self._is_committing:  # nobody knows whether it has come to be
+                    self._told(MISSED)
                 raise self._named(error) from error
             break
         if appended and self._loop is not None:
@@ -205,14 +206,15 @@ class Database:
         self._has_lost_connection = True
         return True
 
-    def _run(self, work: Callable[[Connection], None]) -> set[tuple[int, str]]:
+    def _run(self, work: Callable[[Connection], None]) -> Appended:
         self._is_committing = False
         with self._engine.write() as connection:
-            appended: set[tuple[int, str]] = set()
-            connection.info[APPENDED] = appended
+            appended, fresh = begin(connection, self.fresh.wanted)
             work(connection)
             self._is_committing = True
         self._has_lost_connection = False
+        if fresh:
+            self.fresh.keep(fresh)
         return appended
 
     def _named(self, error: Exception) -> Exception:

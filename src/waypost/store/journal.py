@@ -21,7 +21,7 @@ from sqlalchemy import (
     true,
 )
 
-from waypost.store.database import APPENDED
+from waypost.store.fresh import APPENDED
 from waypost.store.prepared import WAYS, Adding, Changing, Removing
 from waypost.store.schema import POSTGRESQL
 from waypost.store.tables import journal, leases
@@ -61,7 +61,7 @@ def append_entries(connection: Connection, entries: Sequence[NewEntry]) -> None:
     """Append, within the transaction that writes the state they follow."""
     if not entries:
         return
-    _APPEND.run(
+    positions = _APPEND.run(
         connection,
         [
             {
@@ -74,7 +74,12 @@ def append_entries(connection: Connection, entries: Sequence[NewEntry]) -> None:
             for entry in entries
         ],
     )
-    connection.info[APPENDED].update((int(entry.lane), entry.group) for entry in entries)
+    appended = connection.info[APPENDED]
+    if positions is not None:
+        appended.told(entries, positions)
+        return
+    for entry in entries:
+        appended.look_at(entry.lane, entry.group)
 
 
 def settle_entries(connection: Connection, positions: Sequence[int]) -> set[int]:
@@ -322,7 +327,7 @@ def return_set_aside(connection: Connection, position: int, due_ms: int) -> bool
             "state": int(EntryState.IN_HAND if was_in_hand else EntryState.OPEN),
         },
     )
-    connection.info[APPENDED].add((row.lane, row.grp))
+    connection.info[APPENDED].look_at(row.lane, row.grp)
     return True
 
 
@@ -334,7 +339,7 @@ def drop_set_aside(connection: Connection, position: int) -> bool:
 
 IS_SET_ASIDE: Final = journal.c.state >= literal_column(str(int(EntryState.SET_ASIDE)))
 """As the partial index says it: with a parameter in its place a planner cannot tell that it may use it."""
-_APPEND: Final = Adding(journal, "lane", "grp", "order_key", "ref", "due_ms")
+_APPEND: Final = Adding(journal, "lane", "grp", "order_key", "ref", "due_ms", counts=True)
 _SETTLE: Final = Removing(journal, "position")
 _IN_HAND: Final = Changing(journal, "position", "state")
 _RELEASE: Final = Changing(

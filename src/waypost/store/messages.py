@@ -4,14 +4,21 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from sqlalchemy import Connection, bindparam, select
+from sqlalchemy import Connection, select
 
 from waypost.domain.message import Message, MessageState
+from waypost.store.fresh import are_fresh
 from waypost.store.journal import Lane, NewEntry, append_entries
+from waypost.store.one_of import one_of
 from waypost.store.prepared import Adding, Changing
 from waypost.store.rows import message_columns
 from waypost.store.statements import to_change
 from waypost.store.tables import message_events, messages
+
+FRESH: Final = "messages"
+"""By which table's name messages as they were accepted are taken, while this process still has them."""
+
+_NOT_YET: Final = {"recipient_id": None, "operator_message_id": None, "code": None, "reason": None}
 
 
 def record_messages(connection: Connection, accepted: Sequence[Message]) -> list[None]:
@@ -19,7 +26,9 @@ def record_messages(connection: Connection, accepted: Sequence[Message]) -> list
 
     Called with everything that waits at this moment. Ids are fresh, so none can be there already.
     """
-    _RECORD.run(connection, [message_columns(message) for message in accepted])
+    rows = [message_columns(message) for message in accepted]
+    _RECORD.run(connection, rows)
+    are_fresh(connection, FRESH, rows, "content", "request", also=_NOT_YET)
     append_entries(connection, [submission(message) for message in accepted])
     return [None] * len(accepted)
 
@@ -39,16 +48,15 @@ def messages_by_ids(connection: Connection, ids: set[str]) -> dict[str, Any]:
     """Rows by our id, locked when they are read to be changed; those that are not there are left out."""
     if not ids:
         return {}
-    return {
-        row.id: row for row in connection.execute(to_change(connection, _BY_ID), {"ids": list(ids)})
-    }
+    found = connection.execute(to_change(connection, _BY_ID), {"ids": ids}).all()
+    return {row.id: row for row in found}
 
 
 def messages_by_operator_ids(connection: Connection, ids: set[str]) -> dict[str, Any]:
     """Rows by the operator's id, locked when they are read to be changed; those that are not there are left out."""
     if not ids:
         return {}
-    found = connection.execute(to_change(connection, _BY_OPERATOR_ID), {"ids": list(ids)})
+    found = connection.execute(to_change(connection, _BY_OPERATOR_ID), {"ids": ids}).all()
     return {row.operator_message_id: row for row in found}
 
 
@@ -118,15 +126,9 @@ def change_messages(
     )
 
 
-_BY_ID: Final = (
-    select(messages)
-    .where(messages.c.id.in_(bindparam("ids", expanding=True)))
-    .order_by(messages.c.id)
-)
+_BY_ID: Final = select(messages).where(one_of(messages.c.id, "ids")).order_by(messages.c.id)
 _BY_OPERATOR_ID: Final = (
-    select(messages)
-    .where(messages.c.operator_message_id.in_(bindparam("ids", expanding=True)))
-    .order_by(messages.c.id)
+    select(messages).where(one_of(messages.c.operator_message_id, "ids")).order_by(messages.c.id)
 )
 _RECORD: Final = Adding(
     messages, "id", "partner_id", "app_id", "source", "destination", "kind", "template_id", "content",

@@ -21,16 +21,25 @@ class Adding:
     """New rows of a table; the values that are not given are the table's defaults.
 
     Values are text, integers, bytes, booleans or None: the driver gets them as they are.
+
+    Args:
+        table: which.
+        columns: those that are given.
+        counts: whether the table numbers its rows, each higher than any before, and the numbers are wanted.
     """
 
-    def __init__(self, table: Table, *columns: str) -> None:
+    def __init__(self, table: Table, *columns: str, counts: bool = False) -> None:
         self.table = table
         self.columns = columns
+        self.counts = counts
 
-    def run(self, connection: Connection, rows: Rows) -> None:
-        """Add each row, in order; no rows, no call. A row may hold more than is added."""
-        if rows:
-            _ways(connection).add(connection, self, rows)
+    def run(self, connection: Connection, rows: Rows) -> Sequence[int] | None:
+        """Add each row, in order; no rows, no call. A row may hold more than is added.
+
+        Returns:
+            The number that each was given, of a table that counts its rows and an engine that tells.
+        """
+        return _ways(connection).add(connection, self, rows) if rows else ()
 
 
 class Changing:
@@ -69,8 +78,8 @@ class Removing:
 class Ways(Protocol):
     """How an engine writes many rows at once, and what its clock says."""
 
-    def add(self, connection: Connection, adding: Adding, rows: Rows) -> None:
-        """Add rows."""
+    def add(self, connection: Connection, adding: Adding, rows: Rows) -> Sequence[int] | None:
+        """Add rows; give their numbers where the engine tells them."""
         ...
 
     def change(self, connection: Connection, changing: Changing, rows: Rows) -> None:
@@ -96,14 +105,18 @@ class OneByOne:
     def __init__(self) -> None:
         self._known: dict[Any, tuple[str, Callable[[Any], Any] | None]] = {}
 
-    def add(self, connection: Connection, adding: Adding, rows: Rows) -> None:
-        """See `Adding`."""
+    def add(self, connection: Connection, adding: Adding, rows: Rows) -> Sequence[int] | None:
+        """See `Adding`. The one writer's rows have numbers one after the other."""
         if adding not in self._known:
             compiled = insert(adding.table).compile(
                 dialect=connection.dialect, column_keys=list(adding.columns)
             )
             self._known[adding] = (str(compiled), _order(compiled))
         self._run(connection, adding, rows)
+        if not adding.counts:
+            return None
+        last: int = connection.exec_driver_sql("SELECT last_insert_rowid()").scalar_one()
+        return range(last - len(rows) + 1, last + 1)
 
     def change(self, connection: Connection, changing: Changing, rows: Rows) -> None:
         """See `Changing`."""

@@ -7,6 +7,7 @@ from typing import Any, Final
 from sqlalchemy import ColumnElement, Connection, bindparam, case, func, insert, select, update
 
 from waypost.domain.app import App
+from waypost.store.one_of import one_of
 from waypost.store.statements import insert_or
 from waypost.store.tables import recipients
 
@@ -76,10 +77,10 @@ def _known(
 ) -> dict[tuple[str, str], int]:
     numbers = [name for name in names if name.isdecimal()]
     users = [name for name in names if not name.isdecimal()]
-    rows = connection.execute(_KNOWN, {"app_id": app_id, "phone_numbers": numbers})
+    rows = connection.execute(_KNOWN, {"app_id": app_id, "phone_numbers": numbers}).all()
     known = {(app_id, row.phone_number): row.id for row in rows}
     if users:
-        rows = connection.execute(_KNOWN_USERS, {"app_id": app_id, "user_ids": users})
+        rows = connection.execute(_KNOWN_USERS, {"app_id": app_id, "user_ids": users}).all()
         known |= {(app_id, row.user_id): row.id for row in rows}
     return known
 
@@ -112,9 +113,9 @@ def _by(connection: Connection, app: App, column: ColumnElement[Any], value: str
 _ADD: Final = insert_or(recipients).on_conflict_do_nothing()  # another process may meet them first
 _KNOWN: Final = select(recipients.c.id, recipients.c.phone_number).where(
     recipients.c.app_id == bindparam("app_id"),
-    recipients.c.phone_number.in_(bindparam("phone_numbers", expanding=True)),
+    one_of(recipients.c.phone_number, "phone_numbers"),
 )
 _KNOWN_USERS: Final = select(recipients.c.id, recipients.c.user_id).where(
     recipients.c.app_id == bindparam("app_id"),
-    recipients.c.user_id.in_(bindparam("user_ids", expanding=True)),
+    one_of(recipients.c.user_id, "user_ids"),
 )

@@ -4,11 +4,12 @@ import json
 from collections.abc import Callable
 from typing import Any, Final
 
-from sqlalchemy import Connection, bindparam, delete, func, insert, select, update
+from sqlalchemy import Connection, delete, func, insert, select, update
 
 from waypost.domain.subscription import Subscription
-from waypost.store.database import APPENDED
+from waypost.store.fresh import APPENDED
 from waypost.store.journal import Lane
+from waypost.store.one_of import one_of
 from waypost.store.tables import subscriptions
 
 Seal = Callable[[str, str], bytes]
@@ -85,8 +86,8 @@ def change_subscription(
 
 def tell_worker(connection: Connection, id: int | str) -> None:
     """Have whoever works a subscription's callbacks look at it again, once this is committed."""
-    groups = (live_group(id), replay_group(id))
-    connection.info[APPENDED].update((int(Lane.CALLBACKS), group) for group in groups)
+    for group in (live_group(id), replay_group(id)):
+        connection.info[APPENDED].look_at(Lane.CALLBACKS, group)
 
 
 def live_group(id: int | str) -> str:
@@ -203,6 +204,4 @@ def subscription_of(row: Any, unseal: Unseal) -> Subscription:
     )
 
 
-_BY_ID: Final = select(subscriptions).where(
-    subscriptions.c.id.in_(bindparam("ids", expanding=True))
-)
+_BY_ID: Final = select(subscriptions).where(one_of(subscriptions.c.id, "ids"))

@@ -21,7 +21,7 @@ class ManyRows:
         self._encoder = msgspec.json.Encoder()
 
     def add(self, connection: Connection, adding: Adding, rows: Rows) -> None:
-        """By COPY, in the binary format."""
+        """By COPY, in the binary format; it tells no numbers."""
         if adding not in self._copies:
             names = sql.SQL(", ").join(sql.Identifier(name) for name in adding.columns)
             self._copies[adding] = (

@@ -31,6 +31,9 @@ MOST_BYTES: Final = 7_000
 """Of one notification; PostgreSQL takes 8,000."""
 
 TELL_EVERY_S: Final = 0.002
+TELL_AT_LEAST_EVERY_S: Final = 0.016
+"""Each time that something waits already when the pause is over, the next pause is twice as long, up to this:
+under load each telling costs the server and this process as much as several messages do."""
 """Time between two notifications: every process has to read each."""
 
 # fmt: off
@@ -347,7 +350,10 @@ class PostgresEngine:
         all processes flush one after the other. One that is lost costs its hearers their poll.
         """
         connection: psycopg.Connection[Any] | None = None
+        pause_s = TELL_EVERY_S
         while True:
+            has_waited = not self._told.empty()
+            pause_s = min(2 * pause_s, TELL_AT_LEAST_EVERY_S) if has_waited else TELL_EVERY_S
             one = self._told.get()
             waiting = dict.fromkeys([one] if one is not None else [])
             while not self._told.empty():
@@ -366,7 +372,7 @@ class PostgresEngine:
                 connection = None
             if one is None:
                 break
-            self._closed.wait(TELL_EVERY_S)  # what is told meanwhile goes with the next
+            self._closed.wait(pause_s)  # what is told meanwhile goes with the next
         if connection is not None:
             connection.close()
 
