@@ -74,4 +74,4 @@ class Seals:
         Source: decision 0043.
         """
         message = f"callback key\0{subscription_id}\0{serial}".encode()
-        return hmac.new(self._key, message, hashlib.sha256).digest()
+        return hmac.digest(self._key, message, "sha256")

@@ -2,7 +2,7 @@
 
 import random
 from collections import Counter
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -124,7 +124,13 @@ class Callbacks:
             raise
         for subscription_id in {subscription_in(entry.group) for entry in entries}:
             self._see(subscription_id, found, look)
-        return [(entry, self._work_of(entry, found)) for entry in entries]
+        keys = {one.id: self._keys(one) for one in found.subscriptions.values()}
+        return [(entry, self._work_of(entry, found, keys)) for entry in entries]
+
+    def _keys(self, subscription: Subscription) -> tuple[bytes, ...]:
+        """What signs a subscription's callbacks now, the newest first."""
+        serials = subscription.serials(self._clock.now_ms())
+        return tuple(self._seals.callback_key(subscription.id, one) for one in serials)
 
     def _see(self, subscription_id: str, found: _Found, look: int) -> None:
         address = self._places.addresses[subscription_id]
@@ -133,7 +139,9 @@ class Callbacks:
         if not was_known:
             self._unhold_all(subscription_id)
 
-    def _work_of(self, entry: Entry, found: _Found) -> Callable[[], Awaitable[None]]:
+    def _work_of(
+        self, entry: Entry, found: _Found, keys: Mapping[str, tuple[bytes, ...]]
+    ) -> Callable[[], Awaitable[None]]:
         row = found.callbacks.get(entry.ref)
         subscription = found.subscriptions.get(int(subscription_in(entry.group)))
         first_ms = found.first_tried_ms.get(entry.ref)
@@ -142,13 +150,19 @@ class Callbacks:
 
         async def work() -> None:
             try:
-                await self._deliver(entry, row, subscription)
+                await self._deliver(entry, row, subscription, keys)
             finally:
                 self._places.free(entry)
 
         return work
 
-    async def _deliver(self, entry: Entry, row: Any, subscription: Subscription | None) -> None:
+    async def _deliver(
+        self,
+        entry: Entry,
+        row: Any,
+        subscription: Subscription | None,
+        keys: Mapping[str, tuple[bytes, ...]],
+    ) -> None:
         if row is None:  # it was too old to be kept
             await self._end(entry, _Ended(entry.position))
             return
@@ -167,9 +181,16 @@ class Callbacks:
             return
         is_probe = address.probe == entry.position
         is_ours = partial(self._journal.is_ours, entry)
-        attempt = await deliver(
-            self._client, self._clock, self._callback(row, subscription), may_go=is_ours
+        callback = Callback(
+            id=row.id,
+            subscription_id=subscription.id,
+            url=subscription.url,
+            headers=subscription.headers,
+            sequence=row.sequence,
+            body=row.body,
+            keys=keys[subscription.id],
         )
+        attempt = await deliver(self._client, self._clock, callback, may_go=is_ours)
         if (
             not attempt.delivered and not is_ours()
         ):  # another process tries it, and says what comes of it
@@ -180,18 +201,6 @@ class Callbacks:
             await self._taken(entry, row, address, attempt)
         else:
             await self._not_taken(entry, row, subscription, address, attempt, is_probe=is_probe)
-
-    def _callback(self, row: Any, subscription: Subscription) -> Callback:
-        serials = subscription.serials(self._clock.now_ms())
-        return Callback(
-            id=row.id,
-            subscription_id=subscription.id,
-            url=subscription.url,
-            headers=subscription.headers,
-            sequence=row.sequence,
-            body=row.body,
-            keys=tuple(self._seals.callback_key(subscription.id, one) for one in serials),
-        )
 
     async def _taken(self, entry: Entry, row: Any, address: Address, attempt: Attempt) -> None:
         standing = None
