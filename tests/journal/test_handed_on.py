@@ -22,8 +22,8 @@ class Unsaid(SqliteEngine):
     failures = 0
 
     @contextmanager
-    def write(self) -> Generator[Connection]:
-        with super().write() as connection:
+    def write(self, nth: int = 0) -> Generator[Connection]:
+        with super().write(nth) as connection:
             yield connection
         if self.failures:
             self.failures -= 1

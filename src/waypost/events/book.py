@@ -12,7 +12,7 @@ from waypost.domain.event import Event, InboundEvent, OddStatusEvent, PaymentEve
 from waypost.domain.postback import answered_id_of
 from waypost.journal.telling import Telling
 from waypost.store.messages import messages_by_ids, messages_by_operator_ids
-from waypost.store.partners import app_by_id, business_account_by_id
+from waypost.store.partners import apps_with_operators
 from waypost.store.stays import has_carried
 
 
@@ -26,7 +26,6 @@ class Book:
 
     def __init__(self, connection: Connection, events: Iterable[Event]) -> None:
         self._connection = connection
-        self._apps: dict[tuple[str, str], App | None] = {}
         ours: set[str] = set()
         theirs: set[str] = set()
         statuses: list[StatusEvent | PaymentEvent | OddStatusEvent] = []
@@ -53,6 +52,9 @@ class Book:
             if event.message_id is not None and event.message_id not in self._by_id
         }
         self._by_operator_id = messages_by_operator_ids(connection, theirs | missing)
+        self._known: dict[str, tuple[App | None, str | None]] = {}
+        rows = (*self._by_id.values(), *self._by_operator_id.values())
+        self._known |= apps_with_operators(connection, {row.app_id for row in rows})
 
     def message(self, message_id: str | None, operator_message_id: str | None) -> Any:
         """The message's row: by our id first, by the operator's second; None when it is not ours."""
@@ -71,7 +73,7 @@ class Book:
         key = (row.app_id, operator_account_id, row.accepted_on_ms)
         if key not in self._left:
             self._left[key] = has_carried(self._connection, *key)
-        return app_by_id(self._connection, row.app_id) if self._left[key] else None
+        return self._known[row.app_id][0] if self._left[key] else None
 
     def app_of(self, operator_account_id: str, app_id: str) -> App | None:
         """As `app`, the other way round, for handing on."""
@@ -79,13 +81,11 @@ class Book:
 
     def app(self, app_id: str, operator_account_id: str) -> App | None:
         """One app, where it is this operator account's: nobody speaks for another account's apps."""
-        key = (app_id, operator_account_id)
-        if key not in self._apps:
-            app = app_by_id(self._connection, app_id)
-            account = app and business_account_by_id(self._connection, app.business_account_id)
-            is_theirs = account and account.operator_account_id == operator_account_id
-            self._apps[key] = app if is_theirs else None
-        return self._apps[key]
+        if app_id not in self._known:
+            found = apps_with_operators(self._connection, {app_id})
+            self._known[app_id] = found.get(app_id, (None, None))
+        app, carried_by = self._known[app_id]
+        return app if carried_by == operator_account_id else None
 
 
 def reacted_to(event: InboundEvent) -> str | None:

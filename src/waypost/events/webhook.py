@@ -66,7 +66,7 @@ class Webhook:
             return PlainTextResponse("wrong signature", 401)
         items = tuple(self._operator.split(account, body))
         arrival = Arrival(self._ids.new(), account.id, self._clock.now_ms(), body, items)
-        await self._database.join(record_arrivals, arrival)
+        await self._database.join_at_door(record_arrivals, arrival)
         self.counts["kept"] += 1
         self.counts["items"] += len(items)
         return Response(status_code=200)

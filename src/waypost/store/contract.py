@@ -36,12 +36,14 @@ class Engine(Protocol):
         sole: whether this process is the only one that may have the store open.
         in_order: whether a row with a higher number is never seen before one with a lower.
         readers: how many threads may read at once.
+        writers: how many connections write, each on a thread of its own.
     """
 
     name: str
     sole: bool
     in_order: bool
     readers: int
+    writers: int
 
     def open(self) -> None:
         """Make the store when it is not there, and take whatever lock it needs.
@@ -53,8 +55,8 @@ class Engine(Protocol):
         """
         ...
 
-    def write(self) -> AbstractContextManager[Connection]:
-        """A transaction on the writer's connection; called on the writer's thread only."""
+    def write(self, nth: int = 0) -> AbstractContextManager[Connection]:
+        """A transaction on a writing connection; called on its writer's thread only."""
         ...
 
     def read(self) -> AbstractContextManager[Connection]:

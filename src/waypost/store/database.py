@@ -7,12 +7,11 @@ from typing import Any, Final, TypeVar
 
 from sqlalchemy import Connection
 
-from waypost.base.batching import GroupCommit
 from waypost.base.counts import CommitCounts
 from waypost.base.threads import Threads
-from waypost.store.contract import Engine, StoreAway
-from waypost.store.fresh import Appended, Fresh, begin
-from waypost.store.prepared import WAYS
+from waypost.store.contract import Engine
+from waypost.store.fresh import Appended, Fresh
+from waypost.store.writer import CLASHES, Writer, each, named
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -20,9 +19,6 @@ Result = TypeVar("Result")
 Wake = Callable[[Appended], None]
 Hear = Callable[[str, str], None]
 """Called on the loop with the subject and the words of what another process tells."""
-
-CLASHES: Final = 5
-"""How often a transaction is run that fails only because of another at the same moment."""
 
 APPENDED_TO: Final = "appended"
 """Its words: `lane group`."""
@@ -40,17 +36,25 @@ class Database:
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
-        self._writer = Threads(1, "store-writer")
+        self.fresh = Fresh()
+        self.counts = CommitCounts()
+        """What the writers have done, and which reads have failed."""
         self._readers = Threads(engine.readers, "store-reader")
-        self._group = GroupCommit(
-            self._transaction, self._writer, everybodys=StoreAway, first=_each
-        )
+        self._writers = [
+            Writer(
+                engine,
+                nth,
+                fresh=self.fresh,
+                counts=self.counts,
+                committed=self._has_committed,
+                unsure=lambda: self._told(MISSED),
+            )
+            for nth in range(engine.writers)
+        ]
+        self._doors, self._stages = self._writers[0].group, self._writers[-1].group
         self._loop: asyncio.AbstractEventLoop | None = None
         self._wakes: list[Wake] = []
         self._hears: list[Hear] = []
-        self._is_committing = False
-        self._has_lost_connection = False
-        self.fresh = Fresh()
 
     @property
     def sole(self) -> bool:
@@ -70,22 +74,17 @@ class Database:
     @property
     def busy(self) -> bool:
         """Whether a write is under way."""
-        return self._group.busy
+        return any(writer.group.busy for writer in self._writers)
 
     @property
     def moves(self) -> int:
         """How many writes have been begun since it was opened."""
-        return self._group.joined
-
-    @property
-    def counts(self) -> CommitCounts:
-        """What the writer has done, and which reads have failed."""
-        return self._group.counts
+        return sum(writer.group.joined for writer in self._writers)
 
     @property
     def waiting(self) -> int:
-        """How many pieces of work wait for the transaction after this one."""
-        return self._group.waiting
+        """How many pieces of work wait for the transactions after these."""
+        return sum(writer.group.waiting for writer in self._writers)
 
     async def open(self) -> None:
         """Open or make the store.
@@ -96,17 +95,19 @@ class Database:
             StoreAway: it cannot be reached.
         """
         self._loop = asyncio.get_running_loop()
-        await self._writer.run(self._engine.open)
+        await self._writers[0].run(self._engine.open)
         if not self._engine.sole:
             self._engine.listen(self._told)
 
     async def close(self) -> None:
         """Commit what waits, let whoever still reads come to an end, then close."""
-        await self._group.close()
+        for writer in self._writers:
+            await writer.group.close()
         # Before any connection is closed: one that is read from meanwhile brings the process down.
         await asyncio.to_thread(self._readers.shutdown)
-        await self._writer.run(self._engine.close)
-        self._writer.shutdown()
+        await self._writers[0].run(self._engine.close)
+        for writer in self._writers:
+            writer.shutdown()
 
     def on_append(self, wake: Wake) -> None:
         """Call this, on the loop, after each commit that appended entries."""
@@ -125,24 +126,33 @@ class Database:
         self, work: Callable[[Connection, Sequence[Item]], Sequence[Result]], item: Item
     ) -> Result:
         """Hand one item to a write; return its result once the transaction is on disk."""
-        return await self._group.join(work, item)
+        return await self._stages.join(work, item)
+
+    async def join_at_door(
+        self, work: Callable[[Connection, Sequence[Item]], Sequence[Result]], item: Item
+    ) -> Result:
+        """As `join`, for what somebody outside waits to be told is on disk.
+
+        Where the engine has several writing connections, it does not wait for what the stages write.
+        """
+        return await self._doors.join(work, item)
 
     async def join_all(
         self, work: Callable[[Connection, Sequence[Item]], Sequence[Result]], items: Sequence[Item]
     ) -> list[Result | BaseException]:
         """Hand many items to a write at once; return each one's result, or its own error."""
-        joined = [self._group.join(work, item) for item in items]
+        joined = [self._stages.join(work, item) for item in items]
         return await asyncio.gather(*joined, return_exceptions=True)
 
     async def write(self, work: Callable[..., Result], *args: Any) -> Result:
         """Run one write that joins with nothing; for what happens seldom."""
-        return await self._group.join(_each, (work, args))
+        return await self._stages.join(each, (work, args))
 
     async def tidy(self, work: Callable[..., Result], *args: Any) -> Result:
         """Run one small write that nobody waits for: beside the others where the engine can."""
         beside = self._engine.beside
         if beside is None:
-            return await self._group.join(_each, (work, args))
+            return await self._stages.join(each, (work, args))
         return await self._readers.run(self._tidy, beside, work, args)
 
     async def read(self, look: Callable[..., Result], *args: Any) -> Result:
@@ -159,7 +169,7 @@ class Database:
                 if not is_last and self._engine.is_away(error):
                     continue
                 self.counts.failed_reads += 1  # by several threads: one may be lost
-                raise self._named(error) from error
+                raise named(self._engine, error) from error
         raise AssertionError
 
     def _tidy(
@@ -174,53 +184,14 @@ class Database:
                     return work(connection, *args)
             except Exception as error:
                 if not left or not self._engine.is_clash(error):
-                    raise self._named(error) from error
+                    raise named(self._engine, error) from error
         raise AssertionError("the last clash is raised")
 
-    def _transaction(self, work: Callable[[Connection], None]) -> None:
-        appended = Appended()
-        for left in reversed(range(CLASHES)):
-            try:
-                appended = self._run(work)
-            except Exception as error:
-                if left and self._is_undone(error):
-                    continue
-                if self._is_committing:  # nobody knows whether it has come to be
-                    self._told(MISSED)
-                raise self._named(error) from error
-            break
-        if appended and self._loop is not None:
+    def _has_committed(self, appended: Appended) -> None:
+        """On a writer's thread."""
+        if self._loop is not None:
             for wake in self._wakes:
                 self._loop.call_soon_threadsafe(wake, appended)
-
-    def _is_undone(self, error: Exception) -> bool:
-        """Whether nothing of a transaction has come to be, and running it again may succeed at once.
-
-        A connection that has broken while nobody used it is noticed by the first statement. Where the
-        answer to a commit is missing, nobody knows: that one is never run again.
-        """
-        if self._engine.is_clash(error):
-            return True
-        if self._is_committing or self._has_lost_connection or not self._engine.is_away(error):
-            return False
-        self._has_lost_connection = True
-        return True
-
-    def _run(self, work: Callable[[Connection], None]) -> Appended:
-        self._is_committing = False
-        with self._engine.write() as connection:
-            appended, fresh = begin(connection, self.fresh.wanted)
-            work(connection)
-            self._is_committing = True
-        self._has_lost_connection = False
-        if fresh:
-            self.fresh.keep(fresh)
-        return appended
-
-    def _named(self, error: Exception) -> Exception:
-        if isinstance(error, StoreAway) or not self._engine.is_away(error):
-            return error
-        return StoreAway(f"the store cannot be reached: {type(error).__name__}")
 
     def _told(self, text: str) -> None:
         """On the engine's thread."""
@@ -229,10 +200,3 @@ class Database:
         subject, _, words = text.partition(" ")
         for hear in self._hears:
             self._loop.call_soon_threadsafe(hear, subject or MISSED, words)
-
-
-def _each(
-    connection: Connection, pieces: Sequence[tuple[Callable[..., Any], tuple[Any, ...]]]
-) -> list[Any]:
-    connection.info[WAYS].alone(connection)
-    return [work(connection, *args) for work, args in pieces]

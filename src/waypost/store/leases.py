@@ -4,7 +4,19 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from sqlalchemy import Connection, bindparam, delete, func, select, update
+from sqlalchemy import (
+    BigInteger,
+    Connection,
+    Integer,
+    SmallInteger,
+    Text,
+    bindparam,
+    delete,
+    func,
+    literal_column,
+    select,
+    update,
+)
 
 from waypost.store.journal import Lane
 from waypost.store.prepared import WAYS
@@ -131,13 +143,7 @@ def _make_rows(connection: Connection, lane: Lane) -> bool:
     count = select(func.count()).select_from(leases).where(leases.c.lane == int(lane))
     if connection.execute(count).scalar_one() == SHARDS:
         return False
-    connection.execute(
-        insert_or(leases).on_conflict_do_nothing(),
-        [
-            {"lane": int(lane), "shard": shard, "holder": NOBODY, "until_ms": 0}
-            for shard in range(SHARDS)
-        ],
-    )
+    connection.execute(_MAKE_ROWS, {"lane": int(lane), "holder": NOBODY})
     return True
 
 
@@ -186,6 +192,21 @@ def forget_leases(connection: Connection) -> None:
     connection.execute(delete(processes))
 
 
+_SHARDS = select(literal_column("0", Integer).label("shard")).cte("shards", recursive=True)
+_ALL_SHARDS = _SHARDS.union_all(select(_SHARDS.c.shard + 1).where(_SHARDS.c.shard < SHARDS - 1))
+_MAKE_ROWS: Final = (
+    insert_or(leases)
+    .from_select(
+        ["lane", "shard", "holder", "until_ms"],
+        select(
+            bindparam("lane", type_=SmallInteger),
+            _ALL_SHARDS.c.shard,
+            bindparam("holder", type_=Text),
+            literal_column("0", BigInteger),
+        ).where(literal_column("1") == literal_column("1")),  # else SQLite reads ON as of a join
+    )
+    .on_conflict_do_nothing()
+)
 _PROCESS = insert_or(processes)
 _HERE: Final = _PROCESS.on_conflict_do_update(
     index_elements=["holder"],

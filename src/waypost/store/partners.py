@@ -1,6 +1,6 @@
 """Partners, their credentials, apps and business accounts."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import Final
 
@@ -8,6 +8,7 @@ from sqlalchemy import Connection, bindparam, delete, false, func, insert, selec
 
 from waypost.domain.app import App, BusinessAccount, OperatorAccount
 from waypost.domain.partner import Partner
+from waypost.store.one_of import one_of
 from waypost.store.rows import (
     app_columns,
     app_of,
@@ -229,6 +230,16 @@ def app_by_id(connection: Connection, app_id: str) -> App | None:
     return None if row is None else app_of(row)
 
 
+def apps_with_operators(
+    connection: Connection, ids: Collection[str]
+) -> dict[str, tuple[App, str | None]]:
+    """Apps by id, each with the id of the operator account that carries it."""
+    if not ids:
+        return {}
+    rows = connection.execute(_APPS_WITH_OPERATORS, {"ids": ids}).all()
+    return {row.id: (app_of(row), row.carried_by) for row in rows}
+
+
 def app_by_source(connection: Connection, partner_id: int, source: str) -> App | None:
     """The partner's app with this source number, or None."""
     row = connection.execute(
@@ -321,3 +332,8 @@ def first_operator_account_id(connection: Connection) -> str | None:
 
 
 _APP_BY_ID: Final = select(apps).where(apps.c.id == bindparam("app_id"))
+_APPS_WITH_OPERATORS: Final = (
+    select(apps, business_accounts.c.operator_account_id.label("carried_by"))
+    .outerjoin(business_accounts, business_accounts.c.id == apps.c.business_account_id)
+    .where(one_of(apps.c.id, "ids"))
+)

@@ -1,10 +1,9 @@
 """Whoever a number talks to, known by phone number, by business-scoped id, or by both."""
 
 from collections.abc import Collection, Set
-from itertools import groupby
 from typing import Any, Final
 
-from sqlalchemy import ColumnElement, Connection, bindparam, case, func, insert, select, update
+from sqlalchemy import ColumnElement, Connection, case, func, insert, select, update
 
 from waypost.domain.app import App
 from waypost.store.one_of import one_of
@@ -60,29 +59,32 @@ def recipient_ids(
     Returns:
         Their ids by app id and that name.
     """
-    found: dict[tuple[str, str], int] = {}
-    for (app_id, partner_id), group in groupby(sorted(wanted), lambda one: one[:2]):
-        names = [name for _, _, name in group]
-        found |= _known(connection, app_id, names)
-        new = [name for name in names if (app_id, name) not in found]
-        if new:
-            row = {"partner_id": partner_id, "app_id": app_id, "name": ""}
-            connection.execute(_ADD, [{**row, **_named(name)} for name in new])
-            found |= _known(connection, app_id, new)
+    found = _known(connection, wanted)
+    new = [one for one in sorted(wanted) if (one[0], one[2]) not in found]
+    if new:
+        rows = [
+            {"partner_id": partner_id, "app_id": app_id, "name": "", **_named(name)}
+            for app_id, partner_id, name in new
+        ]
+        connection.execute(_ADD, rows)
+        found |= _known(connection, new)
     return found
 
 
 def _known(
-    connection: Connection, app_id: str, names: Collection[str]
+    connection: Connection, wanted: Collection[tuple[str, int, str]]
 ) -> dict[tuple[str, str], int]:
-    numbers = [name for name in names if name.isdecimal()]
-    users = [name for name in names if not name.isdecimal()]
-    rows = connection.execute(_KNOWN, {"app_id": app_id, "phone_numbers": numbers}).all()
-    known = {(app_id, row.phone_number): row.id for row in rows}
-    if users:
-        rows = connection.execute(_KNOWN_USERS, {"app_id": app_id, "user_ids": users}).all()
-        known |= {(app_id, row.user_id): row.id for row in rows}
-    return known
+    """In one statement for all apps; an app's recipients that only another app asks for are left out."""
+    pairs = {(app_id, name) for app_id, _, name in wanted}
+    names = {name for _, name in pairs}
+    app_ids = {app_id for app_id, _ in pairs}
+    numbers = {name for name in names if name.isdecimal()}
+    known: dict[tuple[str, str], int] = {}
+    for statement, some in ((_KNOWN, numbers), (_KNOWN_USERS, names - numbers)):
+        if some:
+            rows = connection.execute(statement, {"app_ids": app_ids, "names": some}).all()
+            known |= {(row.app_id, row.named): row.id for row in rows}
+    return {pair: known[pair] for pair in pairs if pair in known}
 
 
 def _named(name: str) -> dict[str, str | None]:
@@ -111,11 +113,9 @@ def _by(connection: Connection, app: App, column: ColumnElement[Any], value: str
 
 
 _ADD: Final = insert_or(recipients).on_conflict_do_nothing()  # another process may meet them first
-_KNOWN: Final = select(recipients.c.id, recipients.c.phone_number).where(
-    recipients.c.app_id == bindparam("app_id"),
-    one_of(recipients.c.phone_number, "phone_numbers"),
-)
-_KNOWN_USERS: Final = select(recipients.c.id, recipients.c.user_id).where(
-    recipients.c.app_id == bindparam("app_id"),
-    one_of(recipients.c.user_id, "user_ids"),
-)
+_KNOWN: Final = select(
+    recipients.c.id, recipients.c.app_id, recipients.c.phone_number.label("named")
+).where(one_of(recipients.c.app_id, "app_ids"), one_of(recipients.c.phone_number, "names"))
+_KNOWN_USERS: Final = select(
+    recipients.c.id, recipients.c.app_id, recipients.c.user_id.label("named")
+).where(one_of(recipients.c.app_id, "app_ids"), one_of(recipients.c.user_id, "names"))

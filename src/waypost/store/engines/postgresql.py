@@ -7,6 +7,7 @@ import socket
 import threading
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager, suppress
+from functools import partial
 from typing import Any, Final, cast
 
 import psycopg
@@ -80,6 +81,7 @@ class PostgresEngine:
 
     name = "postgresql"
     sole = False
+    writers = 2  # one for what is acknowledged, one for what the stages write
     in_order = False  # numbers are given out before the commit
 
     def __init__(self, url: str, *, readers: int = 4, upgrade: bool = True) -> None:
@@ -87,11 +89,11 @@ class PostgresEngine:
         self._upgrade = upgrade
         self._url = url
         self._pool: Pool | None = None
-        self._writer: Connection | None = None
+        self._writing: list[Connection | None] = [None] * self.writers
         self._idle: queue.SimpleQueue[Connection | None] = queue.SimpleQueue()
         self._aside: queue.SimpleQueue[Connection | None] = queue.SimpleQueue()
         self._ways = ManyRows()
-        self._not_replicated = False
+        self._not_replicated: set[int] = set()  # the writers whose commit has been cut off so
         self._told: queue.SimpleQueue[str | None] = queue.SimpleQueue()
         self._threads: list[threading.Thread] = []
         self._closed = threading.Event()
@@ -138,23 +140,24 @@ class PostgresEngine:
             self._idle.put(None)
 
     @contextmanager
-    def write(self) -> Generator[Connection]:
-        """A transaction on the writing connection, which is made anew when it has broken."""
+    def write(self, nth: int = 0) -> Generator[Connection]:
+        """A transaction on a writing connection, which is made anew when it has broken."""
         if self._pool is None:
             raise RuntimeError("the store is not open")
-        if self._writer is None:
-            self._writer = self._pool.connect()
-            self._writer.info[WAYS] = self._ways
-            driver: Any = self._writer.connection.driver_connection
-            driver.add_notice_handler(self._noticed)
+        connection = self._writing[nth]
+        if connection is None:
+            connection = self._writing[nth] = self._pool.connect()
+            connection.info[WAYS] = self._ways
+            driver: Any = connection.connection.driver_connection
+            driver.add_notice_handler(partial(self._noticed, nth))
         try:
-            self._not_replicated = False
-            with self._writer.begin():
-                yield self._writer
+            self._not_replicated.discard(nth)
+            with connection.begin():
+                yield connection
         except BaseException:
-            self._discard_broken()
+            self._discard_broken(nth)
             raise
-        if self._not_replicated:
+        if nth in self._not_replicated:
             raise StoreAway("the commit was cut off from its synchronous standby")
 
     @contextmanager
@@ -261,10 +264,11 @@ class PostgresEngine:
                 if connection is not None:
                     with suppress(Exception):
                         connection.close()
-        if self._writer is not None:
-            with suppress(Exception):
-                self._writer.close()
-            self._writer = None
+        for connection in self._writing:
+            if connection is not None:
+                with suppress(Exception):
+                    connection.close()
+        self._writing = [None] * self.writers
         if self._pool is not None:
             self._pool.dispose()
 
@@ -304,17 +308,18 @@ class PostgresEngine:
                 "this PostgreSQL does not flush (fsync = off): what is acknowledged can be lost with the power"
             )
 
-    def _noticed(self, diagnostic: psycopg.errors.Diagnostic) -> None:
+    def _noticed(self, nth: int, diagnostic: psycopg.errors.Diagnostic) -> None:
         if diagnostic.source_function == WAITS_FOR_STANDBY or (
             diagnostic.message_primary or ""
         ).startswith(NOT_REPLICATED):
-            self._not_replicated = True
+            self._not_replicated.add(nth)
 
-    def _discard_broken(self) -> None:
-        if self._writer is not None and _is_broken(self._writer):
+    def _discard_broken(self, nth: int) -> None:
+        connection = self._writing[nth]
+        if connection is not None and _is_broken(connection):
             with suppress(Exception):
-                self._writer.close()
-            self._writer = None
+                connection.close()
+            self._writing[nth] = None
 
     def _hear_on(self, hear: Hear) -> None:
         is_first = True

@@ -50,6 +50,7 @@ class SqliteEngine:
     name = "sqlite"
     in_order = True
     readers = 2
+    writers = 1
 
     def __init__(self, path: Path, *, sole: bool = True, upgrade: bool = True) -> None:
         self.sole = sole
@@ -88,8 +89,9 @@ class SqliteEngine:
             self._idle.put(reader)
 
     @contextmanager
-    def write(self) -> Generator[Connection]:
+    def write(self, nth: int = 0) -> Generator[Connection]:
         """A transaction on the one writing connection."""
+        del nth
         if self._writer is None:
             raise RuntimeError("the store is not open")
         with self._writer.begin():
