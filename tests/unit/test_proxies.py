@@ -4,7 +4,7 @@ from typing import Any, Final
 
 import pytest
 
-from waypost.accept.proxies import Proxies
+from waypost.accept.proxies import Proxies, counted_as
 
 TRUSTED = ("10.0.0.0/8", "192.168.1.7/32", "fd00::/8")
 
@@ -56,6 +56,25 @@ def test_client_is_the_last_whom_a_trusted_proxy_has_seen(
 @pytest.mark.parametrize("peer", ["10.0.0.1", "127.0.0.1", "203.0.113.9"])
 def test_without_a_setting_nobody_is_believed(peer: str) -> None:
     assert Proxies().client_address(scope(peer, "198.51.100.4")) == peer
+
+
+# fmt: off
+COUNTED: Final = [  # who                          counted as
+    ("198.51.100.4",                        "198.51.100.4"),
+    ("::ffff:198.51.100.4",                 "198.51.100.4"),
+    ("2001:db8:1:2:3:4:5:6",                "2001:db8:1:2::/64"),
+    ("2001:db8:1:2:ffff:ffff:ffff:ffff",    "2001:db8:1:2::/64"),
+    ("2001:db8:1:3::6",                     "2001:db8:1:3::/64"),
+    ("fe80::1%eth0",                        "fe80::/64"),
+    ("::1",                                 "::/64"),
+    ("unknown",                             "unknown"),
+]
+# fmt: on
+
+
+@pytest.mark.parametrize(("address", "counted"), COUNTED)
+def test_client_of_version_6_is_counted_by_its_network(address: str, counted: str) -> None:
+    assert counted_as(address) == counted
 
 
 def test_everybody_may_be_trusted_where_nobody_else_can_connect() -> None:

@@ -71,6 +71,23 @@ async def test_client_gets_no_other_window_by_a_header_of_its_own(waypost: Waypo
     assert await log_in(waypost, "10.0.0.1", "6.6.6.200, 198.51.100.4") == 429
 
 
+async def test_client_with_a_whole_network_of_version_6_has_one_window(waypost: Waypost) -> None:
+    for number in range(MOST):
+        await log_in(waypost, "10.0.0.1", f"2001:db8:1:2::{number:x}")
+
+    assert await log_in(waypost, "10.0.0.1", "2001:db8:1:2:aaaa:bbbb:cccc:dddd") == 429
+    assert await log_in(waypost, "10.0.0.1", "2001:db8:1:3::1") == 400
+
+
+async def test_client_of_version_4_has_one_window_however_its_address_is_written(
+    waypost: Waypost,
+) -> None:
+    for number in range(MOST):
+        await log_in(waypost, "::ffff:203.0.113.9" if number % 2 else "203.0.113.9")
+
+    assert await log_in(waypost, "203.0.113.9") == 429
+
+
 async def test_client_that_comes_past_the_proxy_is_who_connects(waypost: Waypost) -> None:
     for number in range(MOST):
         await log_in(waypost, "203.0.113.9", f"6.6.6.{number}")

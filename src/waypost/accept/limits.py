@@ -31,7 +31,7 @@ class Rate:
 RATES: Final = {  # Source: spec, "Limits"; facts 11; design, section 5. One window per route, never shared between routes.
     # name                   at most  within        per                 source
     "login":            Rate(10,          60_000,  "e-mail",           "facts 1.2, 11"),
-    "login_address":    Rate(60,          60_000,  "client address",   "design, section 9"),
+    "login_address":    Rate(60,          60_000,  "address or /64",   "design, section 9"),
     "app_token":        Rate(10,          60_000,  "app",              "facts 11, with health and capping"),
     "templates":        Rate(10,          60_000,  "app",              "spec, Limits; facts 11: create, list, edit"),
     "send_template":    Rate(10,          60_000,  "app",              "spec, Limits"),

@@ -1,6 +1,7 @@
 """Partner login, and the app tokens that follow from it."""
 
 from waypost.accept.auth import app_of_partner_token
+from waypost.accept.proxies import counted_as
 from waypost.accept.requests import Answer, Request
 from waypost.accept.services import Services
 from waypost.base.logs import log
@@ -25,7 +26,7 @@ async def log_in(services: Services, request: Request) -> Answer:
     Source: spec, "Partner login"; facts 1.2, also for JSON and the field `secret`.
     """
     address = services.proxies.client_address(request.scope)
-    await services.limiter.spend("login_address", address)
+    await services.limiter.spend("login_address", counted_as(address))
     if len(request.body) > MOST_BYTES:
         raise Refused(Reason.BODY_TOO_LARGE, f"The body must be at most {MOST_BYTES} bytes.")
     form = request.form_or_json()

@@ -1,10 +1,16 @@
 """Where a request comes from, behind proxies that may be believed and others that may not."""
 
 from collections.abc import MutableMapping, Sequence
-from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
+from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address, ip_network
 from typing import Any, Final
 
 Address = IPv4Address | IPv6Address
+
+NETWORK_BITS: Final = 64
+"""The least that a subscriber of version 6 is given; within it, a client has a new address whenever it likes.
+
+Source: RFC 6177, section 2; RFC 8981.
+"""
 
 _FORWARDED: Final = b"x-forwarded-for"
 UNKNOWN: Final = "unknown"
@@ -46,6 +52,18 @@ class Proxies:
 
     def _is_trusted(self, address: Address) -> bool:
         return any(address in network for network in self._trusted)
+
+
+def counted_as(address: str) -> str:
+    """What a client's requests are counted by: its address; of version 6 its network.
+
+    Args:
+        address: as `Proxies.client_address` gives it.
+    """
+    read = _read(address)
+    if isinstance(read, IPv6Address):
+        return str(IPv6Network((read, NETWORK_BITS), strict=False))
+    return address if read is None else str(read)
 
 
 def _forwarded(scope: MutableMapping[str, Any]) -> list[str]:
