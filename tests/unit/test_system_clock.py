@@ -1,6 +1,12 @@
 """The clock of a running service, when somebody moves the machine's."""
 
 import dataclasses
+import subprocess
+import sys
+import time
+from typing import Final
+
+import pytest
 
 from waypost.base.clock import SystemClock
 
@@ -69,3 +75,37 @@ def test_clock_meets_the_machines_again_after_a_jump_back() -> None:
 
     assert before > 0
     assert clock.now_ms() == machine.wall_ns // 1_000_000
+
+
+ASLEEP_S: Final = 3600
+HAS_SLEPT: Final = ("unshare", "--time", "--boottime", str(ASLEEP_S))
+"""Runs a program as on a machine that has slept for an hour since it was started."""
+READ_BOTH: Final = """
+import time
+from waypost.base.clock import SystemClock, VirtualClock
+print(*(clock.real_ms() - time.monotonic_ns() // 1_000_000 for clock in (SystemClock(), VirtualClock())))
+"""
+
+
+def may_make_time() -> bool:
+    """Whether this system has such clocks, and lets us have one of our own."""
+    try:
+        return not subprocess.run([*HAS_SLEPT, "true"], capture_output=True, check=False).returncode
+    except FileNotFoundError:
+        return False
+
+
+def test_steady_clock_counts_what_the_machine_has_slept() -> None:
+    """So a process that wakes up finds its leases over, as those do who have taken them up."""
+    if not may_make_time():
+        pytest.skip("needs a namespace of time")
+    read = subprocess.run(
+        [*HAS_SLEPT, sys.executable, "-c", READ_BOTH], capture_output=True, check=True, text=True
+    )
+
+    ahead_ms = [int(one) for one in read.stdout.split()]
+
+    here_ms = (
+        SystemClock().real_ms() - time.monotonic_ns() // 1_000_000
+    )  # it may have slept in truth
+    assert [round((one - here_ms) / 1000) for one in ahead_ms] == [ASLEEP_S, ASLEEP_S]

@@ -208,7 +208,7 @@ class Shards:
     def _lose_taken(self, share: Share) -> None:
         """Forget what is held of shards that were taken just now: the store knows that they were not ours.
 
-        Our own clock may not: that of a machine which was suspended stands still meanwhile, and the
+        Our own clock may not: a machine that its hypervisor has stopped knows nothing of it, and the
         store's may have been put on. Others may have worked what we hold.
         """
         taken = {lane: {one.shard for one in share.taken[lane]} for lane in self._lanes}
