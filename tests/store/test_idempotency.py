@@ -20,9 +20,11 @@ from waypost.store.idempotency import (
     LostKey,
     delete_expired,
     earlier_request,
+    leave_running,
     mark_running,
     record_keyed_messages,
     unmark_running,
+    was_begun,
     write_keyed,
 )
 from waypost.store.messages import record_messages
@@ -214,6 +216,23 @@ async def test_mark_of_a_process_that_died_runs_out(database: Database) -> None:
     await pass_time(database, ms=2 * MINUTE_MS)
 
     assert await database.write(mark_running, replace(MARKED, holder="three")) is None
+
+
+async def test_request_that_was_begun_is_known_for_a_day_unless_it_was_undone(
+    database: Database,
+) -> None:
+    before = await database.read(was_begun, MARKED)
+    await database.write(mark_running, MARKED)
+    await database.write(leave_running, MARKED)
+    await database.write(delete_expired, MARKED.at_ms + HOUR_MS, 10)
+
+    begun = await database.read(was_begun, MARKED)
+    of_another_body = await database.read(was_begun, replace(MARKED, body_hash=b"another body"))
+    marked = await database.write(mark_running, MARKED)  # at once
+    await database.write(unmark_running, MARKED)
+    undone = await database.read(was_begun, MARKED)
+
+    assert (before, begun, of_another_body, marked, undone) == (False, True, False, None, False)
 
 
 async def test_work_whose_mark_was_lost_is_undone(database: Database) -> None:

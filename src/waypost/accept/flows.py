@@ -49,7 +49,15 @@ async def create_flow(services: Services, request: Request) -> Answer:
     body = {"name": _name(form.required("name", f"1 to {LONGEST_NAME} characters"))}
     body |= {"categories": _categories(form)} | _more(form)
     await _check_clone(services, app, body)
-    told = await ask(services, app, Ask.CREATE_FLOW, account_of(app), body=body)
+    try:
+        told = await ask(services, app, Ask.CREATE_FLOW, account_of(app), body=body)
+    except Refused as refused:
+        if refused.reason is not Reason.OPERATOR_REFUSED or not _was_begun(request):
+            raise
+        made = await _made_before(services, app, body)
+        if made is None:
+            raise
+        told = made
     return Answer(
         {
             "id": str(told.get("id", "")),
@@ -58,6 +66,30 @@ async def create_flow(services: Services, request: Request) -> Answer:
         },
         201,
     )
+
+
+def _was_begun(request: Request) -> bool:
+    """Whether this very request came before, under its key, and nobody knows what came of it."""
+    return request.keyed is not None and request.keyed.begun_before
+
+
+async def _made_before(services: Services, app: App, body: dict[str, Any]) -> dict[str, Any] | None:
+    """The draft that an earlier try has made, whose answer was lost; None: there is none.
+
+    A name is unique in its account, so the operator refuses to make it again. What has the name could
+    still be somebody else's: so it is taken only for a request that is known to have been begun.
+    """
+    query = {"limit": MOST_FLOWS, "fields": "id,name,status,categories,validation_errors"}
+    told = await ask(services, app, Ask.FLOWS, account_of(app), query=query)
+    for flow in told.get("data", []):
+        match flow:
+            case {"id": str(), "name": name, "status": "DRAFT", "categories": [*categories]} if (
+                name == body["name"] and set(categories) == set(body["categories"])
+            ):
+                return flow
+            case _:
+                continue
+    return None
 
 
 async def list_flows(services: Services, request: Request) -> Answer:

@@ -31,9 +31,11 @@ from waypost.store.idempotency import (
     KeyedRequest,
     LostKey,
     earlier_request,
+    leave_running,
     mark_running,
     record_keyed_messages,
     unmark_running,
+    was_begun,
     write_keyed,
 )
 from waypost.store.messages import record_messages
@@ -85,7 +87,7 @@ async def once(services: Services, request: Request, row: RouteRow, endpoint: En
     found = None
     if row.once is Once.MARKED:
         keyed.holder = services.ids.new()
-        found = await services.database.write(mark_running, keyed.asked)
+        found, keyed.begun_before = await services.database.write(_mark, keyed.asked)
     elif row.calls:
         found = await services.database.read(earlier_request, keyed.asked)
     if found is None:
@@ -158,7 +160,7 @@ async def record_message(
     """
     keyed = request.keyed
     if keyed is None:
-        await services.database.join(record_messages, message)
+        await services.database.join_at_door(record_messages, message)
         return answer
     keyed.app_id = message.app_id
     item: tuple[KeyedRequest, Message, bytes] = (
@@ -166,7 +168,7 @@ async def record_message(
         message,
         _sealed(services, keyed, answer),
     )
-    found = await services.database.join(record_keyed_messages, item)
+    found = await services.database.join_at_door(record_keyed_messages, item)
     if found is not None:
         return _replay(services, keyed, found)
     keyed.ended = True
@@ -176,23 +178,38 @@ async def record_message(
 async def _carried_out(
     services: Services, request: Request, keyed: Keyed, endpoint: Endpoint
 ) -> Answer:
+    is_undone = False
     try:
         answer = await endpoint(services, request)
         if not keyed.ended and answer.status < 300:  # all it did was done by others
             done = answer
             answer = await commit(services, request, _nothing, answer=lambda _: done)
+    except Refused as refused:
+        is_undone = refused.reason is not Reason.OPERATOR_UNAVAILABLE
+        raise
     finally:
         if keyed.holder is not None and not keyed.ended:
-            await _unmark(services, keyed)
+            await _unmark(services, keyed, is_undone=is_undone and not keyed.begun_before)
     if keyed.replayed:
         await request.give_back(services.limiter)
     return answer
 
 
-async def _unmark(services: Services, keyed: Keyed) -> None:
-    """Let the key be used again at once; if that fails, it can be once the mark has run out."""
+def _mark(connection: Connection, asked: KeyedRequest) -> tuple[Earlier | None, bool]:
+    begun = was_begun(connection, asked)
+    return mark_running(connection, asked), begun
+
+
+async def _unmark(services: Services, keyed: Keyed, *, is_undone: bool) -> None:
+    """Let the key be used again at once; if that fails, it can be once the mark has run out.
+
+    Args:
+        services: of the door.
+        keyed: the request.
+        is_undone: whether it is known that nothing was done; else it is remembered that it was begun.
+    """
     try:
-        await services.database.write(unmark_running, keyed.asked)
+        await services.database.write(unmark_running if is_undone else leave_running, keyed.asked)
     except Exception:  # noqa: BLE001  what has gone wrong before is told, not this
         _log.exception("a key could not be given free", route=keyed.route)
 

@@ -50,6 +50,7 @@ class Keyed:
         at_ms: when the request came.
         app_id: of whose request; None: the partner's own.
         holder: who has marked the key as being worked on; None: nobody did.
+        begun_before: whether the same request was begun before, and nobody knows what came of it.
         ended: whether the key has its answer: its own, or an earlier one's.
         replayed: whether it is an earlier one's.
     """
@@ -60,6 +61,7 @@ class Keyed:
     at_ms: int
     app_id: str | None
     holder: str | None = None
+    begun_before: bool = False
     ended: bool = False
     replayed: bool = False
     fingerprint: Fingerprint = field(default_factory=Fingerprint)

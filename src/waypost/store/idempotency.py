@@ -79,9 +79,20 @@ def mark_running(connection: Connection, asked: KeyedRequest) -> Earlier | None:
     return _add(connection, [(asked, None)], now_ms, LEASE_MS)[0]
 
 
+def was_begun(connection: Connection, asked: KeyedRequest) -> bool:
+    """Whether the same request was begun before, and nobody knows what came of it. To be asked before it is marked."""
+    return asked.body_hash in connection.execute(_LEFT, _at(asked)).scalars().all()
+
+
 def unmark_running(connection: Connection, asked: KeyedRequest) -> None:
     """The request was not carried out: its key may be used again at once."""
     connection.execute(_UNMARK, _at(asked) | {"its_holder": asked.holder})
+
+
+def leave_running(connection: Connection, asked: KeyedRequest) -> None:
+    """Nobody knows whether the request was carried out: its key may be used again at once, and that is remembered."""
+    now_ms = _now_ms(connection, asked.at_ms)
+    connection.execute(_LEAVE, _at(asked) | {"its_holder": asked.holder, "until_ms": now_ms})
 
 
 def write_keyed(
@@ -142,16 +153,23 @@ def record_keyed_messages(
 
 
 def delete_expired(connection: Connection, now_ms: int, at_most: int) -> int:
-    """Delete keys that have run out, the oldest first; give how many."""
+    """Delete keys that have run out, the oldest first; give how many.
+
+    Of a request that has no answer it is remembered for a day that it was begun.
+    """
+    now_ms = _now_ms(connection, now_ms)
+    is_over = (keys.c.expires_on_ms <= now_ms) & (
+        keys.c.answer.is_not(None) | (keys.c.expires_on_ms <= now_ms - LIFE_MS)
+    )
     expired = (
         select(keys.c.partner_id, keys.c.route, keys.c.key)
-        .where(keys.c.expires_on_ms <= _now_ms(connection, now_ms))
+        .where(is_over)
         .order_by(keys.c.expires_on_ms)
         .limit(at_most)
     )
     place = tuple_(keys.c.partner_id, keys.c.route, keys.c.key)
-    still = keys.c.expires_on_ms <= _now_ms(connection, now_ms)  # it may have been taken meanwhile
-    return connection.execute(delete(keys).where(place.in_(expired), still)).rowcount
+    # Asked twice: it may have been taken meanwhile.
+    return connection.execute(delete(keys).where(place.in_(expired), is_over)).rowcount
 
 
 def _add(
@@ -228,6 +246,8 @@ _HELD: Final = select(keys.c.body_hash, keys.c.app_id, keys.c.answer).where(_IS_
 _LOOK: Final = _HELD.where(keys.c.expires_on_ms > bindparam("now_ms"))
 _IS_MARKED: Final = keys.c.answer.is_(None) & (keys.c.holder == bindparam("its_holder"))
 _UNMARK: Final = delete(keys).where(_IS_ITS, _IS_MARKED)
+_LEAVE: Final = update(keys).where(_IS_ITS, _IS_MARKED).values(expires_on_ms=bindparam("until_ms"))
+_LEFT: Final = select(keys.c.body_hash).where(_IS_ITS, keys.c.answer.is_(None))
 _ANSWERED: Final = (
     update(keys)
     .where(_IS_ITS)
