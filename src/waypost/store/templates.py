@@ -157,6 +157,9 @@ def template_known_to_operator(
             _IS_THERE,
         )
         row = connection.execute(to_change(connection, by_name)).one_or_none()
+    if row is None:
+        # Between the two looks another process may have learnt its id: then neither has found it.
+        row = connection.execute(to_change(connection, newest)).one_or_none()
     return None if row is None else template_of(row)
 
 
