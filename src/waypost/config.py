@@ -152,7 +152,10 @@ class Settings(BaseSettings):
     keep_bodies_days: int = Field(
         default=30,
         ge=1,
-        description="How long words are kept: those of messages, webhooks' bodies, callbacks with their attempts.",
+        description=(
+            "How long words are kept: those of messages, webhooks' bodies, callbacks with their attempts. "
+            "Secrets and keys that have run out or were revoked are forgotten after as long."
+        ),
     )
     keep_attempts_days: int = Field(
         default=30,

@@ -62,6 +62,18 @@ async def test_edit_of_a_template_that_the_operator_does_not_have_hands_it_in(
     assert outcome == Sent("78", status="PENDING")
 
 
+async def test_id_that_no_index_takes_is_known_by_its_digest(tiny: TinyOperator) -> None:
+    tiny.answers = [json_answer({"id": "7" * 5000, "status": "PENDING"})]
+
+    handed_in = await tiny.submit()
+    tiny.answers = [json_answer({"data": [LISTED | {"id": "7" * 5000}]}), json_answer({})]
+    await tiny.adapter.edit_template(tiny.account, UNKNOWN, {})
+
+    assert isinstance(handed_in, Sent)
+    assert len(handed_in.operator_id) < 500
+    assert tiny.requests[-1][1] == f"/v25.0/{handed_in.operator_id}"
+
+
 async def test_edit_that_is_refused_because_it_has_been_done_is_done(tiny: TinyOperator) -> None:
     shown = {"id": "77", "status": "PENDING", "components": [BODY]}
     tiny.answers = [json_answer(REFUSED, 400), json_answer(shown)]

@@ -23,16 +23,21 @@ from waypost.store.database import Database
 from waypost.store.engines.postgresql import PostgresEngine
 from waypost.store.messages import MessageChange, MessageNews, change_messages, record_messages
 from waypost.store.partitions import floor_id, parts_there, wanted_parts
+from waypost.store.partners import add_client_secret
 from waypost.store.retention import DAY_MS, MOST_ROWS, Keep, begin_turn
 from waypost.store.tables import (
+    app_keys,
     arrival_items,
     arrivals,
     attempts,
     callbacks,
+    client_secrets,
     inbound_messages,
     journal,
     message_events,
     messages,
+    sequences,
+    subscriptions,
 )
 from waypost.store.trace import message_trace
 
@@ -219,6 +224,59 @@ async def test_who_wrote_which_message_goes_with_the_rows_of_messages(database: 
 
     found = select(inbound_messages.c.operator_message_id)
     assert await column_of(database, found) == ["wamid.100"]
+
+
+async def test_credentials_go_long_after_they_have_run_out_or_were_revoked(
+    database: Database,
+) -> None:
+    over_ms, young_ms = TODAY_MS, TODAY_MS + 40 * DAY_MS
+    secrets = {"over": over_ms, "young": young_ms, "for ever": None}
+    keys = {
+        "over": (over_ms, None),
+        "revoked": (None, over_ms),
+        "young": (young_ms, None),
+        "just revoked": (None, young_ms),
+        "for ever": (None, None),
+    }
+    for name, expires_on_ms in secrets.items():
+        await database.write(add_client_secret, PARTNER.id, name, TODAY_MS, expires_on_ms)
+    rows = [
+        {"id": name, "hash": name, "partner_id": PARTNER.id, "app_id": APP.id, "name": name,
+         "created_on_ms": TODAY_MS, "expires_on_ms": expires_on_ms, "revoked_on_ms": revoked_on_ms}
+        for name, (expires_on_ms, revoked_on_ms) in keys.items()
+    ]  # fmt: skip
+    await do(database, app_keys.insert(), rows)
+
+    await retention_at(database, TODAY_MS + 50 * DAY_MS).turn()
+
+    left = set(await column_of(database, select(client_secrets.c.hash)))
+    assert left == {"young", "for ever"}
+    left = set(await column_of(database, select(app_keys.c.id)))
+    assert left == {"young", "just revoked", "for ever"}
+
+
+async def test_counts_of_a_subscription_that_is_gone_go_and_those_of_others_stay(
+    database: Database,
+) -> None:
+    row = {
+        "partner_id": PARTNER.id, "app_id": APP.id, "url": "", "version": 2, "modes": "ALL", "active": True,
+        "show_on_ui": False, "created_on_ms": 1, "modified_on_ms": 1,
+    }  # fmt: skip
+    await do(database, subscriptions.insert(), [row | {"tag": tag} for tag in ("a", "b", "c")])
+    first, gone, last = await column_of(database, select(subscriptions.c.id).order_by("id"))
+    counts = [
+        {"subscription_id": its_id, "about": str(number), "last": 1}
+        for its_id in (first, gone, last)
+        for number in range(MOST_ROWS + 1)
+    ]
+    await do(database, sequences.insert(), counts)
+    await do(database, subscriptions.delete().where(subscriptions.c.id == gone))
+
+    await retention_at(database, TODAY_MS).turn()
+
+    left = await column_of(database, select(sequences.c.subscription_id).distinct())
+    assert set(left) == {first, last}
+    assert await count(database, sequences) == 2 * (MOST_ROWS + 1)
 
 
 async def test_of_several_processes_one_takes_a_turn(database: Database) -> None:

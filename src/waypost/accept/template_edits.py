@@ -173,6 +173,7 @@ async def _delete(services: Services, doomed: list[Template]) -> Answer:
     ids = [template.id for template in doomed]
     now_ms = services.clock.now_ms()
     await services.database.write(_delete_all, services.ids, ids, now_ms)
+    services.directory.forget()  # no process sends it any more
     return Answer({"status": "success"})
 
 

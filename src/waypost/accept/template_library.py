@@ -14,6 +14,7 @@ from waypost.domain.app import App
 from waypost.domain.buttons import Button, ButtonKind
 from waypost.domain.languages import spelled
 from waypost.domain.lifecycle import OPERATOR_STATUSES
+from waypost.domain.outcome import MOST_ID_CHARS
 from waypost.domain.refusals import Reason, Refused
 from waypost.domain.template import Category, Draft, Template, TemplateStatus
 from waypost.journal.template_alignment import GOING, text_of
@@ -134,7 +135,7 @@ async def _made_by_operator(
             if _is_made_of(node, body, ready) and not await _is_known(services, account_id, node):
                 return node
         raise
-    if not text_of(made.get("id")):
+    if not 0 < len(text_of(made.get("id"))) <= MOST_ID_CHARS:
         raise unavailable(app, Ask.CREATE_FROM_LIBRARY.value, "its answer has no template id")
     return made
 

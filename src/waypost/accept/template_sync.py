@@ -12,6 +12,7 @@ from waypost.accept.services import Services
 from waypost.accept.time_limit import in_time
 from waypost.base.ids import Ids
 from waypost.domain.app import App
+from waypost.domain.outcome import MOST_ID_CHARS
 from waypost.domain.refusals import Reason, Refused
 from waypost.domain.template import Template, TemplateStatus
 from waypost.domain.template_wish import TemplateWish
@@ -84,7 +85,9 @@ async def _every_page(
         told = await ask(services, app, Ask.TEMPLATES, account_id, query=query)
         for node in told["data"]:
             match node:
-                case {"id": str(), "name": str(), "language": str(), "status": str()}:
+                case {"id": str(id), "name": str(), "language": str(), "status": str()} if (
+                    len(id) <= MOST_ID_CHARS
+                ):
                     nodes.append(node)
                 case _:
                     raise unavailable(app, Ask.TEMPLATES.value, "its list has what is no template")

@@ -6,6 +6,8 @@ from typing import Final
 
 INVALID_ANSWER: Final = 4002
 """The partner-facing code where the operator gave no answer that can be read. Source: facts 12."""
+MOST_ID_CHARS: Final = 500
+"""Of the operator's own ids of things: no index takes a much longer one, and its own have some thirty characters."""
 
 
 class Again(StrEnum):

@@ -9,6 +9,7 @@ from waypost.domain.event import InboundEvent
 from waypost.domain.inbound import Around, MediaLink
 from waypost.domain.media import INBOUND_LIFE_MS, InboundMedia
 from waypost.domain.message import Content, MediaKind, TemplateSend
+from waypost.domain.outcome import MOST_ID_CHARS
 from waypost.domain.postback import answered_id_of, postback_text_of, reply_of
 from waypost.events.book import Applying, reacted_to
 from waypost.store.arrivals import record_inbound
@@ -139,7 +140,7 @@ def _answered(applying: Applying, app: App, event: InboundEvent) -> _Answered:
 def _medium(applying: Applying, app: App, account_id: str, event: InboundEvent) -> MediaLink | None:
     """Give a medium an address that nobody can guess; its bytes are fetched by a lane of their own."""
     operator_id = event.text("id")
-    if event.kind not in set(MediaKind) or not operator_id:
+    if event.kind not in set(MediaKind) or not 0 < len(operator_id) <= MOST_ID_CHARS:
         return None
     key = applying.ids.secret()
     until_ms = applying.at_ms + INBOUND_LIFE_MS

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from sqlalchemy import Connection, bindparam, delete, exists, select, update
+from sqlalchemy import Connection, bindparam, delete, exists, func, select, update
 
 from waypost.domain.message import MessageState
 from waypost.store.facts import set_facts
@@ -18,15 +18,19 @@ from waypost.store.journal import Lane
 from waypost.store.partitions import floor_id
 from waypost.store.rates import delete_idle_windows
 from waypost.store.tables import (
+    app_keys,
     arrival_items,
     arrivals,
     attempts,
     callbacks,
+    client_secrets,
     inbound_messages,
     journal,
     message_events,
     messages,
+    sequences,
     store_facts,
+    subscriptions,
 )
 
 DAY_MS: Final = 24 * 60 * 60 * 1000
@@ -172,6 +176,29 @@ def forget_expired(connection: Connection, now_ms: int, _after: str) -> str | No
     return "" if gone >= MOST_ROWS else None
 
 
+def forget_credentials(connection: Connection, before_ms: int, _after: str) -> str | None:
+    """Delete client secrets and app keys that have run out, or were revoked, before a time."""
+    given = {"before_ms": before_ms, "most": MOST_ROWS}
+    gone = sum(connection.execute(one, given).rowcount for one in (_OLD_SECRETS, _OLD_KEYS))
+    return "" if gone >= MOST_ROWS else None
+
+
+def forget_sequences(connection: Connection, _before_ms: int, after: str) -> str | None:
+    """Delete how far was counted for subscriptions that are gone; no other ever gets their ids."""
+    at = int(after or 0)
+    for _ in range(MOST_ROWS):
+        found = connection.execute(_NEXT_COUNTED, {"after": at}).scalar_one()
+        if found is None:
+            return None
+        if connection.execute(_SUBSCRIPTION, {"its_id": found}).one_or_none() is None:
+            counted = connection.execute(_COUNTED, {"its_id": found, "most": MOST_ROWS})
+            about = counted.scalars().all()
+            connection.execute(_UNCOUNT, {"its_id": found, "about_whom": about})
+            return str(found - 1 if len(about) == MOST_ROWS else found)
+        at = found
+    return str(at)
+
+
 # fmt: off
 RULES: Final = (  # Source: design 12.10; decision 0051. In this order
     #    what           for how many days                               how                ranges
@@ -184,6 +211,8 @@ RULES: Final = (  # Source: design 12.10; decision 0051. In this order
     Rule("items",       lambda keep: max(keep.bodies_days, keep.dedupe_days), forget_items),
     Rule("inbound",     lambda keep: keep.messages_days,                    forget_inbound),
     Rule("expired",     lambda keep: 0,                                     forget_expired),
+    Rule("credentials", lambda keep: keep.bodies_days,                      forget_credentials),
+    Rule("sequences",   lambda keep: 0,                                     forget_sequences),
 )
 # fmt: on
 OPEN: Final = (MessageState.ACCEPTED.value, MessageState.UNCERTAIN.value)
@@ -253,4 +282,34 @@ _OLD_INBOUND: Final = delete(inbound_messages).where(
         .order_by(inbound_messages.c.received_on_ms)
         .limit(bindparam("most"))
     )
+)
+_OLD_SECRETS: Final = delete(client_secrets).where(
+    client_secrets.c.hash.in_(
+        select(client_secrets.c.hash)
+        .where(client_secrets.c.expires_on_ms < bindparam("before_ms"))
+        .limit(bindparam("most"))
+    )
+)
+_OLD_KEYS: Final = delete(app_keys).where(
+    app_keys.c.id.in_(
+        select(app_keys.c.id)
+        .where(
+            (app_keys.c.expires_on_ms < bindparam("before_ms"))
+            | (app_keys.c.revoked_on_ms < bindparam("before_ms"))
+        )
+        .limit(bindparam("most"))
+    )
+)
+_NEXT_COUNTED: Final = select(func.min(sequences.c.subscription_id)).where(
+    sequences.c.subscription_id > bindparam("after")
+)
+_SUBSCRIPTION: Final = select(subscriptions.c.id).where(subscriptions.c.id == bindparam("its_id"))
+_COUNTED: Final = (
+    select(sequences.c.about)
+    .where(sequences.c.subscription_id == bindparam("its_id"))
+    .limit(bindparam("most"))
+)
+_UNCOUNT: Final = delete(sequences).where(
+    sequences.c.subscription_id == bindparam("its_id"),
+    sequences.c.about.in_(bindparam("about_whom", expanding=True)),
 )

@@ -9,7 +9,9 @@ from typing import Any, Final
 
 import msgspec
 
-MOST_CHARS_OF_NAME: Final = 500
+from waypost.domain.outcome import MOST_ID_CHARS
+
+MOST_CHARS_OF_NAME: Final = MOST_ID_CHARS
 """PostgreSQL takes 2,704 bytes into an index. Source: its manual, "B-Tree Indexes"; the operator's names have 100."""
 
 _decode: Final = msgspec.json.Decoder().decode

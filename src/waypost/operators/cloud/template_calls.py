@@ -12,7 +12,7 @@ from waypost.domain.outcome import Outcome, Rejected, Sent, Unavailable, Uncerta
 from waypost.domain.template import Template
 from waypost.operators.cloud.calls import Calls
 from waypost.operators.cloud.codes import words_of
-from waypost.operators.cloud.loose import as_dict, as_list, as_text
+from waypost.operators.cloud.loose import as_dict, as_list, as_name, as_text
 from waypost.operators.cloud.templates import template_body
 
 _MOST_PAGES: Final = (
@@ -35,7 +35,7 @@ async def submit(
     match answer:
         case {"id": str(operator_id)}:
             category = as_text(as_dict(answer).get("category")).upper() or None
-            return Sent(operator_id, status=_status(answer), category=category)
+            return Sent(as_name(operator_id), status=_status(answer), category=category)
         case {"error": error}:  # the name is taken: everything else is an outcome already
             return await find(call, account, template) or name_is_taken(as_dict(error))
         case dict():
@@ -135,7 +135,7 @@ async def find(call: Calls, account: OperatorAccount, template: Template) -> Out
                     and language == draft.language_code
                     and _status(one) not in _GOING
                 ):
-                    return Sent(operator_id, status=_status(one))
+                    return Sent(as_name(operator_id), status=_status(one))
                 case {"id": str()}:
                     continue
                 case _:

@@ -14,7 +14,14 @@ from yarl import URL
 
 from waypost.domain.app import OperatorAccount
 from waypost.domain.media import DAY_MS, MEDIA_LIFE_MS, Media
-from waypost.domain.outcome import INVALID_ANSWER, Rejected, Sent, Unavailable, Uncertain
+from waypost.domain.outcome import (
+    INVALID_ANSWER,
+    MOST_ID_CHARS,
+    Rejected,
+    Sent,
+    Unavailable,
+    Uncertain,
+)
 from waypost.operators.cloud.calls import CONNECT_S, Calls
 from waypost.operators.cloud.usage import Kind
 from waypost.operators.contract import Uploaded
@@ -31,6 +38,8 @@ MEDIA_HOSTS: Final = (  # where the operator keeps bytes beside its own address;
     "whatsapp.net",
 )
 # fmt: on
+MOST_HANDLE_CHARS: Final = 16 * 1024
+"""A handle travels in the body of its template; one of three lines has some six hundred characters."""
 BROKEN_AT_MOST: Final = 4
 """How often one upload is resumed after a broken connection before it is left for later."""
 
@@ -59,7 +68,7 @@ async def upload_media(
         url = _url(account, f"{phone_number_id}/media")
         answer = await _ask(calls, account, "POST", url, form, kind=Kind.MESSAGES)
     match answer:
-        case {"id": str(operator_id)} if operator_id:
+        case {"id": str(operator_id)} if 0 < len(operator_id) <= MOST_ID_CHARS:
             return Uploaded(operator_id, LIVES_MS["media"])
         case dict():
             return Unavailable("the operator's answer has no media id")
@@ -165,7 +174,7 @@ async def _send_bytes(
     while True:
         answer = await _send_from(calls, account, url, path, offset)
         match answer:
-            case {"h": str(handle)} if handle:
+            case {"h": str(handle)} if 0 < len(handle) <= MOST_HANDLE_CHARS:
                 return Uploaded(handle, LIVES_MS["handle"])
             case Rejected() if not broken:
                 return answer
