@@ -13,12 +13,19 @@ import random
 from collections import Counter, defaultdict
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
 import aiohttp
 from sqlalchemy import Connection, select
 
+from tests.properties.street_templates import (
+    REVIEW_MS,
+    TemplateModel,
+    every_template,
+    is_of_a_template,
+)
 from tests.support.builders import APP, INSTANCE_KEY
 from tests.support.callback_sink import CallbackSink, Try
 from tests.support.cut_line import CutLine
@@ -36,6 +43,7 @@ PHONES: Final = tuple(str(15551230000 + number) for number in range(12))
 ORDER: Final = ("enqueued", "sent", "delivered", "read")
 THREE: Final = "/three"
 """Ends the address of the subscription of version 3."""
+LULL_EVERY: Final = 30
 MODES_OF_THREE: Final = "MESSAGE,ENQUEUED,SENT,DELIVERED,READ,FAILED"
 DOUBT: Final = 4002
 """The code of a message that may have arrived."""
@@ -73,6 +81,21 @@ class Sent:
 
 
 @dataclass
+class Heard:
+    """What a phone has sent us.
+
+    Attributes:
+        wamid: the operator's id of it.
+        tapped: of the message whose button it tapped; None: it wrote.
+        index: of the button.
+    """
+
+    wamid: str
+    tapped: str | None = None
+    index: int = 0
+
+
+@dataclass
 class Process:
     """One running service."""
 
@@ -93,6 +116,7 @@ class ModelStreet:
     line: CutLine | None = None
     clock: VirtualClock = field(default_factory=VirtualClock)
     sent: list[Sent] = field(default_factory=list[Sent])
+    heard: list[Heard] = field(default_factory=list[Heard])
     processes: dict[str, Process] = field(default_factory=dict[str, Process])
     steps: Counter[str] = field(default_factory=Counter[str])
     story: list[str] = field(default_factory=list[str])
@@ -130,6 +154,9 @@ class ModelStreet:
         await self.street.subscribe(
             tag="three", url=f"{self.sink.url}{THREE}", version="3", modes=MODES_OF_THREE
         )
+        self._with_buttons = await self.street.approved_template()
+        await self.street.control("PUT", "settings", {"review_delay_ms": REVIEW_MS})
+        self.templates = TemplateModel(self._ask_any, self.chance)
 
     async def close(self) -> None:
         """Whatever still runs."""
@@ -193,6 +220,7 @@ class ModelStreet:
         await process.server.stop()
         await process.waypost.drain()
         await process.waypost.close()
+        await _bury(process.server)
 
     async def kill(self, name: str) -> None:
         """End a process as `kill -9` does: what it has not committed is gone, and it says nothing more.
@@ -202,12 +230,12 @@ class ModelStreet:
         """
         process = self.processes.pop(name)
         database = process.waypost.database
-        database._group._closed = True
-        database._group._waiting.clear()
+        for writer in database._writers:
+            writer.group._closed = True
+            writer.group._waiting.clear()
         server = process.server._server
         server.should_exit = server.force_exit = True
-        for connection in list(server.server_state.connections):
-            connection.transport.abort()
+        _hang_up(process.server)
         tasks = [*process.waypost._running]
         for stage in process.waypost._stages:
             tasks += list(stage._working)
@@ -216,12 +244,17 @@ class ModelStreet:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
         await asyncio.to_thread(database._readers.shutdown)
-        await database._writer.run(database._engine.close)
-        database._writer.shutdown()
+        for writer in database._writers[1:]:  # a commit that is under way ends
+            writer.shutdown()
+        await database._writers[0].run(database._engine.close)
+        database._writers[0].shutdown()
         await process.waypost._outbound.close()
         await process.waypost._operator.close()
-        with contextlib.suppress(Exception):
-            await process.server.stop()
+        stopping = asyncio.ensure_future(process.server.stop())
+        while not stopping.done():
+            _hang_up(process.server)  # on who has come meanwhile
+            await asyncio.wait([stopping], timeout=0.005)
+        await _bury(process.server)
         process.waypost.passwords.close()
 
     async def send(self) -> None:
@@ -236,28 +269,47 @@ class ModelStreet:
         self.sent.append(sent)
         if not self.processes:
             return
+        path, form = self._form_of(token, to)
+        key = {"Idempotency-Key": token} if self.chance.random() < 0.5 else {}
+        for _ in range(5 if key else 1):  # under its key it may be sent until an answer comes
+            told = await self._ask_any("POST", path, form, {"apikey": API_KEY, **key})
+            if told is not None and told[0] == 200:
+                sent.message_id = told[1]["messageId"]
+                return
+            await asyncio.sleep(0.02)
+
+    def _form_of(self, token: str, to: str) -> tuple[str, dict[str, str]]:
+        """Where a message goes and its form: a text, or one with two buttons."""
         form = {
             "channel": "whatsapp",
             "source": APP.phone_number,
             "destination": to,
             "src.name": APP.name,
-            "message": json.dumps({"type": "text", "text": token}),
         }
-        key = {"Idempotency-Key": token} if self.chance.random() < 0.5 else {}
-        for _ in range(5 if key else 1):  # under its key it may be sent until an answer comes
-            url = self.chance.choice([one.url for one in self.processes.values()] or [""])
-            with contextlib.suppress(aiohttp.ClientError, TimeoutError, OSError):
-                async with self.http.post(
-                    f"{url}/wa/api/v1/msg",
-                    data=form,
-                    headers={"apikey": API_KEY, **key},
-                    timeout=aiohttp.ClientTimeout(total=15),
-                ) as answer:
-                    body = await answer.json(content_type=None)
-                    if answer.status == 200:
-                        sent.message_id = body["messageId"]
-                        return
-            await asyncio.sleep(0.02)
+        if self.chance.random() < 0.7:
+            form["message"] = json.dumps({"type": "text", "text": token})
+            return "/wa/api/v1/msg", form
+        form["template"] = json.dumps({"id": self._with_buttons, "params": [token]})
+        form["postbackTexts"] = json.dumps(
+            [{"index": index, "text": f"{token}-{index}"} for index in range(2)]
+        )
+        return "/wa/api/v1/template/msg", form
+
+    async def _ask_any(
+        self, method: str, path: str, form: dict[str, str] | None, headers: dict[str, str]
+    ) -> tuple[int, Any] | None:
+        """Ask any process that is there; None: no answer came."""
+        url = self.chance.choice([one.url for one in self.processes.values()] or [""])
+        with contextlib.suppress(aiohttp.ClientError, TimeoutError, OSError):
+            async with self.http.request(
+                method,
+                f"{url}{path}",
+                data=form,
+                headers={"Authorization": self.street.app_token, **headers},
+                timeout=aiohttp.ClientTimeout(total=15),
+            ) as answer:
+                return answer.status, await answer.json(content_type=None)
+        return None
 
     def _ask(self, asking: Any) -> None:
         task = asyncio.ensure_future(asking)
@@ -273,7 +325,35 @@ class ModelStreet:
             await self.street.control("POST", f"phones/{phone}/read", {})
         else:
             body = {"to": APP.phone_number, "text": "hm"}
-            await self.street.control("POST", f"phones/{phone}/messages", body)
+            told = await self.street.control("POST", f"phones/{phone}/messages", body)
+            self.heard.append(Heard(told["wamid"]))
+
+    async def phone_taps(self) -> None:
+        """A phone that has a message with buttons taps one of them."""
+        if "operator" not in self.street._running:
+            return
+        for phone in self.chance.sample(PHONES, len(PHONES)):
+            with_buttons = await self._with_buttons_at(phone)
+            if with_buttons:
+                tapped, index = self.chance.choice(with_buttons)["wamid"], self.chance.randrange(2)
+                wish = {"message_id": tapped, "index": index}
+                told = await self.street.control("POST", f"phones/{phone}/tap", wish)
+                self.heard.append(Heard(told["wamid"], tapped, index))
+                return
+
+    async def _with_buttons_at(self, phone: str) -> list[dict[str, Any]]:
+        return [one for one in await self._sent_to(phone) if one.get("buttons")]
+
+    async def _sent_to(self, phone: str) -> list[dict[str, Any]]:
+        """What a phone shows of what was sent to it; not what it has sent itself."""
+        return [one for one in await self.street.inbox(phone) if one["direction"] == "to_phone"]
+
+    async def templates_change(self) -> None:
+        """A template is submitted, edited or deleted, and perhaps the operator errs about it."""
+        if self.chance.random() < 0.5:
+            await self._arm("call", **self.templates.fault())
+        for _ in range(2 if self.processes else 0):
+            self._ask(self.templates.act())
 
     async def operator_errs(self) -> None:
         """The next few calls go wrong in one of the ways."""
@@ -304,6 +384,7 @@ class ModelStreet:
         """The operator goes away, or comes back."""
         if "operator" in self.street._running:
             await self.street.close_operator()
+            await _bury(self.street._operator_server)
         else:
             await self._operator_comes()
 
@@ -326,6 +407,33 @@ class ModelStreet:
             await self.stop(name)
         else:
             await self.start(name)
+
+    async def who_is_away_comes(self) -> None:
+        """One of those that are not there, if any: most of a walk should have somebody to send by."""
+        if away := self._away():
+            await self.chance.choice(away)()
+
+    def _away(self) -> list[Callable[[], Awaitable[None]]]:
+        """Of each who is not there, what brings it back."""
+        away: list[Callable[[], Awaitable[None]]] = [
+            partial(self.start, name) for name in self.names if name not in self.processes
+        ]
+        if "operator" not in self.street._running:
+            away.append(self._operator_comes)
+        if self.sink._runner is None:
+            away.append(self.sink.open)
+        return away
+
+    async def lull(self) -> None:
+        """All are there, until some phone has something to act upon, or for a second."""
+        while away := self._away():
+            await away[0]()
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(1):
+                while not any(  # noqa: ASYNC110  nobody tells
+                    [await self._with_buttons_at(phone) for phone in PHONES]
+                ):
+                    await asyncio.sleep(0.02)
 
     async def callbacks_are_replayed(self) -> None:
         """What was told about a phone is told again, beside what is told for the first time."""
@@ -367,6 +475,8 @@ class ModelStreet:
             (self.send, 30),
             (self.breathe, 20),
             (self.phone_acts, 10),
+            (self.phone_taps, 6),
+            (self.templates_change, 10),
             (self.time_passes, 8),
             (self.operator_errs, 6),
             (self.webhooks_err, 6),
@@ -375,11 +485,14 @@ class ModelStreet:
             (self.service_is_stopped, 2),
             (self.operator_restarts, 2),
             (self.receiver_goes, 2),
+            (self.who_is_away_comes, 12),
             (self.commits_get_lost, 6),
             (self.callbacks_are_replayed, 3),
         ]
         acts, weights = zip(*weighted, strict=True)
-        for _ in range(steps):
+        for step in range(steps):
+            if step and step % LULL_EVERY == 0:
+                await self.lull()
             [act] = self.chance.choices(acts, weights)
             self.steps[act.__name__] += 1
             self.story.append(act.__name__)
@@ -436,6 +549,8 @@ class ModelStreet:
             *self._about_order(),
             *self._about_news(),
             *self._about_inbound(),
+            *await self._about_heard(),
+            *await self._about_templates(),
             *self.defects,
         ]
 
@@ -443,7 +558,7 @@ class ModelStreet:
         wrong: list[str] = []
         shown: Counter[str] = Counter()
         for phone in PHONES:
-            for one in await self.street.inbox(phone):
+            for one in await self._sent_to(phone):
                 shown[json.dumps(one)] += 1
         texts = "\n".join(shown)
         for sent in self.sent:
@@ -501,6 +616,36 @@ class ModelStreet:
             if len(ids) > 1
         ]
 
+    async def _about_heard(self) -> list[str]:
+        """All that phones have sent is told to both subscriptions, a tap with the text behind its button."""
+        told: defaultdict[str, dict[str, Try]] = defaultdict(dict)
+        for one in self.sink.taken:
+            told[_heard_id(one) or ""][one.path] = one
+        tokens = {
+            one["wamid"]: sent.token
+            for phone in PHONES
+            for one in await self._sent_to(phone)
+            for sent in self.sent
+            if sent.token in json.dumps(one)
+        }
+        wrong: list[str] = []
+        for heard in self.heard:
+            tries = told[heard.wamid].values()
+            if len(tries) != 2:
+                wrong.append(f"{heard} was told to {len(tries)} subscriptions")
+            wanted = f"{tokens[heard.tapped]}-{heard.index}" if heard.tapped else None
+            wrong += [
+                f"{heard} was told with {postback!r}"
+                for one in tries
+                if (postback := _postback_of(one)) != wanted
+            ]
+        return wrong
+
+    async def _about_templates(self) -> list[str]:
+        kept = await self.processes["one"].waypost.database.read(every_template)
+        held = (await self.street.control("GET", "templates"))["templates"]
+        return self.templates.complaints(kept, held, self.sink.taken)
+
     def _about_news(self) -> list[str]:
         """Of each message every state at most once, and never backwards."""
         wrong: list[str] = []
@@ -524,12 +669,34 @@ class ModelStreet:
         return wrong
 
 
+async def _bury(server: HttpServer) -> None:
+    """What was being accepted when a server stopped is a connection a moment later: with a process it would end."""
+    await asyncio.sleep(0.01)
+    _hang_up(server)
+
+
+def _hang_up(server: HttpServer) -> None:
+    state = server._server.server_state
+    for connection in list(state.connections):
+        connection.transport.abort()
+    for task in state.tasks:
+        task.cancel()
+
+
 def _heard_id(one: Try) -> str | None:
     """The operator's id of the message from a phone that a callback is about; None: it is about something else."""
     if one.path.endswith(THREE):
         messages = one.value["entry"][0]["changes"][0]["value"].get("messages")
         return messages[0]["id"] if messages else None
     return one.value["payload"]["id"] if one.value["type"] == "message" else None
+
+
+def _postback_of(one: Try) -> str | None:
+    """The text behind the button that was tapped; None: nothing was tapped, or there is none."""
+    if one.path.endswith(THREE):
+        [message] = one.value["entry"][0]["changes"][0]["value"]["messages"]
+        return message.get("button", {}).get("payload")
+    return one.value["payload"]["payload"].get("postbackText")
 
 
 def _entries(connection: Connection) -> list[Any]:
@@ -543,6 +710,8 @@ def _about(one: Try) -> str:
         [news] = value.get("statuses") or value["messages"]
         return f"{news.get('recipient_id') or news['from']} in version 3"
     payload = one.value["payload"]
+    if is_of_a_template(one):
+        return f"template {payload['id']}"
     number = (
         payload.get("destination")
         or payload.get("source")

@@ -61,8 +61,10 @@ async def test_every_message_is_accounted_for_whatever_happens(
     sys.stderr.write(
         f"seed {seed}, {engine}: {STEPS} steps {dict(model.steps)}; {len(model.sent)} sent, "
         f"{acknowledged} acknowledged, {len(sink.taken)} callbacks taken, {model.replayed} replays, ends {dict(model.ends)}, "
+        f"{len(model.heard)} heard of which {sum(one.tapped is not None for one in model.heard)} taps, "
+        f"templates {dict(model.templates.ends)}, "
         f"commits lost {dict(line.lost) if line else {}}\n"
     )
     assert not wrong, "\n".join([f"seed {seed}", *wrong[:30], " ".join(model.story)])
     assert acknowledged > STEPS // 20
-    assert sum(model.ends[state] for state in ("sent", "delivered", "read")) > acknowledged // 2
+    assert sum(model.ends[state] for state in ("sent", "delivered", "read")) > acknowledged // 4

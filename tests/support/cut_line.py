@@ -31,6 +31,7 @@ class CutLine:
     server_url: str
     lost: dict[Loss, int] = field(default_factory=lambda: dict.fromkeys(Loss, 0))
     _next: list[Loss] = field(default_factory=list[Loss])
+    _marks: list[bytes] = field(default_factory=list[bytes])
     _listening: socket.socket = field(init=False)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
@@ -47,10 +48,16 @@ class CutLine:
         with self._lock:
             self._next += [chance.choice(tuple(Loss)) for _ in range(count)]
 
+    def lose_answer_of(self, mark: bytes) -> None:
+        """Lose the answer to the commit of the first transaction in which these bytes are sent."""
+        with self._lock:
+            self._marks.append(mark)
+
     def heal(self) -> None:
         """Lose nothing more."""
         with self._lock:
             self._next.clear()
+            self._marks.clear()
 
     def open(self) -> None:
         """Listen on a free port."""
@@ -75,9 +82,23 @@ class CutLine:
             for work in (pair.up, pair.down):
                 threading.Thread(target=work, daemon=True).start()
 
-    def fate_of_a_commit(self) -> Loss | None:
-        """Whether the commit that has just been asked for is lost, and how."""
+    @property
+    def marks(self) -> list[bytes]:
+        """What is looked for in transactions."""
         with self._lock:
+            return list(self._marks)
+
+    def fate_of_a_commit(self, sent: bytes) -> Loss | None:
+        """Whether the commit that has just been asked for is lost, and how.
+
+        Args:
+            sent: the transaction so far, where anything is looked for.
+        """
+        with self._lock:
+            meant = next((mark for mark in self._marks if mark in sent), None)
+            if meant is not None:
+                self._marks.remove(meant)
+                self._next.insert(0, Loss.ANSWER)
             loss = self._next.pop(0) if self._next else None
             if loss is not None:
                 self.lost[loss] += 1
@@ -92,9 +113,15 @@ class _Pair:
     is_answer_lost: bool = False
 
     def up(self) -> None:
+        sent = bytearray()  # since the last commit, while anything is looked for
         with self._both():
             while data := self.client.recv(65536):
-                loss = self.line.fate_of_a_commit() if data.endswith(COMMIT) else None
+                if self.line.marks:
+                    sent += data
+                loss = None
+                if data.endswith(COMMIT):
+                    loss = self.line.fate_of_a_commit(bytes(sent))
+                    sent.clear()
                 if loss is Loss.REQUEST:
                     return
                 self.is_answer_lost = loss is Loss.ANSWER
