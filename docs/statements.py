@@ -47,8 +47,9 @@ def holders() -> dict[str, list[str]]:
 
 def _cases() -> Iterator[tuple[str, list[str]]]:
     for path in sorted(CASES.rglob("*.toml")):
-        case = tomllib.loads(path.read_text(encoding="utf-8"))
-        yield path.relative_to(ROOT).as_posix(), case.get("holds", [])
+        text = path.read_text(encoding="utf-8")
+        if "holds" in text:  # one in seven; reading all takes every worker of the suite a second
+            yield path.relative_to(ROOT).as_posix(), tomllib.loads(text).get("holds", [])
 
 
 def _journeys() -> Iterator[tuple[str, list[str]]]:

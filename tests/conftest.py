@@ -1,8 +1,9 @@
 """The fixtures that journeys share."""
 
+import gc
 import os
 import shutil
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Iterator
 from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any, Final
@@ -12,6 +13,7 @@ import pytest
 
 from tests.support.between import Between
 from tests.support.callback_sink import CallbackSink
+from tests.support.in_memory import folder_in_memory
 from tests.support.stores import (
     Databases,
     Place,
@@ -35,13 +37,20 @@ LONGEST: Final = (
 """Files whose tests take seconds each: begun first, so that no worker waits for another one's last."""
 
 
-IN_MEMORY: Final = Path("/dev/shm")
-ENOUGH_BYTES: Final = 4 * 2**30
+if in_memory := folder_in_memory():
+    os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(in_memory))  # where pytest makes its folders
 
-if IN_MEMORY.is_dir() and shutil.disk_usage(IN_MEMORY).free > ENOUGH_BYTES:
-    # Where pytest makes its folders. No test asks what a loss of power leaves, so none has to wait for a
-    # disk; a killed process leaves the same there as on any other.
-    os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(IN_MEMORY))
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """What is made while tests are found lives as long as the run: looking through it took 3 s of each worker."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.collect()
+        gc.freeze()
+        gc.enable()
 
 
 @pytest.hookimpl(trylast=True)

@@ -31,13 +31,13 @@ def running(newcomers_folder: Path) -> Iterator[Path]:
         wait_for(lambda: (newcomers_folder / "waypost-dev.env").exists(), process)
         yield newcomers_folder
         process.send_signal(signal.SIGTERM)
-        assert process.wait(15) == 0
+        assert process.wait(30) == 0
 
 
 def wait_for(is_there: Any, process: subprocess.Popen[str]) -> None:
-    until = time.monotonic() + 15
+    until = time.monotonic() + 30
     while not is_there():
         assert process.poll() is None, process.stdout.read() if process.stdout else ""
-        assert time.monotonic() < until, "waypost dev did not start in 15 s"
+        assert time.monotonic() < until, "waypost dev did not start in 30 s"
         time.sleep(0.02)
     time.sleep(0.2)

@@ -21,30 +21,48 @@ def journey() -> list[str]:
     return block[1].splitlines()
 
 
+def typed(shell: subprocess.Popen[str], lines: list[str], *, until: str) -> list[str]:
+    """Type lines as one does who waits for the answer, and give what was said up to that."""
+    assert shell.stdin is not None
+    assert shell.stdout is not None
+    shell.stdin.write("".join(f"{line}\n" for line in lines))
+    shell.stdin.flush()
+    said: list[str] = []
+    for line in shell.stdout:
+        said.append(line)
+        if until in line:
+            return said
+    raise AssertionError(f"{until!r} was not said: {said}")
+
+
 @pytest.mark.timeout(60)
 def test_journey_ends_with_the_tapped_buttons_postback_text(running: Path) -> None:
     lines = journey()
-    shell = "\n".join([*lines, "sleep 2", "kill %1", "wait"])
+    listening = next(nth for nth, line in enumerate(lines) if " listen" in line)
 
-    done = subprocess.run(
-        ["bash", "-m", "-c", shell],
-        cwd=running,
-        capture_output=True,
-        text=True,
-        timeout=45,
-        check=False,
-        env={"PATH": os.environ["PATH"], "HOME": str(running)},
-    )
+    with (running / "complaints").open("w+") as complaints:
+        shell = subprocess.Popen(
+            ["bash", "-m"],
+            cwd=running,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=complaints,
+            text=True,
+            env={"PATH": os.environ["PATH"], "HOME": str(running)},
+        )
+        said = typed(shell, lines[: listening + 1], until="listening at")
+        said += typed(shell, lines[listening + 1 :], until='"postbackText": "')
+        said += shell.communicate("kill %1\nwait\n", timeout=30)[0].splitlines()
+        complaints.seek(0)
+        whole = "\n".join([*said, complaints.read()])
 
-    told: list[dict[str, Any]] = [
-        json.loads(line) for line in done.stdout.splitlines() if line.startswith('{"app": ')
-    ]
-    assert told, done.stdout + done.stderr
+    told: list[dict[str, Any]] = [json.loads(line) for line in said if line.startswith('{"app": ')]
+    assert told, whole
     assert told[-1]["payload"]["payload"] == {
         "text": "Yes please",
         "type": "button",
         "postbackText": "bring-today",
-    }, done.stdout + done.stderr
+    }, whole
     kinds = [one["payload"]["type"] for one in told if one["type"] == "message-event"]
     assert kinds == ["enqueued", "sent", "delivered", "read"]
 

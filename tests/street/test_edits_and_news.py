@@ -8,7 +8,7 @@ from aiohttp import web
 
 from tests.support.between import Between
 from tests.support.builders import ACCOUNT, APP, is_event
-from tests.support.patience import patiently
+from tests.support.patience import next_second, patiently
 from tests.support.street import Street
 
 
@@ -74,7 +74,7 @@ async def test_approval_of_the_old_text_does_not_count_while_the_edit_waits(
 async def test_refused_edit_is_rejected_whatever_was_said_meanwhile(holding: Street) -> None:
     between = between_of(holding)
     template_id = await holding.approved_template()
-    await asyncio.sleep(1)  # the operator's news has whole seconds
+    await next_second(holding.clock)
     between.may_go.set()
     await edit(holding, template_id)
     await holding.sink.wait_for(is_event("template-event", status="approved"), count=2)
@@ -83,7 +83,7 @@ async def test_refused_edit_is_rejected_whatever_was_said_meanwhile(holding: Str
     between.came.clear()
     await edit(holding, template_id, footer="Twice a day is too often")
     await between.came.wait()
-    await asyncio.sleep(1)
+    await next_second(holding.clock)
 
     await approve_again(holding)
     between.may_go.set()

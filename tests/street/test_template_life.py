@@ -1,6 +1,5 @@
 """What becomes of a template after its review: edits, deletions, pauses, quality and category."""
 
-import asyncio
 import json
 from typing import Any
 
@@ -9,7 +8,7 @@ from aiohttp import web
 
 from tests.support.between import Between
 from tests.support.builders import ANN, APP, is_event
-from tests.support.patience import patiently
+from tests.support.patience import next_second, patiently
 from tests.support.street import Street
 from waypost.store.templates import change_template
 
@@ -27,7 +26,7 @@ async def waiting(make_street: Any) -> Street:
 
 async def test_edited_template_is_reviewed_anew_and_sent_with_its_new_text(street: Street) -> None:
     template_id = await street.approved_template()
-    await next_second()
+    await next_second(street.clock)
 
     await edit(street, template_id, **NEW_TEXT)
 
@@ -43,7 +42,7 @@ async def test_edited_template_is_reviewed_anew_and_sent_with_its_new_text(stree
 async def test_edit_that_the_operator_refuses_is_told_as_rejected(street: Street) -> None:
     template_id = await street.approved_template()
     [held] = await held_by_operator(street)
-    await next_second()
+    await next_second(street.clock)
     await edit(street, template_id, **NEW_TEXT)
     await street.sink.wait_for(is_event("template-event", status="approved"), count=2)
 
@@ -74,7 +73,7 @@ async def test_edit_whose_answer_was_lost_is_not_taken_for_a_refusal(make_street
     between = LosingAnEdit()
     street: Street = await make_street(between=between)
     template_id = await street.approved_template()
-    await next_second()
+    await next_second(street.clock)
 
     await edit(street, template_id, **NEW_TEXT)
 
@@ -89,7 +88,7 @@ async def test_edit_and_deletion_outlive_a_restart_while_the_operator_is_away(
 ) -> None:
     edited = await street.approved_template()
     await street.approved_template(elementName="farewell")
-    await next_second()
+    await next_second(street.clock)
     await street.close_operator()
     await edit(street, edited, **NEW_TEXT)
     await delete(street, "farewell")
@@ -405,11 +404,6 @@ class LosingAnEdit(Between):
 def forget_review(connection: Any, template_id: str) -> None:
     """As if neither the operator's answer nor its news had ever come."""
     change_template(connection, template_id, status="PENDING", operator_template_id=None)
-
-
-async def next_second() -> None:
-    """The operator's news has whole seconds, and the same news of one second is one."""
-    await asyncio.sleep(1)
 
 
 def today(street: Street) -> str:

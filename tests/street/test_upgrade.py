@@ -70,7 +70,7 @@ async def test_running_street_goes_on_while_its_store_is_upgraded_and_others_sta
             sent.append(await street.send(template_id, to=ANN if len(sent) % 2 else BEN))
 
     loading = [asyncio.create_task(load()) for _ in range(4)]
-    await asyncio.sleep(0)
+    await patiently(lambda: _count(sent))
     upgraded = await asyncio.to_thread(_take_next_step, url)
     before_second = len(sent)
     second = await _second_process(street)

@@ -4,6 +4,8 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
+from waypost.base.clock import Clock
+
 Found = TypeVar("Found")
 
 
@@ -24,3 +26,8 @@ async def patiently(
             if is_so(found):
                 return found
             await asyncio.sleep(0.005)
+
+
+async def next_second(clock: Clock) -> None:
+    """The operator's news has whole seconds, and the same news of one second is one: wait for the next."""
+    await asyncio.sleep(1 - clock.now_ms() % 1000 / 1000)

@@ -22,10 +22,18 @@ from urllib.parse import urlsplit
 import psycopg
 from psycopg import sql
 
+from tests.support.in_memory import folder_in_memory
+
 USER: Final = "waypost"
 PASSWORD: Final = "waypost-test"
-UNSAFE: Final = {"fsync": "off", "synchronous_commit": "off", "full_page_writes": "off"}
-"""For tests of anything but what a crash leaves: nothing is flushed."""
+UNSAFE: Final = {
+    "fsync": "off",
+    "synchronous_commit": "off",
+    "full_page_writes": "off",
+    "autovacuum": "off",  # every test leaves its database empty
+    "max_wal_size": "256MB",
+}
+"""For tests of anything but what a crash leaves: nothing is flushed, and files are in memory."""
 
 
 @cache
@@ -250,7 +258,11 @@ def url_of(server: str, database: str) -> str:
 @contextlib.contextmanager
 def running_server(settings: Mapping[str, str] | None = None) -> Generator[Server]:
     """A server in a folder of its own, gone at the end."""
-    with tempfile.TemporaryDirectory(prefix="waypost-pg-", ignore_cleanup_errors=True) as name:
+    is_safe = (settings or {}).get("fsync") != "off"
+    within = None if is_safe else folder_in_memory()
+    with tempfile.TemporaryDirectory(
+        prefix="waypost-pg-", dir=within, ignore_cleanup_errors=True
+    ) as name:
         folder = Path(name)
         folder.chmod(0o755)
         server = Server(folder / "server", settings=settings or {})

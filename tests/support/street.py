@@ -434,12 +434,15 @@ class Street:
         return await patiently(lambda: self.trace(message_id), lambda one: one["state"] == state)
 
     async def pass_time_until(self, is_so: Callable[[], bool], *, step_ms: int = 500) -> None:
-        """Move a manual clock until the claim holds."""
+        """Move a manual clock until the claim holds; on a busy machine it waits a little for the service."""
         assert isinstance(self.clock, ManualClock)
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(15):
             while not is_so():
                 self.clock.advance(ms=step_ms)
-                await asyncio.sleep(0.01)
+                for _ in range(5):
+                    await asyncio.sleep(0.01)
+                    if not self.waypost.busy:
+                        break
 
     async def travel(self, *, ms: int, within_s: float = 10) -> None:
         """Move a virtual clock from due time to due time; returns when both sides rest there.

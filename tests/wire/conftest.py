@@ -100,7 +100,7 @@ class World:
         """Send a case's request, and hang up once this path of the file server is asked for."""
         asked = self.files.asked.count(at)
         asking = asyncio.create_task(self.ask(step, values))
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(15):
             while self.files.asked.count(at) == asked:  # noqa: ASYNC110  a server that tests share
                 await asyncio.sleep(0.005)
         asking.cancel()
