@@ -1,5 +1,6 @@
 """What a process appends it works without reading it again, and finds by reading where that may not be."""
 
+import asyncio
 from collections.abc import AsyncIterator, Generator, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -53,6 +54,11 @@ def statements() -> Iterator[Statements]:
     statements = Statements()
     yield statements
     statements.end()
+
+
+def append_one(connection: Connection, entries: Sequence[NewEntry]) -> list[None]:
+    append_entries(connection, entries)
+    return [None] * len(entries)
 
 
 def reads_of_entries(statements: Statements) -> list[str]:
@@ -127,6 +133,24 @@ async def test_entry_that_is_put_back_is_found_among_those_that_are_handed_on(be
     await bench.append("b", "c")
 
     assert sorted(await bench.work_all()) == ["a.0", "a.0", "b.0", "b.1", "c.1"]
+
+
+async def test_entry_that_is_put_back_comes_before_what_is_appended_with_it(bench: Bench) -> None:
+    await bench.append("a")
+    position = 0
+    for _ in range(5):
+        [entry] = await bench.claim()
+        position = entry.position
+        await bench.journal.release_defect(entry, ValueError("ours"))
+        bench.clock.advance(ms=130_000)
+    assert await bench.work_all() == []
+
+    await asyncio.gather(  # in one transaction
+        bench.database.write(return_set_aside, position, 0),
+        bench.database.join(append_one, NewEntry(LANE, "g", "a", "later", 0)),
+    )
+
+    assert await bench.work_all() == ["a.0", "later"]
 
 
 async def test_what_was_committed_and_not_said_is_worked_in_its_turn(unsure: Bench) -> None:

@@ -345,7 +345,8 @@ class Journal:
 
     def _hear(self, appended: Appended) -> None:
         for (number, group), told in appended.entries.items():
-            if not self._hold(Lane(number), group, told):
+            # What has to be looked for may stand before what is told: then all of it is read, in order.
+            if (number, group) in appended.groups or not self._hold(Lane(number), group, told):
                 appended.look_at(number, group)
         for number, group in appended.groups:
             if not self._wake(Lane(number), group):
