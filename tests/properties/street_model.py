@@ -126,6 +126,9 @@ class ModelStreet:
     _ports: dict[str, int] = field(default_factory=dict[str, int])
     _refusals: list[int] = field(default_factory=list[int])
     _asking: set[asyncio.Task[None]] = field(default_factory=set[asyncio.Task[None]])
+    _shown: defaultdict[str, dict[str, dict[str, Any]]] = field(
+        default_factory=lambda: defaultdict(dict)
+    )
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -345,8 +348,14 @@ class ModelStreet:
         return [one for one in await self._sent_to(phone) if one.get("buttons")]
 
     async def _sent_to(self, phone: str) -> list[dict[str, Any]]:
-        """What a phone shows of what was sent to it; not what it has sent itself."""
-        return [one for one in await self.street.inbox(phone) if one["direction"] == "to_phone"]
+        """What a phone has ever shown of what was sent to it; not what it has sent itself.
+
+        It is asked for its newest thousand only: what it showed before is remembered.
+        """
+        inbox = await self.street.control("GET", f"phones/{phone}?limit=1000")
+        shown = self._shown[phone]
+        shown |= {one["wamid"]: one for one in inbox["messages"] if one["direction"] == "to_phone"}
+        return list(shown.values())
 
     async def templates_change(self) -> None:
         """A template is submitted, edited or deleted, and perhaps the operator errs about it."""

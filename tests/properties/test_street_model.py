@@ -34,6 +34,13 @@ def line(server: Server) -> Iterator[CutLine]:
         yield line
 
 
+@pytest.fixture(autouse=True)
+def the_killed() -> Iterator[None]:
+    """Their sockets are complained of here, and not in a later test."""
+    yield
+    gc.collect()
+
+
 @pytest.mark.timeout(60 + STEPS)
 @pytest.mark.filterwarnings(
     "ignore::pytest.PytestUnraisableExceptionWarning"
@@ -55,7 +62,6 @@ async def test_every_message_is_accounted_for_whatever_happens(
             wrong = await model.complaints()
         finally:
             await model.close()
-            gc.collect()  # sockets of the killed are complained of here, and not in a later test
 
     acknowledged = sum(one.message_id is not None for one in model.sent)
     sys.stderr.write(
