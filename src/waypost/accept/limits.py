@@ -160,7 +160,7 @@ class SharedLimiter:
             wait_ms = await self._database.read(wait_of_rate, by_store)
             if wait_ms:
                 raise _none_left(rate, wait_ms)
-        spent = await self._database.join(spend_rates, spending)
+        spent = await self._database.join_at_door(spend_rates, spending)
         if spent.wait_ms:
             self._full[name, of] = _Full(now_ms + spent.wait_ms, spent.at_ms - now_ms)
             raise _none_left(rate, spent.wait_ms)
@@ -173,7 +173,7 @@ class SharedLimiter:
         if not self._on or rate.within_ms < SHARED_FROM_MS:
             await self._local.give_back(name, of, at_ms)
             return
-        await self._database.join(give_back_rates, Return(name, of, rate.within_ms, at_ms))
+        await self._database.join_at_door(give_back_rates, Return(name, of, rate.within_ms, at_ms))
 
     async def _sweep(self, now_ms: int) -> None:
         self._swept_ms = now_ms

@@ -36,7 +36,6 @@ class GroupCommit:
         everybodys: the kind of error that is no caller's own: each caller gets it, and none is tried
             again alone.
         first: the work that a transaction begins with, where it is among what waits.
-        counts: where to count, shared with others perhaps: of two at one moment one may be lost.
     """
 
     def __init__(
@@ -47,7 +46,6 @@ class GroupCommit:
         at_most: int = 1024,
         everybodys: type[Exception] | None = None,
         first: Work | None = None,
-        counts: CommitCounts | None = None,
     ) -> None:
         self._everybodys = everybodys
         self._first = first
@@ -62,7 +60,7 @@ class GroupCommit:
         self._scheduled = False
         self.joined = 0
         """How many items have been handed in so far."""
-        self.counts = counts if counts is not None else CommitCounts()
+        self.counts = CommitCounts()
 
     @property
     def waiting(self) -> int:

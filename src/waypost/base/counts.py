@@ -41,6 +41,11 @@ class Spread:
         self.counts[bisect_left(self.bounds, value)] += 1
         self.total += value
 
+    def take_in(self, other: "Spread") -> None:
+        """Add what another with the same bounds has counted."""
+        self.counts[:] = [own + more for own, more in zip(self.counts, other.counts, strict=True)]
+        self.total += other.total
+
     @property
     def count(self) -> int:
         """How many values have been counted."""
@@ -49,7 +54,7 @@ class Spread:
 
 @dataclass(slots=True)
 class CommitCounts:
-    """Of the writer: one process has one.
+    """Of one writer, or of all of a process.
 
     Attributes:
         items: how many pieces of work each transaction held.
@@ -64,6 +69,14 @@ class CommitCounts:
     torn: int = 0
     failed: int = 0
     failed_reads: int = 0
+
+    def take_in(self, other: "CommitCounts") -> None:
+        """Add what another has counted."""
+        self.items.take_in(other.items)
+        self.took_s.take_in(other.took_s)
+        self.torn += other.torn
+        self.failed += other.failed
+        self.failed_reads += other.failed_reads
 
 
 @dataclass(slots=True)

@@ -37,15 +37,13 @@ class Database:
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
         self.fresh = Fresh()
-        self.counts = CommitCounts()
-        """What the writers have done, and which reads have failed."""
+        self._failed_reads = 0
         self._readers = Threads(engine.readers, "store-reader")
         self._writers = [
             Writer(
                 engine,
                 nth,
                 fresh=self.fresh,
-                counts=self.counts,
                 committed=self._has_committed,
                 unsure=lambda: self._told(MISSED),
             )
@@ -80,6 +78,14 @@ class Database:
     def moves(self) -> int:
         """How many writes have been begun since it was opened."""
         return sum(writer.group.joined for writer in self._writers)
+
+    @property
+    def counts(self) -> CommitCounts:
+        """What the writers have done, and which reads have failed."""
+        counts = CommitCounts(failed_reads=self._failed_reads)
+        for writer in self._writers:
+            counts.take_in(writer.group.counts)
+        return counts
 
     @property
     def waiting(self) -> int:
@@ -134,6 +140,7 @@ class Database:
         """As `join`, for what somebody outside waits to be told is on disk.
 
         Where the engine has several writing connections, it does not wait for what the stages write.
+        A rate that is spent on the way belongs here too.
         """
         return await self._doors.join(work, item)
 
@@ -168,7 +175,7 @@ class Database:
             except Exception as error:
                 if not is_last and self._engine.is_away(error):
                     continue
-                self.counts.failed_reads += 1  # by several threads: one may be lost
+                self._failed_reads += 1  # by several threads: one may be lost
                 raise named(self._engine, error) from error
         raise AssertionError
 

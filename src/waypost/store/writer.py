@@ -7,7 +7,6 @@ from typing import Any, Final
 from sqlalchemy import Connection
 
 from waypost.base.batching import GroupCommit
-from waypost.base.counts import CommitCounts
 from waypost.base.threads import Threads
 from waypost.store.contract import Engine, StoreAway
 from waypost.store.fresh import Appended, Fresh, begin
@@ -24,7 +23,6 @@ class Writer:
         engine: whose.
         nth: which of the engine's writing connections is its own.
         fresh: gets what will be asked for soon.
-        counts: gets what is counted.
         committed: called on the thread, after each commit that appended entries.
         unsure: called on the thread, when nobody knows whether a transaction has come to be.
     """
@@ -35,7 +33,6 @@ class Writer:
         nth: int,
         *,
         fresh: Fresh,
-        counts: CommitCounts,
         committed: Callable[[Appended], None],
         unsure: Callable[[], None],
     ) -> None:
@@ -45,9 +42,7 @@ class Writer:
         self._committed = committed
         self._unsure = unsure
         self._threads = Threads(1, f"store-writer-{nth}")
-        self.group = GroupCommit(
-            self._transaction, self._threads, everybodys=StoreAway, first=each, counts=counts
-        )
+        self.group = GroupCommit(self._transaction, self._threads, everybodys=StoreAway, first=each)
         self._is_committing = False
         self._has_lost_connection = False
 

@@ -1,4 +1,4 @@
-"""PostgreSQL: one writing connection a process, readers of their own, and wake-ups by NOTIFY."""
+"""PostgreSQL: two writing connections a process, readers of their own, and wake-ups by NOTIFY."""
 
 import queue
 import secrets
