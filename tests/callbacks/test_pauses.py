@@ -26,6 +26,7 @@ async def test_what_waited_and_what_came_meanwhile_is_delivered_in_order_after_a
     assert (await teller.standing(subscription))["state"] == "failing"
     clock.advance(ms=5 * 24 * HOUR_MS)
     await paused(teller, subscription)
+    await patiently(teller.is_still)  # what was on its way when it was paused has been answered
 
     tries = len(sink.tries)
     sink.answers = always(200)

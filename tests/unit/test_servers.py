@@ -1,10 +1,13 @@
 """Sockets of our servers: bound before anything else is opened, and quick to answer."""
 
+import asyncio
+import contextlib
 import socket
+from typing import Any
 
 import pytest
 
-from waypost.assembly.servers import PortInUse, bind, port_of
+from waypost.assembly.servers import HttpServer, PortInUse, bind, port_of
 
 
 def test_answers_do_not_wait_for_an_acknowledgement_of_their_first_half() -> None:
@@ -22,3 +25,32 @@ def test_port_that_is_taken_is_told_with_the_option_that_sets_it() -> None:
         pytest.raises(PortInUse, match="--simulator-port"),
     ):
         bind("127.0.0.1", port_of(bound), option="--simulator-port")
+
+
+async def nothing(_scope: Any, _receive: Any, send: Any) -> None:
+    await send({"type": "http.response.start", "status": 204, "headers": []})
+    await send({"type": "http.response.body", "body": b""})
+
+
+@pytest.mark.parametrize("turns", range(6))
+async def test_server_that_stops_ends_connections_that_come_in_that_moment(turns: int) -> None:
+    bound = bind("127.0.0.1", 0, option="--port")
+    server = HttpServer(nothing, bound, stop_within_s=5)
+    await server.start()
+    coming = [asyncio.create_task(asyncio.open_connection(*bound.getsockname())) for _ in range(20)]
+    for _ in range(turns):
+        await asyncio.sleep(0)
+
+    async with asyncio.timeout(2):  # less than a stop waits for what is being answered
+        await server.stop()
+
+    for one in await asyncio.gather(*coming, return_exceptions=True):
+        if isinstance(one, BaseException):
+            assert isinstance(one, ConnectionError)
+            continue
+        reader, writer = one
+        async with asyncio.timeout(2):
+            with contextlib.suppress(ConnectionError):
+                assert not await reader.read()
+        writer.close()
+    assert not server._server.server_state.connections  # pyright: ignore[reportPrivateUsage]

@@ -5,6 +5,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any, Final
 
 import msgspec
+from sqlalchemy import Connection
 from starlette.requests import Request
 
 from waypost.admin.actions import Office
@@ -86,11 +87,11 @@ class CallbackCalls:
     async def _resume(self, request: Request) -> Any:
         await read_body(request, _Nothing)
         subscription_id = number_in(request, "subscription_id")
-        was = await self._office.database.write(resume_subscription, subscription_id)
-        if was is None:
+        found = await self._office.database.write(_resume, subscription_id)
+        if found is None:
             raise _unknown()
-        [now] = await self._office.database.read(receivers, Whose(id=subscription_id))
-        return self._shown(now) | {"was_paused": was.paused_on_ms is not None}
+        was_paused, now = found
+        return self._shown(now) | {"was_paused": was_paused}
 
     async def _key(self, request: Request) -> Any:
         whose = Whose(id=number_in(request, "subscription_id"))
@@ -215,3 +216,12 @@ def _number_of(request: Request, name: str, otherwise: int) -> int:
 
 def _unknown() -> Refused:
     return Refused(Reason.NOT_FOUND, "There is no such subscription.")
+
+
+def _resume(connection: Connection, subscription_id: int) -> tuple[bool, dict[str, Any]] | None:
+    """With what waits at this moment: a moment later the first of it may have been delivered."""
+    was = resume_subscription(connection, subscription_id)
+    if was is None:
+        return None
+    [now] = receivers(connection, Whose(id=subscription_id))
+    return was.paused_on_ms is not None, now

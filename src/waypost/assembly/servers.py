@@ -24,6 +24,9 @@ KEEP_ALIVE_S: Final = 75
 """Longer than any pool of ours keeps an idle connection (design, section 4)."""
 
 
+TURNS_OF_AN_ACCEPT: Final = 5
+"""More turns of the loop than pass from the moment a connection is taken from the system until it is known here."""
+
 SWITCH_S: Final = 0.0005
 """How long the loop may keep the writer waiting for the interpreter. A write goes in and out of the
 interpreter for every row, and at the usual 5 ms it waits at every turn while the loop is busy: on two
@@ -158,18 +161,31 @@ class _QuietServer(uvicorn.Server):
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Close what listens; let what is being answered end, or cut it off."""
+        for listening in sockets or []:
+            # The standard library's loop loses a connection whose server is closed while it is accepted.
+            asyncio.get_running_loop().remove_reader(listening)
+        for _ in range(TURNS_OF_AN_ACCEPT):
+            await asyncio.sleep(0)
         for listening in (*self.servers, *(sockets or [])):
             listening.close()
         state = self.server_state
-        for connection in list(state.connections):
-            connection.shutdown()
         try:
             async with asyncio.timeout(self.config.timeout_graceful_shutdown):
-                while state.connections or state.tasks:  # noqa: ASYNC110  their end is not told
-                    await asyncio.sleep(0.002)
+                for _ in range(TURNS_OF_AN_ACCEPT):
+                    await self._end_connections()
+                    await asyncio.sleep(0)
         except TimeoutError:
             for task in state.tasks:
                 task.cancel()
+
+    async def _end_connections(self) -> None:
+        """Tell each connection to end, those that are only just being accepted too, and wait for all."""
+        state, told = self.server_state, set[Any]()
+        while state.connections or state.tasks:
+            for connection in state.connections - told:
+                connection.shutdown()
+                told.add(connection)
+            await asyncio.sleep(0.002)  # their end is not told
 
 
 async def signalled() -> None:
