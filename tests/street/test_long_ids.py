@@ -5,6 +5,7 @@ from typing import Final
 
 from tests.support.builders import ANN, is_event
 from tests.support.operator_webhook import tell, tell_of_messages
+from tests.support.patience import patiently
 from tests.support.street import Street
 
 LONG: Final = f"{random.Random(7).getrandbits(40_000):x}"
@@ -23,7 +24,7 @@ async def test_photo_whose_id_is_too_long_is_told(street: Street) -> None:
     await tell_of_messages(street, messages=[message])
 
     await street.wait_for_callback(is_event("message", id="wamid.photo"))
-    assert not any((await street.lanes()).values())
+    await patiently(street.lanes, lambda lanes: not any(lanes.values()))
 
 
 async def test_review_under_an_id_that_is_too_long_is_told(street: Street) -> None:
