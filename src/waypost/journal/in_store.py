@@ -444,7 +444,10 @@ class Journal:
                 self._mistrust(entry)
                 group.add(entry)
             group.ended.clear()
-            group.more = group.more or len(rows) == GROUP_WINDOW // 2
+            is_all = len(rows) < GROUP_WINDOW // 2
+            if rows and is_all and not self._database.in_order:
+                group.has_read(real_ms, oldest=rows[-1].oldest, before=rows[-1].next)
+            group.more = group.more or not is_all
 
     def _mistrust(self, entry: Entry) -> None:
         """What cannot be due so late was written by a clock that ran ahead: another process's, or ours once."""

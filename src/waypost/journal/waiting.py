@@ -15,6 +15,12 @@ from waypost.journal.lanes import GROUP_WINDOW
 LATE_MS: Final = 20_000
 """Longer than a transaction that appends can last: the engines bound it."""
 
+NUMBERED_MS: Final = 2_000
+"""Longer than it takes from the moment an entry gets its position until its transaction has a number.
+
+The two are some microseconds apart. What takes longer all the same is found once a minute.
+"""
+
 
 AGAIN_MS: Final = 60_000
 """How often groups are read from their first entry on."""
@@ -69,6 +75,7 @@ class Group:
     complete_to: int = 0
     marked_to: int = 0
     marked_ms: int = 0
+    marked_before: int | None = None
 
     def add(self, entry: Entry) -> None:
         """Take in an entry read from the store; one that is held or has just ended is known."""
@@ -158,8 +165,17 @@ class Group:
 
     @property
     def is_empty(self) -> bool:
-        """Whether it can be forgotten."""
+        """Whether nothing of it is held or to be read."""
         return not self.keys and not self.more and not self.reading
+
+    @property
+    def can_go(self) -> bool:
+        """Whether to forget it at once when it is empty.
+
+        Where positions are committed out of order it stays for a minute, because it knows how far it is
+        complete: to read from a group's beginning again costs as much as all that was deleted there lately.
+        """
+        return self.is_empty and not self.marked_ms
 
     def read_from(self, real_ms: int) -> int:
         """The position beyond which entries may still appear, where positions are committed out of order.
@@ -167,8 +183,25 @@ class Group:
         What was read so long ago that every transaction of then has ended is complete.
         """
         if real_ms - self.marked_ms >= LATE_MS:
-            self.complete_to, self.marked_to, self.marked_ms = self.marked_to, self.read_to, real_ms
+            self._is_complete(real_ms, before=None)
         return self.complete_to
+
+    def has_read(self, real_ms: int, *, oldest: int, before: int) -> None:
+        """All that was there beyond `read_from` has been added.
+
+        Args:
+            real_ms: now.
+            oldest: the number of the oldest transaction that was still running.
+            before: every transaction with a lower number had begun; none with this one or a higher.
+        """
+        if self.marked_before is None:
+            self.marked_to, self.marked_ms, self.marked_before = self.read_to, real_ms, before
+        elif oldest >= self.marked_before and real_ms - self.marked_ms >= NUMBERED_MS:
+            self._is_complete(real_ms, before=before)
+
+    def _is_complete(self, real_ms: int, *, before: int | None) -> None:
+        self.complete_to, self.marked_to = self.marked_to, self.read_to
+        self.marked_ms, self.marked_before = real_ms, before
 
     def _forget(self, entry: Entry) -> None:
         self.positions.discard(entry.position)
@@ -230,8 +263,11 @@ class Waiting:
         if real_ms - self._looked_ms < AGAIN_MS:
             return
         self._looked_ms = real_ms
+        for name in [name for name, group in self.groups.items() if group.is_empty]:
+            del self.groups[name]
         for group in self.groups.values():
             group.complete_to = group.marked_to = 0
+            group.marked_before = None
 
     def forget(self, names: Iterable[str]) -> None:
         """Another process works these groups now, or may."""
@@ -282,7 +318,7 @@ class Waiting:
                     taken.append(entry)
                     still_open.append(group)
             open_groups = still_open
-        for name in [name for name, group in self.groups.items() if group.is_empty]:
+        for name in [name for name, group in self.groups.items() if group.can_go]:
             del self.groups[name]
         return taken
 

@@ -236,11 +236,11 @@ def entries_after(
     """The next entries of each group, oldest first; what is set aside is left out.
 
     Returns:
-        Rows of position, order_key, ref, due_ms, attempt, defects and state, by group.
+        Rows of position, order_key, ref, due_ms, attempt, defects and state, by group. Where positions
+        are committed out of order also `oldest` and `next`: the numbers of the oldest transaction that
+        was running when it was looked, and of the next to begin.
     """
-    if (
-        len(cursors) > 1 and connection.dialect.name == POSTGRESQL
-    ):  # each statement is a way there and back
+    if connection.dialect.name == POSTGRESQL:  # each statement is a way there and back
         return _entries_at_once(connection, lane, cursors)
     found: dict[str, list[Any]] = {}
     for cursor in cursors:
@@ -250,11 +250,7 @@ def entries_after(
             "last": cursor.after,
             "most": cursor.at_most,
         }
-        if cursor.but:
-            rows = connection.execute(_AFTER_BUT, {**given, "but": list(cursor.but)})
-        else:
-            rows = connection.execute(_AFTER, given)
-        found[cursor.group] = list(rows.all())
+        found[cursor.group] = list(connection.execute(_AFTER, given).all())
     return found
 
 
@@ -370,10 +366,6 @@ _AFTER: Final = (
     .order_by(journal.c.position)
     .limit(bindparam("most"))
 )
-_AFTER_BUT: Final = _AFTER.where(
-    journal.c.position != all_(bindparam("but", type_=ARRAY(BigInteger)))
-)
-"""Of an engine that commits positions out of order; it has arrays."""
 _EACH = (
     func.unnest(bindparam("groups", type_=ARRAY(Text)), bindparam("lasts", type_=ARRAY(BigInteger)))
     .table_valued(column("of_group", Text), column("last", BigInteger), name="each")
@@ -392,4 +384,13 @@ _OF_EACH = (
     .limit(bindparam("most"))
     .lateral("entries")
 )
-_AFTER_EACH: Final = select(_EACH.c.of_group, _OF_EACH).select_from(_EACH.join(_OF_EACH, true()))
+_AFTER_EACH: Final = select(
+    _EACH.c.of_group,
+    _OF_EACH,
+    literal_column("pg_snapshot_xmin(pg_current_snapshot())::text::bigint", BigInteger).label(
+        "oldest"
+    ),
+    literal_column("pg_snapshot_xmax(pg_current_snapshot())::text::bigint", BigInteger).label(
+        "next"
+    ),
+).select_from(_EACH.join(_OF_EACH, true()))

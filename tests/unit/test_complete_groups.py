@@ -1,0 +1,63 @@
+"""What a group knows of how far it is complete, where positions are committed out of order."""
+
+from waypost.journal.entry import Entry
+from waypost.journal.waiting import LATE_MS, NUMBERED_MS, Group, Waiting
+from waypost.store.journal import Lane
+
+
+def read(group: Group, position: int, real_ms: int, *, oldest: int, before: int) -> int:
+    """Read one entry and end it; give beyond which position was read."""
+    beyond = group.read_from(real_ms)
+    group.more = False
+    entry = Entry(position, Lane.CALLBACKS, group.name, str(position), "", 0, 0, 0, False)
+    group.read_to = max(group.read_to, position)
+    group.add(entry)
+    group.has_read(real_ms, oldest=oldest, before=before)
+    assert group.take(0, None) is entry
+    group.finished(entry, again=False)
+    return beyond
+
+
+def test_what_was_read_is_complete_once_every_transaction_of_then_has_ended() -> None:
+    group, at_ms = Group("g"), 1_000_000
+    read(group, 10, at_ms, oldest=100, before=105)
+
+    # One of those that were running then has not ended, however often it is looked.
+    for step in range(1, 5):
+        assert read(group, 10 + step, at_ms + step * NUMBERED_MS, oldest=104, before=110) == 0
+    last_ms = at_ms + 5 * NUMBERED_MS
+    assert read(group, 20, last_ms, oldest=105, before=120) == 0
+    assert read(group, 21, last_ms + 1, oldest=120, before=121) == 10
+
+
+def test_what_was_read_a_moment_ago_is_not_complete_yet() -> None:
+    """Between its position and the number of its transaction an entry is nowhere to be seen."""
+    group, at_ms = Group("g"), 1_000_000
+    read(group, 10, at_ms, oldest=100, before=100)
+    read(group, 11, at_ms + NUMBERED_MS - 1, oldest=101, before=101)
+
+    assert read(group, 12, at_ms + NUMBERED_MS, oldest=101, before=101) == 0
+    assert read(group, 13, at_ms + NUMBERED_MS, oldest=101, before=101) == 10
+
+
+def test_somebody_elses_long_transaction_does_not_keep_it_incomplete_for_ever() -> None:
+    group, at_ms = Group("g"), 1_000_000
+    read(group, 10, at_ms, oldest=5, before=100)
+    read(group, 11, at_ms + LATE_MS, oldest=5, before=100)
+
+    assert read(group, 12, at_ms + 2 * LATE_MS, oldest=5, before=100) == 11
+
+
+def test_empty_group_stays_until_it_is_looked_at_from_the_start() -> None:
+    waiting, at_ms = Waiting(), 1_000_000
+    waiting.look_from_the_start(at_ms)
+    waiting.wake(["kept", "gone"])
+    read(waiting.groups["kept"], 10, at_ms, oldest=1, before=2)
+    waiting.groups["gone"].more = False
+
+    waiting.take(at_most=1, share=1, now_ms=0, pace=None)
+    kept = list(waiting.groups)
+    waiting.look_from_the_start(at_ms + 120_000)
+
+    assert kept == ["kept"]
+    assert not waiting.groups
