@@ -62,6 +62,14 @@ class Settings(BaseSettings):
         default=(),
         description="Further host names under which the administration door may be reached.",
     )
+    simulator_url: str | None = Field(
+        default=None,
+        description="Where a simulator answers that stands behind `serve`, such as `http://127.0.0.1:8081`: "
+        "the console then shows its phones.",
+    )
+    simulator_token: str | None = Field(
+        default=None, description="The control token of that simulator, where it needs one."
+    )
     rates: bool = Field(default=True, description="Whether requests are limited as documented.")
     strict: bool = Field(
         default=False,
@@ -225,6 +233,13 @@ class Settings(BaseSettings):
     def _address(cls, value: str | None) -> str | None:
         if value is not None and not value.startswith(("http://", "https://")):
             raise ValueError("public_url must be an http or https address")
+        return None if value is None else value.rstrip("/")
+
+    @field_validator("simulator_url")
+    @classmethod
+    def _simulator(cls, value: str | None) -> str | None:
+        if value is not None and not value.startswith(("http://", "https://")):
+            raise ValueError("simulator_url must be an http or https address")
         return None if value is None else value.rstrip("/")
 
     @property

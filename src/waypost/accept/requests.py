@@ -23,6 +23,9 @@ Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 MOST_BYTES: Final = 1024 * 1024
 """Of one form; the largest field has 1,024 characters, but buttons and examples come beside it."""
 
+UNCOUNTED: Final = "waypost.uncounted"
+"""In the scope of the console's own calls, which spend nothing. Source: design, section 5."""
+
 _encode: Final = msgspec.json.Encoder().encode
 
 
@@ -58,6 +61,8 @@ class Request:
         Raises:
             Refused: none is left.
         """
+        if self.scope.get(UNCOUNTED):
+            return
         window = f"{self.route} {of}"
         at_ms = await limiter.spend(self.rate, window)
         self.spent.append((self.rate, window, at_ms))

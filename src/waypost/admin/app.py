@@ -91,7 +91,8 @@ class AdminDoor:
     """The calls of the door.
 
     Args:
-        token: the admin token; None closes the door.
+        token: the admin token; None closes the door to everybody but the console.
+        consoles: what the console of this process holds instead; empty where there is none.
         hosts: host names that count as this service's own beside loopback.
         circuit_of: gives the state of a subscription's circuit.
     """
@@ -102,6 +103,7 @@ class AdminDoor:
         passwords: Hashes,
         *,
         token: str | None,
+        consoles: str = "",
         hosts: Sequence[str] = (),
         circuit_of: CircuitOf = lambda _: None,
     ) -> None:
@@ -109,7 +111,7 @@ class AdminDoor:
         self._callbacks = CallbackCalls(office, circuit_of)
         self._passwords = passwords
         self._traces = Traces(office.database)
-        self._token = token
+        self._tokens = [one for one in (token, consoles) if one]
         self._hosts = hosts
 
     def routes(self) -> list[Route]:
@@ -153,7 +155,7 @@ class AdminDoor:
     ) -> Callable[[Request], Awaitable[Response]]:
         async def answer(request: Request) -> Response:
             try:
-                check_admin(request, self._token, self._hosts)
+                check_admin(request, self._tokens, self._hosts)
                 told, status, headers = await call(request), 200, {}
             except Refused as refused:
                 status, told, headers = error_answer(refused)

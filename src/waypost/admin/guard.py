@@ -10,7 +10,7 @@ from waypost.base.seals import same
 from waypost.domain.refusals import Reason, Refused
 
 
-def check_admin(request: Request, token: str | None, hosts: Sequence[str]) -> None:
+def check_admin(request: Request, tokens: Sequence[str], hosts: Sequence[str]) -> None:
     """Return when the request may administrate.
 
     Host and origin keep a page in somebody's browser out, also one whose name resolves to this
@@ -28,7 +28,7 @@ def check_admin(request: Request, token: str | None, hosts: Sequence[str]) -> No
     if origin is not None and not _is_ours(_host_of(origin), hosts):
         raise Refused(Reason.FORBIDDEN_ORIGIN, "Origin must be this service's own.")
     given = request.headers.get("authorization", "").removeprefix("Bearer ")
-    if token is None or not given or not same(given, token):
+    if not given or not any(same(given, token) for token in tokens):
         raise Refused(
             Reason.AUTHENTICATION_FAILED, "Authorization must be Bearer and the admin_token."
         )

@@ -23,8 +23,10 @@ from waypost.assembly.shelf import Shelf, snapshot_of
 from waypost.base.clock import Bearing, SystemClock, VirtualClock
 from waypost.base.ids import Ids, RandomIds, SeededIds
 from waypost.base.travel import NotSettled, Travel
+from waypost.client.door import InProcess
 from waypost.config import Settings
 from waypost.simulator import NotKept, SimulatorSettings, Snapshot, read_scenario
+from waypost.store.console_sessions import SessionRow
 from waypost.store.contract import WrongStore
 from waypost.store.engines.sqlite import take_lock
 
@@ -241,6 +243,7 @@ class Dev:
             else:
                 await asyncio.to_thread(self._lay_ready, image)
             service, simulator = self._gates
+            sessions = await self._end_streams()
             await asyncio.gather(
                 service.shut(leaving=0, within_s=_LEAVE_WITHIN_S),
                 simulator.shut(leaving=1, within_s=_LEAVE_WITHIN_S),
@@ -251,10 +254,19 @@ class Dev:
                 self._clock.take(self._bearing_of(file))
                 await self._begin()
                 await self._turn_ids()
+                if self._pair is not None:
+                    await self._pair.waypost.console.parts.sessions.keep(sessions)
             except BaseException:
                 for gate in self._gates:
                     gate.open(out_of_order)
                 raise
+
+    async def _end_streams(self) -> list[SessionRow]:
+        """Let go of whoever looks at the console; gives who is signed in, and stays so."""
+        if self._pair is None:
+            return []
+        self._pair.waypost.console.end_streams()
+        return await self._pair.waypost.console.parts.sessions.alive()
 
     def _bearing_of(self, file: Path | None) -> Bearing:
         machine_ms = SystemClock().now_ms()
@@ -301,6 +313,7 @@ class Dev:
             server = HttpServer(gate, bound)
             self._opened.push_async_callback(server.stop)
             await server.start()
+        self._opened.push_async_callback(self._end_streams)
 
     async def _turn_ids(self) -> None:
         """With a seed: whatever has been made so far, and however long ago, the next id is the same.
@@ -331,6 +344,7 @@ class Dev:
             ids,
             travel=self._travel,
             keeper=self,
+            control=InProcess(self._gates[1]),
         )
         await pair.open(self._places)
         self._pair = pair

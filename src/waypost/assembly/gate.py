@@ -24,12 +24,18 @@ class Gate:
             await self._is_open.wait()
             if is_broken(scope):
                 return
+        passage = Passage(self)
+        scope.setdefault("extensions", {})["waypost.gate"] = passage
         self._inside += 1
         try:
             await self._application(scope, receive, send)
         finally:
-            self._inside -= 1
-            self._left.set()
+            passage.step_aside()
+
+    def leave(self) -> None:
+        """One of those inside need not be waited for any more."""
+        self._inside -= 1
+        self._left.set()
 
     def open(self, application: Any) -> None:
         """Let requests in to this application from now on."""
@@ -51,6 +57,20 @@ class Gate:
                     await self._left.wait()
         except TimeoutError:
             return
+
+
+class Passage:
+    """One request's way through a gate: an extension of its scope, `waypost.gate`."""
+
+    def __init__(self, gate: Gate) -> None:
+        self._gate = gate
+        self._is_aside = False
+
+    def step_aside(self) -> None:
+        """Be waited for no more: a stream that lasts as long as somebody looks, or whoever asks for the exchange."""
+        if not self._is_aside:
+            self._is_aside = True
+            self._gate.leave()
 
 
 async def out_of_order(scope: Any, receive: Any, send: Any) -> None:

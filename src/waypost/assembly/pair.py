@@ -6,11 +6,13 @@ from sqlalchemy import Connection
 
 from waypost.admin import actions
 from waypost.assembly import demo
+from waypost.assembly.console import ConsoleStand
 from waypost.assembly.service import WEBHOOK_PATH, Waypost
 from waypost.base.clock import Clock
 from waypost.base.ids import Ids
 from waypost.base.seals import hash_of
 from waypost.base.travel import Travel
+from waypost.client.door import Transport
 from waypost.config import Settings
 from waypost.simulator import AccountSeed, Keeper, NumberSeed, Simulator, SimulatorSettings
 from waypost.store.kind import is_demo, mark_demo, seed_template
@@ -44,6 +46,7 @@ class Pair:
         ids: both sides'.
         travel: moves the clock; is told of both sides.
         keeper: what the control door keeps states with.
+        control: carries the console's requests to the simulator.
     """
 
     def __init__(
@@ -55,12 +58,14 @@ class Pair:
         *,
         travel: Travel,
         keeper: Keeper,
+        control: Transport,
     ) -> None:
         self._clock = clock
         self._travel = travel
         self._simulator_path = simulator.path
         self.is_new = False
-        self.waypost = Waypost(settings, clock, ids)
+        stand = ConsoleStand(control, demo.PARTNER.id)
+        self.waypost = Waypost(settings, clock, ids, stand=stand)
         self.simulator = Simulator(simulator, clock, ids, travel=travel, keeper=keeper)
 
     async def open(self, places: Places) -> None:

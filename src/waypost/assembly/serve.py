@@ -108,6 +108,7 @@ async def serve(
         await told.wait()
         until_s = time.monotonic() + settings.stop_within_s
         waypost.outside.stopping()
+        waypost.console.end_streams()
         await server.stop()
         await waypost.drain(within_s=max(0, until_s - time.monotonic()))
         if aside is not None:  # seen from outside until nothing is worked any more

@@ -128,8 +128,8 @@ class LineProtocol(HttpToolsProtocol):
 
 def is_broken(scope: Any) -> bool:
     """Whether the connection that a request came on is no more."""
-    line: LineProtocol = scope["extensions"]["waypost.line"]
-    return line.transport.is_closing()
+    line: LineProtocol | None = scope.get("extensions", {}).get("waypost.line")
+    return line is not None and line.transport.is_closing()  # None: it came from this process
 
 
 class _QuietServer(uvicorn.Server):

@@ -11,11 +11,13 @@ from waypost.accept.limits import LocalLimiter, SharedLimiter
 from waypost.accept.media_door import MediaDoor
 from waypost.accept.passwords import Passwords
 from waypost.accept.proxies import Proxies
+from waypost.accept.requests import Receive, Scope, Send
 from waypost.accept.routes import ROUTES
 from waypost.accept.services import Services
 from waypost.accept.uploads import Uploads
 from waypost.admin.actions import Office
 from waypost.admin.app import AdminDoor
+from waypost.assembly.console import AS_SET, ConsoleStand, make_console
 from waypost.assembly.outside import Outside
 from waypost.base.clock import Clock
 from waypost.base.ids import Ids
@@ -60,9 +62,18 @@ class Waypost:
         clock: what rules follow.
         ids: for everything new.
         process: names this process in what is seen of it: its number, where there are several.
+        stand: what the console has beside it: phones, and whom one click enters as.
     """
 
-    def __init__(self, settings: Settings, clock: Clock, ids: Ids, *, process: str = "0") -> None:
+    def __init__(
+        self,
+        settings: Settings,
+        clock: Clock,
+        ids: Ids,
+        *,
+        process: str = "0",
+        stand: ConsoleStand = AS_SET,
+    ) -> None:
         if settings.secret_key is None:
             raise ValueError("secret_key is needed")
         chance = random.Random()  # noqa: S311  spreads retries; no secret
@@ -123,10 +134,12 @@ class Waypost:
             strict=settings.strict,
             proxies=Proxies(settings.trusted_proxies),
         )
+        consoles_token = ids.secret()
         admin = AdminDoor(
             self.office,
             self.passwords,
             token=settings.admin_token,
+            consoles=consoles_token,
             hosts=settings.admin_hosts,
             circuit_of=lambda subscription_id: callbacks.circuit_of(subscription_id),
         )
@@ -213,11 +226,31 @@ class Waypost:
             holder=holder,
         )
         self._running: list[asyncio.Task[None]] = []
+
+        async def application(scope: Scope, receive: Receive, send: Send) -> None:
+            await self.application(scope, receive, send)  # which is made with the console's routes
+
+        self.console = make_console(
+            settings,
+            application=application,
+            database=self.database,
+            directory=self.directory,
+            files=self.files,
+            passwords=self.passwords,
+            ready=self.outside.readiness.reasons,
+            clock=clock,
+            ids=ids,
+            seals=seals,
+            proxies=services.proxies,
+            admin_token=consoles_token,
+            stand=stand,
+        )
         doors_of: dict[str, list[BaseRoute]] = {
             "accept": [
                 *admin.routes(),
                 Route(f"{MEDIA_PATH}/{{key}}", media_door.show, methods=["GET"]),
                 *Docs(settings.address).routes(),
+                *self.console.routes(),
             ],
             "events": [*_webhook_routes(webhook)],
         }

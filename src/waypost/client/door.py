@@ -1,6 +1,7 @@
 """One door, over HTTP or straight to the service in this process."""
 
 from collections.abc import Awaitable, Callable, Mapping, MutableMapping
+from types import MappingProxyType
 from typing import Any, Protocol
 from urllib.parse import urlencode, urlsplit
 
@@ -44,7 +45,8 @@ class OverHttp:
                     method, f"{self._base_url}{path}", headers=headers, data=body
                 ) as response,
             ):
-                return Reply(response.status, await response.read())
+                why = response.headers.get("Waypost-Reason", "")
+                return Reply(response.status, await response.read(), why)
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
             raise NotReached(f"nobody answers at {self._base_url}") from error
 
@@ -60,10 +62,18 @@ Application = Callable[
 
 
 class InProcess:
-    """Carries requests straight to an ASGI application in this process, through the same door."""
+    """Carries requests straight to an ASGI application in this process, through the same door.
 
-    def __init__(self, application: Application) -> None:
+    Args:
+        application: what answers.
+        marks: members of every request's scope, by which the application knows its own process.
+    """
+
+    def __init__(
+        self, application: Application, *, marks: Mapping[str, Any] = MappingProxyType({})
+    ) -> None:
         self._application = application
+        self._marks = marks
 
     async def __call__(
         self, method: str, path: str, headers: Mapping[str, str], body: bytes | None
@@ -84,6 +94,7 @@ class InProcess:
             "headers": [(name.lower().encode(), text.encode()) for name, text in told.items()],
             "client": ("127.0.0.1", 0),
             "server": ("localhost", 0),
+            **self._marks,
         }
         answers: list[MutableMapping[str, Any]] = []
 
@@ -95,7 +106,8 @@ class InProcess:
 
         await self._application(scope, receive, send)
         content = b"".join(answer.get("body", b"") for answer in answers[1:])
-        return Reply(answers[0]["status"], content)
+        said = {name.lower(): value for name, value in answers[0].get("headers", ())}
+        return Reply(answers[0]["status"], content, said.get(b"waypost-reason", b"").decode())
 
 
 class Door:

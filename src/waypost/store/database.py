@@ -53,6 +53,7 @@ class Database:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._wakes: list[Wake] = []
         self._hears: list[Hear] = []
+        self._watchers: list[Callable[[], None]] = []
 
     @property
     def sole(self) -> bool:
@@ -118,6 +119,14 @@ class Database:
     def on_append(self, wake: Wake) -> None:
         """Call this, on the loop, after each commit that appended entries."""
         self._wakes.append(wake)
+
+    def on_commit(self, watch: Callable[[], None]) -> None:
+        """Call this, on the loop, after each commit of this process."""
+        self._watchers = [*self._watchers, watch]  # the writer's thread may be at the old list
+
+    def off_commit(self, watch: Callable[[], None]) -> None:
+        """Call it no more."""
+        self._watchers = [one for one in self._watchers if one != watch]
 
     def on_told(self, hear: Hear) -> None:
         """Call this, on the loop, with what other processes tell, and with `MISSED` after a gap."""
@@ -196,9 +205,13 @@ class Database:
 
     def _has_committed(self, appended: Appended) -> None:
         """On a writer's thread."""
-        if self._loop is not None:
+        if self._loop is None:
+            return
+        if appended:
             for wake in self._wakes:
                 self._loop.call_soon_threadsafe(wake, appended)
+        for watch in self._watchers:
+            self._loop.call_soon_threadsafe(watch)
 
     def _told(self, text: str) -> None:
         """On the engine's thread."""

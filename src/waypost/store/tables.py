@@ -22,7 +22,7 @@ from sqlalchemy import (
     text,
 )
 
-REVISION: Final = 4
+REVISION: Final = 5
 
 metadata = MetaData()
 
@@ -64,6 +64,17 @@ partner_tokens = Table(
     Column("hash", Words, primary_key=True),
     Column("partner_id", BigInteger, nullable=False),
     Column("expires_on_ms", BigInteger, nullable=False),
+)
+
+console_sessions = (
+    Table(  # who is signed in to the console; times are the machine's, not the service's
+        "console_sessions",
+        metadata,
+        Column("hash", Words, primary_key=True),
+        Column("partner_id", BigInteger, nullable=False, index=True),
+        Column("began_ms", BigInteger, nullable=False),
+        Column("expires_on_ms", BigInteger, nullable=False, index=True),
+    )
 )
 
 api_keys = Table(
@@ -186,6 +197,18 @@ templates = Table(
     Index("templates_by_app", "app_id", "id"),
     Index("templates_by_account", "business_account_id", "id"),
     Index("templates_by_operator_id", "operator_template_id"),
+)
+
+template_events = Table(  # what happened to a template: its history
+    "template_events",
+    metadata,
+    Column("id", _Id, primary_key=True),
+    Column("partner_id", BigInteger, nullable=False),
+    Column("template_id", Words, nullable=False),
+    Column("at_ms", BigInteger, nullable=False),
+    Column("what", Words, nullable=False),  # the words are in store/template_events.py
+    Column("detail", Words, nullable=False),  # JSON object
+    Index("template_events_by_template", "template_id", "id"),
 )
 
 _IS_THERE = templates.c.status != "DELETED"

@@ -66,8 +66,7 @@ class Writer:
                     self._unsure()
                 raise named(self._engine, error) from error
             break
-        if appended:
-            self._committed(appended)
+        self._committed(appended)
 
     def _is_undone(self, error: Exception) -> bool:
         """Whether nothing of a transaction has come to be, and running it again may succeed at once.

@@ -3,9 +3,9 @@
 import sqlalchemy as sa
 from alembic import op
 
-revision = "5"
-down_revision = "4"
-works_with = 4
+revision = "6"
+down_revision = "5"
+works_with = 5
 
 
 def upgrade() -> None:

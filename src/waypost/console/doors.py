@@ -1,0 +1,110 @@
+"""How the console acts: through the doors that scripts use, in this process, with credentials of its partner's."""
+
+from typing import Any, Final
+
+from waypost.base.clock import Clock
+from waypost.base.ids import Ids
+from waypost.base.seals import Seals, hash_of
+from waypost.client.door import Application, Door, InProcess, Transport
+from waypost.domain.app import App
+from waypost.domain.partner import PARTNER_TOKEN_LIFE_MS
+from waypost.store.database import Database
+from waypost.store.partners import add_partner_token
+
+UNCOUNTED: Final = "waypost.uncounted"
+"""A mark in the scope of a request: it spends no rate. No server of ours lets a client set one."""
+
+_AGAIN_BEFORE_MS: Final = 60 * 60 * 1000
+
+
+class Doors:
+    """Doors for one partner or app at a time.
+
+    Attributes:
+        control: the simulator's control door; None where there is no simulator behind this service.
+
+    Args:
+        application: of this process: the partner API and the administration.
+        admin_token: opens the administration to the console, and is known to nobody else.
+        control: carries requests to the simulator.
+        control_token: its credential, where it needs one.
+    """
+
+    def __init__(
+        self,
+        application: Application,
+        *,
+        database: Database,
+        seals: Seals,
+        ids: Ids,
+        clock: Clock,
+        admin_token: str,
+        control: Transport | None,
+        control_token: str | None = None,
+    ) -> None:
+        self._transport = InProcess(application, marks={UNCOUNTED: True})
+        self._database = database
+        self._seals = seals
+        self._ids = ids
+        self._clock = clock
+        self._partner_tokens: dict[int, tuple[str, int]] = {}
+        self.admin = Door(self._transport, {"Authorization": f"Bearer {admin_token}"})
+        self.control = None if control is None else Control(control, control_token)
+
+    def app(self, app: App) -> Door:
+        """The partner API as an app's own token opens it: `/partner/app/{app.id}/…`."""
+        token = self._seals.app_token(app.id, app.token_serial)
+        return Door(self._transport, {"Authorization": token})
+
+    async def partner(self, partner_id: int) -> Door:
+        """The partner API as a partner token opens it: lists of apps, their tokens and keys."""
+        now_ms = self._clock.now_ms()
+        token, until_ms = self._partner_tokens.get(partner_id, ("", 0))
+        if not now_ms < until_ms - _AGAIN_BEFORE_MS < now_ms + PARTNER_TOKEN_LIFE_MS:
+            token, until_ms = self._ids.secret(), now_ms + PARTNER_TOKEN_LIFE_MS
+            await self._database.write(
+                add_partner_token, hash_of(token), partner_id, now_ms, until_ms
+            )
+            self._partner_tokens[partner_id] = (token, until_ms)
+        return Door(self._transport, {"Authorization": token})
+
+    def forget(self) -> None:
+        """Partner tokens may have been revoked."""
+        self._partner_tokens.clear()
+
+
+class Control(Door):
+    """The simulator's control door; it also gives bytes."""
+
+    def __init__(self, transport: Transport, token: str | None = None) -> None:
+        headers = {} if token is None else {"Authorization": f"Bearer {token}"}
+        super().__init__(transport, headers)
+        self._carry = transport
+        self._said = headers
+
+    async def content(self, path: str) -> tuple[int, bytes]:
+        """Status and bytes of what is no JSON, such as a medium.
+
+        Raises:
+            NotReached: nobody answers.
+        """
+        reply = await self._carry("GET", path, self._said, None)
+        return reply.status, reply.body
+
+    async def get(self, path: str) -> Any:
+        """What a path shows.
+
+        Raises:
+            DoorRefused: it does not.
+            NotReached: nobody answers.
+        """
+        return await self.json("GET", path)
+
+    async def post(self, path: str, body: Any = None) -> Any:
+        """Have something done.
+
+        Raises:
+            DoorRefused: it was not.
+            NotReached: nobody answers.
+        """
+        return await self.json("POST", path, {} if body is None else body)

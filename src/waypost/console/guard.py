@@ -1,0 +1,189 @@
+"""Before an endpoint is asked: who it is, whether a page of ours sent it, and whose app the path names."""
+
+from collections.abc import Awaitable, Callable
+from ipaddress import ip_address
+from typing import Final
+from urllib.parse import quote, urlsplit
+
+from starlette.datastructures import MutableHeaders
+from starlette.requests import Request
+from starlette.responses import JSONResponse, RedirectResponse, Response
+
+from waypost.base.logs import log
+from waypost.base.seals import same
+from waypost.client.door import DoorRefused, NotReached
+from waypost.console import pages
+from waypost.console.desk import Desk
+from waypost.console.not_there import NotMeant, NotThere
+from waypost.console.rows import Kind, PageRow, Who
+from waypost.console.sessions import LIFE_MS
+from waypost.console.visit import Visit
+from waypost.domain.refusals import Refused
+from waypost.store.apps import apps_of
+from waypost.store.contract import StoreAway
+from waypost.wire.errors import ERRORS
+
+CSRF: Final = "csrf"
+CSRF_HEADER: Final = "x-waypost-csrf"
+_OWN_SITES: Final = ("same-origin", "none")
+_log = log("console")
+
+
+def guarded(row: PageRow, desk: Desk) -> Callable[[Request], Awaitable[Response]]:
+    """An endpoint of starlette's that asks the row's."""
+
+    async def answer(request: Request) -> Response:
+        visit = Visit(request, chosen_app_id=request.cookies.get(pages.APP, ""))
+        try:
+            response = await _admit(row, desk, visit) or await row.endpoint(desk, visit)
+        except Exception as error:  # noqa: BLE001  a page answers whatever happens
+            response = await _sorry(desk, visit, error, row)
+        finally:
+            await visit.close()
+        return _dressed(response, desk, visit)
+
+    return answer
+
+
+def cookie_name(desk: Desk) -> str:
+    """The name of the session's cookie: by https one that no other name of the site can set."""
+    return "__Host-waypost" if desk.parts.is_secure else "waypost_session"
+
+
+def put_session(desk: Desk, response: Response, token: str) -> None:
+    """Have the browser keep a session."""
+    response.set_cookie(
+        cookie_name(desk), token, max_age=LIFE_MS // 1000, path="/",
+        httponly=True, samesite="lax", secure=desk.parts.is_secure,
+    )  # fmt: skip
+
+
+def check_host(desk: Desk, visit: Visit) -> None:
+    """Refuse what reaches a demonstration under a name that is not this machine's.
+
+    A page of another site can have its own name point here; what it then asks for is of its own site,
+    as far as a browser can tell, and a demonstration opens without a password.
+
+    Raises:
+        NotMeant: it is such a name.
+    """
+    if desk.parts.demo_partner_id is None:
+        return
+    host = _host_of("//" + visit.request.headers.get("host", ""))
+    if host == "localhost" or host in desk.parts.hosts or _is_loopback(host):
+        return
+    raise NotMeant(
+        f"The demonstration does not answer to the name {host[:100]!r}.",
+        "Use 127.0.0.1 or localhost, or add the name to WAYPOST_ADMIN_HOSTS.",
+    )
+
+
+async def _admit(row: PageRow, desk: Desk, visit: Visit) -> Response | None:
+    """None: the endpoint may be asked.
+
+    Raises:
+        NotMeant: no page of ours sent this.
+        NotThere: the app is not the partner's.
+    """
+    check_host(desk, visit)
+    parts, request = desk.parts, visit.request
+    visit.session = await parts.sessions.find(request.cookies.get(cookie_name(desk), ""))
+    visit.notices = pages.notices_of(request.cookies)
+    if visit.session is None and row.who is Who.PARTNER:
+        if row.kind is Kind.PAGE:
+            asked = request.url.path + (f"?{request.url.query}" if request.url.query else "")
+            return RedirectResponse(f"/sign-in?next={quote(asked, safe='')}", 303)
+        return JSONResponse(
+            {
+                "message": "You are not signed in any more.",
+                "remedy": "Reload the page and sign in.",
+            },
+            401,
+        )
+    if row.kind is Kind.ACT:
+        await _check_ours(visit)
+    if visit.session is not None:
+        visit.apps = await parts.database.read(apps_of, visit.partner.id)
+    if "app_id" in visit.path:
+        visit.named_app = next((one for one in visit.apps if one.id == visit.path["app_id"]), None)
+        if visit.named_app is None:
+            raise NotThere("You have no such app.")
+    return None
+
+
+async def _check_ours(visit: Visit) -> None:
+    """Refuse an act that was not sent by a page of this console's, in this person's browser.
+
+    Raises:
+        NotMeant: another site's, or without the session's token.
+    """
+    headers = visit.request.headers
+    site, origin = headers.get("sec-fetch-site"), headers.get("origin")
+    if site is not None and site not in _OWN_SITES:
+        raise NotMeant("Another site sent this.", "Open the console itself and try there.")
+    if origin is not None and urlsplit(origin).netloc.lower() != headers.get("host", "").lower():
+        raise NotMeant("Another site sent this.", "Open the console itself and try there.")
+    if visit.session is None:  # signing in: there is nothing yet that a token could be bound to
+        return
+    given = headers.get(CSRF_HEADER) or await visit.field(CSRF)
+    if not same(given, visit.session.csrf):
+        raise NotMeant("The form does not carry the token of your session, or an old one.")
+
+
+async def _sorry(desk: Desk, visit: Visit, error: Exception, row: PageRow) -> Response:
+    """What is shown in place of what was asked for."""
+    match error:
+        case NotThere():
+            status, said, remedy = 404, error.what, "Look for it in the lists."
+        case NotMeant():
+            status, said, remedy = 403 if row.kind is Kind.ACT else 400, error.what, error.remedy
+        case Refused():
+            told = ERRORS[error.reason]
+            status, said = told.status, told.text or error.explanation
+            remedy = error.explanation if told.text else ""
+        case DoorRefused():
+            status, said, remedy = error.status, error.message, error.why
+        case NotReached():
+            status, said, remedy = 503, "The simulator does not answer.", "Try again in a moment."
+        case StoreAway():
+            _log.warning(str(error), path=visit.request.url.path)
+            status, said = 503, "The store cannot be reached."
+            remedy = "Nothing of what you sent was kept. Try again in a moment."
+        case _:
+            _log.exception("defect", path=visit.request.url.path)
+            status, said = 500, "Something is wrong with this page, not with what you did."
+            remedy = "The log of the service says what. Nothing of what you sent was kept."
+    if visit.is_quiet or row.kind in (Kind.PART, Kind.LIVE):
+        return JSONResponse({"message": said, "remedy": remedy}, status)
+    try:
+        return await desk.page(visit, "sorry.html", status, said=said, remedy=remedy)
+    except Exception:  # noqa: BLE001
+        _log.exception("defect", path=visit.request.url.path)
+        return Response(f"{said} {remedy}", status, media_type="text/plain; charset=utf-8")
+
+
+def _dressed(response: Response, desk: Desk, visit: Visit) -> Response:
+    """The answer with the headers that every answer has."""
+    headers = MutableHeaders(raw=response.raw_headers)
+    for name, value in pages.HEADERS.items():
+        headers.setdefault(name, value)
+    if visit.named_app is not None and visit.named_app.id != visit.chosen_app_id:
+        response.set_cookie(
+            pages.APP, visit.named_app.id, max_age=31_536_000, path="/",
+            httponly=True, samesite="lax", secure=desk.parts.is_secure,
+        )  # fmt: skip
+    return response
+
+
+def _host_of(address: str) -> str:
+    try:
+        return urlsplit(address).hostname or ""
+    except ValueError:
+        return ""
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return False

@@ -1,0 +1,175 @@
+"""Pages and parts of pages, from Jinja2 templates that escape whatever they are given."""
+
+import base64
+import json
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from functools import cached_property
+from typing import Any, Final
+
+from starlette.responses import HTMLResponse, RedirectResponse, Response
+
+from waypost import __version__
+from waypost.base.clock import Clock
+from waypost.console.assets import Assets
+from waypost.console.visit import Visit
+
+HEADERS: Final = {
+    "Content-Security-Policy": (
+        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob:; "
+        "media-src 'self' blob:; font-src 'self'; connect-src 'self'; form-action 'self'; "
+        "base-uri 'none'; frame-ancestors 'none'"
+    ),
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+    "Referrer-Policy": "same-origin",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Permissions-Policy": "camera=(), geolocation=(), microphone=(), payment=()",
+    "Cache-Control": "no-store",
+}
+NOTICES: Final = "waypost_notices"
+THEME: Final = "waypost_theme"
+APP: Final = "waypost_app"
+THEMES: Final = ("system", "light", "dark")
+_MOST_NOTICE: Final = 600
+
+
+class Pages:
+    """Renders. Jinja2 is loaded with the first page, not at the start.
+
+    Args:
+        clock: by which pages say how long ago something was.
+    """
+
+    def __init__(self, assets: Assets, clock: Clock) -> None:
+        self._assets = assets
+        self._clock = clock
+
+    def render(self, name: str, visit: Visit, **values: Any) -> str:
+        """A page, or a part of one that is a file of its own."""
+        return self._loaded.get_template(name).render(
+            visit=visit, now_ms=self._clock.now_ms(), theme=theme_of(visit), **values
+        )
+
+    def part(self, name: str, macro: str, visit: Visit, *args: Any, **values: Any) -> str:
+        """What one macro of a file gives: what a live stream sends."""
+        module: Any = self._module(name)
+        return str(getattr(module, macro)(*args, **values)).strip()
+
+    def answer(self, name: str, visit: Visit, status: int = 200, **values: Any) -> Response:
+        """A whole page as an answer; what the last act had to say is shown on it, once."""
+        answer = HTMLResponse(self.render(name, visit, **values), status)
+        if NOTICES in visit.request.cookies:
+            answer.delete_cookie(NOTICES, path="/")
+        return answer
+
+    @cached_property
+    def _loaded(self) -> Any:
+        from jinja2 import (  # here, because few ask for a page
+            Environment,
+            PackageLoader,
+            StrictUndefined,
+        )
+
+        loaded: Any = Environment(
+            loader=PackageLoader("waypost.console", "pages"),
+            autoescape=True,
+            trim_blocks=True,
+            lstrip_blocks=True,
+            undefined=StrictUndefined,
+            extensions=["jinja2.ext.do"],
+        )
+        loaded.globals.update(
+            asset=self._assets.address, version=__version__, now=self._clock.now_ms
+        )
+        loaded.filters |= {
+            "iso": iso,
+            "exact": exact,
+            "grouped": grouped,
+            "pretty": pretty,
+            "phone": phone,
+        }
+        return loaded
+
+    def _module(self, name: str) -> Any:
+        modules = self.__dict__.setdefault("_modules", {})
+        if name not in modules:
+            modules[name] = self._loaded.get_template(name).module
+        return modules[name]
+
+
+def go(
+    path: str, *, said: str = "", remedy: str = "", kind: str = "good", secure: bool = False
+) -> Response:
+    """Lead on to a page after an act; what is said is shown there.
+
+    Args:
+        path: one of ours.
+        said: what happened, in one sentence.
+        remedy: what to do next, where there is something.
+        kind: good, warn or bad.
+        secure: whether the service is reached by https.
+    """
+    answer = RedirectResponse(path, 303)
+    if said:
+        notice = {"said": said[:_MOST_NOTICE], "remedy": remedy[:_MOST_NOTICE], "kind": kind}
+        value = base64.urlsafe_b64encode(json.dumps([notice]).encode()).decode()
+        answer.set_cookie(NOTICES, value, max_age=60, httponly=True, samesite="lax", secure=secure)
+    return answer
+
+
+def notices_of(cookies: Mapping[str, str]) -> list[dict[str, str]]:
+    """What the last act had to say; nothing where the cookie is not one of ours."""
+    try:
+        told = json.loads(base64.urlsafe_b64decode(cookies.get(NOTICES, "")))
+        return [
+            {name: str(one.get(name, ""))[:_MOST_NOTICE] for name in ("said", "remedy", "kind")}
+            for one in told[:3]
+        ]
+    except (ValueError, AttributeError, TypeError, KeyError, RecursionError):
+        return []
+
+
+def theme_of(visit: Visit) -> str:
+    """Light, dark, or as the system has it."""
+    chosen = visit.request.cookies.get(THEME, "system")
+    return chosen if chosen in THEMES else "system"
+
+
+def iso(at_ms: int | None) -> str:
+    """A time as `<time datetime>` takes it."""
+    if at_ms is None:
+        return ""
+    return datetime.fromtimestamp(at_ms / 1000, UTC).isoformat(timespec="milliseconds")
+
+
+def exact(at_ms: int | None) -> str:
+    """A time as people read it, to the millisecond, in UTC."""
+    if at_ms is None:
+        return ""
+    return datetime.fromtimestamp(at_ms / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S.%f")[:-3] + " UTC"
+
+
+def grouped(number: float | None) -> str:
+    """A number with its thousands apart."""
+    return "" if number is None else f"{number:,}".replace(",", "\u202f")
+
+
+def pretty(value: Any) -> str:
+    """JSON as people read it; a text that is none stays as it is."""
+    if isinstance(value, (str, bytes)):
+        text = value.decode("utf-8", "replace") if isinstance(value, bytes) else value
+        try:
+            value = json.loads(text)
+        except (ValueError, RecursionError):
+            return text
+    return json.dumps(value, indent=2, ensure_ascii=False)
+
+
+def phone(digits: str | None) -> str:
+    """A phone number with its dial code apart: `+1 555 000 2001`; what is none stays as it is."""
+    if not digits or not digits.isdecimal() or not 8 <= len(digits) <= 15:
+        return digits or ""
+    head, tail = digits[:-10], digits[-10:]
+    return f"+{head} {tail[:3]} {tail[3:6]} {tail[6:]}" if head else f"+{digits}"

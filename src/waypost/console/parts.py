@@ -1,0 +1,83 @@
+"""What the console's endpoints may use."""
+
+from collections.abc import Awaitable, Callable, MutableMapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from waypost.base.clock import Clock
+from waypost.base.ids import Ids
+from waypost.base.seals import Seals
+from waypost.console.assets import Assets
+from waypost.console.doors import Doors
+from waypost.console.pages import Pages
+from waypost.console.pulse import Pulse
+from waypost.console.sessions import Sessions
+from waypost.store.database import Database
+from waypost.store.directory import Directory
+from waypost.store.files import MediaFiles
+
+
+class Passwords(Protocol):
+    """Makes and checks argon2id hashes, in threads of their own."""
+
+    async def hash(self, password: str) -> str:
+        """The hash of a password."""
+        ...
+
+    async def matches(self, stored: str | None, password: str) -> bool:
+        """Whether the password is the one behind the hash; costs the same when there is none."""
+        ...
+
+
+class Attempts(Protocol):
+    """Limits attempts to sign in."""
+
+    async def spend(self, name: str, of: str) -> int:
+        """Count one attempt.
+
+        Raises:
+            Refused: there were too many.
+        """
+        ...
+
+
+Ready = Callable[[], Awaitable[dict[str, str]]]
+"""Gives of each check of readiness why it fails; an empty text where it passes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """Handed to every endpoint.
+
+    Attributes:
+        clock: what rules follow; under `dev` a person moves it.
+        attempts: of signing in; on whatever the settings say of rates.
+        address_of: what a request's client is counted by.
+        public_url: where partners and receivers reach the service, without a slash at its end.
+        demo_partner_id: whom one click enters as; None under `serve`.
+        hosts: host names beside loopback under which a demonstration may be entered.
+    """
+
+    database: Database
+    directory: Directory
+    files: MediaFiles
+    seals: Seals
+    clock: Clock
+    ids: Ids
+    passwords: Passwords
+    attempts: Attempts
+    address_of: Callable[[MutableMapping[str, Any]], str]
+    ready: Ready
+    doors: Doors
+    pages: Pages
+    assets: Assets
+    pulse: Pulse
+    sessions: Sessions
+    public_url: str
+    demo_partner_id: int | None = None
+    hosts: tuple[str, ...] = ()
+
+    @property
+    def is_secure(self) -> bool:
+        """Whether browsers reach the service by https, so that cookies may insist on it."""
+        return self.public_url.startswith("https://")

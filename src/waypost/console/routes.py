@@ -1,0 +1,22 @@
+"""The console's route table. Each page's rows stand in the package of that page."""
+
+from typing import Final
+
+from waypost.console import home, sign_in
+from waypost.console.overview.routes import OVERVIEW
+from waypost.console.rows import Kind, PageRow, Who
+
+# fmt: off
+OWN: Final = (  # Source: design, section 10
+    #       kind       path              endpoint                what it does
+    PageRow(Kind.PAGE, "/sign-in",       sign_in.show_sign_in,   "ask who it is", Who.ANYBODY),
+    PageRow(Kind.ACT,  "/sign-in",       sign_in.sign_in,        "begin a session", Who.ANYBODY),
+    PageRow(Kind.ACT,  "/enter",         sign_in.enter,          "begin one at a demonstration", Who.ANYBODY),
+    PageRow(Kind.ACT,  "/sign-out",      sign_in.sign_out,       "end the session"),
+    PageRow(Kind.ACT,  "/theme",         sign_in.choose_theme,   "light or dark", Who.ANYBODY),
+    PageRow(Kind.PAGE, "/",              home.show_home,         "lead to the overview of an app"),
+    PageRow(Kind.PART, "/commands",      home.list_commands,     "what the command palette offers"),
+)
+# fmt: on
+
+PAGES: Final[tuple[PageRow, ...]] = (*OWN, *OVERVIEW)

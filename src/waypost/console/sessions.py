@@ -1,0 +1,90 @@
+"""Who is signed in: rows of the store, found by the hash of what the cookie holds.
+
+Their times are the machine's: whoever moves the service's clock by a day stays signed in.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+from waypost.base.clock import machine_ms
+from waypost.base.ids import Ids
+from waypost.base.seals import hash_of
+from waypost.domain.partner import Partner
+from waypost.store.console_sessions import (
+    SessionRow,
+    add_session,
+    drop_session,
+    drop_sessions_of,
+    session_with_partner,
+    sessions_alive,
+)
+from waypost.store.database import Database
+
+LIFE_MS: Final = 12 * 60 * 60 * 1000
+_CSRF: Final = "csrf\0"
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """One person's sign-in.
+
+    Attributes:
+        token: what the cookie holds.
+    """
+
+    token: str
+    partner: Partner
+    expires_on_ms: int
+
+    @property
+    def csrf(self) -> str:
+        """What every form sends along: from the token, which no other site can read."""
+        return hash_of(_CSRF + self.token)
+
+
+class Sessions:
+    """Begins, finds and ends them.
+
+    Args:
+        now_ms: the machine's time.
+    """
+
+    def __init__(
+        self, database: Database, ids: Ids, *, now_ms: Callable[[], int] = machine_ms
+    ) -> None:
+        self._database = database
+        self._ids = ids
+        self._now_ms = now_ms
+
+    async def begin(self, partner: Partner) -> Session:
+        """Sign a partner in."""
+        token, now_ms = self._ids.secret(), self._now_ms()
+        row = SessionRow(hash_of(token), partner.id, now_ms, now_ms + LIFE_MS)
+        await self._database.write(add_session, row, now_ms)
+        return Session(token, partner, row.expires_on_ms)
+
+    async def find(self, token: str) -> Session | None:
+        """The session of a cookie; None where it has ended, or there never was one."""
+        if not token or len(token) > 200:
+            return None
+        found = await self._database.read(session_with_partner, hash_of(token), self._now_ms())
+        return None if found is None else Session(token, found[1], found[0].expires_on_ms)
+
+    async def end(self, token: str) -> None:
+        """Sign out."""
+        await self._database.write(drop_session, hash_of(token))
+
+    async def end_all_of(self, partner_id: int, *, but: str = "") -> int:
+        """Sign a partner out everywhere, but for one token; says how many sessions ended."""
+        return await self._database.write(drop_sessions_of, partner_id, hash_of(but) if but else "")
+
+    async def alive(self) -> list[SessionRow]:
+        """Those that have not expired: so that whoever resets a demonstration stays signed in."""
+        return await self._database.read(sessions_alive, self._now_ms())
+
+    async def keep(self, rows: list[SessionRow]) -> None:
+        """Put sessions back that were alive before the store was exchanged."""
+        now_ms = self._now_ms()
+        for row in rows:
+            await self._database.write(add_session, row, now_ms)

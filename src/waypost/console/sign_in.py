@@ -1,0 +1,121 @@
+"""Signing in and out: with the partner's credentials, or by one click at a demonstration."""
+
+from typing import Final
+
+from starlette.responses import RedirectResponse, Response
+
+from waypost.base.logs import log
+from waypost.base.seals import hash_of
+from waypost.console.desk import Desk
+from waypost.console.guard import check_host, cookie_name, put_session
+from waypost.console.not_there import NotThere
+from waypost.console.pages import THEME, THEMES
+from waypost.console.visit import Visit
+from waypost.domain.partner import Partner
+from waypost.domain.refusals import Refused
+from waypost.store.partners import login_facts, partner_by_id
+
+MOST_EMAIL: Final = 254
+MOST_PASSWORD: Final = 1024
+WRONG: Final = "E-mail address or password is wrong."
+_log = log("console")
+
+
+async def show_sign_in(desk: Desk, visit: Visit) -> Response:
+    """The form; whoever is signed in already goes on."""
+    next_page = own_page(visit.query("next", "/"))
+    if visit.session is not None:
+        return RedirectResponse(next_page, 303)
+    return await _form(desk, visit, next_page)
+
+
+async def sign_in(desk: Desk, visit: Visit) -> Response:
+    """Check the password by argon2id, or a client secret, and begin a session.
+
+    Refuses alike what is wrong and what does not exist, after the same time; and too many attempts
+    from one address or for one e-mail address, before anything is looked up.
+
+    Source: design, section 9; spec, "Authentication", rule 2: the portal takes a changed password.
+    """
+    parts = desk.parts
+    next_page = own_page(await visit.field("next", "/"))
+    email = (await visit.field("email")).strip().lower()
+    password = await visit.field("password")
+    try:
+        await parts.attempts.spend("login_address", parts.address_of(visit.request.scope))
+        if not email or not password or len(email) > MOST_EMAIL or len(password) > MOST_PASSWORD:
+            said = "Give the e-mail address of your account and its password."
+            return await _form(desk, visit, next_page, email, said, 400)
+        await parts.attempts.spend("login", email)
+    except Refused as refused:
+        said = "There were too many attempts."
+        wait = refused.retry_after_s or 60
+        remedy = f"Wait {wait} s and try again; the limit is 10 a minute for one account."
+        return await _form(desk, visit, next_page, email, f"{said} {remedy}", 429)
+    facts = await parts.database.read(login_facts, email, parts.clock.now_ms())
+    is_secret = facts is not None and hash_of(password) in facts.secret_hashes
+    stored = None if facts is None else facts.password_hash
+    is_right = await parts.passwords.matches(stored, password) or is_secret
+    if facts is None or not is_right:
+        _log.info("a sign-in was refused", address=parts.address_of(visit.request.scope))
+        return await _form(desk, visit, next_page, email, WRONG, 401)
+    return await _begin(desk, visit, facts.partner, next_page)
+
+
+async def enter(desk: Desk, visit: Visit) -> Response:
+    """Begin a session as the demonstration's partner, without a password."""
+    check_host(desk, visit)
+    parts = desk.parts
+    if parts.demo_partner_id is None:
+        raise NotThere("This is no demonstration: sign in.")
+    partner = await parts.database.read(partner_by_id, parts.demo_partner_id)
+    if partner is None:
+        raise NotThere("The demonstration's partner is not there; reset the demonstration.")
+    return await _begin(desk, visit, partner, own_page(await visit.field("next", "/")))
+
+
+async def sign_out(desk: Desk, visit: Visit) -> Response:
+    """End the session."""
+    await desk.parts.sessions.end(visit.request.cookies.get(cookie_name(desk), ""))
+    answer = RedirectResponse("/sign-in", 303)
+    answer.delete_cookie(cookie_name(desk), path="/", secure=desk.parts.is_secure, httponly=True)
+    return answer
+
+
+async def choose_theme(desk: Desk, visit: Visit) -> Response:
+    """Light, dark, or as the system has it; kept in this browser."""
+    theme = await visit.field("theme", "system")
+    answer = Response(status_code=204)
+    if not visit.is_quiet:
+        answer = RedirectResponse(own_page(await visit.field("next", "/")), 303)
+    if theme in THEMES:
+        answer.set_cookie(
+            THEME, theme, max_age=31_536_000, path="/", samesite="lax", secure=desk.parts.is_secure
+        )
+    return answer
+
+
+def own_page(path: str) -> str:
+    """A path of ours; the first page where it leads anywhere else."""
+    is_ours = path.startswith("/") and not path.startswith(("//", "/\\")) and path.isprintable()
+    return path if is_ours and len(path) < 1000 and "\\" not in path else "/"
+
+
+async def _begin(desk: Desk, visit: Visit, partner: Partner, next_page: str) -> Response:
+    old = visit.request.cookies.get(cookie_name(desk), "")
+    if old:
+        await desk.parts.sessions.end(old)
+    session = await desk.parts.sessions.begin(partner)
+    answer = RedirectResponse(next_page, 303)
+    put_session(desk, answer, session.token)
+    return answer
+
+
+async def _form(
+    desk: Desk, visit: Visit, next_page: str, email: str = "", wrong: str = "", status: int = 200
+) -> Response:
+    return desk.parts.pages.answer(
+        "sign_in.html", visit, status,
+        next_page=next_page, email=email, wrong=wrong,
+        is_demo=desk.parts.demo_partner_id is not None,
+    )  # fmt: skip

@@ -1,0 +1,35 @@
+// Every page's behaviour. Pages work without it; it makes them live and quick.
+import { keepTimes } from "./times.js";
+import { goLive } from "./live.js";
+import { hearKeys } from "./keys.js";
+import { openPalette } from "./palette.js";
+import { quieten } from "./quiet.js";
+
+keepTimes();
+hearKeys();
+quieten();
+goLive();
+
+document.addEventListener("click", (event) => {
+  const target = event.target.closest("[data-copy], [data-dismiss], [data-menu], [data-palette]");
+  if (!target) return;
+  if (target.matches("[data-copy]")) copy(target);
+  if (target.matches("[data-dismiss]")) target.closest(".notice").remove();
+  if (target.matches("[data-palette]")) openPalette();
+  if (target.matches("[data-menu]")) {
+    const isOpen = document.getElementById("nav").classList.toggle("is-open");
+    target.setAttribute("aria-expanded", String(isOpen));
+  }
+});
+
+async function copy(button) {
+  await navigator.clipboard.writeText(button.dataset.copy);
+  button.classList.add("is-copied");
+  setTimeout(() => button.classList.remove("is-copied"), 1500);
+}
+
+const theme = document.querySelector("[data-theme-form] select");
+theme?.addEventListener("change", () => {
+  document.documentElement.dataset.theme = theme.value;
+  theme.form.requestSubmit();
+});

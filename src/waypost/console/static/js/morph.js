@@ -1,0 +1,48 @@
+// Makes an element look like another one without exchanging what is the same: focus, typed text, scroll
+// positions and open parts stay. Children with an id are matched by it, all others by their place.
+export function morph(old, next) {
+  if (old.isEqualNode(next)) return old;
+  if (old.nodeType !== next.nodeType || old.nodeName !== next.nodeName || old.id !== next.id) {
+    old.replaceWith(next);
+    return next;
+  }
+  if (old.nodeType !== Node.ELEMENT_NODE) {
+    if (old.nodeValue !== next.nodeValue) old.nodeValue = next.nodeValue;
+    return old;
+  }
+  const kept = old.dataset?.keep?.split(" ") ?? []; // attributes that belong to the person, such as `open`
+  for (const { name } of [...old.attributes]) {
+    if (!next.hasAttribute(name) && !kept.includes(name)) old.removeAttribute(name);
+  }
+  for (const { name, value } of next.attributes) {
+    if (old.getAttribute(name) !== value && !kept.includes(name)) old.setAttribute(name, value);
+  }
+  if (old !== document.activeElement && "value" in old && old.matches("input, textarea, select")) {
+    if (old.defaultValue !== undefined && old.value !== next.value) old.value = next.value;
+  }
+  children(old, next);
+  return old;
+}
+
+function children(old, next) {
+  const byId = new Map();
+  for (const child of old.children) if (child.id) byId.set(child.id, child);
+  let place = old.firstChild;
+  for (const wanted of [...next.childNodes]) {
+    const known = wanted.id ? byId.get(wanted.id) : undefined;
+    if (known) {
+      byId.delete(wanted.id);
+      if (known !== place) old.insertBefore(known, place);
+      place = morph(known, wanted).nextSibling;
+    } else if (place && !place.id && !wanted.id && place.nodeName === wanted.nodeName) {
+      place = morph(place, wanted).nextSibling;
+    } else {
+      old.insertBefore(wanted, place);
+    }
+  }
+  while (place) {
+    const following = place.nextSibling;
+    place.remove();
+    place = following;
+  }
+}

@@ -1,0 +1,40 @@
+// Times are shown as how long ago they were, by the service's clock: under `waypost dev` people move it.
+const clock = { nowMs: Date.now(), rate: 1, atMs: performance.now() };
+const words = new Intl.RelativeTimeFormat("en", { numeric: "auto", style: "narrow" });
+const steps = [["second", 1000, 60], ["minute", 60_000, 60], ["hour", 3_600_000, 24], ["day", 86_400_000, 30],
+  ["month", 2_592_000_000, 12], ["year", 31_536_000_000, Infinity]];
+
+export function now() {
+  return clock.nowMs + (performance.now() - clock.atMs) * clock.rate;
+}
+
+export function readClock() {
+  const shown = document.getElementById("shell-clock");
+  if (!shown) return;
+  const nowMs = Number(shown.dataset.nowMs), rate = Number(shown.dataset.rate);
+  if (nowMs === clock.read && rate === clock.rate) return;
+  Object.assign(clock, { nowMs, rate, atMs: performance.now(), read: nowMs });
+}
+
+export function relative(atMs) {
+  const awayMs = atMs - now();
+  if (Math.abs(awayMs) < 1500) return "now";
+  for (const [unit, ms, most] of steps) {
+    const count = Math.abs(awayMs) / ms;
+    if (count < most) return words.format(Math.sign(awayMs) * Math.floor(count), unit);
+  }
+  return "";
+}
+
+export function showTimes(within = document) {
+  for (const time of within.querySelectorAll("time[data-at-ms]")) {
+    const text = relative(Number(time.dataset.atMs));
+    if (time.textContent !== text) time.textContent = text;
+  }
+}
+
+export function keepTimes() {
+  readClock();
+  showTimes();
+  setInterval(showTimes, 5000);
+}

@@ -1,0 +1,63 @@
+"""Who is signed in to the console. Times are the machine's."""
+
+from dataclasses import asdict, dataclass
+
+from sqlalchemy import Connection, delete, insert, select
+
+from waypost.domain.partner import Partner
+from waypost.store.rows import partner_of
+from waypost.store.tables import console_sessions, partners
+
+
+@dataclass(frozen=True, slots=True)
+class SessionRow:
+    """One session; its token is known by its hash."""
+
+    hash: str
+    partner_id: int
+    began_ms: int
+    expires_on_ms: int
+
+
+def add_session(connection: Connection, row: SessionRow, now_ms: int) -> None:
+    """Keep a session, unless it is there or its partner is not; and forget those that have expired."""
+    connection.execute(delete(console_sessions).where(console_sessions.c.expires_on_ms <= now_ms))
+    is_there = select(console_sessions.c.hash).where(console_sessions.c.hash == row.hash)
+    whose = select(partners.c.id).where(partners.c.id == row.partner_id)
+    if connection.execute(is_there).first() is None and connection.execute(whose).first():
+        connection.execute(insert(console_sessions), asdict(row))
+
+
+def session_with_partner(
+    connection: Connection, hash: str, now_ms: int
+) -> tuple[SessionRow, Partner] | None:
+    """A session that has not expired, and whose it is."""
+    found = select(console_sessions).where(
+        console_sessions.c.hash == hash, console_sessions.c.expires_on_ms > now_ms
+    )
+    row = connection.execute(found).one_or_none()
+    if row is None:
+        return None
+    partner = connection.execute(
+        select(partners).where(partners.c.id == row.partner_id)
+    ).one_or_none()
+    return None if partner is None else (SessionRow(*row), partner_of(partner))
+
+
+def sessions_alive(connection: Connection, now_ms: int) -> list[SessionRow]:
+    """Every session that has not expired."""
+    found = select(console_sessions).where(console_sessions.c.expires_on_ms > now_ms)
+    return [SessionRow(*row) for row in connection.execute(found)]
+
+
+def drop_session(connection: Connection, hash: str) -> None:
+    """End a session."""
+    connection.execute(delete(console_sessions).where(console_sessions.c.hash == hash))
+
+
+def drop_sessions_of(connection: Connection, partner_id: int, but_hash: str = "") -> int:
+    """End a partner's sessions, but for one; gives how many."""
+    ended = delete(console_sessions).where(
+        console_sessions.c.partner_id == partner_id, console_sessions.c.hash != but_hash
+    )
+    return connection.execute(ended).rowcount

@@ -1,0 +1,208 @@
+"""The console in a real browser, and as a script asks for it, over `waypost dev` in this process."""
+
+import asyncio
+import os
+import shutil
+import sys
+from collections.abc import AsyncGenerator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+import aiohttp
+import pytest
+import pytest_asyncio
+from playwright.async_api import Browser, BrowserContext, Page, Playwright, async_playwright
+
+from waypost.assembly import demo
+from waypost.assembly.dev import Dev, DevOptions, Running
+from waypost.base.clock import SystemClock
+from waypost.base.logs import set_up_logs
+from waypost.client.door import Door, OverHttp
+from waypost.config import Settings
+
+CHROMIUM: Final = os.environ.get("WAYPOST_CHROMIUM", "/usr/bin/chromium")
+LOOP: Final = "session"
+
+
+@dataclass
+class Desk:
+    """`waypost dev`, and its doors as scripts use them; `http` is signed in to the console."""
+
+    dev: Dev
+    running: Running
+    http: aiohttp.ClientSession
+    app_id: str = demo.APP_ID
+    phone: str = demo.DESTINATION
+
+    @property
+    def base_url(self) -> str:
+        return self.running.base_url
+
+    @property
+    def control(self) -> Door:
+        """The simulator's control door."""
+        return Door(OverHttp(self.running.graph_url, timeout_s=70), {})
+
+    @property
+    def api(self) -> Door:
+        """The partner API with the demo app's token: `/partner/app/{app_id}/…`."""
+        return Door(OverHttp(self.base_url), {"Authorization": self.running.variables["APP_TOKEN"]})
+
+    @property
+    def admin(self) -> Door:
+        token = self.running.variables["ADMIN_TOKEN"]
+        return Door(OverHttp(self.base_url), {"Authorization": f"Bearer {token}"})
+
+    async def get(self, path: str, *, status: int = 200, **options: Any) -> str:
+        """A page of the console as text."""
+        async with self.http.get(self.base_url + path, **options) as answer:
+            text = await answer.text()
+            assert answer.status == status, (path, answer.status, text[:2000])
+            return text
+
+    async def post(
+        self, path: str, fields: Mapping[str, str] | None = None, *, status: int = 303
+    ) -> aiohttp.ClientResponse:
+        """An act of the console, with the token of the session, and not followed."""
+        body = {"csrf": await self.csrf(), **(fields or {})}
+        async with self.http.post(self.base_url + path, data=body, allow_redirects=False) as answer:
+            text = await answer.text()
+            assert answer.status == status, (path, answer.status, text[:2000])
+            return answer
+
+    async def csrf(self) -> str:
+        """The token that the console's pages carry."""
+        page = await self.get("/settings")
+        return page.partition('data-csrf="')[2].partition('"')[0]
+
+    async def send_text(self, text: str, *, to: str = demo.DESTINATION) -> str:
+        """Send a session text; gives our id of it."""
+        return (
+            await self.api.form(
+                "POST",
+                f"/partner/app/{self.app_id}/msg",
+                {
+                    "channel": "whatsapp", "source": demo.SOURCE, "destination": to,
+                    "src.name": demo.APP_NAME, "message": f'{{"type":"text","text":"{text}"}}',
+                },
+            )
+        )["messageId"]  # fmt: skip
+
+
+@dataclass
+class Tab:
+    """A page of the browser that is signed in, and what went wrong in it."""
+
+    page: Page
+    desk: Desk
+    wrong: list[str] = field(default_factory=list[str])
+    elsewhere: list[str] = field(default_factory=list[str])
+
+    async def go(self, path: str) -> Page:
+        """Open one of the console's pages, and wait until its modules have run."""
+        await self.page.goto(self.desk.base_url + path, wait_until="load")
+        return self.page
+
+    def listen(self) -> None:
+        """Note errors of the console and requests that leave the machine."""
+        own = (self.desk.base_url, "blob:", "data:")
+        self.page.on(
+            "console", lambda said: self.wrong.append(said.text) if said.type == "error" else None
+        )
+        self.page.on("pageerror", lambda error: self.wrong.append(str(error)))
+        self.page.on(
+            "request",
+            lambda asked: None if asked.url.startswith(own) else self.elsewhere.append(asked.url),
+        )
+
+
+@dataclass
+class Tabs:
+    """Opens tabs; each in a context of its own, so that cookies are apart."""
+
+    browser: Browser
+    desk: Desk
+    open: list[tuple[BrowserContext, Tab]] = field(default_factory=list[tuple[BrowserContext, Tab]])
+
+    async def __call__(
+        self, path: str = "/", *, width: int = 1440, height: int = 900,
+        theme: Any = "light", signed_in: bool = True,
+    ) -> Tab:  # fmt: skip
+        context = await self.browser.new_context(
+            viewport={"width": width, "height": height}, color_scheme=theme,
+            permissions=["clipboard-read", "clipboard-write"],
+        )  # fmt: skip
+        if signed_in:
+            cookie = next(c for c in self.desk.http.cookie_jar if c.key == "waypost_session")
+            await context.add_cookies(
+                [{"name": cookie.key, "value": cookie.value, "url": self.desk.base_url}]
+            )
+        tab = Tab(await context.new_page(), self.desk)
+        tab.page.set_default_timeout(10_000)
+        tab.listen()
+        self.open.append((context, tab))
+        await tab.go(path)
+        return tab
+
+
+@pytest_asyncio.fixture(loop_scope=LOOP, scope="session")
+async def playwright() -> AsyncGenerator[Playwright]:
+    async with async_playwright() as running:
+        yield running
+
+
+@pytest_asyncio.fixture(loop_scope=LOOP, scope="session")
+async def browser(playwright: Playwright) -> AsyncGenerator[Browser]:
+    """Chromium, once for each worker of the suite."""
+    if not shutil.which(CHROMIUM):
+        if os.environ.get("CI") == "true":
+            pytest.fail(f"there is no browser at {CHROMIUM}; .ci/run installs Debian's chromium")
+        pytest.skip(
+            f"there is no browser at {CHROMIUM}; install Debian's chromium, or set WAYPOST_CHROMIUM"
+        )
+    browser = await playwright.chromium.launch(
+        executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"]
+    )
+    yield browser
+    await browser.close()
+
+
+async def open_desk(folder: Path, **options: Any) -> Desk:
+    """`waypost dev` on a folder, with a script that is signed in."""
+    set_up_logs(SystemClock(), as_json=False, level="error", to=sys.stderr)  # defects are shown
+    settings = Settings(data=folder / "data", port=0, log_level="error")
+    dev = Dev(DevOptions(settings, simulator_port=0, env_file=folder / "dev.env", **options))
+    try:
+        running = await dev.open()
+    except BaseException:
+        await dev.close()
+        raise
+    http = aiohttp.ClientSession(cookie_jar=aiohttp.CookieJar(unsafe=True))
+    async with http.post(running.base_url + "/enter", allow_redirects=False) as answer:
+        assert answer.status == 303
+    return Desk(dev, running, http)
+
+
+async def close_desk(desk: Desk) -> None:
+    await desk.http.close()
+    await desk.dev.close()
+
+
+@pytest_asyncio.fixture(loop_scope=LOOP)
+async def desk(tmp_path: Path) -> AsyncGenerator[Desk]:
+    desk = await open_desk(tmp_path)
+    yield desk
+    await close_desk(desk)
+
+
+@pytest_asyncio.fixture(loop_scope=LOOP)
+async def tabs(browser: Browser, desk: Desk) -> AsyncGenerator[Tabs]:
+    """Opens tabs; when the test ends, none may have had an error or asked for anything elsewhere."""
+    tabs = Tabs(browser, desk)
+    yield tabs
+    for context, tab in tabs.open:
+        await context.close()
+        assert tab.wrong == []
+        assert tab.elsewhere == []
+    await asyncio.sleep(0)
