@@ -64,6 +64,8 @@ def greeting(running: Running, env_file: Path, *, memory: bool, host: str) -> li
         "",
         "Waypost is running. Ctrl+C stops it.",
         "",
+        f"  open in a browser           {running.base_url}   (phones, templates, messages, callbacks)",
+        "",
         f"  partner and messaging API   {running.base_url}",
         f"  its reference, page by page {running.base_url}/docs",
         f"  simulator (Graph API)       {running.graph_url}",
@@ -79,7 +81,8 @@ def greeting(running: Running, env_file: Path, *, memory: bool, host: str) -> li
         f"  data                        {kept}",
         *clock_lines(running),
         "",
-        "The README's journey takes a minute: log in, create, send, tap, see the callback.",
+        "The README's journey takes a minute: log in, create, send, tap, see the callback. The console in the",
+        "browser shows it as it happens; there, one click enters.",
         "",
     ]
     if host not in ("127.0.0.1", "localhost", "::1"):

@@ -2,6 +2,7 @@
 
 from starlette.routing import Route
 
+from waypost.console.around import Around
 from waypost.console.desk import Desk
 from waypost.console.guard import cookie_name, guarded
 from waypost.console.parts import Parts
@@ -28,7 +29,8 @@ class Console:
             return await parts.sessions.find(token) is not None
 
         self.parts = parts
-        self.desk = Desk(parts, Watch(pulse.watch, wait, lambda: pulse.is_closing, is_signed_in))
+        watch = Watch(pulse.watch, wait, lambda: pulse.is_closing, is_signed_in)
+        self.desk = Desk(parts, watch, Around(parts.doors.control, parts.clock))
 
     def routes(self) -> list[Route]:
         """All of them."""

@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from starlette.responses import Response
+from starlette.responses import HTMLResponse, Response
 
-from waypost.client.door import DoorRefused, NotReached
 from waypost.console import pages
+from waypost.console.around import Around, Shell
 from waypost.console.parts import Parts
 from waypost.console.streams import Look, Piece, Watch, stream
 from waypost.console.visit import Visit
@@ -16,30 +16,12 @@ SHELL: Final = "shell.html"
 
 
 @dataclass(frozen=True, slots=True)
-class Shell:
-    """What stands around every page.
-
-    Attributes:
-        has_simulator: whether there are phones.
-        faults: armed ones, each with `id`, `kind` and more as the control door shows them.
-        now_ms: by the clock that rules follow.
-        rate: how many times as fast as real time it runs; 0 stands still.
-        ahead_ms: of the machine's time.
-    """
-
-    has_simulator: bool
-    faults: list[dict[str, Any]]
-    now_ms: int
-    rate: float
-    ahead_ms: int
-
-
-@dataclass(frozen=True, slots=True)
 class Desk:
     """Handed to every endpoint."""
 
     parts: Parts
     watch: Watch
+    around: Around
 
     async def page(self, visit: Visit, name: str, status: int = 200, **values: Any) -> Response:
         """A whole page."""
@@ -48,8 +30,6 @@ class Desk:
 
     def fragment(self, visit: Visit, name: str, status: int = 200, **values: Any) -> Response:
         """A part of a page that is a file of its own."""
-        from starlette.responses import HTMLResponse
-
         return HTMLResponse(self.parts.pages.render(name, visit, **values), status)
 
     def go(self, path: str, said: str = "", *, remedy: str = "", kind: str = "good") -> Response:
@@ -65,22 +45,11 @@ class Desk:
         return stream(visit, with_shell, watch=self.watch, **pace)
 
     async def shell(self) -> Shell:
-        """What stands around the page: read from the simulator where there is one."""
-        parts = self.parts
-        control = parts.doors.control
-        if control is None:
-            return Shell(False, [], parts.clock.now_ms(), 1, 0)
-        try:
-            faults = (await control.get("/control/faults"))["faults"]
-            clock = await control.get("/control/clock")
-        except (DoorRefused, NotReached):
-            return Shell(True, [], parts.clock.now_ms(), 1, 0)
-        return Shell(
-            True, faults, clock["now_ms"], clock.get("factor", 1), clock.get("ahead_ms", 0)
-        )
+        """What stands around the page."""
+        return await self.around.shell()
 
     async def _shell_pieces(self, visit: Visit) -> list[Piece]:
-        shell = await self.shell()
+        shell = await self.around.lately()
         part = self.parts.pages.part
         return [
             Piece("shell-faults", part(SHELL, "faults_badge", visit, shell)),

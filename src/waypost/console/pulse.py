@@ -15,17 +15,18 @@ AT_LEAST_S: Final = 1.0
 
 
 class Pulse:
-    """One for all streams of a process. While nobody looks it costs a commit nothing.
-
-    Attributes:
-        is_closing: streams have to end.
-    """
+    """One for all streams of a process. While nobody looks it costs a commit nothing."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
         self._beat = asyncio.Event()
         self._watching = 0
-        self.is_closing = False
+        self._closing = asyncio.Event()
+
+    @property
+    def is_closing(self) -> bool:
+        """Whether streams have to end."""
+        return self._closing.is_set()
 
     @property
     def watching(self) -> int:
@@ -53,14 +54,17 @@ class Pulse:
     async def next(self, *, rest_s: float = REST_S, at_least_s: float = AT_LEAST_S) -> None:
         """Return when something may have changed: not before `rest_s`, not after `at_least_s`."""
         beat = self._beat  # taken first, so that what is committed during the rest counts
-        await asyncio.sleep(0 if self.is_closing else rest_s)
-        if self.is_closing or beat.is_set():
-            return
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(max(0, at_least_s - rest_s)):
-                await beat.wait()
+        await _in_time(self._closing, rest_s)
+        if not self.is_closing:
+            await _in_time(beat, max(0, at_least_s - rest_s))
 
     def close(self) -> None:
         """Have every stream end."""
-        self.is_closing = True
+        self._closing.set()
         self.beat()
+
+
+async def _in_time(event: asyncio.Event, within_s: float) -> None:
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(within_s):
+            await event.wait()

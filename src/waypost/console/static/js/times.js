@@ -1,4 +1,5 @@
 // Times are shown as how long ago they were, by the service's clock: under `waypost dev` people move it.
+const loadedAtMs = performance.now();
 const clock = { nowMs: Date.now(), rate: 1, atMs: performance.now() };
 const words = new Intl.RelativeTimeFormat("en", { numeric: "auto", style: "narrow" });
 const steps = [["second", 1000, 60], ["minute", 60_000, 60], ["hour", 3_600_000, 24], ["day", 86_400_000, 30],
@@ -11,9 +12,12 @@ export function now() {
 export function readClock() {
   const shown = document.getElementById("shell-clock");
   if (!shown) return;
-  const nowMs = Number(shown.dataset.nowMs), rate = Number(shown.dataset.rate);
-  if (nowMs === clock.read && rate === clock.rate) return;
-  Object.assign(clock, { nowMs, rate, atMs: performance.now(), read: nowMs });
+  const { aheadMs, nowMs, rate } = shown.dataset;
+  const read = `${aheadMs} ${nowMs} ${rate}`;
+  if (read === clock.read) return;
+  const machineMs = Number(document.body.dataset.machineMs) + performance.now() - loadedAtMs;
+  const shownMs = aheadMs === undefined ? Number(nowMs) : machineMs + Number(aheadMs);
+  Object.assign(clock, { nowMs: shownMs, rate: Number(rate), atMs: performance.now(), read });
 }
 
 export function relative(atMs) {
