@@ -51,6 +51,22 @@ async def test_an_advance_answers_when_everything_on_the_way_has_happened(start:
     assert told["steps"] >= 1
 
 
+async def test_what_is_due_next_is_shown_for_each_side(start: Starter) -> None:
+    started = await start()
+    await started.control("POST", "clock/freeze", {})
+    await started.control("PUT", "settings", {"deliver_after_ms": 60_000})
+    now_ms = (await started.control("GET", "clock"))["now_ms"]
+    await started.send_text("in a minute")
+    await started.control("POST", "clock/advance", {"ms": 0})
+
+    due = await started.control("GET", "clock/due")
+
+    by_name = {side["name"]: side["next_due_ms"] for side in due["sides"]}
+    assert due["now_ms"] == now_ms
+    assert by_name["the simulator"] == now_ms + 60_000
+    assert set(by_name) == {"the service", "the simulator"}
+
+
 async def test_a_frozen_clock_stands_still_and_goes_on_when_it_runs(start: Starter) -> None:
     started = await start()
 

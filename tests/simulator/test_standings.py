@@ -182,6 +182,17 @@ async def test_blocked_flow_is_refused_and_its_change_told(bench: Bench) -> None
     assert (told["old_status"], told["new_status"]) == ("PUBLISHED", "BLOCKED")
 
 
+async def test_flow_is_shown_with_its_screens_as_a_phone_opens_it(bench: Bench) -> None:
+    flow_id = await published_flow(bench)
+
+    shown = await bench.control("GET", f"flows/{flow_id}")
+    missing = await bench.control("GET", "flows/0")
+
+    assert (shown.body["waba_id"], shown.body["status"]) == (WABA, "PUBLISHED")
+    assert shown.body["content"]["screens"] == [{"id": "FIRST"}]
+    assert missing.status == 404
+
+
 async def test_throttled_flow_is_sent_ten_times_an_hour(slow: Bench, manual: ManualClock) -> None:
     flow_id = await published_flow(slow)
     await slow.seed_template(

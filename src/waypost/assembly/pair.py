@@ -135,6 +135,7 @@ class Pair:
             ),
             [NumberSeed(demo.PHONE_NUMBER_ID, demo.WABA_ID, demo.SOURCE, "Waypost Demo")],
         )
+        await self.simulator.name_phones(demo.PHONES)
         draft = demo.template(now_ms).draft
         await self.simulator.seed_template(
             template_id=demo.OPERATOR_TEMPLATE_ID,

@@ -18,6 +18,7 @@ from waypost.simulator.accounts.usage import Usage
 from waypost.simulator.faults.faults import Faults
 from waypost.simulator.files import Files
 from waypost.simulator.handsets.absences import Absences
+from waypost.simulator.handsets.chats import Chats
 from waypost.simulator.handsets.handsets import Handsets
 from waypost.simulator.handsets.inboxes import Inboxes
 from waypost.simulator.handsets.planned_acts import PlannedActs
@@ -91,6 +92,7 @@ class Parts:
     limits: Limits
     messages: Messages
     inboxes: Inboxes
+    chats: Chats
     handsets: Handsets
     webhooks: Webhooks
     reviews: Reviews
@@ -143,6 +145,7 @@ def make_parts(
         standings, Receptions(accounts, phones, scripts), held=held, uses=uses,
     )  # fmt: skip
     handsets = Handsets(store, clock, ids, live, phones, messages, outbox, media, blocks)
+    inboxes = Inboxes(store, clock, messages)
     absences = Absences(store, clock, live, accounts, templates, phones, messages, outbox)
     planned_acts = PlannedActs(store, clock, accounts, phones, messages, handsets, absences)
     faults = Faults(store, clock)
@@ -173,7 +176,8 @@ def make_parts(
         refused=Counter(),
         limits=limits,
         messages=messages,
-        inboxes=Inboxes(store, clock, messages),
+        inboxes=inboxes,
+        chats=Chats(store, clock, inboxes),
         handsets=handsets,
         webhooks=webhooks,
         reviews=reviews,

@@ -178,6 +178,17 @@ class Simulator:
         await faults.disarm([fault for fault in faults.all if fault.scenario])
         await faults.arm(scenario.faults, scenario=scenario.key)
 
+    async def name_phones(self, names: Sequence[tuple[str, str]]) -> None:
+        """Give phones their owners' names; one that is known already keeps its own.
+
+        Args:
+            names: digits and name of each.
+        """
+        phones = self._parts.phones
+        for digits, name in names:
+            if digits not in phones.all:
+                await phones.change(digits, {"name": name})
+
     async def write_in(self, *, phone: str, to: str, text: str, name: str | None = None) -> str:
         """A phone writes to a business number, which opens its window.
 

@@ -35,6 +35,16 @@ async def show_clock(parts: Parts, _request: Request) -> dict[str, Any]:
     return clock_view(_travel(parts))
 
 
+async def show_due(parts: Parts, _request: Request) -> dict[str, Any]:
+    """When the next thing will happen by itself, on each side; null: nothing waits there."""
+    travel = _travel(parts)
+    sides = [
+        {"name": side.name, "next_due_ms": await side.next_due_ms(), "is_busy": side.busy}
+        for side in travel.sides
+    ]
+    return {"now_ms": travel.clock.now_ms(), "sides": sides}
+
+
 async def advance_clock(parts: Parts, request: Request) -> dict[str, Any]:
     """Move the clock from due time to due time; answers when it has arrived."""
     travel = _travel(parts)

@@ -31,6 +31,7 @@ from waypost.simulator.control.clock import (
     freeze_clock,
     run_clock,
     show_clock,
+    show_due,
 )
 from waypost.simulator.control.faults import (
     arm_faults,
@@ -38,6 +39,7 @@ from waypost.simulator.control.faults import (
     disarm_faults,
     faults_view,
     list_faults,
+    list_kinds,
     show_fault,
 )
 from waypost.simulator.control.fleets import drop_fleet, list_fleets, make_fleet, show_fleet
@@ -50,11 +52,14 @@ from waypost.simulator.control.media import (
     list_media,
     put_standing,
     show_content,
+    show_media,
 )
 from waypost.simulator.control.phones import (
     change_phone,
+    list_active,
     list_phones,
     read_messages,
+    show_chats,
     show_phone,
     whole_number,
 )
@@ -76,6 +81,7 @@ from waypost.simulator.control.standings import (
     put_hindrance,
     put_identity,
     put_recipients,
+    show_flow,
     show_registration,
     upgrade_number,
 )
@@ -187,6 +193,11 @@ async def change_settings(parts: Parts, request: Request) -> dict[str, Any]:
     return parts.settings.changeable()
 
 
+async def show_settings(parts: Parts, _request: Request) -> dict[str, Any]:
+    """The settings that may change while it runs, and their values."""
+    return parts.settings.changeable()
+
+
 async def reset(parts: Parts, request: Request) -> dict[str, Any]:
     """Start anew: under `dev` both sides are put back to the seed.
 
@@ -249,9 +260,11 @@ async def list_deliveries(parts: Parts, request: Request) -> dict[str, Any]:
 CALLS: Final[tuple[tuple[str, str, Call], ...]] = (
     # method  path                                      call
     ("GET",  "/control/state",                          show_state),
+    ("GET",  "/control/settings",                       show_settings),
     ("PUT",  "/control/settings",                       change_settings),
     ("POST", "/control/reset",                          reset),
     ("GET",  "/control/clock",                          show_clock),
+    ("GET",  "/control/clock/due",                      show_due),
     ("POST", "/control/clock/advance",                  advance_clock),
     ("POST", "/control/clock/freeze",                   freeze_clock),
     ("POST", "/control/clock/run",                      run_clock),
@@ -263,6 +276,7 @@ CALLS: Final[tuple[tuple[str, str, Call], ...]] = (
     ("GET",  "/control/faults",                         list_faults),
     ("POST", "/control/faults",                         arm_faults),
     ("DELETE", "/control/faults",                       disarm_faults),
+    ("GET",  "/control/faults/kinds",                   list_kinds),
     ("GET",  "/control/faults/{fault_id}",              show_fault),
     ("DELETE", "/control/faults/{fault_id}",            disarm_fault),
     ("PUT",  "/control/accounts/{waba_id}",             put_account),
@@ -273,7 +287,9 @@ CALLS: Final[tuple[tuple[str, str, Call], ...]] = (
     ("PUT",  "/control/apps/{app_id}",                  put_app),
     ("PUT",  "/control/apps/{app_id}/webhook",          put_webhook),
     ("GET",  "/control/phones",                         list_phones),
+    ("GET",  "/control/chats",                          list_active),
     ("GET",  "/control/phones/{phone}",                 show_phone),
+    ("GET",  "/control/phones/{phone}/chats",           show_chats),
     ("PUT",  "/control/phones/{phone}",                 change_phone),
     ("POST", "/control/phones/{phone}/messages",        write_message),
     ("POST", "/control/phones/{phone}/tap",             tap_button),
@@ -300,6 +316,7 @@ CALLS: Final[tuple[tuple[str, str, Call], ...]] = (
     ("GET",  "/control/deliveries",                     list_deliveries),
     ("GET",  "/control/media",                          list_media),
     ("POST", "/control/media",                          keep_media),
+    ("GET",  "/control/media/{media_id}",               show_media),
     ("GET",  "/control/media/{media_id}/content",       show_content),
     ("POST", "/control/media/{media_id}/expire",        expire_media),
     ("GET",  "/control/handles",                        list_handles),
@@ -310,6 +327,7 @@ CALLS: Final[tuple[tuple[str, str, Call], ...]] = (
     ("POST", "/control/numbers/{phone_number_id}/upgrade", upgrade_number),
     ("GET",  "/control/numbers/{phone_number_id}/registration", show_registration),
     ("PUT",  "/control/phones/{phone}/identity",        put_identity),
+    ("GET",  "/control/flows/{flow_id}",                show_flow),
     ("PUT",  "/control/flows/{flow_id}/status",         put_flow_status),
     ("GET",  "/control/tokens",                         list_tokens),
     ("POST", "/control/tokens",                         make_token),

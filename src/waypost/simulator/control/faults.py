@@ -8,6 +8,17 @@ from starlette.requests import Request
 from waypost.simulator.control.fault_reading import read_faults
 from waypost.simulator.control.guard import ControlRefused
 from waypost.simulator.faults.fault import Fault
+from waypost.simulator.faults.fault_kinds import (
+    ANY,
+    CALL,
+    FILTERS,
+    KINDS,
+    WEBHOOK,
+    WEBHOOKS,
+    WHENS,
+    Parameter,
+)
+from waypost.simulator.graph.call_names import CALL_NAMES
 from waypost.simulator.parts import Parts
 
 _FAULT: Final = '{"on", "call" or "webhook", "when", "what"}, or {"faults": [...], "seed"}'
@@ -16,6 +27,28 @@ _FAULT: Final = '{"on", "call" or "webhook", "when", "what"}, or {"faults": [...
 async def list_faults(parts: Parts, _request: Request) -> dict[str, Any]:
     """Every fault, with how often it was asked and has fired."""
     return faults_view(parts)
+
+
+async def list_kinds(_parts: Parts, _request: Request) -> dict[str, Any]:
+    """What there is to arm: kinds, how often, filters, and the names of calls and webhooks."""
+    return {
+        "kinds": [
+            {
+                "on": kind.on,
+                "name": kind.name,
+                "each": kind.each,
+                "only": kind.only or None,
+                "sees": kind.sees,
+                "value": _parameter_view(kind.own),
+                "beside": [_parameter_view(one) for one in kind.more],
+            }
+            for kind in KINDS
+        ],
+        "when": [{**_parameter_view(one), "fires": fires} for one, fires in WHENS],
+        "filters": FILTERS,
+        CALL: [ANY, *sorted(CALL_NAMES)],
+        WEBHOOK: [ANY, *WEBHOOKS],
+    }
 
 
 async def arm_faults(parts: Parts, request: Request) -> dict[str, Any]:
@@ -53,6 +86,19 @@ async def disarm_faults(parts: Parts, _request: Request) -> dict[str, Any]:
 def faults_view(parts: Parts) -> dict[str, Any]:
     """Every fault, as both this list and the state of the simulator show it."""
     return {"faults": [parts.faults.view(fault) for fault in parts.faults.all]}
+
+
+def _parameter_view(parameter: Parameter) -> dict[str, Any]:
+    view: dict[str, Any] = {
+        "name": parameter.name,
+        "type": parameter.type,
+        "accepted": parameter.accepted,
+    }
+    if parameter.type in ("whole", "fraction"):
+        view |= {"at_least": parameter.at_least, "at_most": parameter.at_most}
+    if parameter.type == "choice":
+        view["choices"] = parameter.choices
+    return view
 
 
 def _fault_of(parts: Parts, request: Request) -> Fault:

@@ -78,6 +78,11 @@ async def keep_media(parts: Parts, request: Request) -> dict[str, Any]:
     return media_view(media)
 
 
+async def show_media(parts: Parts, request: Request) -> dict[str, Any]:
+    """One file with an id."""
+    return media_view(_media_of(parts, request))
+
+
 async def show_content(parts: Parts, request: Request) -> Response:
     """The bytes of a file that lives."""
     media = _media_of(parts, request)

@@ -25,10 +25,15 @@ _INBOX: Final = 100
 async def list_phones(parts: Parts, request: Request) -> dict[str, Any]:
     """Every phone, in the order of their digits; paged by `after` and `limit`.
 
-    Of a fleet only those on which something has changed alone.
+    Of a fleet only those on which something has changed alone. With `has_chats=false` only those
+    that have no message from or to anybody.
     """
     after = request.query_params.get("after", "")
     limit = whole_number(request, "limit", default=1000, at_most=10_000)
+    if request.query_params.get("has_chats") == "false":
+        found = await parts.chats.without(after=after, at_most=limit + 1)
+        shown = [phone_view(parts, parts.phones.known(digits)) for digits in found[:limit]]
+        return {"phones": shown, "next": found[limit - 1] if len(found) > limit else None}
     phones = [parts.phones.all[digits] for digits in sorted(parts.phones.all) if digits > after]
     shown = [phone_view(parts, phone) for phone in phones[:limit]]
     return {"phones": shown, "next": shown[-1]["phone"] if len(phones) > limit else None}
@@ -37,8 +42,10 @@ async def list_phones(parts: Parts, request: Request) -> dict[str, Any]:
 async def show_phone(parts: Parts, request: Request) -> dict[str, Any]:
     """A phone and its inbox, newest last.
 
-    With `after` only what is beyond that position; with `wait_ms` the answer waits until there is
-    something to show.
+    With `after` and `before` only what is beyond and below these positions; with one or several
+    `phone_number_id` only the chats with those business numbers. What replies refer to and is not
+    among the messages is in `quoted`. With `wait_ms` the answer waits until there is something beyond
+    `after`.
     """
     phone = digits_of(request)
     after = whole_number(request, "after", default=0, at_most=2**62)
@@ -46,10 +53,66 @@ async def show_phone(parts: Parts, request: Request) -> dict[str, Any]:
     wait_ms = whole_number(request, "wait_ms", default=0, at_most=60_000)
     if wait_ms:
         await parts.inboxes.wait_for(phone, wait_ms=wait_ms, found=bool, after=after)
-    items = await parts.inboxes.inbox(phone, after=after, at_most=limit)
+    items = await parts.inboxes.inbox(
+        phone,
+        after=after,
+        at_most=limit,
+        before=whole_number(request, "before", default=2**62, at_most=2**62),
+        number_ids=request.query_params.getlist("phone_number_id"),
+    )
+    quoted = await parts.inboxes.quoted(phone, items)
     now_ms = parts.clock.now_ms()
     view = await whole_view(parts, parts.phones.known(phone))
-    return {**view, "messages": [item_view(item, now_ms) for item in items]}
+    return {
+        **view,
+        "messages": [item_view(item, now_ms) for item in items],
+        "quoted": [item_view(item, now_ms) for item in quoted],
+    }
+
+
+async def show_chats(parts: Parts, request: Request) -> dict[str, Any]:
+    """What a phone's list of chats shows, the newest first; then the business numbers without a chat.
+
+    With one or several `phone_number_id` only those.
+    """
+    phone = digits_of(request)
+    wanted = request.query_params.getlist("phone_number_id")
+    now_ms = parts.clock.now_ms()
+    begun = {chat.phone_number_id: chat for chat in await parts.chats.of(phone)}
+    others = [number_id for number_id in parts.accounts.numbers if number_id not in begun]
+    shown = [
+        {
+            "phone_number_id": number.phone_number_id,
+            "phone_number": number.phone_number,
+            "name": number.name,
+            "last": item_view(chat.last, now_ms) if chat else None,
+            "unread": chat.unread if chat else 0,
+            "window_until_ms": parts.phones.window_until_ms(number.phone_number_id, phone),
+        }
+        for number_id in (*begun, *others)
+        if (not wanted or number_id in wanted)
+        and (number := parts.accounts.numbers.get(number_id)) is not None
+        for chat in (begun.get(number_id),)
+    ]
+    return {"phone": phone, "chats": shown}
+
+
+async def list_active(parts: Parts, request: Request) -> dict[str, Any]:
+    """Phones with their newest chat with one of these numbers, the most active of late first."""
+    wanted = request.query_params.getlist("phone_number_id") or list(parts.accounts.numbers)
+    limit = whole_number(request, "limit", default=50, at_most=500)
+    now_ms = parts.clock.now_ms()
+    shown: list[dict[str, Any]] = []
+    for phone in await parts.chats.active(wanted, at_most=limit):
+        chats = [chat for chat in await parts.chats.of(phone) if chat.phone_number_id in wanted]
+        shown.append(
+            {
+                **phone_view(parts, parts.phones.known(phone)),
+                "last": item_view(chats[0].last, now_ms) if chats else None,
+                "unread": sum(chat.unread for chat in chats),
+            }
+        )
+    return {"phones": shown}
 
 
 async def change_phone(parts: Parts, request: Request) -> dict[str, Any]:

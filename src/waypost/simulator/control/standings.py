@@ -7,6 +7,7 @@ from msgspec import Meta
 from starlette.requests import Request
 
 from waypost.simulator.accounts.accounts import Number
+from waypost.simulator.accounts.flow import Flow
 from waypost.simulator.accounts.records import ALLOWED, HINDRANCE, IDENTITY
 from waypost.simulator.control.guard import ControlRefused
 from waypost.simulator.control.shapes import DelayMs, Digits, Name, NothingShape, read_shape
@@ -126,13 +127,22 @@ async def put_identity(parts: Parts, request: Request) -> dict[str, Any]:
     return {"phone": phone, "hash": wish.hash}
 
 
+async def show_flow(parts: Parts, request: Request) -> dict[str, Any]:
+    """A flow as a phone opens it: its state, and its screens as they were uploaded."""
+    flow = _flow_of(parts, request)
+    return {
+        "flow_id": flow.flow_id,
+        "waba_id": flow.waba_id,
+        "name": flow.name,
+        "status": flow.status,
+        "content": flow.content,
+    }
+
+
 async def put_flow_status(parts: Parts, request: Request) -> dict[str, Any]:
     """Set a flow's state, whatever it was before, and tell the webhook."""
-    flow = parts.flows.by_id.get(request.path_params["flow_id"])
     wish = read_shape(FlowStatusShape, await request.body())
-    if flow is None:
-        known = ", ".join(parts.flows.by_id) or "none yet"
-        raise ControlRefused(404, field="flow_id", rule="is no flow", accepted=known)
+    flow = _flow_of(parts, request)
     changed = await parts.flows.set_status(flow, wish.status)
     if parts.outbox.listens(flow.waba_id):
         value = {
@@ -147,6 +157,14 @@ async def put_flow_status(parts: Parts, request: Request) -> dict[str, Any]:
         await parts.store.run([(ADD_UPDATE, row)])
         parts.outbox.wake_of(flow.waba_id).set()
     return {"flow_id": flow.flow_id, "status": changed.status}
+
+
+def _flow_of(parts: Parts, request: Request) -> Flow:
+    flow = parts.flows.by_id.get(request.path_params["flow_id"])
+    if flow is None:
+        known = ", ".join(parts.flows.by_id) or "none yet"
+        raise ControlRefused(404, field="flow_id", rule="is no flow", accepted=known)
+    return flow
 
 
 def _number_of(parts: Parts, request: Request) -> Number:

@@ -6,6 +6,7 @@ from typing import Any, Final
 from starlette.requests import Request
 
 from waypost.simulator.control.guard import ControlRefused
+from waypost.simulator.control.phones import whole_number
 from waypost.simulator.control.shapes import (
     ActShape,
     CategoryShape,
@@ -36,9 +37,33 @@ _CALLS: Final = (
 """What has a call of its own."""
 
 
-async def list_templates(parts: Parts, _request: Request) -> dict[str, Any]:
-    """Every template of every account, with its review."""
-    return {"templates": [_template_view(one) for one in parts.templates.by_id.values()]}
+async def list_templates(parts: Parts, request: Request) -> dict[str, Any]:
+    """Templates of every account, with their reviews, in the order of submission.
+
+    `waba_id`, `status`, `not_status` and `id`, each perhaps several times, and `name`, a part of it,
+    narrow the list; `limit` gives the newest so many; `count` says how many there are all the same.
+    """
+    asked = request.query_params
+    accounts, states, others, ids = (
+        asked.getlist(name) for name in ("waba_id", "status", "not_status", "id")
+    )
+    part = asked.get("name", "").lower()
+    found = [
+        one
+        for one in parts.templates.by_id.values()
+        if (not accounts or one.waba_id in accounts)
+        and (not states or one.status in states)
+        and one.status not in others
+        and (not ids or one.template_id in ids)
+        and part in one.name.lower()
+    ]
+    limit = whole_number(request, "limit", default=len(found), at_most=10_000_000)
+    shown = found[-limit:] if limit else []
+    return {
+        "templates": [_template_view(one) for one in shown],
+        "count": len(found),
+        "reasons": REJECTION_REASONS,
+    }
 
 
 async def approve_template(parts: Parts, request: Request) -> dict[str, Any]:

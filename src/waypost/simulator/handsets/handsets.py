@@ -298,7 +298,7 @@ class Handsets:
                 is_heard=self._outbox.listens(number.waba_id) and not is_blocked,
                 wamid=wamid,
                 type=said.type,
-                shown=msgspec.json.encode({**said.shown, **members}).decode(),
+                shown=msgspec.json.encode({**said.shown, **manner.shown(), **members}).decode(),
                 update=ascii_json(value)[1:-1],
                 context_id=manner.context_id,
                 reads=said.opens_window,

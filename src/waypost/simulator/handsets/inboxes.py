@@ -1,7 +1,7 @@
 """Looking at a phone: what it shows, and waiting for what is on its way."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -17,6 +17,7 @@ _COLUMNS: Final = (
     "position, wamid, phone_number_id, is_inbound, type, at_ms, shown, callback_data, context_id, "
     "delivered_ms, read_ms, failed_ms, failed_code"
 )
+_BEYOND: Final = 2**62
 
 
 @dataclass(frozen=True)
@@ -64,20 +65,61 @@ class Inboxes:
         self._clock = clock
         self._messages = messages
 
-    async def inbox(self, phone: str, *, after: int, at_most: int) -> list[Item]:
+    async def inbox(
+        self,
+        phone: str,
+        *,
+        after: int,
+        at_most: int,
+        before: int | None = None,
+        number_ids: Sequence[str] = (),
+    ) -> list[Item]:
         """What the phone shows: what has arrived and what it wrote itself, newest last.
 
         Args:
             phone: its digits.
             after: only messages beyond this position.
             at_most: the newest so many.
+            before: only messages below this position.
+            number_ids: only the chats with these business numbers; none: all.
         """
+        only = "AND phone_number_id IN (SELECT value FROM json_each(?)) " if number_ids else ""
         rows = await self._store.rows(
-            f"SELECT {_COLUMNS} FROM messages WHERE phone=? AND position>? AND failed_ms IS NULL "  # noqa: S608
-            "AND (is_inbound=1 OR delivered_ms<=?) ORDER BY position DESC LIMIT ?",
-            (phone, after, self._clock.now_ms(), at_most),
+            f"SELECT {_COLUMNS} FROM messages WHERE phone=? AND position>? AND position<? "  # noqa: S608
+            f"AND failed_ms IS NULL AND (is_inbound=1 OR delivered_ms<=?) {only}"
+            "ORDER BY position DESC LIMIT ?",
+            (
+                phone,
+                after,
+                _BEYOND if before is None else before,
+                self._clock.now_ms(),
+                *((msgspec.json.encode(number_ids).decode(),) if number_ids else ()),
+                at_most,
+            ),
         )
         return [_item(row) for row in reversed(rows)]
+
+    async def at(self, positions: Sequence[int]) -> list[Item]:
+        """The messages at these positions, in no order."""
+        rows = await self._store.rows(
+            f"SELECT {_COLUMNS} FROM messages "  # noqa: S608
+            "WHERE position IN (SELECT value FROM json_each(?))",
+            (msgspec.json.encode(positions).decode(),),
+        )
+        return [_item(row) for row in rows]
+
+    async def quoted(self, phone: str, items: Sequence[Item]) -> list[Item]:
+        """What these messages refer to and are not beside: replies quote it."""
+        shown = {item.wamid for item in items}
+        wanted = sorted({item.context_id for item in items if item.context_id} - shown)
+        if not wanted:
+            return []
+        rows = await self._store.rows(
+            f"SELECT {_COLUMNS} FROM messages WHERE phone=? "  # noqa: S608
+            "AND wamid IN (SELECT value FROM json_each(?))",
+            (phone, msgspec.json.encode(wanted).decode()),
+        )
+        return [_item(row) for row in rows]
 
     async def wait_for(
         self, phone: str, *, wait_ms: int, found: Callable[[list[Item]], bool], after: int = 0

@@ -26,6 +26,11 @@ class Manner:
     referred_product: dict[str, Any] | None = None
     referral: dict[str, Any] | None = None
 
+    def shown(self) -> dict[str, Any]:
+        """What the phone itself shows of it."""
+        marks = {"forwarded": self.forwarded, "frequently_forwarded": self.frequently_forwarded}
+        return {name: True for name, is_so in marks.items() if is_so}
+
     def members(self, number: Number) -> dict[str, Any]:
         """The message's members that say so."""
         context: dict[str, Any] = {}

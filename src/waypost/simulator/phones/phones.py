@@ -147,6 +147,13 @@ class Phones:
         """The phone has written to the number: its window is open."""
         self._wrote_ms[phone_number_id, phone] = at_ms
 
+    def window_until_ms(self, phone_number_id: str, phone: str) -> int | None:
+        """When the window that the phone opened closes, or has closed; None where it never wrote."""
+        wrote_ms = self._wrote_ms.get((phone_number_id, phone))
+        made_ms = self._fleets.wrote_ms(phone_number_id, phone)
+        times_ms = [one for one in (wrote_ms, made_ms) if one is not None]
+        return max(times_ms) + WINDOW_MS if times_ms else None
+
     def window_is_open(self, phone_number_id: str, phone: str, at_ms: int) -> bool:
         """Whether the phone wrote to the number in the last 24 hours."""
         wrote_ms = self._wrote_ms.get((phone_number_id, phone))
