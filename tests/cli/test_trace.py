@@ -12,8 +12,8 @@ from tests.support.builders import ANN, APP, INSTANCE_KEY
 from tests.support.callback_sink import always
 from tests.support.patience import patiently
 from tests.support.street import ADMIN_TOKEN, Street
-from waypost.admin.traces import redacted
 from waypost.cli.main import app
+from waypost.wire.redaction import redacted
 
 TEXT: Final = "Meet me behind the old windmill"
 

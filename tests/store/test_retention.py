@@ -21,7 +21,8 @@ from waypost.store.arrivals import record_arrivals
 from waypost.store.callbacks import Tried, add_callbacks, record_attempts
 from waypost.store.database import Database
 from waypost.store.engines.postgresql import PostgresEngine
-from waypost.store.messages import MessageChange, MessageNews, change_messages, record_messages
+from waypost.store.message_news import MessageNews
+from waypost.store.messages import MessageChange, change_messages, record_messages
 from waypost.store.partitions import floor_id, parts_there, wanted_parts
 from waypost.store.partners import add_client_secret
 from waypost.store.retention import DAY_MS, MOST_ROWS, Keep, begin_turn

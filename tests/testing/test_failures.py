@@ -79,7 +79,9 @@ def test_missed_message_shows_faults_clock_and_what_still_waits(partner: Partner
         '  T wrote text "Hi"',
         "sent to this phone, and not on it, newest last:",
     ]
-    assert lines[4].startswith("  ID to <Ann>: accepted (accepted T); tried once, again at T: ")
+    assert lines[4].startswith(
+        "  ID to <Ann>: accepted (accepted T → tried T); tried once, again at T: "
+    )
     assert lines[5:9] == [
         "templates that are not approved, newest last:",
         "  news (en_US) is PENDING",

@@ -2,6 +2,7 @@
 
 import random
 from dataclasses import replace
+from typing import Final
 
 from waypost.base.clock import Clock
 from waypost.dispatch.messages import MessageOutcome, MessageOutcomes
@@ -12,6 +13,10 @@ from waypost.domain.app import Line, OperatorAccount
 from waypost.domain.outcome import Rejected, Unavailable
 from waypost.journal.entry import Entry
 from waypost.journal.in_store import Journal
+from waypost.store.message_news import TRIED, MessageNews
+
+MOST_DETAIL: Final = 500
+"""Characters of what a try says: the operator's words are a stranger's."""
 
 
 class Waiting:
@@ -63,7 +68,10 @@ class Waiting:
         now_ms = self._clock.now_ms()
         due_ms = now_ms + wait_ms(outcome, entry.attempt + 1, self._chance)
         if due_ms < since_ms + self._message_ttl_ms:
-            await self._journal.release(entry, due_ms=due_ms, note=outcome.text)
+            news = (
+                tried(end.message_id, now_ms, outcome) if isinstance(end, MessageOutcome) else None
+            )
+            await self._journal.release(entry, due_ms=due_ms, note=outcome.text, news=news)
         elif isinstance(end, TemplateOutcome):
             await self._journal.settle(
                 entry,
@@ -78,3 +86,11 @@ class Waiting:
         told = f"given up after the message's lifetime: {outcome.text}"
         rejected = replace(end, outcome=Rejected(outcome.told, told))
         await self._journal.settle(entry, self._messages.record, rejected)
+
+
+def tried(message_id: str, at_ms: int, outcome: Unavailable | Rejected) -> MessageNews:
+    """The line of a message's trace for a try after which it waits for another: the operator's code and words."""
+    own = outcome.operator_code if isinstance(outcome, Rejected) else None
+    code = own or outcome.code
+    detail = f"{code}: {outcome.text}" if code else outcome.text
+    return MessageNews(message_id, TRIED, at_ms, moved=False, detail=detail[:MOST_DETAIL])

@@ -17,7 +17,7 @@ from waypost.dispatch.retries import one_more_try_ms
 from waypost.dispatch.template_acts import ACTS, TemplateActs
 from waypost.dispatch.templates import TemplateOutcomes
 from waypost.dispatch.uploads import Failure
-from waypost.dispatch.waiting import Waiting
+from waypost.dispatch.waiting import Waiting, tried
 from waypost.domain.app import App, Line
 from waypost.domain.message import TemplateSend, media_references, reply_to_of
 from waypost.domain.outcome import (
@@ -280,12 +280,17 @@ class Dispatch:
             finally:
                 self._pacer.answered(entry, self._clock.now_ms())
             if await self._copies.has_lost(row.id, line, found, outcome):
-                note = "the operator may have lost its media"
-                await self._journal.release(entry, due_ms=self._clock.now_ms(), note=note)
+                note, now_ms = "the operator may have lost its media", self._clock.now_ms()
+                news = tried(row.id, now_ms, Unavailable(note))
+                await self._journal.release(entry, due_ms=now_ms, note=note, news=news)
                 return
             if isinstance(outcome, Rejected) and outcome.one_more_try and not entry.attempt:
-                due_ms = self._clock.now_ms() + one_more_try_ms(self._chance)
-                await self._journal.release(entry, due_ms=due_ms, note=outcome.text)
+                now_ms = self._clock.now_ms()
+                due_ms, news = (
+                    now_ms + one_more_try_ms(self._chance),
+                    tried(row.id, now_ms, outcome),
+                )
+                await self._journal.release(entry, due_ms=due_ms, note=outcome.text, news=news)
                 return
         match outcome:
             case Unavailable():

@@ -33,6 +33,7 @@ from waypost.store.journal import (
     release_entries,
     take_in_hand,
 )
+from waypost.store.message_news import MessageNews
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -209,7 +210,13 @@ class Journal:
         return failed
 
     async def release(
-        self, entry: Entry, *, due_ms: int, note: str, leave_key: bool = False
+        self,
+        entry: Entry,
+        *,
+        due_ms: int,
+        note: str,
+        leave_key: bool = False,
+        news: MessageNews | None = None,
     ) -> None:
         """Give an entry back, to be tried again from `due_ms` on.
 
@@ -218,6 +225,7 @@ class Journal:
             due_ms: not before then.
             note: why; kept.
             leave_key: its followers wait for it no longer.
+            news: a line of the trace of the message that it carries; written in the same transaction.
         """
         key = f"{entry.order_key} late {entry.position}" if leave_key else entry.order_key
         release = Release(
@@ -229,6 +237,7 @@ class Journal:
             key,
             note,
             self._fence(entry),
+            news,
         )
         if not await self._until_written(release_entries, release):
             self.shards.doubt(entry.lane, [entry.group])

@@ -19,7 +19,8 @@ from waypost.domain.subscription import ALL
 from waypost.journal.message_bodies import MessageNewsBody
 from waypost.store.callbacks import add_callbacks, count_up
 from waypost.store.journal import Lane, NewEntry, append_entries
-from waypost.store.messages import MessageChange, MessageNews, change_messages
+from waypost.store.message_news import MessageNews
+from waypost.store.messages import MessageChange, change_messages
 from waypost.store.one_of import one_of
 from waypost.store.subscriptions import live_group
 from waypost.store.tables import subscriptions

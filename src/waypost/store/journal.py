@@ -22,6 +22,7 @@ from sqlalchemy import (
 )
 
 from waypost.store.fresh import APPENDED
+from waypost.store.message_news import MessageNews, add_news
 from waypost.store.prepared import WAYS, Adding, Changing, Removing
 from waypost.store.schema import POSTGRESQL
 from waypost.store.tables import journal, leases
@@ -162,6 +163,7 @@ class Release:
 
     Attributes:
         order_key: a new one when its followers need wait no longer.
+        news: what it adds to the trace of the message that it carries.
     """
 
     position: int
@@ -172,6 +174,7 @@ class Release:
     order_key: str
     note: str
     fence: Fence
+    news: MessageNews | None = None
 
 
 def release_entries(connection: Connection, releases: Sequence[Release]) -> list[bool]:
@@ -196,6 +199,10 @@ def release_entries(connection: Connection, releases: Sequence[Release]) -> list
             for release in releases
             if release.fence in held
         ],
+    )
+    add_news(
+        connection,
+        [one.news for one in releases if one.news is not None and one.fence in held],
     )
     return [release.fence in held for release in releases]
 

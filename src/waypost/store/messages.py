@@ -9,11 +9,12 @@ from sqlalchemy import Connection, select
 from waypost.domain.message import Message, MessageState
 from waypost.store.fresh import are_fresh
 from waypost.store.journal import Lane, NewEntry, append_entries
+from waypost.store.message_news import MessageNews, add_news
 from waypost.store.one_of import one_of
 from waypost.store.prepared import Adding, Changing
 from waypost.store.rows import message_columns
 from waypost.store.statements import to_change
-from waypost.store.tables import message_events, messages
+from waypost.store.tables import messages
 
 FRESH: Final = "messages"
 """By which table's name messages as they were accepted are taken, while this process still has them."""
@@ -80,17 +81,6 @@ class MessageChange:
     is_named: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class MessageNews:
-    """One line of a message's trace."""
-
-    message_id: str
-    news: str
-    at_ms: int
-    moved: bool
-    detail: str = ""
-
-
 def change_messages(
     connection: Connection, changes: Sequence[MessageChange], news: Sequence[MessageNews]
 ) -> None:
@@ -111,19 +101,7 @@ def change_messages(
     named = [change.is_named for change in changes]
     _NAME.run(connection, [row for row, is_named in zip(rows, named, strict=True) if is_named])
     _MOVE.run(connection, [row for row, is_named in zip(rows, named, strict=True) if not is_named])
-    _NEWS.run(
-        connection,
-        [
-            {
-                "message_id": line.message_id,
-                "news": line.news,
-                "at_ms": line.at_ms,
-                "moved": line.moved,
-                "detail": line.detail,
-            }
-            for line in news
-        ],
-    )
+    add_news(connection, news)
 
 
 _BY_ID: Final = select(messages).where(one_of(messages.c.id, "ids")).order_by(messages.c.id)
@@ -134,7 +112,6 @@ _RECORD: Final = Adding(
     messages, "id", "partner_id", "app_id", "source", "destination", "kind", "template_id", "content",
     "request", "sandbox", "state", "doubted", "accepted_on_ms", "changed_on_ms",
 )  # fmt: skip
-_NEWS: Final = Adding(message_events, "message_id", "news", "at_ms", "moved", "detail")
 _MOVE: Final = Changing(messages, "id", "state", "changed_on_ms", "doubted", "code", "reason")
 _NAME: Final = Changing(
     messages, "id", "state", "changed_on_ms", "recipient_id", "operator_message_id", "doubted", "code",
