@@ -5,7 +5,7 @@ from typing import Any
 from tests.support.callback_sink import CallbackSink, in_turn
 from tests.support.patience import patiently
 from tests.support.teller import Teller
-from waypost.admin.answer_report import report_of
+from waypost.domain.answer_report import report_of
 from waypost.base.clock import ManualClock
 
 

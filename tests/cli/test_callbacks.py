@@ -56,6 +56,7 @@ def test_commands_show_rotate_report_and_replay(
     [line] = run("report", "--subscription", number, "--from", "2020-01-01T00:00Z")["subscriptions"]
     assert (line["attempts"], line["by_status"]) == (1, {"2xx": 1})
     assert run("show", callback_id)["delivered"] is True
+    assert run("check", number)["taken"] is False  # its receiver is gone
     assert run("resume", number)["was_paused"] is False
     chosen = ("replay", "--subscription", number, "--recipient", "15551234567", "--delivered")
     assert run(*chosen, "--dry-run") == {"would_replay": 1, "still_waiting": 0}

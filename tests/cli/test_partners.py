@@ -67,6 +67,18 @@ def test_secrets_are_listed_without_being_shown_and_revoked_by_id(commands: Comm
     assert commands.told("partner", "secrets", "1") == {"client_secrets": []}
 
 
+def test_keys_are_listed_without_being_shown_and_revoked_by_id(commands: Commands) -> None:
+    key = commands.told("partner", "key", "1", "--name", "shop")["api_key"]
+    listed = commands.told("partner", "keys", "1")["api_keys"]
+
+    revoked = commands.told("partner", "revoke-key", listed[0]["id"], "--of", "1")
+
+    assert key not in json.dumps(listed)
+    assert listed[0]["name"] == "shop"
+    assert revoked == {"revoked": listed[0]["id"]}
+    assert commands.told("partner", "keys", "1") == {"api_keys": []}
+
+
 def test_connecting_an_app_that_is_not_there_is_refused(commands: Commands) -> None:
     result = commands.run("app", "connect", "none", "15550001111", "2", "1")
 

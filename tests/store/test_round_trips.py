@@ -239,6 +239,30 @@ async def test_partner_comes_back_as_it_was(database: Database) -> None:
     assert await database.write(stored.add_partner, replace(PARTNER, id=8), "h", 0) is None
 
 
+async def test_api_key_is_revoked_by_its_id_for_its_partner_only(database: Database) -> None:
+    await database.write(stored.add_api_key, "ab" * 32, PARTNER.id, "shop", AT_MS)
+    await database.write(stored.add_api_key, "cd" * 32, PARTNER.id, "till", AT_MS + 1)
+
+    listed = await database.read(stored.api_keys_of, PARTNER.id)
+    by_another = await database.write(stored.drop_api_key_named, PARTNER.id + 1, listed[0].id)
+    by_itself = await database.write(stored.drop_api_key_named, PARTNER.id, listed[0].id)
+
+    assert [(one.id, one.name) for one in listed] == [("ab" * 8, "shop"), ("cd" * 8, "till")]
+    assert (by_another, by_itself) == (False, True)
+    assert [one.name for one in await database.read(stored.api_keys_of, PARTNER.id)] == ["till"]
+
+
+async def test_partner_tokens_end_together_and_only_the_partners_own(database: Database) -> None:
+    for name, whose in (("one", PARTNER.id), ("two", PARTNER.id), ("other", PARTNER.id + 1)):
+        await database.write(stored.add_partner_token, name, whose, AT_MS, AT_MS + 10)
+
+    ended = await database.write(stored.drop_partner_tokens, PARTNER.id)
+
+    assert ended == 2
+    assert await database.read(stored.partner_of_token, "one") is None
+    assert await database.read(stored.partner_of_token, "other") == (PARTNER.id + 1, AT_MS + 10)
+
+
 async def test_operator_account_comes_back_and_its_secrets_are_sealed(database: Database) -> None:
     await database.write(stored.put_operator_account, OPERATOR, seal)
 

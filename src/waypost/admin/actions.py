@@ -81,8 +81,19 @@ def check_password(password: str) -> None:
         )
 
 
-async def change_password(office: Office, partner_id: int, password_hash: str) -> None:
+async def change_password(
+    office: Office, partner_id: int, password_hash: str, *, ends_tokens: bool = False
+) -> int:
     """Set a partner's password. From then on the API takes client secrets only.
+
+    Args:
+        office: where.
+        partner_id: whose.
+        password_hash: of the new one.
+        ends_tokens: whether partner tokens end too, which else live out their day.
+
+    Returns:
+        How many partner tokens have ended.
 
     Source: spec, "Authentication", rule 2.
 
@@ -91,6 +102,11 @@ async def change_password(office: Office, partner_id: int, password_hash: str) -
     """
     await partner_of(office, partner_id)
     await office.database.write(stored.change_password, partner_id, password_hash)
+    if not ends_tokens:
+        return 0
+    ended = await office.database.write(stored.drop_partner_tokens, partner_id)
+    office.directory.forget()
+    return ended
 
 
 async def list_client_secrets(office: Office, partner_id: int) -> list[stored.ClientSecret]:
@@ -141,6 +157,28 @@ async def add_api_key(office: Office, partner_id: int, name: str) -> str:
     now_ms = office.clock.now_ms()
     await office.database.write(stored.add_api_key, hash_of(key), partner_id, name, now_ms)
     return key
+
+
+async def list_api_keys(office: Office, partner_id: int) -> list[stored.ApiKey]:
+    """What may be shown of a partner's API keys: never the keys.
+
+    Raises:
+        Refused: there is no such partner.
+    """
+    await partner_of(office, partner_id)
+    return await office.database.read(stored.api_keys_of, partner_id)
+
+
+async def revoke_api_key_named(office: Office, partner_id: int, key_id: str) -> None:
+    """Revoke at once an API key that is known by its id only.
+
+    Raises:
+        Refused: the partner has no such key.
+    """
+    gone = await office.database.write(stored.drop_api_key_named, partner_id, key_id)
+    office.directory.forget()
+    if not gone:
+        raise Refused(Reason.NOT_FOUND, "The partner has no such API key.")
 
 
 async def revoke_api_key(office: Office, key: str) -> None:

@@ -18,6 +18,7 @@ from waypost.admin.traces import Traces
 from waypost.domain.app import App
 from waypost.domain.partner import Partner
 from waypost.domain.refusals import Reason, Refused
+from waypost.outbound.vetted import VettedClient
 from waypost.store import partners as stored
 from waypost.store.journal import (
     Lane,
@@ -61,6 +62,7 @@ class _NewSecret(msgspec.Struct, forbid_unknown_fields=True):
 
 class _Password(msgspec.Struct, forbid_unknown_fields=True):
     password: str
+    end_tokens: bool = False
 
 
 class _Connection(msgspec.Struct, forbid_unknown_fields=True):
@@ -95,6 +97,7 @@ class AdminDoor:
         consoles: what the console of this process holds instead; empty where there is none.
         hosts: host names that count as this service's own beside loopback.
         circuit_of: gives the state of a subscription's circuit.
+        outbound: posts to addresses that partners chose.
     """
 
     def __init__(
@@ -106,9 +109,10 @@ class AdminDoor:
         consoles: str = "",
         hosts: Sequence[str] = (),
         circuit_of: CircuitOf = lambda _: None,
+        outbound: VettedClient,
     ) -> None:
         self._office = office
-        self._callbacks = CallbackCalls(office, circuit_of)
+        self._callbacks = CallbackCalls(office, circuit_of, outbound)
         self._passwords = passwords
         self._traces = Traces(office.database)
         self._tokens = [one for one in (token, consoles) if one]
@@ -124,7 +128,9 @@ class AdminDoor:
             ("GET",    "/admin/partners/{partner_id}/client-secrets", self._client_secrets),
             ("POST",   "/admin/partners/{partner_id}/client-secrets", self._add_client_secret),
             ("DELETE", "/admin/partners/{partner_id}/client-secrets/{secret_id}", self._revoke_client_secret),
+            ("GET",    "/admin/partners/{partner_id}/api-keys",       self._api_keys),
             ("POST",   "/admin/partners/{partner_id}/api-keys",       self._add_api_key),
+            ("DELETE", "/admin/partners/{partner_id}/api-keys/{key_id}", self._revoke_api_key_named),
             ("POST",   "/admin/api-keys/revoke",                      self._revoke_api_key),
             ("GET",    "/admin/apps",                                 self._apps),
             ("POST",   "/admin/apps",                                 self._add_app),
@@ -185,8 +191,11 @@ class AdminDoor:
         actions.check_password(given.password)
         partner_id = number_in(request, "partner_id")
         password_hash = await self._passwords.hash(given.password)
-        await actions.change_password(self._office, partner_id, password_hash)
-        return {"changed": True, "next": "The API takes client secrets only from now on."}
+        ended = await actions.change_password(
+            self._office, partner_id, password_hash, ends_tokens=given.end_tokens
+        )
+        told = {"changed": True, "next": "The API takes client secrets only from now on."}
+        return told | ({"tokens_ended": ended} if given.end_tokens else {})
 
     async def _client_secrets(self, request: Request) -> Any:
         partner_id = number_in(request, "partner_id")
@@ -220,6 +229,15 @@ class AdminDoor:
         given = await read_body(request, _NewKey)
         partner_id = number_in(request, "partner_id")
         return {"api_key": await actions.add_api_key(self._office, partner_id, given.name)}
+
+    async def _api_keys(self, request: Request) -> Any:
+        partner_id = number_in(request, "partner_id")
+        return {"api_keys": await actions.list_api_keys(self._office, partner_id)}
+
+    async def _revoke_api_key_named(self, request: Request) -> Any:
+        key_id = str(request.path_params["key_id"])
+        await actions.revoke_api_key_named(self._office, number_in(request, "partner_id"), key_id)
+        return {"revoked": key_id}
 
     async def _revoke_api_key(self, request: Request) -> Any:
         await actions.revoke_api_key(self._office, (await read_body(request, _Key)).api_key)

@@ -1,6 +1,5 @@
 """The door's calls about callbacks: subscriptions and their keys, what was sent, and sending it again."""
 
-from base64 import b64encode
 from collections.abc import Awaitable, Callable
 from typing import Any, Final
 
@@ -9,13 +8,20 @@ from sqlalchemy import Connection
 from starlette.requests import Request
 
 from waypost.admin.actions import Office
-from waypost.admin.answer_report import report_of
 from waypost.admin.reading import number_in, read_body
+from waypost.base.clock import machine_ms
+from waypost.domain.answer_report import report_of
 from waypost.domain.refusals import Reason, Refused
+from waypost.domain.subscription import Subscription
+from waypost.outbound.vetted import VettedClient
 from waypost.store.answer_times import answer_times
 from waypost.store.callbacks import callback_with_attempts
+from waypost.store.partners import app_by_id
 from waypost.store.receivers import Whose, receivers, renew_key, resume_subscription
 from waypost.store.replays import Wanted, append_replays, count_wanted
+from waypost.store.subscriptions import Unseal, subscriptions_by_ids
+from waypost.wire import callback_v2, callback_v3
+from waypost.wire.signatures import key_text, laid_over, signature_headers
 
 Call = Callable[[Request], Awaitable[Any]]
 CircuitOf = Callable[[int], str | None]
@@ -52,11 +58,18 @@ class _Replay(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class CallbackCalls:
-    """Plain calls; the door guards them."""
+    """Plain calls; the door guards them.
 
-    def __init__(self, office: Office, circuit_of: CircuitOf) -> None:
+    Args:
+        office: what an administrator works with.
+        circuit_of: gives the state of a subscription's circuit.
+        outbound: posts to addresses that partners chose.
+    """
+
+    def __init__(self, office: Office, circuit_of: CircuitOf, outbound: VettedClient) -> None:
         self._office = office
         self._circuit_of = circuit_of
+        self._outbound = outbound
 
     def table(self) -> tuple[tuple[str, str, Call], ...]:
         """Method, path and call of each."""
@@ -64,6 +77,7 @@ class CallbackCalls:
         return (
             ("GET",  "/admin/subscriptions",                                self._subscriptions),
             ("GET",  "/admin/subscriptions/{subscription_id}",              self._subscription),
+            ("POST", "/admin/subscriptions/{subscription_id}/check",        self._check),
             ("POST", "/admin/subscriptions/{subscription_id}/resume",       self._resume),
             ("GET",  "/admin/subscriptions/{subscription_id}/key",          self._key),
             ("POST", "/admin/subscriptions/{subscription_id}/key/rotate",   self._rotate),
@@ -83,6 +97,31 @@ class CallbackCalls:
         if not found:
             raise _unknown()
         return self._shown(found[0])
+
+    async def _check(self, request: Request) -> Any:
+        await read_body(request, _Nothing)
+        known, office = number_in(request, "subscription_id"), self._office
+        subscription = await office.database.read(_by_id, known, office.directory.unseal)
+        if subscription is None:
+            raise _unknown()
+        app = await office.database.read(app_by_id, subscription.app_id)
+        if app is None:
+            raise _unknown()
+        call_id, at_s = office.ids.new(), machine_ms() // 1000
+        is_v2 = subscription.version == 2
+        now_ms = office.clock.now_ms()
+        body = callback_v2.check_body(app, now_ms) if is_v2 else callback_v3.check_body(app)
+        keys = [office.seals.callback_key(known, one) for one in subscription.serials(now_ms)]
+        headers = laid_over(subscription.headers, signature_headers(call_id, at_s, body, keys))
+        answer = await self._outbound.post(subscription.url, body, headers)
+        return {
+            "taken": answer.status is not None and 200 <= answer.status < 300,
+            "status": answer.status,
+            "duration_ms": answer.duration_ms,
+            "error": answer.error,
+            "answer": answer.body.decode("utf-8", "replace"),
+            "sent": body.decode(),
+        }
 
     async def _resume(self, request: Request) -> Any:
         await read_body(request, _Nothing)
@@ -171,7 +210,7 @@ class CallbackCalls:
 
     def _keys(self, row: dict[str, Any]) -> dict[str, Any]:
         def shown(serial: int) -> str:
-            return "whsec_" + b64encode(self._office.seals.callback_key(row["id"], serial)).decode()
+            return key_text(self._office.seals.callback_key(row["id"], serial))
 
         serial, until_ms = row["key_serial"], row["old_key_until_ms"]
         has_old = serial > 1 and (until_ms or 0) > self._office.clock.now_ms()
@@ -216,6 +255,10 @@ def _number_of(request: Request, name: str, otherwise: int) -> int:
 
 def _unknown() -> Refused:
     return Refused(Reason.NOT_FOUND, "There is no such subscription.")
+
+
+def _by_id(connection: Connection, id: int, unseal: Unseal) -> Subscription | None:
+    return subscriptions_by_ids(connection, {id}, unseal).get(id)
 
 
 def _resume(connection: Connection, subscription_id: int) -> tuple[bool, dict[str, Any]] | None:

@@ -7,7 +7,7 @@ import msgspec
 from starlette.requests import Request
 
 from waypost.admin.actions import Office
-from waypost.admin.doctor.examination import examine
+from waypost.admin.doctor.examination import examine, examine_for
 from waypost.admin.operator_accounts import (
     AccountChange,
     Standing,
@@ -124,8 +124,15 @@ class OperatorCalls:
         switched = await switch_app(self._office, str(request.path_params["app_id"]), wish)
         return _switch_view(switched, callback_url(self._office, wish.operator_account_id))
 
-    async def _doctor(self, _request: Request) -> Any:
-        return {"findings": [msgspec.to_builtins(one) for one in await examine(self._office)]}
+    async def _doctor(self, request: Request) -> Any:
+        text = request.query_params.get("partner_id")
+        if text is None:
+            findings = await examine(self._office)
+        elif text.isascii() and text.isdecimal() and len(text) < 19:
+            findings = await examine_for(self._office, int(text))
+        else:
+            raise Refused(Reason.FIELD_BROKEN, "partner_id must be a number.")
+        return {"findings": [msgspec.to_builtins(one) for one in findings]}
 
 
 def _standing_view(standing: Standing, address: str) -> dict[str, Any]:

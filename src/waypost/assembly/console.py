@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 from typing import Final
 
-from waypost.accept.limits import LocalLimiter, SharedLimiter
 from waypost.accept.proxies import Proxies, counted_as
 from waypost.accept.requests import Scope
 from waypost.base.clock import Clock
@@ -15,7 +14,7 @@ from waypost.console.app import Console
 from waypost.console.assets import Assets
 from waypost.console.doors import Doors
 from waypost.console.pages import Pages
-from waypost.console.parts import Parts, Passwords, Ready
+from waypost.console.parts import Attempts, Parts, Passwords, Ready
 from waypost.console.pulse import Pulse
 from waypost.console.sessions import Sessions
 from waypost.store.database import Database
@@ -47,6 +46,7 @@ def make_console(
     directory: Directory,
     files: MediaFiles,
     passwords: Passwords,
+    attempts: Attempts,
     ready: Ready,
     clock: Clock,
     ids: Ids,
@@ -73,7 +73,7 @@ def make_console(
             clock=clock,
             ids=ids,
             passwords=passwords,
-            attempts=LocalLimiter(clock) if database.sole else SharedLimiter(clock, database),
+            attempts=attempts,
             address_of=address_of,
             ready=ready,
             doors=Doors(

@@ -7,7 +7,7 @@ from typing import Final
 from starlette.routing import BaseRoute, Route
 
 from waypost.accept.app import Service
-from waypost.accept.limits import LocalLimiter, SharedLimiter
+from waypost.accept.limits import Limiter, LocalLimiter, SharedLimiter
 from waypost.accept.media_door import MediaDoor
 from waypost.accept.passwords import Passwords
 from waypost.accept.proxies import Proxies
@@ -107,15 +107,16 @@ class Waypost:
         self.files = MediaFiles(settings.media_folder)
         self.sweep = MediaSweep(self.database, self.files, clock)
         self.retention = Retention(self.database, clock, keep_of(settings))
+        limiter = self._limiter(clock, on=settings.rates)
+        # An e-mail address has one window at both doors; at the console's also where rates are off.
+        attempts = limiter if settings.rates else self._limiter(clock, on=True)
         services = Services(
             clock=clock,
             ids=ids,
             seals=seals,
             database=self.database,
             directory=self.directory,
-            limiter=LocalLimiter(clock, on=settings.rates)
-            if self.database.sole
-            else SharedLimiter(clock, self.database, on=settings.rates),
+            limiter=limiter,
             passwords=self.passwords,
             outbound=self._outbound,
             operator=self._operator,
@@ -142,6 +143,7 @@ class Waypost:
             consoles=consoles_token,
             hosts=settings.admin_hosts,
             circuit_of=lambda subscription_id: callbacks.circuit_of(subscription_id),
+            outbound=self._outbound,
         )
         webhook = Webhook(
             database=self.database,
@@ -237,6 +239,7 @@ class Waypost:
             directory=self.directory,
             files=self.files,
             passwords=self.passwords,
+            attempts=attempts,
             ready=self.outside.readiness.reasons,
             clock=clock,
             ids=ids,
@@ -262,6 +265,11 @@ class Waypost:
             ],
             rows=ROUTES if "accept" in settings.stages else (),
         )
+
+    def _limiter(self, clock: Clock, *, on: bool) -> Limiter:
+        if self.database.sole:
+            return LocalLimiter(clock, on=on)
+        return SharedLimiter(clock, self.database, on=on)
 
     async def open(self) -> None:
         """Open the store and the clients.

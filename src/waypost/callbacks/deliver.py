@@ -3,13 +3,11 @@
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from waypost import __version__
 from waypost.base.clock import Clock, machine_ms
-from waypost.callbacks.signatures import signature_headers
 from waypost.domain.callback import Attempt, Callback
 from waypost.outbound.vetted import VettedClient
+from waypost.wire.signatures import laid_over, signature_headers
 
-CONTENT_TYPE: Final = "application/json; charset=utf-8"  # Source: facts 4.6
 NOT_KEPT: Final = "(not kept)"
 """Stands in an attempt for the value of a header that the partner chose: it may be a secret."""
 
@@ -24,16 +22,14 @@ def callback_headers(callback: Callback, at_s: int) -> Mapping[str, str]:
         callback: which.
         at_s: the real time of this try, for its signature.
     """
-    ours = {
-        "Content-Type": CONTENT_TYPE,
-        "User-Agent": f"Waypost/{__version__}",
-        "Waypost-Callback-Id": callback.id,
-        "Waypost-Sequence": str(callback.sequence),
-        **signature_headers(callback.id, at_s, callback.body, callback.keys),
-    }
-    taken = {name.lower() for name in ours}
-    theirs = {name: text for name, text in callback.headers.items() if name.lower() not in taken}
-    return {**theirs, **ours}
+    return laid_over(
+        callback.headers,
+        {
+            "Waypost-Callback-Id": callback.id,
+            "Waypost-Sequence": str(callback.sequence),
+            **signature_headers(callback.id, at_s, callback.body, callback.keys),
+        },
+    )
 
 
 async def deliver(

@@ -34,6 +34,12 @@ def show_callback(callback_id: str) -> None:
     show("GET", f"/admin/callbacks/{callback_id}")
 
 
+@callbacks.command("check")
+def check(subscription_id: SubscriptionId) -> None:
+    """Send the ping to a subscription's address, signed, and show what it answers."""
+    show("POST", f"/admin/subscriptions/{subscription_id}/check", {})
+
+
 @callbacks.command("resume")
 def resume(subscription_id: SubscriptionId) -> None:
     """Let a subscription go on that the service has paused; what waited is delivered, in order."""

@@ -1,6 +1,7 @@
 """`waypost partner`: partners and their credentials."""
 
 from typing import Annotated
+from urllib.parse import quote
 
 import typer
 
@@ -72,9 +73,13 @@ def change_password(
             help=CHARACTERS_HELP,
         ),
     ],
+    end_tokens: Annotated[
+        bool, typer.Option(help="End the partner's tokens too, which else live out their day.")
+    ] = False,
 ) -> None:
     """Change a partner's password; from then on the API takes client secrets only."""
-    show("POST", f"/admin/partners/{partner_id}/password", {"password": password})
+    body = {"password": password, "end_tokens": end_tokens}
+    show("POST", f"/admin/partners/{partner_id}/password", body)
 
 
 @partner.command("key")
@@ -83,7 +88,21 @@ def add_api_key(partner_id: PartnerId, name: str = "key") -> None:
     show("POST", f"/admin/partners/{partner_id}/api-keys", {"name": name})
 
 
+@partner.command("keys")
+def list_api_keys(partner_id: PartnerId) -> None:
+    """List a partner's API keys by their ids; the keys themselves are shown once only."""
+    show("GET", f"/admin/partners/{partner_id}/api-keys")
+
+
 @partner.command("revoke-key")
-def revoke_api_key(api_key: str) -> None:
+def revoke_api_key(
+    api_key: Annotated[
+        str, typer.Argument(help="The key, or with --of its id as `waypost partner keys` lists it.")
+    ],
+    of: Annotated[int | None, typer.Option(help="Id of the partner whose key it is.")] = None,
+) -> None:
     """Revoke an API key at once."""
-    show("POST", "/admin/api-keys/revoke", {"api_key": api_key})
+    if of is None:
+        show("POST", "/admin/api-keys/revoke", {"api_key": api_key})
+    else:
+        show("DELETE", f"/admin/partners/{of}/api-keys/{quote(api_key, safe='')}")

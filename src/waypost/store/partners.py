@@ -29,7 +29,7 @@ from waypost.store.tables import (
 )
 
 SECRET_ID_CHARS: Final = 16
-"""How much of a client secret's hash names it."""
+"""How much of a client secret's hash names it, or of an API key's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,6 +161,12 @@ def add_partner_token(
     )
 
 
+def drop_partner_tokens(connection: Connection, partner_id: int) -> int:
+    """End every partner token of a partner, and give how many."""
+    of_partner = delete(partner_tokens).where(partner_tokens.c.partner_id == partner_id)
+    return connection.execute(of_partner).rowcount
+
+
 def partner_of_token(connection: Connection, token_hash: str) -> tuple[int, int] | None:
     """Partner id and expiry of a partner token, or None."""
     row = connection.execute(
@@ -181,9 +187,40 @@ def add_api_key(
     )
 
 
+@dataclass(frozen=True, slots=True)
+class ApiKey:
+    """What may be shown of an API key.
+
+    Attributes:
+        id: the beginning of its hash.
+    """
+
+    id: str
+    name: str
+    created_on_ms: int
+
+
+def api_keys_of(connection: Connection, partner_id: int) -> list[ApiKey]:
+    """A partner's API keys, oldest first."""
+    rows = connection.execute(
+        select(api_keys)
+        .where(api_keys.c.partner_id == partner_id)
+        .order_by(api_keys.c.created_on_ms, api_keys.c.hash)
+    )
+    return [ApiKey(row.hash[:SECRET_ID_CHARS], row.name, row.created_on_ms) for row in rows]
+
+
 def drop_api_key(connection: Connection, key_hash: str) -> bool:
     """Revoke an API key."""
     return connection.execute(delete(api_keys).where(api_keys.c.hash == key_hash)).rowcount == 1
+
+
+def drop_api_key_named(connection: Connection, partner_id: int, key_id: str) -> bool:
+    """Revoke one of a partner's API keys, which is known by its id only."""
+    chosen = (api_keys.c.partner_id == partner_id) & (
+        func.substr(api_keys.c.hash, 1, SECRET_ID_CHARS) == key_id
+    )
+    return connection.execute(delete(api_keys).where(chosen)).rowcount > 0
 
 
 def partner_of_api_key(connection: Connection, key_hash: str) -> int | None:

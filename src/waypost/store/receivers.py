@@ -12,7 +12,7 @@ from sqlalchemy import ColumnElement, Connection, Row, Select, func, select, upd
 from waypost.store.journal import Lane
 from waypost.store.prepared import Changing
 from waypost.store.subscriptions import live_group, replay_group, tell_worker
-from waypost.store.tables import journal, subscriptions
+from waypost.store.tables import callbacks, journal, subscriptions
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +131,7 @@ def paused_and_failing(connection: Connection) -> list[Row[Any]]:
 
 
 def _waiting(connection: Connection, id: int) -> dict[str, Any]:
-    """How many entries of its groups wait. They are found by the index, group by group."""
+    """How many entries of its groups wait, and since when. They are found by the index, group by group."""
     counted: dict[str, Any] = {}
     for name, group in (("waiting", live_group(id)), ("replaying", replay_group(id))):
         counted[name] = connection.execute(
@@ -139,6 +139,15 @@ def _waiting(connection: Connection, id: int) -> dict[str, Any]:
                 journal.c.lane == int(Lane.CALLBACKS), journal.c.grp == group
             )
         ).scalar_one()
+    first = (
+        select(journal.c.ref)
+        .where(journal.c.lane == int(Lane.CALLBACKS), journal.c.grp == live_group(id))
+        .order_by(journal.c.position)
+        .limit(1)
+    )
+    counted["waiting_since_ms"] = connection.execute(
+        select(callbacks.c.created_on_ms).where(callbacks.c.id == first.scalar_subquery())
+    ).scalar_one_or_none()
     return counted
 
 

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable
+from dataclasses import replace
 from typing import Final
 
 from waypost.admin.actions import Office
@@ -32,7 +33,29 @@ async def examine(office: Office) -> list[Finding]:
     return [*store, *(finding for findings in accounts for finding in findings)]
 
 
-async def _examine_account(office: Office, standing: Standing) -> list[Finding]:
+async def examine_for(office: Office, partner_id: int) -> list[Finding]:
+    """What concerns one partner: the operator accounts that carry its business accounts, and nobody else's.
+
+    How much of an account's calls is used up is left out: others' business accounts are named in it.
+    """
+    own = [
+        replace(standing, businesses=businesses)
+        for standing in await standings(office)
+        if (
+            businesses := tuple(
+                (owner, apps)
+                for owner, apps in standing.businesses
+                if owner.partner_id == partner_id
+            )
+        )
+    ]
+    found = await asyncio.gather(*(_examine_account(office, one, shows_usage=False) for one in own))
+    return [finding for findings in found for finding in findings]
+
+
+async def _examine_account(
+    office: Office, standing: Standing, *, shows_usage: bool = True
+) -> list[Finding]:
     account = standing.account
     try:
         async with asyncio.timeout(WITHIN_S):
@@ -41,7 +64,7 @@ async def _examine_account(office: Office, standing: Standing) -> list[Finding]:
         text = f"the looks took longer than {WITHIN_S} s"
         remedy = "check the line to the operator, and look again"
         return [wrong(account.id, text, remedy)]
-    findings = [*found, *look_at_usage(office, account)]
+    findings = [*found, *(look_at_usage(office, account) if shows_usage else ())]
     if not standing.businesses:
         text = "carries no business account now; `waypost app operator` switches an app to it"
         findings.append(ok(account.id, text))

@@ -1,4 +1,4 @@
-"""Signatures of callbacks by Standard Webhooks.
+"""The headers of callbacks: ours, the partner's own beside them, and signatures by Standard Webhooks.
 
 Source: Standard Webhooks 1.0, "Signature scheme": `v1` is HMAC-SHA256 over id, time stamp and body,
 joined by full stops; several signatures stand beside each other, separated by spaces.
@@ -6,7 +6,12 @@ joined by full stops; several signatures stand beside each other, separated by s
 
 import hmac
 from base64 import b64encode
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from waypost import __version__
+
+CONTENT_TYPE: Final = "application/json; charset=utf-8"  # Source: facts 4.6
 
 
 def signature_headers(id: str, at_s: int, body: bytes, keys: Sequence[bytes]) -> dict[str, str]:
@@ -25,3 +30,15 @@ def signature_headers(id: str, at_s: int, body: bytes, keys: Sequence[bytes]) ->
         "webhook-timestamp": str(at_s),
         "webhook-signature": " ".join([f"v1,{one}" for one in signatures]),
     }
+
+
+def laid_over(theirs: Mapping[str, str], ours: Mapping[str, str]) -> dict[str, str]:
+    """The partner's own headers, then ours, which win however theirs are spelled."""
+    all_ours = {"Content-Type": CONTENT_TYPE, "User-Agent": f"Waypost/{__version__}", **ours}
+    taken = {name.lower() for name in all_ours}
+    return {name: text for name, text in theirs.items() if name.lower() not in taken} | all_ours
+
+
+def key_text(key: bytes) -> str:
+    """A key as receivers are given it, and as the libraries of Standard Webhooks take it."""
+    return "whsec_" + b64encode(key).decode()
