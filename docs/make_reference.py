@@ -33,6 +33,7 @@ from waypost.domain.lifecycle import (
 )
 from waypost.domain.outcome import INVALID_ANSWER, Again
 from waypost.domain.subscription import MODE_ALIASES, MODE_BITS, MODES, VERSIONS
+from waypost.domain.template_remedies import REMEDIES
 from waypost.domain.template_rules import OPERATORS_RULES, SPEC_RULES, Rule
 from waypost.operations.metrics import METRICS
 from waypost.operations.readiness import CHECKS
@@ -116,7 +117,9 @@ def rules_page() -> str:
     return page(
         "Template rules",
         "What a draft is told at creation is the field, inside `buttons` and `cards` the place, and the text "
-        "below. The first broken row answers, so rows further down can rely on those above.",
+        "below. The first broken row answers, so rows further down can rely on those above. `POST "
+        "/partner/app/{app_id}/templates/check` takes the same form, keeps nothing, and answers with every row that "
+        "the draft breaks, its remedy, and who refuses it: `api` at creation, or the operator's `review`.",
         "## Of the API",
         "They refuse always, with 400.",
         _rules(SPEC_RULES),
@@ -129,10 +132,17 @@ def rules_page() -> str:
 
 def _rules(rules: tuple[Rule, ...]) -> str:
     rows = [
-        (f"`{rule.id}`", f"`{rule.field}`", rule.says, _only(rule.hosting), rule.source)
+        (
+            f"`{rule.id}`",
+            f"`{rule.field}`",
+            rule.says,
+            REMEDIES[rule.id],
+            _only(rule.hosting),
+            rule.source,
+        )
         for rule in rules
     ]
-    return table(("Rule", "Field", "Text", "Only", "Source"), rows)
+    return table(("Rule", "Field", "Text", "Remedy", "Only", "Source"), rows)
 
 
 def _only(hosting: Hosting | None) -> str:

@@ -17,6 +17,7 @@ from waypost.store.database import Database
 from waypost.store.journal import Lane, depth_of
 from waypost.store.messages import record_messages
 from waypost.store.partners import add_app, add_business_account, add_partner, app_by_id
+from waypost.store.template_events import template_history
 from waypost.store.templates import record_template, template_by_id
 from waypost.store.usage import DAY_MS, usage_of
 
@@ -63,6 +64,7 @@ async def test_templates_of_a_deleted_app_go_to_another_of_its_business_account(
     kept = await database.read(template_by_id, template(1).id)
     assert kept is not None
     assert kept.app_id == SECOND.id
+    assert await database.read(template_history, PARTNER.id, template(1).id)
     assert await open_submissions(database) == 1
 
 
@@ -92,6 +94,7 @@ async def test_templates_of_the_last_app_go_with_it(database: Database) -> None:
     await database.write(delete_app, SANDBOX)
 
     assert await database.read(template_by_id, template(1).id) is None
+    assert await database.read(template_history, PARTNER.id, template(1).id) == []
     assert await open_submissions(database) == 0
 
 

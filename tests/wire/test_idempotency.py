@@ -239,5 +239,5 @@ async def test_every_post_that_makes_or_sends_something_takes_a_key() -> None:
     assert others == {
         "login",  # a token is made, but nobody is known yet whose key it could be
         "revoke", "analytics", "buttonclick", "event", "appLink", "{app_name}", "transfer", "enable",
-        "block", "unblock", "component", "publish", "deprecate",
+        "block", "unblock", "component", "publish", "deprecate", "check",
     }  # fmt: skip

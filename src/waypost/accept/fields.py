@@ -135,6 +135,15 @@ FIELDS: Final = {  # Source: spec, "Endpoints"; facts 1 to 4, 8, 9, 13
     "file_type":            Field(_T, False, "The file's MIME type; told from the bytes where it is absent.", "image/png"),
     "fileName":             Field(_T, False, "The name that the file is offered under.", "picture.png"),
 
+    # Checking a draft. Source: ours
+    "elementName@check":     Field(_T, False, "The template's name, as far as it is known.", "order_packed"),
+    "category@check":        Field(_T, False, "The category, as far as it is known.", "UTILITY"),
+    "templateType@check":    Field(_T, False, "The type, as far as it is known.", "TEXT"),
+    "vertical@check":        Field(_T, False, "What it is about.", "Orders"),
+    "content@check":         Field(_T, False, "The body, finished or not.", "Hi {{1}}, your order is ready."),
+    "example@check":         Field(_T, False, "The body with each variable replaced by a value.", "Hi Ann, your order is ready."),
+    "templateId@check":      Field(_T, False, "Of an edit: the template that the form is laid over.", ""),
+
     # Template life. Source: facts 3.5, 3.6
     "content@change":        Field(_T, False, "The body; absent: as it is.", "Hi {{1}}, your parcel is ready."),
     "templateType@change":   Field(_T, False, "Another type; a carousel stays one.", "TEXT"),

@@ -49,11 +49,7 @@ async def with_samples(services: Services, app: App, draft: Draft) -> Draft:
     headers = _headers(draft)
     if not headers:
         return draft
-    named = [name for header in headers for name in _names(header.part)]
-    now_ms = services.clock.now_ms()
-    uploads = await services.database.read(uploads_named, app.partner_id, named, now_ms)
-    for header in headers:
-        _check_kinds(header, uploads)
+    uploads = await check_samples(services, app, draft)
     fetched = await _fetched(services, app, headers)
     handles: dict[str, str | None] = {}
     for header in headers:
@@ -73,6 +69,24 @@ async def with_samples(services: Services, app: App, draft: Draft) -> Draft:
         replace(card, example_media=_sample(card, handles)) for card in draft.cards
     )
     return replace(draft, cards=cards)
+
+
+async def check_samples(services: Services, app: App, draft: Draft) -> dict[str, Media]:
+    """Hold the uploads that a draft names against the headers that are to show them.
+
+    Returns:
+        The live uploads of this partner's by what names them.
+
+    Raises:
+        Refused: one is of another kind than its header.
+    """
+    headers = _headers(draft)
+    named = [name for header in headers for name in _names(header.part)]
+    now_ms = services.clock.now_ms()
+    uploads = await services.database.read(uploads_named, app.partner_id, named, now_ms)
+    for header in headers:
+        _check_kinds(header, uploads)
+    return uploads
 
 
 def _headers(draft: Draft) -> list[_Header]:

@@ -131,6 +131,7 @@ SHAPES: Final[dict[str, Schema]] = {  # Source: spec, "Resources and their field
     # Templates. Source: spec, "Template record"; facts 3.2
     "template":  success(template=_TEMPLATE),
     "templates": success(templates=listed(_TEMPLATE)),
+    "findings":  success(findings=listed(record(field=TEXT, rule=TEXT, says=TEXT, source=TEXT, remedy=TEXT, refused_by=one_of("api", "review")))),
     "library":   success(templates=listed(record(open=True))),
     "from_library": success(templates=_TEMPLATE),
     "analytics": success(template_analytics=listed(_POINT)),

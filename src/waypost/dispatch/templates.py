@@ -18,6 +18,7 @@ from waypost.journal.telling import Telling
 from waypost.journal.template_news import template_is_filed, template_moves
 from waypost.store.journal import append_entries, settle_entries
 from waypost.store.stays import carrier_of
+from waypost.store.template_events import Told, tell_of
 from waypost.store.templates import (
     Act,
     change_template,
@@ -81,7 +82,15 @@ class TemplateOutcomes:
                 continue
             match one.outcome:
                 case Sent() as sent:
-                    self._is_there(connection, telling, one, template, sent, at_ms)
+                    self._is_there(
+                        connection,
+                        telling,
+                        one,
+                        template,
+                        sent,
+                        at_ms,
+                        is_first=one.position in there,
+                    )
                 case Rejected(text=text):
                     status = TemplateStatus.REJECTED
                     _moves(connection, telling, one, template, status, text, at_ms)
@@ -98,8 +107,13 @@ class TemplateOutcomes:
         template: Template,
         sent: Sent,
         at_ms: int,
+        *,
+        is_first: bool,
     ) -> None:
-        """The operator has done it, under this id, and perhaps files the template under another category."""
+        """The operator has done it, under this id, and perhaps files the template under another category.
+
+        A commit whose answer was lost comes again: only the first tells the template's history of it.
+        """
         operator_id = sent.operator_id
         is_submission = one.act is Act.SUBMIT
         if is_submission and deleted_with_operator_id(connection, template, operator_id):
@@ -108,6 +122,8 @@ class TemplateOutcomes:
             return
         if operator_id:
             change_template(connection, template.id, operator_template_id=operator_id)
+        if one.act is not Act.DELETE and is_first:
+            tell_of(connection, template, Told.TAKEN, at_ms, operator_id=operator_id)
         if is_submission and sent.category is not None:
             names = (template.business_account_id, operator_id, *_names(template))
             event = CategoryEvent(*names, template.category.value, sent.category, is_done=True)

@@ -264,10 +264,10 @@ def check_draft(draft: Draft, *, strict: bool = False, hosting: Hosting = Hostin
     broken = first_broken(draft, strict=strict, hosting=hosting)
     if broken is not None:
         rule, wrong = broken
-        raise Refused(rule.reason, _told(rule, wrong))
+        raise Refused(rule.reason, told(rule, wrong))
 
 
-def _told(rule: Rule, wrong: Wrong) -> str:
+def told(rule: Rule, wrong: Wrong) -> str:
     """What is wrong, in the documented words where a field is missing."""
     if rule.reason is Reason.FIELD_MISSING:
         accepted = rule.says.removeprefix(_IS_REQUIRED)

@@ -11,6 +11,7 @@ from waypost.domain.event import CategoryEvent, QualityEvent, ReviewEvent
 from waypost.domain.lifecycle import QUALITIES, template_step
 from waypost.domain.template import Category, Template, TemplateStatus
 from waypost.journal.telling import Telling
+from waypost.store.template_events import Told, tell_of, told_by_status
 from waypost.store.templates import change_template
 from waypost.wire.template_events import category_body, quality_body, status_body
 
@@ -47,6 +48,8 @@ def template_moves(
     if event.operator_template_id:
         columns["operator_template_id"] = event.operator_template_id
     change_template(connection, template.id, status=status.value, modified_on_ms=at_ms, **columns)
+    told = told_by_status(template.status, status)
+    tell_of(connection, template, told, at_ms, reason=event.reason or "")
     if app is not None:
         telling.call_back(
             app,
@@ -72,6 +75,7 @@ def template_is_rated(
     if quality is None or quality == template.quality or _is_deleted(template):
         return False
     change_template(connection, template.id, quality=quality, modified_on_ms=at_ms)
+    tell_of(connection, template, Told.RATED, at_ms, old=template.quality, new=quality)
     if app is not None:
         telling.call_back(
             app,
@@ -110,6 +114,8 @@ def template_is_filed(
     else:
         columns = {"new_category": category}
     change_template(connection, template.id, modified_on_ms=at_ms, **columns)
+    told = Told.FILED if event.is_done else Told.ANNOUNCED
+    tell_of(connection, template, told, at_ms, old=template.category.value, new=category)
     if app is not None:
         telling.call_back(
             app,

@@ -14,6 +14,7 @@ from waypost.store.tables import (
     journal,
     messages,
     subscriptions,
+    template_events,
     template_stays,
     templates,
 )
@@ -128,8 +129,9 @@ def delete_app(connection: Connection, app: App) -> bool:
             of_account = of_app & (templates.c.business_account_id == account_id)
             connection.execute(update(templates).where(of_account).values(app_id=heir))
     _drop_entries(connection, templates, app.id)
-    gone = template_stays.c.template_id.in_(select(templates.c.id).where(of_app))
-    connection.execute(delete(template_stays).where(gone))
+    gone = select(templates.c.id).where(of_app)
+    for table in (template_stays, template_events):
+        connection.execute(delete(table).where(table.c.template_id.in_(gone)))
     connection.execute(delete(app_stays).where(app_stays.c.app_id == app.id))
     connection.execute(delete(templates).where(of_app))
     connection.execute(delete(subscriptions).where(subscriptions.c.app_id == app.id))

@@ -50,6 +50,18 @@ def sessions_alive(connection: Connection, now_ms: int) -> list[SessionRow]:
     return [SessionRow(*row) for row in connection.execute(found)]
 
 
+def sessions_of(connection: Connection, partner_id: int, now_ms: int) -> list[SessionRow]:
+    """A partner's sessions that have not expired, the newest first."""
+    found = (
+        select(console_sessions)
+        .where(
+            console_sessions.c.partner_id == partner_id, console_sessions.c.expires_on_ms > now_ms
+        )
+        .order_by(console_sessions.c.began_ms.desc())
+    )
+    return [SessionRow(*row) for row in connection.execute(found)]
+
+
 def drop_session(connection: Connection, hash: str) -> None:
     """End a session."""
     connection.execute(delete(console_sessions).where(console_sessions.c.hash == hash))

@@ -23,6 +23,7 @@ from sqlalchemy import (
 
 from waypost.store.fresh import APPENDED
 from waypost.store.message_news import MessageNews, add_news
+from waypost.store.one_of import one_of
 from waypost.store.prepared import WAYS, Adding, Changing, Removing
 from waypost.store.schema import POSTGRESQL
 from waypost.store.tables import journal, leases
@@ -184,6 +185,7 @@ def release_entries(connection: Connection, releases: Sequence[Release]) -> list
         Of each whether it was given back. One whose lease has run out is another process's now.
     """
     held = held_fences(connection, {release.fence for release in releases})
+    news = _first_told(connection, [one for one in releases if one.fence in held])
     _RELEASE.run(
         connection,
         [
@@ -200,11 +202,22 @@ def release_entries(connection: Connection, releases: Sequence[Release]) -> list
             if release.fence in held
         ],
     )
-    add_news(
-        connection,
-        [one.news for one in releases if one.news is not None and one.fence in held],
-    )
+    add_news(connection, news)
     return [release.fence in held for release in releases]
+
+
+def _first_told(connection: Connection, releases: Sequence[Release]) -> list[MessageNews]:
+    """The news of releases, without those that a commit whose answer was lost has brought already."""
+    told = {one.position: (one.attempt, one.news) for one in releases if one.news is not None}
+    if not told:
+        return []
+    rows = connection.execute(_ATTEMPTS, {"positions": list(told)}).all()
+    attempts = {row.position: row.attempt for row in rows}
+    return [
+        news
+        for position, (attempt, news) in told.items()
+        if attempts.get(position, attempt) < attempt
+    ]
 
 
 def groups_of(connection: Connection, lane: Lane) -> list[str]:
@@ -347,6 +360,9 @@ _SETTLE: Final = Removing(journal, "position")
 _IN_HAND: Final = Changing(journal, "position", "state")
 _RELEASE: Final = Changing(
     journal, "position", "due_ms", "attempt", "defects", "state", "order_key", "note"
+)
+_ATTEMPTS: Final = select(journal.c.position, journal.c.attempt).where(
+    one_of(journal.c.position, "positions")
 )
 _NEXT_GROUP: Final = (
     select(journal.c.grp)

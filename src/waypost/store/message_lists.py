@@ -9,15 +9,15 @@ from typing import Any, Final
 
 from sqlalchemy import Connection, select, tuple_
 
-from waypost.store.tables import messages, recipients
+from waypost.store.tables import messages, recipients, templates
 
 MOST: Final = 200
 """On one page."""
 
-_SHOWN: Final = (  # without the words of the message, which a list does not show
+SHOWN: Final = (  # without the words of the message, which a list does not show
     messages.c.id, messages.c.source, messages.c.destination, messages.c.kind, messages.c.template_id,
     messages.c.state, messages.c.code, messages.c.reason, messages.c.operator_message_id,
-    messages.c.sandbox, messages.c.accepted_on_ms, messages.c.changed_on_ms,
+    messages.c.sandbox, messages.c.doubted, messages.c.accepted_on_ms, messages.c.changed_on_ms,
 )  # fmt: skip
 
 
@@ -51,7 +51,7 @@ def messages_of_app(
         before: the page after the one that ended there.
         at_most: how many; never more than `MOST`.
     """
-    found = select(*_SHOWN).where(messages.c.app_id == app_id, messages.c.partner_id == partner_id)
+    found = select(*SHOWN).where(messages.c.app_id == app_id, messages.c.partner_id == partner_id)
     if destination is not None:
         name = recipients.c.phone_number if destination.isdecimal() else recipients.c.user_id
         of_name = select(recipients.c.id).where(recipients.c.app_id == app_id, name == destination)
@@ -61,3 +61,18 @@ def messages_of_app(
         found = found.where(place < (before.accepted_on_ms, before.id))
     newest = found.order_by(messages.c.accepted_on_ms.desc(), messages.c.id.desc())
     return [dict(row) for row in connection.execute(newest.limit(min(at_most, MOST))).mappings()]
+
+
+def template_names(
+    connection: Connection, partner_id: int, app_id: str, at_most: int = 1000
+) -> dict[str, str]:
+    """What an app's templates are called, by id, newest first; deleted ones too, for messages outlive them."""
+    found = (
+        select(templates.c.id, templates.c.element_name, templates.c.language_code)
+        .where(templates.c.app_id == app_id, templates.c.partner_id == partner_id)
+        .order_by(templates.c.id.desc())
+        .limit(at_most)
+    )
+    return {
+        row.id: f"{row.element_name} ({row.language_code})" for row in connection.execute(found)
+    }

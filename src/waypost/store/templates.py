@@ -11,6 +11,7 @@ from waypost.store.journal import EntryState, Lane, NewEntry, append_entries
 from waypost.store.rows import template_columns, template_of
 from waypost.store.statements import to_change
 from waypost.store.tables import journal, templates
+from waypost.store.template_events import Told, edited_fields, tell_of
 
 _DELETED: Final = TemplateStatus.DELETED.value
 _IS_THERE: Final = templates.c.status != _DELETED
@@ -31,16 +32,24 @@ def record_template(connection: Connection, template: Template) -> bool:
 
     Source: facts 3.3: also while the earlier one is REJECTED or FAILED.
     """
-    if not adopt_template(connection, template):
+    if not _keep(connection, template):
         return False
     append_entries(
         connection, [template_entry(template, Act.SUBMIT, due_ms=template.created_on_ms)]
     )
+    tell_of(connection, template, Told.SUBMITTED, template.created_on_ms)
     return True
 
 
 def adopt_template(connection: Connection, template: Template) -> bool:
     """Keep a template that the operator has already; False when its name is taken in its language."""
+    if not _keep(connection, template):
+        return False
+    tell_of(connection, template, Told.ADOPTED, template.created_on_ms)
+    return True
+
+
+def _keep(connection: Connection, template: Template) -> bool:
     taken = select(templates.c.id).where(
         templates.c.business_account_id == template.business_account_id,
         templates.c.element_name == template.draft.element_name,
@@ -182,6 +191,8 @@ def edit_template(connection: Connection, before: Template, after: Template) -> 
     if changed.rowcount != 1:
         return False
     append_entries(connection, [template_entry(after, Act.EDIT, due_ms=after.modified_on_ms)])
+    changed_fields = edited_fields(before.draft, after.draft)
+    tell_of(connection, after, Told.EDITED, after.modified_on_ms, fields=changed_fields)
     return True
 
 

@@ -104,6 +104,34 @@ def whole_way(connection: Connection, message_id: str) -> dict[str, Any] | None:
     return trace
 
 
+def way_of_app(
+    connection: Connection, partner_id: int, app_id: str, message_id: str
+) -> dict[str, Any] | None:
+    """As `whole_way`, of one of an app's messages; None where there is none, or it is another's."""
+    mine = (messages.c.partner_id == partner_id, messages.c.app_id == app_id)
+    for name in (messages.c.id, messages.c.operator_message_id):
+        found = select(messages.c.id).where(name == message_id, *mine).limit(1)
+        ours = connection.execute(found).scalar_one_or_none()
+        if ours is not None:
+            return whole_way(connection, ours)
+    return None
+
+
+def words_of_app(
+    connection: Connection, partner_id: int, app_id: str, message_id: str
+) -> Any | None:
+    """Kind, content and request of one of an app's messages; None where there is none, or it is another's."""
+    found = select(
+        messages.c.id, messages.c.kind, messages.c.content, messages.c.request, messages.c.destination,
+        messages.c.template_id,
+    ).where(
+        messages.c.id == message_id,
+        messages.c.partner_id == partner_id,
+        messages.c.app_id == app_id,
+    )  # fmt: skip
+    return connection.execute(found).one_or_none()
+
+
 def _waiting(
     connection: Connection, source: str, message_id: str, state: str
 ) -> dict[str, Any] | None:

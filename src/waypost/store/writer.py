@@ -23,7 +23,7 @@ class Writer:
         engine: whose.
         nth: which of the engine's writing connections is its own.
         fresh: gets what will be asked for soon.
-        committed: called on the thread, after each commit that appended entries.
+        committed: called on the thread, after each commit, with what it appended.
         unsure: called on the thread, when nobody knows whether a transaction has come to be.
     """
 

@@ -1,0 +1,131 @@
+"""The table of remedies: what to do about each rule of a template that a draft breaks."""
+
+from typing import Final
+
+_VARIABLES: Final = (
+    "Close each variable with two braces, and count from {{1}} without leaving a number out."
+)
+_NAMES: Final = "Number the variables {{1}}, {{2}} and so on; or choose NAMED and use lower-case words such as {{order}}."
+_VALUES: Final = (
+    "Give a sample value for each variable; the sample is the text with those values in place."
+)
+_ADDRESS: Final = (
+    "Write the whole address with https://; put {{1}}, if you need one, at its very end."
+)
+_NUMBER: Final = "Write the number with its country code, such as +15550001111."
+_SHORTER: Final = "Shorten it."
+_SAMPLE: Final = "Upload a sample, or give its public address."
+_LABEL: Final = "Give the button all the fields of its kind, or remove it."
+
+# fmt: off
+REMEDIES: Final = {  # Source: the row of each rule in template_rules.py; said the other way round
+    # rule                  what to do
+    "name-given":           "Give it a name such as order_update.",
+    "category-given":       "Choose UTILITY for what somebody waits for, MARKETING for what you offer, AUTHENTICATION for one-time codes.",
+    "type-given":           "Choose a type; TEXT is the simplest.",
+    "vertical-given":       "Say in a word or two what it is about, such as Orders.",
+    "content-given":        "Write the body.",
+    "example-given":        _VALUES,
+    "name-length":          _SHORTER,
+    "name-characters":      "Use a to z, 0 to 9 and underscores only, such as order_update_2.",
+    "category-known":       "Choose one of the three, in capitals.",
+    "type-known":           "Choose one of the types, in capitals.",
+    "category-of-type":     "Choose MARKETING, or another type.",
+    "lto-type":             "Choose TEXT, or switch the limited-time offer off.",
+    "lto-category":         "Choose MARKETING, or switch the limited-time offer off.",
+    "hosted-type":          "Choose another type, or send through an app on the Cloud API.",
+    "hosted-lto":           "Switch the limited-time offer off, or send through an app on the Cloud API.",
+    "vertical-length":      _SHORTER,
+    "content-length":       "Shorten the body, or move part of it into a document or behind a link.",
+    "content-of-codes":     "Write {{1}} is your verification code. as the first line; the operator writes the rest.",
+    "header-length":        _SHORTER,
+    "header-type":          "Remove the header text, or choose TEXT; other types show their medium there.",
+    "header-category":      "Remove the header.",
+    "header-example":       "Remove the header's sample.",
+    "footer-length":        _SHORTER,
+    "footer-category":      "Remove the footer, and say in codeExpirationMinutes how long the code lives.",
+    "sample-document":      _SAMPLE,
+    "sample-enabled":       _SAMPLE,
+    "button-fields":        _LABEL,
+    "url-example":          "Give an address as it looks with the variable filled in.",
+    "otp-category":         "Remove the button, or choose AUTHENTICATION.",
+    "otp-type":             "Choose how the code gets into the app: COPY_CODE, ONE_TAP or ZERO_TAP.",
+    "otp-package":          "Name the package of your Android app, or choose COPY_CODE.",
+    "otp-signature":        "Give the 11 characters of the hash of your app's signing key, or choose COPY_CODE.",
+    "otp-autofill":         "Give the label of the button that fills the code in, such as Autofill.",
+    "otp-terms":            "Accept the terms of zero-tap codes, or choose another kind.",
+    "flow-category":        "Choose MARKETING, or another kind of button.",
+    "mpm-type":             "Remove the button, or choose the type PRODUCT.",
+    "catalog-type":         "Remove the button, or choose the type CATALOG.",
+    "cards-type":           "Remove the cards, or choose the type CAROUSEL.",
+    "cards-count":          "Add or remove cards until there are 1 to 10.",
+    "card-header":          "Choose IMAGE or VIDEO for the card.",
+    "card-sample":          "Upload the card's sample, or give its public address.",
+    "card-button-fields":   _LABEL,
+    "card-url-example":     "Give an address as it looks with the variable filled in.",
+    "offer-text-of-lto":    "Remove the offer's text, or make it a limited-time offer.",
+    "expiry-of-lto":        "Leave the expiry out, or make it a limited-time offer.",
+    "offer-text-given":     "Say what the offer is, such as Ends soon.",
+    "offer-text-length":    _SHORTER,
+    "expiry-given":         "Say whether the offer expires.",
+    "expiry-copy-code":     "Add a button that copies the offer's code, or let the offer not expire.",
+    "security-category":    "Switch the warning off, or choose AUTHENTICATION.",
+    "minutes-category":     "Leave the minutes out, or choose AUTHENTICATION.",
+    "minutes-range":        "Choose between 1 and 90 minutes.",
+    "validity-range":       "Choose a number of seconds inside the range, or leave it out.",
+    "format-known":         "Choose one of the two, or leave it out.",
+
+    "language-known":       "Choose one of the operator's languages.",
+    "content-finished":     _VARIABLES,
+    "content-numbered":     _NAMES,
+    "header-finished":      _VARIABLES,
+    "header-numbered":      _NAMES,
+    "header-variable":      "Keep one variable in the header, and move the others into the body.",
+    "header-plain":         "Remove line breaks and asterisks; headers are bold anyway.",
+    "footer-plain":         "Remove variables, line breaks and emoji from the footer.",
+    "content-inside":       "Put a word before the first variable, and a word or a full stop behind the last one.",
+    "content-apart":        "Put a word between the two variables.",
+    "content-words":        "Say more around the variables, or use fewer of them.",
+    "example-fits":         _VALUES,
+    "header-example-fits":  _VALUES,
+    "sample-media":         _SAMPLE,
+    "sales-category":       "Choose MARKETING.",
+    "code-type":            "Choose the type TEXT.",
+    "code-button":          "Keep one OTP button, and remove all others.",
+    "button-count":         "Remove buttons until there are at most 10.",
+    "url-count":            "Keep at most two buttons that open an address.",
+    "phone-count":          "Keep at most one button that calls.",
+    "copy-code-count":      "Keep at most one button that copies a code.",
+    "flow-count":           "Keep at most one button that opens a flow.",
+    "sales-button":         "Remove the other buttons, or choose another type.",
+    "replies-together":     "Move the quick replies together, before or behind all other buttons.",
+    "label-length":         _SHORTER,
+    "url-usable":           _ADDRESS,
+    "phone-usable":         _NUMBER,
+    "copy-code-length":     _SHORTER,
+    "flow-action":          "Choose NAVIGATE or DATA_EXCHANGE, or leave it out.",
+    "otp-app-count":        "Name at most five apps.",
+    "otp-package-form":     "Write the package as in your app's manifest, such as com.example.shop.",
+    "otp-signature-form":   "Copy the hash as your build prints it: 11 characters.",
+    "lto-marketing":        "Choose MARKETING, or switch the limited-time offer off.",
+    "lto-content":          "Shorten the body to 600 characters.",
+    "lto-header":           "Remove the header.",
+    "lto-footer":           "Remove the footer.",
+    "lto-buttons":          "Put the button that copies the code first, and one that opens an address next.",
+    "carousel-count":       "Add or remove cards until there are 2 to 10.",
+    "carousel-footer":      "Remove the footer.",
+    "carousel-buttons":     "Remove these buttons; each card has its own.",
+    "card-alike-header":    "Choose the same kind of medium for all cards.",
+    "card-alike-body":      "Write a text on each card, or on none.",
+    "card-alike-buttons":   "Give all cards the same kinds of buttons in the same order.",
+    "card-button-count":    "Give the card one or two buttons.",
+    "card-button-kinds":    "Use quick replies, addresses and numbers to call only.",
+    "card-body-length":     "Shorten the card's text to 160 characters.",
+    "card-body-finished":   _VARIABLES,
+    "card-body-numbered":   _NAMES,
+    "card-sample-fits":     _VALUES,
+    "card-label-length":    _SHORTER,
+    "card-url-usable":      _ADDRESS,
+    "card-phone-usable":    _NUMBER,
+}
+# fmt: on

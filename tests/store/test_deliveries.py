@@ -1,0 +1,226 @@
+"""Pages of an app's callbacks: newest first, whole, one's own, and never more looked at than was said."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from sqlalchemy import Connection, insert
+
+from tests.support.builders import ANN, APP, AT_MS, BEN, PARTNER, id_number
+from waypost.store.callbacks import add_callbacks
+from waypost.store.database import Database
+from waypost.store.deliveries import (
+    Deliveries,
+    Place,
+    Sought,
+    deliveries_of,
+    delivery,
+    entries_of,
+    tries_of,
+    whom_about,
+)
+from waypost.store.journal import Lane, NewEntry, append_entries
+from waypost.store.receiver_answers import answered, last_taken_ms, newest_tries, taken_of
+from waypost.store.subscriptions import live_group
+from waypost.store.tables import attempts, callbacks, recipients, subscriptions
+
+OTHER_APP = "01990000-0000-7000-8000-00000000000b"
+OTHER_PARTNER = 8
+
+
+def _subscription(id: int, app_id: str = APP.id, partner_id: int = PARTNER.id) -> dict[str, Any]:
+    return {
+        "id": id, "partner_id": partner_id, "app_id": app_id, "tag": f"tag {id}",
+        "url": "http://127.0.0.1:9/", "version": 2, "modes": "SENT", "active": True,
+        "show_on_ui": False, "created_on_ms": AT_MS, "modified_on_ms": AT_MS,
+    }  # fmt: skip
+
+
+def _callback(number: int, subscription_id: int, **more: Any) -> dict[str, Any]:
+    """Three of each millisecond, to Ann and to Ben in turn."""
+    return {
+        "id": id_number(number), "partner_id": PARTNER.id, "app_id": APP.id,
+        "subscription_id": subscription_id, "about": "1" if number % 2 else BEN, "sequence": number,
+        "message_id": id_number(9000 + number // 4), "news": ("enqueued", "sent", "delivered", "read")[number % 4],
+        "body": b'{"n":%d}' % number, "created_on_ms": AT_MS + number // 3,
+    } | more  # fmt: skip
+
+
+def _seed(connection: Connection, count: int) -> None:
+    connection.execute(
+        insert(subscriptions),
+        [_subscription(1), _subscription(2), _subscription(3, OTHER_APP, OTHER_PARTNER)],
+    )
+    connection.execute(
+        insert(recipients),
+        [{"id": 1, "partner_id": PARTNER.id, "app_id": APP.id, "phone_number": ANN, "name": ""}],
+    )
+    rows = [_callback(number, 1 + number % 2) for number in range(1, count + 1)]
+    foreign = {"partner_id": OTHER_PARTNER, "app_id": OTHER_APP}
+    add_callbacks(connection, [*rows, _callback(5000, 3, **foreign)])
+    ended = [row["id"] for row in rows if row["sequence"] % 5]
+    given_up = [row["id"] for row in rows if row["sequence"] % 50 == 1]
+    connection.execute(
+        callbacks.update()
+        .where(callbacks.c.id.in_(ended))
+        .values(ended_on_ms=AT_MS, delivered=True)
+    )
+    connection.execute(
+        callbacks.update().where(callbacks.c.id.in_(given_up)).values(delivered=False)
+    )
+    append_entries(
+        connection,
+        [
+            NewEntry(
+                Lane.CALLBACKS,
+                group=live_group(row["subscription_id"]),
+                order_key=f"{row['subscription_id']} {row['about']}",
+                ref=row["id"],
+                due_ms=AT_MS,
+            )
+            for row in rows
+            if not row["sequence"] % 5
+        ],
+    )
+
+
+def _try(connection: Connection, made: list[dict[str, Any]]) -> None:
+    connection.execute(insert(attempts), made)
+
+
+def _page(
+    connection: Connection, sought: Sought, before: Place | None, at_most: int, look_at: int
+) -> Deliveries:
+    return deliveries_of(
+        connection, PARTNER.id, APP.id, sought, before=before, at_most=at_most, look_at=look_at
+    )
+
+
+async def all_pages(
+    database: Database, sought: Sought, *, at_most: int = 7, look_at: int = 10_000
+) -> tuple[list[int], list[int]]:
+    """Sequence numbers, page by page until there is no more; and how far searches came."""
+    seen: list[int] = []
+    searched: list[int] = []
+    before: Place | None = None
+    while True:
+        page = await database.read(_page, sought, before, at_most, look_at)
+        assert len(page.rows) <= at_most
+        seen += [row["sequence"] for row in page.rows]
+        if page.searched_to_ms is not None:
+            searched.append(page.searched_to_ms)
+        if page.further is None:
+            return seen, searched
+        assert before is None or page.further < before
+        before = page.further
+
+
+# fmt: off
+FILTERS: tuple[tuple[Sought, Callable[[int], object]], ...] = (  # what is sought, and which numbers fit it
+    (Sought(),                                        lambda n: True),
+    (Sought(subscription_id=2),                       lambda n: n % 2 == 1),
+    (Sought(subscription_id=3),                       lambda n: False),
+    (Sought(state="waiting"),                         lambda n: n % 5 == 0),
+    (Sought(state="delivered"),                       lambda n: n % 5 and n % 50 != 1),
+    (Sought(state="given up"),                        lambda n: n % 50 == 1),
+    (Sought(recipient=ANN),                           lambda n: n % 2 == 1),
+    (Sought(recipient=BEN),                           lambda n: n % 2 == 0),
+    (Sought(recipient="15550009999"),                 lambda n: False),
+    (Sought(news="read"),                             lambda n: n % 4 == 3),
+    (Sought(message_id=id_number(9010)),              lambda n: n // 4 == 10),
+    (Sought(from_ms=AT_MS + 10, to_ms=AT_MS + 20),    lambda n: 10 <= n // 3 < 20),
+    (Sought(2, "delivered", ANN, "sent", None, AT_MS, AT_MS + 40), lambda n: n % 4 == 1 and n % 5 and n % 50 != 1 and n // 3 < 40),
+)
+# fmt: on
+
+
+@pytest.mark.parametrize(("sought", "fits"), FILTERS)
+@pytest.mark.parametrize("look_at", [10_000, 20])
+async def test_pages_hold_everything_that_fits_once_newest_first(
+    database: Database, sought: Sought, fits: Any, look_at: int
+) -> None:
+    await database.write(_seed, 200)
+
+    seen, _ = await all_pages(database, sought, look_at=look_at)
+
+    assert sorted(seen) == [n for n in range(1, 201) if fits(n)]
+    assert [n // 3 for n in seen] == sorted((n // 3 for n in seen), reverse=True)
+
+
+async def test_rare_filter_looks_at_so_many_and_says_how_far_back_that_was(
+    database: Database,
+) -> None:
+    await database.write(_seed, 200)
+    sought = Sought(news="enqueued", recipient=ANN)  # nobody: even numbers are Ben's
+
+    page = await database.read(_page, sought, None, 7, 40)
+
+    assert page.rows == []
+    assert page.searched_to_ms == AT_MS + 54  # twenty of each subscription: number 162 and 161
+    assert page.further is not None
+    seen, searched = await all_pages(database, sought, look_at=40)
+    assert seen == []
+    assert len(searched) == 5
+
+
+async def test_callback_of_another_app_or_partner_is_nobodys(database: Database) -> None:
+    await database.write(_seed, 3)
+
+    def look(connection: Connection) -> list[Any]:
+        return [
+            delivery(connection, PARTNER.id, APP.id, id_number(5000)),
+            delivery(connection, PARTNER.id, OTHER_APP, id_number(5000)),
+            delivery(connection, OTHER_PARTNER, APP.id, id_number(1)),
+            deliveries_of(connection, OTHER_PARTNER, APP.id, Sought()).rows,
+            deliveries_of(connection, OTHER_PARTNER, APP.id, Sought(message_id=id_number(9000))).rows,
+            whom_about(connection, OTHER_PARTNER, APP.id, ["1"]),
+        ]  # fmt: skip
+
+    assert await database.read(look) == [None, None, None, [], [], {}]
+    own = await database.read(delivery, PARTNER.id, APP.id, id_number(2))
+    assert own is not None
+    assert own["body"] == '{"n":2}'
+
+
+async def test_entry_that_is_to_deliver_a_callback_is_found(database: Database) -> None:
+    await database.write(_seed, 10)
+
+    [entry] = await database.read(entries_of, 2, id_number(5))
+
+    assert (entry.due_ms, entry.attempt, entry.note) == (AT_MS, 0, None)
+    assert await database.read(entries_of, 2, id_number(3)) == []
+
+
+async def test_tries_are_counted_by_time_and_outcome(database: Database) -> None:
+    await database.write(_seed, 10)
+    made = [
+        {
+            "callback_id": id_number(1), "subscription_id": 1, "at_ms": AT_MS + at, "duration_ms": ms,
+            "status": status, "answer": b"", "error": None,
+        }
+        for at, ms, status in ((0, 30, 200), (10, 20, 204), (20, 20, 204), (30, 9, 500), (30, 10_000, None))
+    ]  # fmt: skip
+    await database.write(_try, made)
+
+    def look(connection: Connection) -> tuple[Any, ...]:
+        return (
+            answered(connection, 1, AT_MS, AT_MS + 40, slots=4),
+            answered(connection, 1, AT_MS, AT_MS + 40, at_most=2),
+            taken_of(connection, 1, AT_MS + 5),
+            last_taken_ms(connection, 1, None),
+            last_taken_ms(connection, 1, AT_MS + 15),
+            last_taken_ms(connection, 2, None),
+            [one.at_ms - AT_MS for one in newest_tries(connection, 1, 3)],
+            [one.status for one in tries_of(connection, [id_number(1)])[id_number(1)]],
+        )
+
+    counted, newest, taken, last, before, none, tries, statuses = await database.read(look)
+
+    assert sorted((one.slot, one.status or 0, one.duration_ms, one.tries) for one in counted) == [
+        (0, 200, 30, 1), (1, 204, 20, 1), (2, 204, 20, 1), (3, 0, 10_000, 1), (3, 500, 9, 1),
+    ]  # fmt: skip
+    assert sorted(one.duration_ms for one in newest) == [9, 10_000]
+    assert taken == (4, 2)
+    assert (last, before, none) == (AT_MS + 20, AT_MS + 10, None)
+    assert tries == [30, 30, 20]
+    assert statuses == [200, 204, 204, 500, None]

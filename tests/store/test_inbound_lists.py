@@ -1,0 +1,109 @@
+"""Pages of what an app's recipients have written: newest first over all kinds, by number, and one's own; on each engine."""
+
+import json
+from typing import Any
+
+from sqlalchemy import Connection, insert
+
+from tests.support.builders import ANN, APP, AT_MS, BEN, PARTNER
+from waypost.store.database import Database
+from waypost.store.inbound_lists import search_inbound
+from waypost.store.message_lists import Place
+from waypost.store.message_search import Found, Wanted
+from waypost.store.tables import arrival_items, inbound_messages, recipients
+
+KINDS = ("text", "image", "button")
+SAID: dict[str, dict[str, Any]] = {
+    "text": {"body": "Where is it?"},
+    "image": {"id": "1", "mime_type": "image/png", "sha256": "abc", "caption": "Like this"},
+    "button": {"text": "Yes please", "payload": "secret-1"},
+}
+
+
+def _seed(connection: Connection, count: int) -> None:
+    for number, phone in ((1, ANN), (2, BEN)):
+        connection.execute(
+            insert(recipients),
+            {"id": number, "partner_id": PARTNER.id, "app_id": APP.id, "phone_number": phone},
+        )
+    for n in range(1, count + 1):
+        kind = KINDS[n % 3]
+        message = {
+            "id": f"wamid.{n:04d}",
+            "type": kind,
+            kind: SAID[kind],
+            "context": {"id": "wamid.ours"},
+        }
+        item = {
+            "id": n,
+            "operator_account_id": "main",
+            "dedupe_key": f"message {n}",
+            "arrival_id": "a",
+            "place": "0",
+            "item": json.dumps({"message": message}).encode(),
+            "received_on_ms": AT_MS,
+        }
+        connection.execute(insert(arrival_items), item)
+        row = {
+            "operator_message_id": f"wamid.{n:04d}",
+            "partner_id": PARTNER.id,
+            "app_id": APP.id,
+            "recipient_id": 1 + n % 2,
+            "kind": kind,
+            "item_id": n,
+            "received_on_ms": AT_MS + n // 2,
+        }
+        connection.execute(insert(inbound_messages), row)
+
+
+async def found(database: Database, wanted: Wanted, **more: Any) -> list[dict[str, Any]]:
+    """The rows of every page together."""
+    rows: list[dict[str, Any]] = []
+    before: Place | None = None
+    for _ in range(100):
+
+        def look(connection: Connection, before: Place | None = before) -> Found:
+            return search_inbound(
+                connection, PARTNER.id, APP.id, wanted, before=before, at_most=7, **more
+            )
+
+        page = await database.read(look)
+        rows += page.rows
+        if page.next is None:
+            return rows
+        before = page.next
+    raise AssertionError("it never ends")
+
+
+def ids(rows: list[dict[str, Any]]) -> list[str]:
+    return [row["operator_message_id"] for row in rows]
+
+
+async def test_all_kinds_come_newest_first_each_with_what_it_says(database: Database) -> None:
+    await database.write(_seed, 30)
+
+    rows = await found(database, Wanted())
+
+    assert ids(rows) == [f"wamid.{n:04d}" for n in range(30, 0, -1)]
+    assert {row["text"] for row in rows} == {"Where is it?", "Like this", "Yes please"}
+    assert {row["answers"] for row in rows} == {"wamid.ours"}
+
+
+async def test_a_number_and_a_time_find_what_was_written_by_it_then(database: Database) -> None:
+    await database.write(_seed, 30)
+    of_ben = [f"wamid.{n:04d}" for n in range(30, 0, -1) if n % 2]
+
+    assert ids(await found(database, Wanted(number="4568"))) == of_ben
+    assert ids(await found(database, Wanted(number=BEN), look_at=9)) == of_ben
+    assert ids(await found(database, Wanted(number="9999"))) == []
+    bounded = Wanted(from_ms=AT_MS + 3, until_ms=AT_MS + 5)
+    assert ids(await found(database, bounded)) == [f"wamid.{n:04d}" for n in (9, 8, 7, 6)]
+
+
+async def test_another_partner_has_received_nothing(database: Database) -> None:
+    await database.write(_seed, 6)
+
+    def look(connection: Connection) -> Found:
+        return search_inbound(connection, PARTNER.id + 1, APP.id, Wanted())
+
+    assert (await database.read(look)).rows == []

@@ -1,0 +1,153 @@
+"""What happened to a template is written with the step itself, and shown to its partner alone."""
+
+from dataclasses import replace
+
+from sqlalchemy import Connection
+
+from tests.support.builders import ACCOUNT, APP, AT_MS, PARTNER, draft, id_number, template
+from waypost.base.clock import ManualClock
+from waypost.base.ids import RandomIds
+from waypost.domain.event import CategoryEvent, QualityEvent, ReviewEvent
+from waypost.domain.lifecycle import TEMPLATE_MOVES
+from waypost.domain.template import Template, TemplateStatus
+from waypost.journal.telling import Telling
+from waypost.journal.template_news import template_is_filed, template_is_rated, template_moves
+from waypost.store.database import Database
+from waypost.store.template_events import (
+    BY_STATUS,
+    TemplateEvent,
+    Told,
+    template_history,
+    told_by_status,
+)
+from waypost.store.template_gallery import Sought, newest_id, shelf, template_of_account
+from waypost.store.templates import adopt_template, edit_template, record_template
+
+NAMES = (ACCOUNT.id, "77", "order_ready", "en_US")
+
+
+async def history(database: Database, template_id: str = id_number(1)) -> list[TemplateEvent]:
+    return await database.read(template_history, PARTNER.id, template_id)
+
+
+def review(status: TemplateStatus, reason: str | None = None) -> ReviewEvent:
+    return ReviewEvent(*NAMES, status.value, reason)
+
+
+def move(
+    connection: Connection, of: Template, status: TemplateStatus, event: ReviewEvent, at_ms: int
+) -> bool:
+    return template_moves(
+        connection,
+        Telling(connection, RandomIds(ManualClock(AT_MS)), at_ms),
+        APP,
+        of,
+        status,
+        event,
+        at_ms,
+    )
+
+
+async def test_life_of_a_template_is_told_newest_first(database: Database) -> None:
+    first = template(1)
+    await database.write(record_template, first)
+    rejected = review(TemplateStatus.REJECTED, "Too short")
+    await database.write(move, first, TemplateStatus.REJECTED, rejected, AT_MS + 1)
+    before = replace(
+        first, status=TemplateStatus.REJECTED, reason="Too short", modified_on_ms=AT_MS + 1
+    )
+    after = replace(
+        before, status=TemplateStatus.PENDING, draft=draft(footer="Acme"), modified_on_ms=AT_MS + 2
+    )
+    assert await database.write(edit_template, before, after)
+    await database.write(
+        move, after, TemplateStatus.APPROVED, review(TemplateStatus.APPROVED), AT_MS + 3
+    )
+
+    told = await history(database)
+
+    assert [(one.what, one.at_ms - AT_MS, one.detail) for one in told] == [
+        ("approved", 3, {}),
+        ("edited", 2, {"fields": ["footer"]}),
+        ("rejected", 1, {"reason": "Too short"}),
+        ("submitted", 0, {}),
+    ]
+
+
+async def test_quality_and_category_are_told_with_what_was_before(database: Database) -> None:
+    of = template(1, status=TemplateStatus.APPROVED)
+    await database.write(adopt_template, of)
+
+    def rate_and_file(connection: Connection) -> None:
+        telling = Telling(connection, RandomIds(ManualClock(AT_MS)), AT_MS)
+        template_is_rated(connection, telling, APP, of, QualityEvent(*NAMES, "RED"), AT_MS)
+        for is_done in (False, True):
+            event = CategoryEvent(*NAMES, "UTILITY", "MARKETING", is_done=is_done)
+            template_is_filed(connection, telling, APP, of, event, AT_MS)
+
+    await database.write(rate_and_file)
+
+    assert [(one.what, one.detail) for one in await history(database)] == [
+        ("filed", {"old": "UTILITY", "new": "MARKETING"}),
+        ("announced", {"old": "UTILITY", "new": "MARKETING"}),
+        ("rated", {"old": "UNKNOWN", "new": "LOW"}),
+        ("adopted", {}),
+    ]
+
+
+async def test_step_that_is_not_taken_is_not_told(database: Database) -> None:
+    of = template(1)
+    await database.write(record_template, of)
+    deleted = replace(of, status=TemplateStatus.DELETED)
+
+    assert not await database.write(
+        move, deleted, TemplateStatus.APPROVED, review(TemplateStatus.APPROVED), AT_MS
+    )
+    assert not await database.write(record_template, template(2))  # its name is taken
+
+    assert [one.what for one in await history(database)] == ["submitted"]
+    assert await history(database, id_number(2)) == []
+
+
+async def test_another_partner_is_told_nothing(database: Database) -> None:
+    await database.write(record_template, template(1))
+    stranger = PARTNER.id + 1
+
+    assert await database.read(template_history, stranger, id_number(1)) == []
+    assert await database.read(template_of_account, stranger, ACCOUNT.id, id_number(1)) is None
+    assert await database.read(template_of_account, PARTNER.id, "another", id_number(1)) is None
+    assert await database.read(newest_id, stranger, ACCOUNT.id) == ""
+
+    def look(connection: Connection) -> int:
+        return shelf(connection, stranger, ACCOUNT.id, Sought(), at_most=9).count
+
+    assert await database.read(look) == 0
+
+
+async def test_words_are_found_in_names_texts_buttons_and_cards(database: Database) -> None:
+    await database.write(record_template, template(1, draft(element_name="one", footer="Äpfel")))
+    await database.write(record_template, template(2, draft(element_name="two_apples")))
+    quoted = draft(element_name="three", content='Say "yes" to \\ it\nnow', example="x")
+    await database.write(record_template, template(3, quoted))
+
+    def found(connection: Connection, words: str) -> list[str]:
+        page = shelf(connection, PARTNER.id, ACCOUNT.id, Sought(words=words), at_most=9)
+        return [one.draft.element_name or "" for one in page.templates]
+
+    assert await database.read(found, "äPFEL") == ["one"]
+    assert await database.read(found, "TWO_") == ["two_apples"]
+    assert await database.read(found, "order is ready") == ["two_apples", "one"]
+    assert await database.read(found, "%") == []
+    assert await database.read(found, 'say "YES" to \\') == ["three"]
+
+
+def test_every_status_a_template_goes_to_has_a_word() -> None:
+    assert set(BY_STATUS) == set(TemplateStatus)
+    for before, afters in TEMPLATE_MOVES.items():
+        for after in afters:
+            assert told_by_status(before, after) in Told
+
+
+def test_approval_of_what_was_held_back_is_a_resumption() -> None:
+    assert told_by_status(TemplateStatus.PAUSED, TemplateStatus.APPROVED) is Told.RESUMED
+    assert told_by_status(TemplateStatus.PENDING, TemplateStatus.APPROVED) is Told.APPROVED

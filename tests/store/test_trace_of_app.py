@@ -1,0 +1,48 @@
+"""One message's way for its partner: by our id or the operator's, and nobody else's; on each engine."""
+
+from sqlalchemy import Connection
+
+from tests.support.builders import ANN, APP, AT_MS, PARTNER, id_number, message
+from waypost.domain.message import MessageState
+from waypost.store.database import Database
+from waypost.store.message_news import TRIED, MessageNews, add_news
+from waypost.store.messages import MessageChange, change_messages, record_messages
+from waypost.store.recipients import recipient_ids
+from waypost.store.trace import way_of_app, words_of_app
+
+WAMID = "wamid.HBgL/+="
+
+
+async def seed(database: Database) -> None:
+    await database.join_all(record_messages, [message(1, request="channel=whatsapp")])
+    await database.write(_send)
+
+
+def _send(connection: Connection) -> None:
+    known = recipient_ids(connection, {(APP.id, PARTNER.id, ANN)})
+    add_news(connection, [MessageNews(id_number(1), TRIED, AT_MS, moved=False, detail="131016: x")])
+    change = MessageChange(id_number(1), MessageState.SENT, AT_MS, known[APP.id, ANN], WAMID)
+    change_messages(connection, [change], [MessageNews(id_number(1), "sent", AT_MS, moved=True)])
+
+
+async def test_either_id_leads_to_the_whole_way(database: Database) -> None:
+    await seed(database)
+
+    ways = [
+        await database.read(way_of_app, PARTNER.id, APP.id, name) for name in (id_number(1), WAMID)
+    ]
+
+    assert ways[0] == ways[1]
+    assert ways[0] is not None
+    assert ways[0]["request"] == "channel=whatsapp"
+    assert [line["news"] for line in ways[0]["news"]] == [TRIED, "sent"]
+
+
+async def test_another_partners_and_another_apps_do_not_exist(database: Database) -> None:
+    await seed(database)
+
+    for partner_id, app_id in ((PARTNER.id + 1, APP.id), (PARTNER.id, "another")):
+        for name in (id_number(1), WAMID):
+            assert await database.read(way_of_app, partner_id, app_id, name) is None
+        assert await database.read(words_of_app, partner_id, app_id, id_number(1)) is None
+    assert await database.read(words_of_app, PARTNER.id, APP.id, id_number(1)) is not None

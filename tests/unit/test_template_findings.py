@@ -1,0 +1,72 @@
+"""All that is wrong with a draft, and what to do about it."""
+
+import pytest
+
+from tests.support.builders import draft
+from waypost.domain.app import Hosting
+from waypost.domain.template import Draft
+from waypost.domain.template_findings import SAID_BY, RefusedBy, findings_of
+from waypost.domain.template_remedies import REMEDIES
+from waypost.domain.template_rules import RULES
+
+
+def test_every_rule_has_a_remedy_and_no_remedy_is_left_over() -> None:
+    assert set(REMEDIES) == {rule.id for rule in RULES}
+
+
+@pytest.mark.parametrize("remedy", sorted(set(REMEDIES.values())))
+def test_remedy_is_a_sentence(remedy: str) -> None:
+    assert remedy[0].isupper()
+    assert remedy.endswith(".")
+
+
+def test_rules_that_say_nothing_new_are_rules() -> None:
+    named = {*SAID_BY, *(rule for rules in SAID_BY.values() for rule in rules)}
+    order = [rule.id for rule in RULES]
+
+    assert named <= set(order)
+    for rule, others in SAID_BY.items():
+        assert all(order.index(other) < order.index(rule) for other in others), rule
+
+
+def test_draft_of_the_builders_has_no_findings() -> None:
+    assert findings_of(draft()) == []
+
+
+def test_draft_that_says_nothing_is_told_of_each_field_once() -> None:
+    found = findings_of(Draft())
+
+    fields = [one.field for one in found]
+    assert len(fields) == len(set(fields))
+    assert {one.refused_by for one in found} == {RefusedBy.API}
+
+
+def test_all_broken_rules_are_told_and_who_refuses_each() -> None:
+    found = findings_of(
+        draft(element_name="Up", footer="x" * 61, content="Hi {{1}}", example="Hi Ann")
+    )
+
+    told = {one.rule: one.refused_by for one in found}
+    assert told == {
+        "name-characters": RefusedBy.API,
+        "footer-length": RefusedBy.API,
+        "content-inside": RefusedBy.REVIEW,
+        "content-words": RefusedBy.REVIEW,
+    }
+
+
+def test_strict_service_refuses_at_once_what_the_review_would() -> None:
+    found = findings_of(draft(content="Your code for today is {{1}}", example="Your code for today is 12"), strict=True)
+
+    assert [(one.rule, one.refused_by) for one in found] == [("content-inside", RefusedBy.API)]
+
+
+def test_rule_of_another_hosting_is_not_told() -> None:
+    offer = draft(
+        category="MARKETING", is_lto=True, limited_offer_text="Soon", has_expiration=False
+    )
+
+    cloud = {one.rule for one in findings_of(offer)}
+    premises = {one.rule for one in findings_of(offer, hosting=Hosting.ON_PREMISES)}
+
+    assert premises - cloud == {"hosted-lto"}
