@@ -7,7 +7,7 @@ import sys
 from collections.abc import AsyncGenerator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import aiohttp
 import pytest
@@ -16,10 +16,13 @@ from playwright.async_api import Browser, BrowserContext, Page, Playwright, asyn
 
 from waypost.assembly import demo
 from waypost.assembly.dev import Dev, DevOptions, Running
-from waypost.base.clock import SystemClock
+from waypost.base.clock import SystemClock, VirtualClock
 from waypost.base.logs import set_up_logs
 from waypost.client.door import Door, OverHttp
 from waypost.config import Settings
+
+if TYPE_CHECKING:
+    from tests.console.scene import Scene
 
 CHROMIUM: Final = os.environ.get("WAYPOST_CHROMIUM", "/usr/bin/chromium")
 LOOP: Final = "session"
@@ -168,11 +171,17 @@ async def browser(playwright: Playwright) -> AsyncGenerator[Browser]:
     await browser.close()
 
 
-async def open_desk(folder: Path, **options: Any) -> Desk:
-    """`waypost dev` on a folder, with a script that is signed in."""
+async def open_desk(
+    folder: Path,
+    *,
+    changes: Mapping[str, Any] | None = None,
+    clock: VirtualClock | None = None,
+    **options: Any,
+) -> Desk:
+    """`waypost dev` on a folder, with a script that is signed in; `changes` are of its settings."""
     set_up_logs(SystemClock(), as_json=False, level="error", to=sys.stderr)  # defects are shown
-    settings = Settings(data=folder / "data", port=0, log_level="error")
-    dev = Dev(DevOptions(settings, simulator_port=0, env_file=folder / "dev.env", **options))
+    settings = Settings(data=folder / "data", port=0, log_level="error", **(changes or {}))
+    dev = Dev(DevOptions(settings, simulator_port=0, env_file=folder / "dev.env", **options), clock)
     try:
         running = await dev.open()
     except BaseException:
@@ -206,3 +215,22 @@ async def tabs(browser: Browser, desk: Desk) -> AsyncGenerator[Tabs]:
         assert tab.wrong == []
         assert tab.elsewhere == []
     await asyncio.sleep(0)
+
+
+@pytest_asyncio.fixture(loop_scope=LOOP, scope="session")
+async def scene(tmp_path_factory: pytest.TempPathFactory) -> AsyncGenerator["Scene"]:
+    """A lively demonstration, once for each worker of the suite: tests look at it, and change nothing."""
+    from tests.console import story  # here, because it is told by what stands above
+    from tests.console.scene import open_scene
+
+    async with open_scene(tmp_path_factory.mktemp("scene"), story.tell) as scene:
+        yield scene
+
+
+@pytest_asyncio.fixture(loop_scope=LOOP)
+async def scene_tabs(browser: Browser, scene: "Scene") -> AsyncGenerator[Tabs]:
+    """Opens tabs on the scene; the tests look themselves at what went wrong in them."""
+    tabs = Tabs(browser, scene.desk)
+    yield tabs
+    for context, _ in tabs.open:
+        await context.close()

@@ -1,10 +1,47 @@
 """What is happening now."""
 
+import asyncio
+from collections.abc import Callable
+from typing import Any
+
 import pytest
+from sqlalchemy import Connection, insert, update
 
 from tests.console.conftest import LOOP, Desk, Tabs
+from waypost.assembly import demo
+from waypost.console.overview.tally import MINUTE_MS, MOST_NEW, Tally, of_states
+from waypost.console.parts import Parts
+from waypost.domain.app import BusinessAccount
+from waypost.store.database import Database
+from waypost.store.journal import EntryState, Lane
+from waypost.store.overview import Count, Counts
+from waypost.store.partners import add_business_account, add_client_secret
+from waypost.store.tables import journal, subscriptions, templates
 
 pytestmark = pytest.mark.asyncio(loop_scope=LOOP)
+
+NOW_MS = 1_760_000_000_000
+CLOSED = "15559990001"
+"""Somebody who has never written, so that free text fails."""
+
+
+def parts_of(desk: Desk) -> Parts:
+    """What is below the doors, for what no door brings about."""
+    return vars(desk.dev)["_pair"].waypost.console.parts
+
+
+def store_of(desk: Desk) -> Database:
+    """The store alone."""
+    return parts_of(desk).database
+
+
+async def until(is_so: Callable[[], Any], *, tries: int = 100) -> None:
+    """Wait for what takes the stages a moment."""
+    for _ in range(tries):
+        if await is_so():
+            return
+        await asyncio.sleep(0.05)
+    pytest.fail("it did not become so")
 
 
 async def test_message_appears_on_the_overview_while_it_is_open(tabs: Tabs, desk: Desk) -> None:
@@ -13,4 +50,190 @@ async def test_message_appears_on_the_overview_while_it_is_open(tabs: Tabs, desk
 
     await desk.send_text("Good morning")
 
-    await tab.page.get_by_text("delivered").first.wait_for()
+    await tab.page.locator("#newest").get_by_text("delivered").first.wait_for()
+    await tab.page.locator("#totals .tile", has_text="Delivered").get_by_text("1").wait_for()
+    await tab.page.locator("#hour-chart .chart-bar rect.tone-info").first.wait_for()
+
+
+async def test_newcomer_is_led_from_the_first_message_to_the_callback(
+    tabs: Tabs, desk: Desk
+) -> None:
+    tab = await tabs("/")
+    steps = tab.page.locator("#steps .step")
+
+    await tab.page.get_by_role("button", name="Send it").click()
+    await tab.page.wait_for_url("**/phones?show=*")
+    await tab.go("/")
+    await steps.nth(0).get_by_text("It was sent.").wait_for()
+    await desk.control.json(
+        "POST", f"/control/phones/{desk.phone}/messages", {"to": demo.SOURCE, "text": "Yes"}
+    )
+
+    await steps.nth(1).get_by_text("Somebody has answered.").wait_for()
+    assert await steps.nth(2).get_by_role("link", name="Open Callbacks").is_visible()
+
+
+async def test_failed_message_needs_attention_and_says_what_to_do(desk: Desk) -> None:
+    await desk.send_text("Hello", to=CLOSED)
+
+    async def is_told() -> bool:
+        return "24-hour window is closed (code 131047)" in await desk.get(f"/apps/{desk.app_id}")
+
+    await until(is_told)
+    page = await desk.get(f"/apps/{desk.app_id}")
+    assert "1 failed in the last hour" in page
+    assert "Send a template: free text is taken only" in page
+    assert f'href="/apps/{desk.app_id}/messages?state=failed&amp;code=131047&amp;time=hour"' in page
+
+
+async def test_what_is_in_trouble_is_named_with_where_it_is_mended(desk: Desk) -> None:
+    await store_of(desk).write(_trouble, desk.app_id)
+    now_ms = parts_of(desk).clock.now_ms()
+    await store_of(desk).write(add_client_secret, 1, "feed" * 16, now_ms, now_ms + 60_000)
+
+    page = await desk.get(f"/apps/{desk.app_id}")
+
+    assert "The receiver shop was paused: it took nothing for three days" in page
+    assert "The template order_ready (en_US) is paused" in page
+    assert "The client secret feedfeed expires soon" in page
+    assert "A piece of work was set aside after a defect of ours: a defect" in page
+    assert "paused by us" in page
+
+
+def _trouble(connection: Connection, app_id: str) -> None:
+    connection.execute(
+        insert(subscriptions),
+        {
+            "id": 7, "partner_id": 1, "app_id": app_id, "tag": "shop", "url": "http://127.0.0.1:9/",
+            "version": 2, "modes": "SENT", "active": True, "show_on_ui": False, "created_on_ms": 1,
+            "modified_on_ms": 1, "paused_on_ms": 2, "pause_reason": "it took nothing for three days",
+        },
+    )  # fmt: skip
+    connection.execute(update(templates).values(status="PAUSED"))
+    connection.execute(insert(journal), set_aside("subscription 7"))
+
+
+async def test_entry_that_was_set_aside_is_tried_again_by_its_own_partner_only(desk: Desk) -> None:
+    await store_of(desk).write(_trouble, desk.app_id)
+    page = await desk.get(f"/apps/{desk.app_id}")
+    position = page.partition("/entries/")[2].partition("/")[0]
+    await store_of(desk).write(_set_a_strangers_aside)
+
+    await desk.post(f"/apps/{desk.app_id}/entries/{int(position) + 1}/again", status=404)
+    await desk.post(f"/apps/{desk.app_id}/entries/{position}/again")
+
+    assert "set aside" not in await desk.get(f"/apps/{desk.app_id}")
+    assert len((await desk.admin.json("GET", "/admin/entries"))["set_aside"]) == 1
+
+
+def _set_a_strangers_aside(connection: Connection) -> None:
+    add_business_account(connection, BusinessAccount("77", 2, "ns", "demo"))
+    connection.execute(insert(journal), set_aside("subscription 8"))
+
+
+def set_aside(group: str) -> dict[str, Any]:
+    """An entry that no worker has in its memory."""
+    return {
+        "lane": int(Lane.CALLBACKS), "grp": group, "order_key": f"{group} ann", "ref": "a-callback",
+        "due_ms": 1, "state": int(EntryState.SET_ASIDE), "note": "a defect",
+    }  # fmt: skip
+
+
+async def test_first_message_is_refused_where_no_template_can_go(desk: Desk) -> None:
+    await store_of(desk).write(_trouble, desk.app_id)
+
+    answer = await desk.post(f"/apps/{desk.app_id}/first-message", status=403)
+
+    assert "no approved template" in await answer.text()
+
+
+# The tally, which counts a day a piece at a time.
+
+
+class Day:
+    """Messages of a day in memory, counted as the store counts them."""
+
+    def __init__(self) -> None:
+        self.messages: list[tuple[int, str]] = []
+        self.read = 0
+
+    async def count(self, from_ms: int, before_ms: int, at_most: int) -> Counts:
+        found = sorted(m for m in self.messages if from_ms <= m[0] < before_ms)[-at_most:]
+        self.read = max(self.read, len(found))
+        rows = [Count(at // MINUTE_MS, state, None, 1, None) for at, state in found]
+        if len(found) < at_most:
+            return Counts(rows, from_ms)
+        oldest = rows[0].minute
+        whole = [one for one in rows if one.minute > oldest]
+        if not whole:
+            return Counts(rows, oldest * MINUTE_MS)
+        return Counts(whole, (oldest + 1) * MINUTE_MS)
+
+
+async def looked(tally: Tally, day: Day, now_ms: int, *, times: int = 1) -> int:
+    """How many messages the tally knows of after so many looks."""
+    for _ in range(times):
+        tally.looked_s = float("-inf")
+        await tally.look(day.count, now_ms)
+    return tally.between(0, now_ms + MINUTE_MS).total()
+
+
+async def test_tally_counts_a_long_day_piece_by_piece_and_says_how_far_it_is() -> None:
+    day, tally = Day(), Tally()
+    day.messages = [(NOW_MS - n * 100, "sent") for n in range(3 * MOST_NEW)]
+
+    first = await looked(tally, day, NOW_MS)
+    was_whole = tally.is_whole(NOW_MS)
+    rest = await looked(tally, day, NOW_MS, times=3)
+
+    assert MOST_NEW * 0.9 < first < 3 * MOST_NEW
+    assert not was_whole
+    assert rest == 3 * MOST_NEW
+    assert tally.is_whole(NOW_MS)
+    assert day.read <= MOST_NEW
+
+
+async def test_tally_sees_what_has_become_of_messages_of_hours_ago() -> None:
+    day, tally = Day(), Tally()
+    day.messages = [(NOW_MS - n * MINUTE_MS, "sent") for n in range(120)]
+    await looked(tally, day, NOW_MS, times=2)
+
+    day.messages = [(at, "read") for at, _ in day.messages]
+    await looked(tally, day, NOW_MS + 1, times=3)
+
+    counted = tally.between(0, NOW_MS + MINUTE_MS)
+    assert (of_states(counted, ["read"]), of_states(counted, ["sent"])) == (120, 0)
+
+
+async def test_tally_begins_anew_when_the_clock_was_moved_past_what_one_look_reads() -> None:
+    day, tally = Day(), Tally()
+    day.messages = [(NOW_MS, "sent")]
+    await looked(tally, day, NOW_MS)
+    later_ms = NOW_MS + 20 * MINUTE_MS
+    day.messages += [(NOW_MS + n * 40, "sent") for n in range(1, MOST_NEW + 5000)]
+
+    total = await looked(tally, day, later_ms, times=3)
+
+    assert total == MOST_NEW + 5000
+
+
+async def test_tally_of_more_a_minute_than_a_look_reads_stays_whole() -> None:
+    day, tally = Day(), Tally()
+    day.messages = [(NOW_MS - n * 10 * MINUTE_MS, "sent") for n in range(60)]
+    await looked(tally, day, NOW_MS, times=2)
+    day.messages += [(NOW_MS + n, "sent") for n in range(MOST_NEW + 5000)]
+
+    for later_ms in range(0, 3 * MINUTE_MS, 20_000):
+        await looked(tally, day, NOW_MS + MOST_NEW + 5000 + later_ms)
+
+    assert tally.is_whole(NOW_MS)
+    assert tally.between(0, NOW_MS - MINUTE_MS).total() > 50
+
+
+async def test_tally_forgets_yesterday() -> None:
+    day, tally = Day(), Tally()
+    day.messages = [(NOW_MS, "sent")]
+    await looked(tally, day, NOW_MS)
+
+    assert await looked(tally, day, NOW_MS + 48 * 60 * MINUTE_MS) == 0
+    assert tally.minutes == {}

@@ -1,5 +1,7 @@
 """The console as routes of the service; opened with the first page, closed before the doors."""
 
+import asyncio
+
 from starlette.routing import Route
 
 from waypost.console.around import Around
@@ -21,15 +23,15 @@ class Console:
     def __init__(self, parts: Parts) -> None:
         pulse = parts.pulse
 
-        async def wait(rest_s: float, at_least_s: float) -> None:
-            await pulse.next(rest_s=rest_s, at_least_s=at_least_s)
+        async def wait(mark: asyncio.Event, rest_s: float, at_least_s: float) -> None:
+            await pulse.next(mark, rest_s=rest_s, at_least_s=at_least_s)
 
         async def is_signed_in(visit: Visit) -> bool:
             token = visit.request.cookies.get(cookie_name(self.desk), "")
             return await parts.sessions.find(token) is not None
 
         self.parts = parts
-        watch = Watch(pulse.watch, wait, lambda: pulse.is_closing, is_signed_in)
+        watch = Watch(pulse.watch, pulse.mark, wait, lambda: pulse.is_closing, is_signed_in)
         self.desk = Desk(parts, watch, Around(parts.doors.control, parts.clock))
 
     def routes(self) -> list[Route]:

@@ -50,10 +50,14 @@ class Around:
         if self._control is None:
             return Shell(False, [], now_ms, 1, 0)
         try:
-            faults = (await self._control.get("/control/faults"))["faults"]
-            clock = await self._control.get("/control/clock")
+            known = (await self._control.get("/control/faults"))["faults"]
+            faults = [one for one in known if one["is_armed"]]  # spent ones are listed too
         except (DoorRefused, NotReached):
             return Shell(True, [], now_ms, 1, 0)
+        try:
+            clock = await self._control.get("/control/clock")
+        except (DoorRefused, NotReached):  # one that stands alone may follow the machine's
+            return Shell(True, faults, now_ms, 1, 0)
         shell = Shell(
             True, faults, clock["now_ms"], clock.get("factor", 1), clock.get("ahead_ms", 0)
         )

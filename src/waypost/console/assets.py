@@ -9,6 +9,8 @@ from typing import Final
 from starlette.requests import Request
 from starlette.responses import Response
 
+from waypost.console.headers import SECURE
+
 KINDS: Final = {
     ".css": "text/css; charset=utf-8",
     ".js": "text/javascript; charset=utf-8",
@@ -17,7 +19,6 @@ KINDS: Final = {
     ".webp": "image/webp",
 }
 _FOR_EVER: Final = {"Cache-Control": "public, max-age=31536000, immutable"}
-_NOSNIFF: Final = {"X-Content-Type-Options": "nosniff"}
 
 
 class Assets:
@@ -49,11 +50,11 @@ class Assets:
         """One file; under an old digest too, but then not for ever: a page may have been open since."""
         found = self.files.get(request.path_params["path"])
         if found is None:
-            return Response("There is no such file.", 404, _NOSNIFF, media_type="text/plain")
+            return Response("There is no such file.", 404, SECURE, media_type="text/plain")
         kind, content = found
         is_current = request.path_params["digest"] == self.digest
         cache = _FOR_EVER if is_current else {"Cache-Control": "no-cache"}
-        return Response(content, headers={**cache, **_NOSNIFF, "Content-Type": kind})
+        return Response(content, headers={**cache, **SECURE, "Content-Type": kind})
 
 
 def _files(folder: Traversable, before: str = "") -> list[tuple[str, tuple[str, bytes]]]:

@@ -9,7 +9,7 @@ from waypost.client.door import Application, Door, InProcess, Transport
 from waypost.domain.app import App
 from waypost.domain.partner import PARTNER_TOKEN_LIFE_MS
 from waypost.store.database import Database
-from waypost.store.partners import add_partner_token
+from waypost.store.partners import add_partner_token, partner_of_token
 
 UNCOUNTED: Final = "waypost.uncounted"
 """A mark in the scope of a request: it spends no rate. No server of ours lets a client set one."""
@@ -60,7 +60,9 @@ class Doors:
         """The partner API as a partner token opens it: lists of apps, their tokens and keys."""
         now_ms = self._clock.now_ms()
         token, until_ms = self._partner_tokens.get(partner_id, ("", 0))
-        if not now_ms < until_ms - _AGAIN_BEFORE_MS < now_ms + PARTNER_TOKEN_LIFE_MS:
+        is_fresh = now_ms < until_ms - _AGAIN_BEFORE_MS < now_ms + PARTNER_TOKEN_LIFE_MS
+        # It may have been ended by another process, with every token of the partner's.
+        if not is_fresh or await self._database.read(partner_of_token, hash_of(token)) is None:
             token, until_ms = self._ids.secret(), now_ms + PARTNER_TOKEN_LIFE_MS
             await self._database.write(
                 add_partner_token, hash_of(token), partner_id, now_ms, until_ms

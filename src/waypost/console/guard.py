@@ -86,6 +86,7 @@ async def _admit(row: PageRow, desk: Desk, visit: Visit) -> Response | None:
         NotThere: the app is not the partner's.
     """
     check_host(desk, visit)
+    _check_address(visit)
     parts, request = desk.parts, visit.request
     visit.session = await parts.sessions.find(request.cookies.get(cookie_name(desk), ""))
     visit.notices = pages.notices_of(request.cookies)
@@ -93,6 +94,8 @@ async def _admit(row: PageRow, desk: Desk, visit: Visit) -> Response | None:
         if row.kind is Kind.PAGE:
             asked = request.url.path + (f"?{request.url.query}" if request.url.query else "")
             return RedirectResponse(f"/sign-in?next={quote(asked, safe='')}", 303)
+        if row.kind is Kind.ACT and not visit.is_quiet:
+            return RedirectResponse(f"/sign-in?next={quote(_page_before(visit), safe='')}", 303)
         return JSONResponse(
             {
                 "message": "You are not signed in any more.",
@@ -101,7 +104,7 @@ async def _admit(row: PageRow, desk: Desk, visit: Visit) -> Response | None:
             401,
         )
     if row.kind is Kind.ACT:
-        await _check_ours(visit)
+        await _check_ours(desk, visit)
     if visit.session is not None:
         visit.apps = await parts.database.read(apps_of, visit.partner.id)
     if "app_id" in visit.path:
@@ -111,7 +114,27 @@ async def _admit(row: PageRow, desk: Desk, visit: Visit) -> Response | None:
     return None
 
 
-async def _check_ours(visit: Visit) -> None:
+def _page_before(visit: Visit) -> str:
+    """The page of ours that a form was on; the first page where no browser says."""
+    referer = visit.request.headers.get("referer", "")
+    if _place_of(referer) != visit.request.headers.get("host", "").lower():
+        return "/"
+    page = urlsplit(referer)
+    return page.path + (f"?{page.query}" if page.query else "")
+
+
+def _check_address(visit: Visit) -> None:
+    """Refuse an address with a character that no store keeps.
+
+    Raises:
+        NotThere: nothing of ours is called so.
+    """
+    request = visit.request
+    if "\0" in request.scope["path"] or any("\0" in one for one in request.query_params.values()):
+        raise NotThere
+
+
+async def _check_ours(desk: Desk, visit: Visit) -> None:
     """Refuse an act that was not sent by a page of this console's, in this person's browser.
 
     Raises:
@@ -121,7 +144,8 @@ async def _check_ours(visit: Visit) -> None:
     site, origin = headers.get("sec-fetch-site"), headers.get("origin")
     if site is not None and site not in _OWN_SITES:
         raise NotMeant("Another site sent this.", "Open the console itself and try there.")
-    if origin is not None and urlsplit(origin).netloc.lower() != headers.get("host", "").lower():
+    own = (headers.get("host", "").lower(), _place_of(desk.parts.public_url))
+    if origin is not None and (_place_of(origin) or "nowhere") not in own:
         raise NotMeant("Another site sent this.", "Open the console itself and try there.")
     if visit.session is None:  # signing in: there is nothing yet that a token could be bound to
         return
@@ -142,7 +166,10 @@ async def _sorry(desk: Desk, visit: Visit, error: Exception, row: PageRow) -> Re
             status, said = told.status, told.text or error.explanation
             remedy = error.explanation if told.text else ""
         case DoorRefused():
-            status, said, remedy = error.status, error.message, error.why
+            said, _, accepted = error.message.partition(
+                "; accepted: "
+            )  # as the control door says it
+            status, remedy = error.status, error.why or (accepted and f"It takes {accepted}.")
         case NotReached():
             status, said, remedy = 503, "The simulator does not answer.", "Try again in a moment."
         case StoreAway():
@@ -156,6 +183,9 @@ async def _sorry(desk: Desk, visit: Visit, error: Exception, row: PageRow) -> Re
     if visit.is_quiet or row.kind in (Kind.PART, Kind.LIVE):
         return JSONResponse({"message": said, "remedy": remedy}, status)
     try:
+        if visit.session is None:  # what stands around pages is for those who are signed in
+            page = "sorry_outside.html"
+            return desk.parts.pages.answer(page, visit, status, said=said, remedy=remedy)
         return await desk.page(visit, "sorry.html", status, said=said, remedy=remedy)
     except Exception:  # noqa: BLE001
         _log.exception("defect", path=visit.request.url.path)
@@ -173,6 +203,14 @@ def _dressed(response: Response, desk: Desk, visit: Visit) -> Response:
             httponly=True, samesite="lax", secure=desk.parts.is_secure,
         )  # fmt: skip
     return response
+
+
+def _place_of(address: str) -> str:
+    """Host and port of an address; empty where there is none, as in `null`."""
+    try:
+        return urlsplit(address).netloc.lower()
+    except ValueError:
+        return ""
 
 
 def _host_of(address: str) -> str:

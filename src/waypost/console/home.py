@@ -1,9 +1,20 @@
 """The first page, and what the command palette offers."""
 
+from typing import Final
+
 from starlette.responses import JSONResponse, RedirectResponse, Response
 
 from waypost.console.desk import Desk
+from waypost.console.not_there import NotThere
 from waypost.console.visit import Visit
+
+SETTINGS: Final = (
+    ("Change password", "/settings/password"),
+    ("Client secrets", "/settings/secrets"),
+    ("API keys", "/settings/keys"),
+    ("Apps and their tokens", "/settings/apps"),
+    ("Operator and health check", "/settings/operator"),
+)
 
 
 async def show_home(desk: Desk, visit: Visit) -> Response:
@@ -12,6 +23,16 @@ async def show_home(desk: Desk, visit: Visit) -> Response:
     if app is None:
         return await desk.page(visit, "no_apps.html")
     return RedirectResponse(f"/apps/{app.id}", 303)
+
+
+async def show_nothing(desk: Desk, visit: Visit) -> Response:
+    """Say that there is nothing at an address.
+
+    Raises:
+        NotThere: always.
+    """
+    del desk, visit
+    raise NotThere
 
 
 async def list_commands(desk: Desk, visit: Visit) -> Response:
@@ -25,4 +46,5 @@ async def list_commands(desk: Desk, visit: Visit) -> Response:
         }
         for app in visit.apps
     ]
+    commands += [{"name": name, "hint": "Settings", "path": path} for name, path in SETTINGS]
     return JSONResponse({"commands": commands})

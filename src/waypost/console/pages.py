@@ -12,27 +12,18 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 from waypost import __version__
 from waypost.base.clock import Clock
 from waypost.console.assets import Assets
+from waypost.console.bubbles.faces import face_of
+from waypost.console.bubbles.formatting import formatted
+from waypost.console.headers import SECURE
 from waypost.console.visit import Visit
 
-HEADERS: Final = {
-    "Content-Security-Policy": (
-        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob:; "
-        "media-src 'self' blob:; font-src 'self'; connect-src 'self'; form-action 'self'; "
-        "base-uri 'none'; frame-ancestors 'none'"
-    ),
-    "X-Content-Type-Options": "nosniff",
-    "X-Frame-Options": "DENY",
-    "Referrer-Policy": "same-origin",
-    "Cross-Origin-Opener-Policy": "same-origin",
-    "Cross-Origin-Resource-Policy": "same-origin",
-    "Permissions-Policy": "camera=(), geolocation=(), microphone=(), payment=()",
-    "Cache-Control": "no-store",
-}
+HEADERS: Final = {**SECURE, "Cache-Control": "no-store"}
 NOTICES: Final = "waypost_notices"
 THEME: Final = "waypost_theme"
 APP: Final = "waypost_app"
 THEMES: Final = ("system", "light", "dark")
 _MOST_NOTICE: Final = 600
+_MOST_NOTICE_BYTES: Final = 1200
 
 
 class Pages:
@@ -81,7 +72,10 @@ class Pages:
             extensions=["jinja2.ext.do"],
         )
         loaded.globals.update(
-            asset=self._assets.address, version=__version__, now=self._clock.now_ms
+            asset=self._assets.address,
+            version=__version__,
+            now=self._clock.now_ms,
+            face_of=face_of,
         )
         loaded.filters |= {
             "iso": iso,
@@ -89,6 +83,7 @@ class Pages:
             "grouped": grouped,
             "pretty": pretty,
             "phone": phone,
+            "formatted": formatted,
         }
         return loaded
 
@@ -113,10 +108,17 @@ def go(
     """
     answer = RedirectResponse(path, 303)
     if said:
-        notice = {"said": said[:_MOST_NOTICE], "remedy": remedy[:_MOST_NOTICE], "kind": kind}
-        value = base64.urlsafe_b64encode(json.dumps([notice]).encode()).decode()
+        notice = {"said": _begin_of(said), "remedy": _begin_of(remedy), "kind": kind}
+        told = json.dumps([notice], ensure_ascii=False)
+        value = base64.urlsafe_b64encode(told.encode()).decode()
         answer.set_cookie(NOTICES, value, max_age=60, httponly=True, samesite="lax", secure=secure)
     return answer
+
+
+def _begin_of(text: str) -> str:
+    """As much of a notice as fits into a cookie: browsers drop one of more than 4,096 bytes."""
+    begin = text[:_MOST_NOTICE].encode("utf-8", "replace")
+    return begin[:_MOST_NOTICE_BYTES].decode("utf-8", "ignore")
 
 
 def notices_of(cookies: Mapping[str, str]) -> list[dict[str, str]]:
@@ -124,7 +126,7 @@ def notices_of(cookies: Mapping[str, str]) -> list[dict[str, str]]:
     try:
         told = json.loads(base64.urlsafe_b64decode(cookies.get(NOTICES, "")))
         return [
-            {name: str(one.get(name, ""))[:_MOST_NOTICE] for name in ("said", "remedy", "kind")}
+            {name: _begin_of(str(one.get(name, ""))) for name in ("said", "remedy", "kind")}
             for one in told[:3]
         ]
     except (ValueError, AttributeError, TypeError, KeyError, RecursionError):

@@ -51,9 +51,14 @@ class Pulse:
         beat, self._beat = self._beat, asyncio.Event()
         beat.set()
 
-    async def next(self, *, rest_s: float = REST_S, at_least_s: float = AT_LEAST_S) -> None:
-        """Return when something may have changed: not before `rest_s`, not after `at_least_s`."""
-        beat = self._beat  # taken first, so that what is committed during the rest counts
+    def mark(self) -> asyncio.Event:
+        """What the next beat sets; taken before a look, so that what is committed during it counts."""
+        return self._beat
+
+    async def next(
+        self, beat: asyncio.Event, *, rest_s: float = REST_S, at_least_s: float = AT_LEAST_S
+    ) -> None:
+        """Return when something may have changed since the mark: not before `rest_s`, not after `at_least_s`."""
         await _in_time(self._closing, rest_s)
         if not self.is_closing:
             await _in_time(beat, max(0, at_least_s - rest_s))

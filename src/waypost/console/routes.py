@@ -3,8 +3,14 @@
 from typing import Final
 
 from waypost.console import home, sign_in
+from waypost.console.callbacks.routes import CALLBACKS
+from waypost.console.messages.routes import MESSAGES
 from waypost.console.overview.routes import OVERVIEW
+from waypost.console.phones.routes import PHONES
 from waypost.console.rows import Kind, PageRow, Who
+from waypost.console.settings.routes import SETTINGS
+from waypost.console.simulator.routes import SIMULATOR
+from waypost.console.templates.routes import TEMPLATES
 
 # fmt: off
 OWN: Final = (  # Source: design, section 10
@@ -17,6 +23,20 @@ OWN: Final = (  # Source: design, section 10
     PageRow(Kind.PAGE, "/",              home.show_home,         "lead to the overview of an app"),
     PageRow(Kind.PART, "/commands",      home.list_commands,     "what the command palette offers"),
 )
+LOST: Final = tuple(  # last: below the pages' places people are told, on a page, that there is nothing
+    PageRow(Kind.PAGE, f"/{place}/{{rest:path}}", home.show_nothing, "say that there is nothing")
+    for place in ("apps", "phones", "simulator", "settings")
+)
 # fmt: on
 
-PAGES: Final[tuple[PageRow, ...]] = (*OWN, *OVERVIEW)
+PAGES: Final[tuple[PageRow, ...]] = (
+    *OWN,
+    *OVERVIEW,
+    *CALLBACKS,
+    *MESSAGES,
+    *PHONES,
+    *SETTINGS,
+    *SIMULATOR,
+    *TEMPLATES,
+    *LOST,
+)

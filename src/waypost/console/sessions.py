@@ -18,6 +18,7 @@ from waypost.store.console_sessions import (
     drop_sessions_of,
     session_with_partner,
     sessions_alive,
+    sessions_of,
 )
 from waypost.store.database import Database
 
@@ -78,6 +79,10 @@ class Sessions:
     async def end_all_of(self, partner_id: int, *, but: str = "") -> int:
         """Sign a partner out everywhere, but for one token; says how many sessions ended."""
         return await self._database.write(drop_sessions_of, partner_id, hash_of(but) if but else "")
+
+    async def of(self, partner_id: int) -> list[SessionRow]:
+        """A partner's sessions, the newest first."""
+        return await self._database.read(sessions_of, partner_id, self._now_ms())
 
     async def alive(self) -> list[SessionRow]:
         """Those that have not expired: so that whoever resets a demonstration stays signed in."""

@@ -51,7 +51,9 @@ async def sign_in(desk: Desk, visit: Visit) -> Response:
         said = "There were too many attempts."
         wait = refused.retry_after_s or 60
         remedy = f"Wait {wait} s and try again; the limit is 10 a minute for one account."
-        return await _form(desk, visit, next_page, email, f"{said} {remedy}", 429)
+        answer = await _form(desk, visit, next_page, email, f"{said} {remedy}", 429)
+        answer.headers["Retry-After"] = str(wait)
+        return answer
     facts = await parts.database.read(login_facts, email, parts.clock.now_ms())
     is_secret = facts is not None and hash_of(password) in facts.secret_hashes
     stored = None if facts is None else facts.password_hash

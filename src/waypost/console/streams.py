@@ -5,6 +5,7 @@ from those it sent before. So a stream that was cut off needs no history: the ne
 is different now, and costs what is shown, whatever else is stored.
 """
 
+import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
@@ -82,7 +83,8 @@ class Watch:
 
     Args:
         watching: is entered for as long as a stream is open.
-        wait: returns when something may have changed.
+        mark: taken before a look.
+        wait: returns when something may have changed since a mark.
         is_closing: whether streams have to end.
         is_signed_in: whether a visit's session is still alive.
     """
@@ -90,11 +92,13 @@ class Watch:
     def __init__(
         self,
         watching: Callable[[], AbstractContextManager[None]],
-        wait: Callable[[float, float], Awaitable[None]],
+        mark: Callable[[], asyncio.Event],
+        wait: Callable[[asyncio.Event, float, float], Awaitable[None]],
         is_closing: Callable[[], bool],
         is_signed_in: Callable[[Visit], Awaitable[bool]],
     ) -> None:
         self._watching = watching
+        self._mark = mark
         self._wait = wait
         self._is_closing = is_closing
         self._is_signed_in = is_signed_in
@@ -115,13 +119,14 @@ class Watch:
                     if looks % SESSION_EVERY == 0 and not await self._is_signed_in(visit):
                         yield _event("go", {"to": "/sign-in"})
                         return
+                    mark = self._mark()
                     try:
                         pieces = await look()
                     except (StoreAway, DoorRefused, NotReached) as away:
                         yield _event("away", {"why": str(away)})
                     else:
                         yield _told(pieces, sent)
-                    await self._wait(rest_s, at_least_s)
+                    await self._wait(mark, rest_s, at_least_s)
         finally:
             self.open -= 1
 

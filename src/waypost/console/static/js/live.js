@@ -38,9 +38,16 @@ function connect() {
   source.addEventListener("away", (event) => away(JSON.parse(event.data).why));
   source.addEventListener("open", () => away(""));
   source.addEventListener("error", () => {
-    if (source?.readyState === EventSource.CLOSED) setTimeout(connect, 3000);
+    if (source?.readyState === EventSource.CLOSED) setTimeout(again, 3000);
     away("Not connected; trying again");
   });
+}
+
+/** A stream says nothing about why it was refused; where the person is signed out, lead to the sign-in. */
+async function again() {
+  const answer = await fetch("/commands").catch(() => null);
+  if (answer?.status === 401) return location.reload();
+  connect();
 }
 
 function away(why) {

@@ -10,6 +10,7 @@ export function morph(old, next) {
     if (old.nodeValue !== next.nodeValue) old.nodeValue = next.nodeValue;
     return old;
   }
+  if (old.hasAttribute("data-own")) return old; // what is in it was fetched by the page itself
   const kept = old.dataset?.keep?.split(" ") ?? []; // attributes that belong to the person, such as `open`
   for (const { name } of [...old.attributes]) {
     if (!next.hasAttribute(name) && !kept.includes(name)) old.removeAttribute(name);

@@ -12,7 +12,7 @@ export function quieten() {
     const fields = new FormData(form, event.submitter);
     const hasFile = [...fields.values()].some((value) => value instanceof File);
     const body = hasFile ? fields : new URLSearchParams(fields);
-    const answer = await send(event.submitter?.formAction || form.action, body, form);
+    const answer = await send(event.submitter?.getAttribute("formaction") || form.getAttribute("action"), body, form);
     if (answer?.ok && form.dataset.quiet === "reset") form.reset();
     if (answer?.ok) form.dispatchEvent(new CustomEvent("waypost:done", { bubbles: true }));
   });
@@ -25,27 +25,29 @@ export async function send(address, body, busy = null) {
     const headers = { "X-Waypost-Quiet": "1", "X-Waypost-Csrf": document.body.dataset.csrf };
     const answer = await fetch(address, { method: "POST", body, headers });
     const told = answer.headers.get("content-type")?.includes("json") ? await answer.json() : null;
-    if (!answer.ok) notify(told?.message ?? `That was refused (${answer.status}).`, told?.remedy ?? "", "bad");
+    if (!answer.ok) notify(told?.message ?? `That was refused (${answer.status}).`, told?.remedy ?? "", "bad", busy);
     else if (told?.pieces) put(told.pieces);
-    if (told?.said) notify(told.said, told.remedy ?? "", told.kind ?? "good");
+    if (told?.said) notify(told.said, told.remedy ?? "", told.kind ?? "good", busy);
     if (told?.to) location.assign(told.to);
     return answer;
   } catch {
-    notify("The service did not answer.", "Look whether it runs, and try again.", "bad");
+    notify("The service did not answer.", "Look whether it runs, and try again.", "bad", busy);
     return null;
   } finally {
     busy?.removeAttribute("aria-busy");
   }
 }
 
-/** A notice in the corner: what was said, and what to do. */
-export function notify(said, remedy = "", kind = "info") {
-  let toasts = document.querySelector(".toasts");
+/** A notice in the corner: what was said, and what to do. Inside [data-said-here] it is said there. */
+export function notify(said, remedy = "", kind = "info", near = null) {
+  const over = near?.closest("dialog[open]") ?? document.body; // what is not in an open dialog lies under it
+  const here = near?.closest("[data-said-here]")?.querySelector("[data-toasts]");
+  let toasts = here && over.contains(here) ? here : over.querySelector(":scope > .toasts");
   if (!toasts) {
     toasts = document.createElement("div");
     toasts.className = "toasts";
     toasts.setAttribute("role", "status");
-    document.body.append(toasts);
+    over.append(toasts);
   }
   const toast = document.createElement("div");
   toast.className = `notice notice-${kind} is-new`;

@@ -1,0 +1,193 @@
+"""The buttons under a bubble: a table of kinds, what each looks like, and what happens when it is tapped."""
+
+from dataclasses import dataclass, field, replace
+from typing import Any, Final
+
+from waypost.console.bubbles.formatting import safe_link
+from waypost.console.bubbles.reading import map_of, maps_of, text_of, whole_of
+
+MOST_SHOWN: Final = 3
+"""Of more, a handset shows all but the last few behind "See all options"."""
+LEFT_SHOWN: Final = 2
+NOT_REQUESTED: Final = "I didn't request a code"
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """One row.
+
+    Attributes:
+        does: `reply`, `link`, `copy`, or which sheet of `bubble.html` opens.
+        icon: of ui.html; empty: none.
+        label: where the message gives none.
+        value: the member that it opens, copies or calls.
+    """
+
+    does: str
+    icon: str
+    label: str = ""
+    value: str = ""
+
+
+# fmt: off
+KINDS: Final = {  # Source: design, section 9; what the simulator's `send_buttons` and `interactive_kinds` give
+    #                             does           icon        label                  value
+    "QUICK_REPLY":          Kind("reply",       "reply"),
+    "REPLY":                Kind("reply",       "reply"),
+    "LIST_ROW":             Kind("reply",       ""),
+    "NOT_REQUESTED":        Kind("reply",       "warn",     NOT_REQUESTED),
+    "URL":                  Kind("link",        "link",     "Open",                "url"),
+    "PHONE_NUMBER":         Kind("call",        "call",     "Call",                "phone_number"),
+    "VOICE_CALL":           Kind("call",        "call",     "Call now"),
+    "COPY_CODE":            Kind("copy",        "copy",     "Copy offer code",     "code"),
+    "OTP":                  Kind("copy",        "copy",     "Copy code",           "code"),
+    "FLOW":                 Kind("flow",        "form",     "Open"),
+    "ADDRESS":              Kind("address",     "form",     "Provide address"),
+    "CALL_PERMISSION":      Kind("permission",  "call",     "Choose preference"),
+    "CATALOG":              Kind("items",       "bag",      "View catalog"),
+    "MPM":                  Kind("items",       "bag",      "View items"),
+    "SPM":                  Kind("items",       "bag",      "View"),
+    "PRODUCT":              Kind("items",       "bag",      "View"),
+    "LOCATION_REQUEST":     Kind("place",       "place",    "Send location"),
+    "REQUEST_CONTACT_INFO": Kind("contact",     "person",   "Share contact info"),
+}
+_OTHER: Final = Kind("nothing", "")
+
+_ANY_ADDRESS: Final = (
+    ("name", "Name"), ("phone_number", "Phone number"), ("address", "Address"), ("city", "City"),
+)
+ADDRESS_FIELDS: Final = {  # Source: the operator's page "Address messages": by country
+    "IN": (*_ANY_ADDRESS, ("in_pin_code", "PIN code"), ("house_number", "Flat or house number"), ("floor_number", "Floor"),
+           ("tower_number", "Tower"), ("building_name", "Building"), ("landmark_area", "Landmark or area"), ("state", "State")),
+    "SG": (*_ANY_ADDRESS, ("sg_post_code", "Post code"), ("unit_number", "Unit number")),
+}
+# fmt: on
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """A product."""
+
+    id: str
+    section: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A row of a list message."""
+
+    section: str
+    buttons: "tuple[ButtonView, ...]"
+
+
+@dataclass(frozen=True, slots=True)
+class ButtonView:
+    """One button.
+
+    Attributes:
+        index: by which it is tapped.
+        kind: as the message has it.
+        does: as `Kind` says.
+        value: what it opens, copies or calls.
+        note: what is to be known of it, for the person at the console.
+        items: what a catalog or a list of products shows.
+        given: what a flow was given to open with.
+        fields: of an address: names and labels.
+        card: on which card; None: under the message.
+    """
+
+    index: int
+    kind: str
+    does: str
+    icon: str
+    text: str
+    value: str = ""
+    description: str = ""
+    note: str = ""
+    catalog_id: str = ""
+    items: tuple[Item, ...] = ()
+    given: dict[str, Any] = field(default_factory=dict[str, Any])
+    fields: tuple[tuple[str, str], ...] = ()
+    card: int | None = None
+
+
+def buttons_of(value: object, card: int | None = None) -> tuple[ButtonView, ...]:
+    """The buttons of a message, or of a card."""
+    return tuple(_button(one, place, card) for place, one in enumerate(maps_of(value)))
+
+
+def not_requested() -> ButtonView:
+    """The button that the channel itself puts under one-time codes."""
+    return ButtonView(0, "NOT_REQUESTED", "reply", "", NOT_REQUESTED)
+
+
+def rows_of(buttons: tuple[ButtonView, ...], value: object) -> tuple[Row, ...]:
+    """The rows of a list message, by their sections.
+
+    Args:
+        buttons: those of the message.
+        value: the same as they came.
+    """
+    sections: dict[str, list[ButtonView]] = {}
+    for button, raw in zip(buttons, maps_of(value), strict=True):
+        sections.setdefault(text_of(raw.get("section")), []).append(button)
+    return tuple(Row(section, tuple(within)) for section, within in sections.items())
+
+
+def _button(raw: dict[str, Any], place: int, card: int | None) -> ButtonView:
+    name = text_of(raw.get("type"))
+    kind = KINDS.get(name, _OTHER)
+    index = whole_of(raw.get("index"))
+    view = ButtonView(
+        index=place if index is None else index,
+        kind=name,
+        does=kind.does,
+        icon=kind.icon,
+        text=text_of(raw.get("text")) or kind.label or name.replace("_", " ").capitalize(),
+        value=text_of(raw.get(kind.value)) if kind.value else "",
+        description=text_of(raw.get("description")),
+        note=_note(name, raw),
+        catalog_id=text_of(raw.get("catalog_id")),
+        items=_items(raw),
+        given=_given(raw),
+        fields=ADDRESS_FIELDS.get(text_of(raw.get("country")), _ANY_ADDRESS)
+        if kind.does == "address"
+        else (),
+        card=card,
+    )
+    if view.does == "link" and safe_link(view.value) is None:
+        return replace(view, does="nothing", note=view.note or f"No address to open: {view.value}")
+    return view
+
+
+def _items(raw: dict[str, Any]) -> tuple[Item, ...]:
+    items = [
+        Item(text_of(item.get("product_retailer_id")), text_of(section.get("title")))
+        for section in maps_of(raw.get("sections"))
+        for item in maps_of(section.get("product_items"))
+    ]
+    lone = text_of(raw.get("product_retailer_id")) or text_of(
+        raw.get("thumbnail_product_retailer_id")
+    )
+    return tuple(items) or ((Item(lone),) if lone else ())
+
+
+def _given(raw: dict[str, Any]) -> dict[str, Any]:
+    """What is known of the screen that a flow opens."""
+    names = ("flow_id", "flow_name", "flow_action", "screen", "mode", "country")
+    return {name: raw[name] for name in names if text_of(raw.get(name))} | {
+        f"data: {name}": value for name, value in map_of(raw.get("flow_action_data")).items()
+    }
+
+
+def _note(name: str, raw: dict[str, Any]) -> str:
+    match name, text_of(raw.get("otp_type")).upper():
+        case "OTP", "ONE_TAP":
+            return "One tap: the application takes the code; without it, the code is copied."
+        case "OTP", "ZERO_TAP":
+            return "Zero tap: the application takes the code by itself; without it, the code is copied."
+        case "VOICE_CALL", _:
+            minutes = whole_of(raw.get("ttl_minutes"))
+            return f"Can be called for {minutes} minutes." if minutes else ""
+        case _:
+            return ""

@@ -1,0 +1,162 @@
+"""A template's draft as its recipient will see it: filled with its samples; what has none stays a gap."""
+
+from collections.abc import Callable
+from typing import Any, Final
+
+from waypost.domain.buttons import Button, ButtonKind
+from waypost.domain.cards import Card
+from waypost.domain.rendering import COPY_OFFER, body_of, footer_of, product_header
+from waypost.domain.template import (
+    OF_MEDIA,
+    Category,
+    Draft,
+    TemplateType,
+    completed,
+    sample_of,
+)
+from waypost.domain.variables import named_examples, variables, without_variables
+
+FindSample = Callable[[str], str]
+"""Gives the path that shows a sample by its handle id or media id; empty: there is none."""
+
+CODE: Final = "123456"
+_UNNAMED: Final = {ButtonKind.OTP: "Copy code", ButtonKind.COPY_CODE: COPY_OFFER}
+
+
+def shown_of_draft(
+    draft: Draft,
+    *,
+    media_url: str = "",
+    find: FindSample | None = None,
+    until_ms: int | None = None,
+) -> dict[str, Any]:
+    """What a phone would show of a draft, in the shape in which the control door shows messages.
+
+    Also of a draft that is being written: what is not there yet is left out.
+
+    Args:
+        draft: as it is stored, or as it stands in the editor.
+        media_url: the path that shows the sample of its header; before `find`.
+        find: for the header and the cards: the path that shows a sample.
+        until_ms: when its offer expires; None: an offer that expires says so without a time.
+    """
+    draft = completed(draft)
+    is_code = draft.category == Category.AUTHENTICATION
+    shown: dict[str, Any] = {
+        "type": "template",
+        "template": {
+            "name": draft.element_name or "",
+            "language": draft.language_code,
+            "category": draft.category or "",
+        },
+        "text": _filled(body_of(draft), None, {"1": CODE})
+        if is_code
+        else _filled(draft.content, draft.example),
+    }
+    header = None if is_code else _header(draft, media_url, find)
+    if header is not None:
+        shown["header"] = header
+    footer = footer_of(draft)
+    if footer:
+        shown["footer"] = footer
+    if draft.is_lto:
+        shown["limited_time_offer"] = {"text": draft.limited_offer_text or ""} | (
+            {"expires": True, "expiration_time_ms": until_ms} if draft.has_expiration else {}
+        )
+    if draft.is_call_permission_request:
+        shown["buttons"] = [{"index": 0, "type": "CALL_PERMISSION", "text": "Choose preference"}]
+    elif draft.buttons:
+        shown["buttons"] = _buttons(draft.buttons)
+    if draft.template_type == TemplateType.CAROUSEL:
+        shown["cards"] = [_card(place, card, find) for place, card in enumerate(draft.cards or ())]
+    return shown
+
+
+def _header(draft: Draft, media_url: str, find: FindSample | None) -> dict[str, Any] | None:
+    if draft.template_type in OF_MEDIA:
+        return _medium(str(draft.template_type), draft, media_url, find)
+    if draft.template_type == TemplateType.LOCATION:
+        place = {"name": "A place that is given when sending", "address": ""}
+        return {"format": "LOCATION", "location": place}
+    if draft.template_type == TemplateType.PRODUCT:
+        return {"format": "TEXT", "text": product_header(draft.content or "")}
+    if not draft.header:
+        return None
+    return {"format": "TEXT", "text": _filled(draft.header, draft.example_header)}
+
+
+def _medium(
+    kind: str, part: Draft | Card, media_url: str, find: FindSample | None
+) -> dict[str, Any]:
+    sample = sample_of(part)
+    url = media_url or (find(sample) if find is not None and sample else "")
+    medium = {"url": url} if url else {}
+    if part.media_url and not url:
+        medium["link"] = part.media_url
+    return {"format": kind, kind.lower(): medium}
+
+
+def _card(place: int, card: Card, find: FindSample | None) -> dict[str, Any]:
+    shown: dict[str, Any] = {
+        "index": place,
+        "header": _medium(card.header_type or "IMAGE", card, "", find),
+        "text": _filled(card.body, card.sample_text),
+    }
+    return shown | ({"buttons": _buttons(card.buttons)} if card.buttons else {})
+
+
+def _buttons(buttons: tuple[Button, ...]) -> list[dict[str, Any]]:
+    return [{"index": place, **_button(button)} for place, button in enumerate(buttons)]
+
+
+def _button(button: Button) -> dict[str, Any]:
+    shown: dict[str, Any] = {
+        "type": button.kind.value,
+        "text": button.text or _UNNAMED.get(button.kind, ""),
+    }
+    match button.kind:
+        case ButtonKind.URL:
+            shown["url"] = _url(button)
+        case ButtonKind.PHONE_NUMBER:
+            shown["phone_number"] = button.phone_number
+        case ButtonKind.COPY_CODE:
+            shown |= {"text": COPY_OFFER, "code": next(iter(button.example), "")}
+        case ButtonKind.OTP:
+            shown |= {"otp_type": button.otp_type, "code": CODE}
+            if button.autofill_text:
+                shown["autofill_text"] = button.autofill_text
+        case ButtonKind.FLOW:
+            shown |= {"flow_id": button.flow_id, "screen": button.navigate_screen}
+        case ButtonKind.QUICK_REPLY:
+            shown["payload"] = button.text
+        case ButtonKind.MPM | ButtonKind.CATALOG:
+            pass
+    return shown
+
+
+def _url(button: Button) -> str:
+    """The address with its sample: a whole address, or what stands in the variable's place."""
+    if not button.has_variable:
+        return button.url
+    sample = next(iter(button.example), button.suffix)
+    if sample.startswith(("http://", "https://")):
+        return sample
+    before, *after = without_variables(button.url)
+    return before + sample + "".join(after[:1])
+
+
+def _filled(text: str | None, example: str | None, values: dict[str, str] | None = None) -> str:
+    """A text with its samples in the places of its variables."""
+    text = text or ""
+    names = variables(text)
+    if not names:
+        return text
+    if values is None:
+        values = named_examples(text, example or "") if example else None
+    if values is None and len(set(names)) == 1 and example:  # as the adapter sends it
+        values = {names[0]: example}
+    pieces = without_variables(text)
+    made = [pieces[0]]
+    for name, piece in zip(names, pieces[1:], strict=True):
+        made += [(values or {}).get(name, "{{" + name + "}}"), piece]
+    return "".join(made)

@@ -1,0 +1,123 @@
+"""The form of a flow: read from the JSON of its screens, as far as a person fills it in."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Final
+
+from waypost.console.bubbles.reading import map_of, maps_of, text_of
+
+MOST_PARTS: Final = 200
+_MOST_DEPTH: Final = 8
+
+# fmt: off
+KINDS: Final = {  # Source: the operator's page "Flow JSON", components; what each is on a form
+    "TextHeading":        "heading",
+    "TextSubheading":     "heading",
+    "TextBody":           "text",
+    "TextCaption":        "text",
+    "RichText":           "text",
+    "TextInput":          "input",
+    "TextArea":           "area",
+    "DatePicker":         "date",
+    "CalendarPicker":     "date",
+    "Dropdown":           "choice",
+    "RadioButtonsGroup":  "choice",
+    "CheckboxGroup":      "several",
+    "ChipsSelector":      "several",
+    "OptIn":              "tick",
+}
+_INPUT_TYPES: Final = {  # likewise, `input-type`
+    "email": "email", "number": "number", "phone": "tel", "password": "password",
+}
+# fmt: on
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A text or a field of a screen.
+
+    Attributes:
+        kind: as in `KINDS`.
+        text: of a text what it says, of a field its label.
+        type: of an input, as HTML calls it.
+        options: ids and titles, of a choice.
+    """
+
+    kind: str
+    text: str
+    name: str = ""
+    type: str = "text"
+    is_required: bool = False
+    hint: str = ""
+    options: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Screen:
+    """One screen; `done` is on the button that leaves it."""
+
+    title: str
+    parts: tuple[Part, ...]
+    done: str
+
+
+def screens_of(content: object) -> list[Screen]:
+    """The screens of a flow that have anything on them.
+
+    Args:
+        content: the JSON of its screens, which its author has written.
+    """
+    screens = [_screen(one) for one in maps_of(map_of(content).get("screens"))]
+    return [one for one in screens if one.parts]
+
+
+def _screen(screen: dict[str, Any]) -> Screen:
+    parts: list[Part] = []
+    done = ""
+    for component in _components(map_of(screen.get("layout")), 0):
+        if component.get("type") == "Footer":
+            done = text_of(component.get("label"))
+            continue
+        part = _part(component)
+        if part is not None and len(parts) < MOST_PARTS:
+            parts.append(part)
+    return Screen(text_of(screen.get("title")) or text_of(screen.get("id")), tuple(parts), done)
+
+
+def _components(within: dict[str, Any], depth: int) -> Iterator[dict[str, Any]]:
+    """All of them, also those in forms and in branches, in their order."""
+    if depth > _MOST_DEPTH:
+        return
+    for name in ("children", "then", "else"):
+        for component in maps_of(within.get(name)):
+            yield component
+            yield from _components(component, depth + 1)
+    for branch in map_of(within.get("cases")).values():
+        yield from _components({"children": branch}, depth + 1)
+
+
+def _part(component: dict[str, Any]) -> Part | None:
+    kind = KINDS.get(text_of(component.get("type")))
+    if kind is None:
+        return None
+    if kind in ("heading", "text"):
+        text = text_of(component.get("text"))
+        return Part(kind, text) if text else None
+    name = text_of(component.get("name"))
+    if not name:
+        return None
+    options = tuple(
+        (text_of(one.get("id")), text_of(one.get("title")) or text_of(one.get("id")))
+        for one in maps_of(component.get("data-source"))
+    )
+    if kind in ("choice", "several") and not options:  # they come from an endpoint, when it is open
+        kind = "input"
+    return Part(
+        kind,
+        text_of(component.get("label")) or name,
+        name,
+        _INPUT_TYPES.get(text_of(component.get("input-type")), "text"),
+        component.get("required") is True,
+        text_of(component.get("helper-text")),
+        options,
+    )

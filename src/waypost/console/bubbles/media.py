@@ -1,0 +1,140 @@
+"""Media, places and contact cards as a bubble shows them."""
+
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+from typing import Any, Final
+
+from waypost.console.bubbles.formatting import safe_link
+from waypost.console.bubbles.reading import degrees_of, map_of, maps_of, text_of, whole_of
+
+KINDS: Final = ("image", "video", "audio", "document", "sticker", "gif")
+_MB: Final = 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Medium:
+    """A file.
+
+    Attributes:
+        kind: one of `KINDS`.
+        url: a path of this console that gives its bytes; empty where there is none.
+        name: of the file.
+        detail: its type, pages and size, as people read them.
+        elsewhere: the host it would be fetched from; pages fetch nothing from elsewhere.
+        is_voice: a voice message.
+        is_moving: a GIF, or an animated sticker.
+    """
+
+    kind: str
+    url: str = ""
+    name: str = ""
+    detail: str = ""
+    elsewhere: str = ""
+    is_voice: bool = False
+    is_moving: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A place on a map; `shift` moves the drawn map, so that no two places look alike."""
+
+    name: str
+    address: str
+    coordinates: str
+    shift: int
+
+
+@dataclass(frozen=True, slots=True)
+class Contact:
+    """A contact card."""
+
+    name: str
+    company: str
+    lines: tuple[tuple[str, str], ...]
+
+
+def medium_of(kind: str, value: object) -> Medium:
+    """A medium as a send, a webhook or a draft has it; the page may add `url`, `size_bytes` and `pages`."""
+    content = map_of(value)
+    url, link = text_of(content.get("url")), safe_link(text_of(content.get("link")))
+    name = text_of(content.get("filename"))
+    if not name and link is not None:
+        name = PurePosixPath(link.path.partition("?")[0]).name
+    mime_type = text_of(content.get("mime_type"))
+    return Medium(
+        kind=kind if kind in KINDS else "document",
+        url=url if _is_own(url) else "",
+        name=name,
+        detail=_detail(name, mime_type, content),
+        elsewhere=link.host if link else "",
+        is_voice=content.get("voice") is True,
+        is_moving=kind == "gif" or content.get("animated") is True or mime_type == "image/gif",
+    )
+
+
+def place_of(value: object) -> Place:
+    """A location."""
+    content = map_of(value)
+    latitude = degrees_of(content.get("latitude"), 90)
+    longitude = degrees_of(content.get("longitude"), 180)
+    known = latitude is not None and longitude is not None
+    return Place(
+        name=text_of(content.get("name")),
+        address=text_of(content.get("address")),
+        coordinates=f"{latitude:.5f}, {longitude:.5f}" if known else "",
+        shift=int(((latitude or 0) * 7919 + (longitude or 0) * 104729) % 60),
+    )
+
+
+def contacts_of(value: object) -> tuple[Contact, ...]:
+    """Contact cards."""
+    return tuple(_contact(card) for card in maps_of(value))
+
+
+def _contact(card: dict[str, Any]) -> Contact:
+    lines = [
+        *((text_of(one.get("type")) or "Phone", text_of(one.get("phone")) or text_of(one.get("wa_id")))
+          for one in maps_of(card.get("phones"))),
+        *((text_of(one.get("type")) or "E-mail", text_of(one.get("email"))) for one in maps_of(card.get("emails"))),
+        *((text_of(one.get("type")) or "Web", text_of(one.get("url"))) for one in maps_of(card.get("urls"))),
+        *((text_of(one.get("type")) or "Address", _address(one)) for one in maps_of(card.get("addresses"))),
+        ("Birthday", text_of(card.get("birthday"))),
+    ]  # fmt: skip
+    company = map_of(card.get("org"))
+    return Contact(
+        name=text_of(map_of(card.get("name")).get("formatted_name")) or "Contact",
+        company=", ".join(
+            filter(None, (text_of(company.get("title")), text_of(company.get("company"))))
+        ),
+        lines=tuple((name.capitalize(), value) for name, value in lines if value),
+    )
+
+
+def _address(address: dict[str, Any]) -> str:
+    members = ("street", "zip", "city", "state", "country")
+    return ", ".join(filter(None, (text_of(address.get(name)) for name in members)))
+
+
+def _detail(name: str, mime_type: str, content: dict[str, Any]) -> str:
+    ending = PurePosixPath(name).suffix[1:] or mime_type.partition(";")[0].rpartition("/")[2]
+    pages, size = whole_of(content.get("pages")), whole_of(content.get("size_bytes"))
+    told = [
+        ending.upper()[:12],
+        f"{pages} {'page' if pages == 1 else 'pages'}" if pages else "",
+        size_text(size) if size is not None else "",
+    ]
+    return " · ".join(filter(None, told))
+
+
+def size_text(size_bytes: int) -> str:
+    """A size as people read it."""
+    if size_bytes < 1024:
+        return f"{size_bytes} B"
+    if size_bytes < _MB:
+        return f"{size_bytes / 1024:.0f} kB"
+    return f"{size_bytes / _MB:.1f} MB"
+
+
+def _is_own(url: str) -> bool:
+    """Whether an address is a path of this console, or bytes that the page itself holds."""
+    return (url.startswith("/") and not url.startswith(("//", "/\\"))) or url.startswith("blob:")

@@ -1,0 +1,117 @@
+"""One callback: its bytes, every try with what was sent and what came, its signature; and sending it again."""
+
+import hashlib
+from collections.abc import Sequence
+from typing import Any, Final
+
+from sqlalchemy import Connection
+from starlette.responses import Response
+
+from waypost.console.callbacks.deliveries import described
+from waypost.console.callbacks.owned import answer, base_of
+from waypost.console.callbacks.signing import signing_of
+from waypost.console.desk import Desk
+from waypost.console.not_there import NotThere
+from waypost.console.streams import Piece
+from waypost.console.visit import Visit
+from waypost.domain.subscription import Subscription
+from waypost.store.deliveries import delivery, entries_of
+from waypost.store.subscriptions import replay_group, subscription_of_partner
+
+PARTS: Final = "callbacks/delivery_parts.html"
+
+
+async def show_delivery(desk: Desk, visit: Visit) -> Response:
+    """The page."""
+    return await desk.page(visit, "callbacks/delivery.html", **await _now(desk, visit))
+
+
+async def live_delivery(desk: Desk, visit: Visit) -> Response:
+    """What changes of it."""
+    await _named(desk, visit)
+
+    async def look() -> Sequence[Piece]:
+        now = await _now(desk, visit)
+        part = desk.parts.pages.part
+        return [
+            Piece("delivery-state", part(PARTS, "state", visit, now["one"])),
+            Piece("delivery-facts", part(PARTS, "facts", visit, now["one"], now["root"])),
+            Piece("delivery-tries", part(PARTS, "tries", visit, now["one"])),
+        ]
+
+    return desk.live(visit, look, rest_s=0.5)
+
+
+async def give_body(desk: Desk, visit: Visit) -> Response:
+    """The exact bytes, to be kept as a file."""
+    row = await _named(desk, visit)
+    name = f"callback-{row['id']}.json"
+    headers = {"Content-Disposition": f'attachment; filename="{name}"'}
+    return Response(row["body"].encode(), headers=headers, media_type="application/octet-stream")
+
+
+async def replay(desk: Desk, visit: Visit) -> Response:
+    """Send it again, unless it still waits for its first delivery."""
+    row = await _named(desk, visit)
+    told = await desk.parts.doors.admin.json(
+        "POST",
+        "/admin/callbacks/replay",
+        {"callback_id": row["id"], "partner_id": visit.partner.id, "app_id": visit.app.id},
+    )
+    page = f"{base_of(visit)}/deliveries/{row['id']}"
+    if told["replayed"]:
+        return answer(
+            desk, visit, page, "It goes out again: the same bytes, id and sequence number."
+        )
+    if told["still_waiting"]:
+        return answer(
+            desk, visit, page, "It still waits for its first delivery, and is not sent twice.",
+            remedy="It goes as soon as its receiver takes callbacks.", kind="warn",
+        )  # fmt: skip
+    return answer(
+        desk, visit, page, "Its subscription is gone, so there is nobody to tell.",
+        remedy="Take the bytes from this page.", kind="warn",
+    )  # fmt: skip
+
+
+async def _named(desk: Desk, visit: Visit) -> dict[str, Any]:
+    row = await desk.parts.database.read(
+        delivery, visit.partner.id, visit.app.id, str(visit.path["callback_id"])
+    )
+    if row is None:
+        raise NotThere("This app has no such callback.")
+    return row
+
+
+async def _now(desk: Desk, visit: Visit) -> dict[str, Any]:
+    row = await _named(desk, visit)
+    parts = desk.parts
+
+    def look(connection: Connection) -> tuple[Subscription | None, list[Any]]:
+        held = subscription_of_partner(
+            connection, visit.partner.id, row["subscription_id"], parts.directory.unseal
+        )
+        return held, entries_of(connection, row["subscription_id"], row["id"])
+
+    held, entries = await parts.database.read(look)
+    [one] = await described(desk, visit, [row])
+    body = row["body"].encode()
+    last = next((one for one in reversed(row["attempts"]) if one["request_headers"]), None)
+    signing = None
+    if last is not None:
+        signing = signing_of(parts.seals, held, body, last["request_headers"], parts.clock.now_ms())
+    group = replay_group(row["subscription_id"])
+    return {
+        "root": base_of(visit),
+        "held": held,
+        "signing": signing,
+        "one": {
+            **one,
+            "url": held.url if held else "",
+            "is_told": held is not None and held.is_told,
+            "size_bytes": len(body),
+            "digest": hashlib.sha256(body).hexdigest(),
+            "live_entry": next((entry for entry in entries if entry.grp != group), None),
+            "replays": [entry for entry in entries if entry.grp == group],
+        },
+    }

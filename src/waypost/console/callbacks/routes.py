@@ -1,0 +1,47 @@
+"""The callbacks pages' rows of the route table."""
+
+from typing import Final
+
+from waypost.console.callbacks import (
+    answer_times,
+    deliveries,
+    one_delivery,
+    replays,
+    snippets,
+    subscription_acts,
+    subscriptions,
+)
+from waypost.console.rows import Kind, PageRow
+
+_BASE: Final = "/apps/{app_id}/callbacks"
+_ONE: Final = _BASE + "/subscriptions/{subscription_id}"
+_TOLD: Final = _BASE + "/deliveries/{callback_id}"
+
+# fmt: off
+CALLBACKS: Final = (  # Source: design, section 10
+    #       kind       path                        endpoint                                  what it does
+    PageRow(Kind.PAGE, _BASE,                      subscriptions.show_subscriptions,         "who is told, and how they are doing"),
+    PageRow(Kind.LIVE, _BASE + "/live",            subscriptions.live_subscriptions,         "and what changes of it"),
+    PageRow(Kind.PAGE, _BASE + "/new",             subscriptions.show_new,                   "the form of a new subscription"),
+    PageRow(Kind.ACT,  _BASE + "/new",             subscription_acts.create,                 "make it"),
+    PageRow(Kind.PAGE, _ONE,                       subscriptions.show_subscription,          "one subscription"),
+    PageRow(Kind.LIVE, _ONE + "/live",             subscriptions.live_subscription,          "and what changes of it"),
+    PageRow(Kind.ACT,  _ONE,                       subscription_acts.change,                 "change it"),
+    PageRow(Kind.ACT,  _ONE + "/check",            subscription_acts.check,                  "send its address a ping"),
+    PageRow(Kind.ACT,  _ONE + "/pause",            subscription_acts.pause,                  "tell it nothing for a while"),
+    PageRow(Kind.ACT,  _ONE + "/resume",           subscription_acts.resume,                 "let it go on"),
+    PageRow(Kind.ACT,  _ONE + "/key",              subscription_acts.show_key,               "show the key that signs"),
+    PageRow(Kind.ACT,  _ONE + "/rotate",           subscription_acts.rotate_key,             "give it a new key"),
+    PageRow(Kind.ACT,  _ONE + "/delete",           subscription_acts.delete,                 "end it"),
+    PageRow(Kind.PAGE, _BASE + "/deliveries",      deliveries.show_deliveries,               "what was told"),
+    PageRow(Kind.LIVE, _BASE + "/deliveries/live", deliveries.live_deliveries,               "and what is told now"),
+    PageRow(Kind.PAGE, _TOLD,                      one_delivery.show_delivery,               "one callback and every try"),
+    PageRow(Kind.LIVE, _TOLD + "/live",            one_delivery.live_delivery,               "and what changes of it"),
+    PageRow(Kind.PART, _TOLD + "/body",            one_delivery.give_body,                   "its exact bytes"),
+    PageRow(Kind.ACT,  _TOLD + "/replay",          one_delivery.replay,                      "send it again"),
+    PageRow(Kind.PAGE, _BASE + "/replay",          replays.show_replay,                      "choose what is sent again, and count it"),
+    PageRow(Kind.ACT,  _BASE + "/replay",          replays.replay,                           "send it again"),
+    PageRow(Kind.PAGE, _BASE + "/answers",         answer_times.show_answer_times,           "how long receivers take to answer"),
+    PageRow(Kind.PAGE, _BASE + "/verify",          snippets.show_snippets,                   "how a receiver verifies a signature"),
+)
+# fmt: on

@@ -1,0 +1,116 @@
+"""The form of a subscription: what it shows, and what of it goes to the partner API."""
+
+import json
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from waypost.client.door import DoorRefused
+from waypost.console.callbacks.modes import DEFAULTS
+from waypost.console.not_there import NotMeant
+from waypost.console.visit import Visit
+from waypost.domain.subscription import MODES, Subscription
+
+_FIELDS: Final = ("tag", "url", "modes", "meta")
+_BY_TEXT: Final = {"Invalid URL Passed": "url", "Duplicate component tag": "tag"}
+
+
+@dataclass(slots=True)
+class SubscriptionFields:
+    """What stands in the form.
+
+    Attributes:
+        header_names: of the headers that are kept; their values are never shown again.
+        headers: new ones, one a line.
+        removed: names that are ticked to go.
+        wrong: what is wrong, by field; `form` for what is no field's.
+    """
+
+    tag: str = ""
+    url: str = ""
+    version: str = "2"
+    modes: tuple[str, ...] = DEFAULTS
+    header_names: tuple[str, ...] = ()
+    headers: str = ""
+    removed: tuple[str, ...] = ()
+    do_check: bool = True
+    wrong: dict[str, str] = field(default_factory=dict[str, str])
+
+    def refuse(self, refused: DoorRefused) -> None:
+        """Have the form say why, beside the field that it is about."""
+        why = refused.why or refused.message
+        words = {word.strip("',.;").removesuffix(".headers") for word in why.split()}
+        named = next((name for name in _FIELDS if name in words), "form")
+        at = _BY_TEXT.get(refused.message, named)
+        self.wrong[at] = _sentence(why)
+
+
+def fields_of(held: Subscription) -> SubscriptionFields:
+    """The form of a subscription as it is."""
+    return SubscriptionFields(
+        tag=held.tag,
+        url=held.url,
+        version=str(held.version),
+        modes=held.modes,
+        header_names=tuple(held.headers),
+    )
+
+
+async def read_fields(visit: Visit, held: Subscription | None = None) -> SubscriptionFields:
+    """The form as it was sent."""
+    form = await visit.form()
+    names = tuple(held.headers) if held else ()
+    return SubscriptionFields(
+        tag=(await visit.field("tag")).strip(),
+        url=(await visit.field("url")).strip(),
+        version=await visit.field("version"),
+        modes=tuple(one for one in MODES if one in form.getlist("modes")),
+        header_names=names,
+        headers=(await visit.field("headers")).strip(),
+        removed=tuple(name for name in names if name in form.getlist("remove")),
+        do_check=await visit.flag("check"),
+    )
+
+
+def form_for_api(given: SubscriptionFields, held: Subscription | None = None) -> dict[str, str]:
+    """What the partner API is sent.
+
+    Raises:
+        NotMeant: a line of the headers is none.
+    """
+    form = {
+        "tag": given.tag,
+        "url": given.url,
+        "version": given.version,
+        "modes": ",".join(given.modes),
+        "doCheck": "true" if given.do_check else "false",
+    }
+    added = _headers_in(given.headers)
+    if held is not None and not added and not given.removed:
+        return form
+    if held is not None or added:
+        meta: dict[str, Any] = json.loads(held.meta) if held and held.meta else {}
+        kept = {
+            name: text
+            for name, text in (held.headers if held else {}).items()
+            if name not in given.removed and name.lower() not in {one.lower() for one in added}
+        }
+        form["meta"] = json.dumps({**meta, "headers": {**kept, **added}})
+    return form
+
+
+def _headers_in(text: str) -> dict[str, str]:
+    headers: dict[str, str] = {}
+    for line in text.splitlines():
+        name, colon, value = line.partition(":")
+        if not line.strip():
+            continue
+        if not colon or not name.strip():
+            raise NotMeant(f"The line {line.strip()[:60]!r} is no header.", "Write Name: value.")
+        headers[name.strip()] = value.strip()
+    return headers
+
+
+def _sentence(text: str) -> str:
+    """The door's words as a sentence: it begins with the name of a field."""
+    text = text.strip()
+    return text if text.endswith(".") else f"{text}."

@@ -1,0 +1,70 @@
+"""Messages as lines of a list: what each is, and a little of what it says."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from waypost.console.messages.filters import KINDS, written_place
+from waypost.store.message_lists import Place
+from waypost.store.message_words import short_text
+
+_LABELS: Final = {stored: label for _, all_stored, label in KINDS for stored in all_stored}
+FINAL_STATES: Final = frozenset({"read", "deleted"})
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One message of a list.
+
+    Attributes:
+        what: its template's name, or its kind.
+        text: the beginning of what it says; empty where it says nothing, or nothing any more.
+    """
+
+    id: str
+    place: str
+    destination: str
+    what: str
+    is_template: bool
+    text: str
+    state: str
+    doubted: bool
+    code: int | None
+    reason: str
+    sandbox: bool
+    accepted_on_ms: int
+    changed_on_ms: int
+
+    @property
+    def is_final(self) -> bool:
+        """Whether nothing more is to come."""
+        return self.state in FINAL_STATES or (self.state == "failed" and not self.doubted)
+
+
+def lines_of(rows: Iterable[Mapping[str, Any]], names: Mapping[str, str]) -> list[Line]:
+    """Lines from rows of the store, with the names of the app's templates."""
+    return [_line(row, names) for row in rows]
+
+
+def kind_label(kind: str) -> str:
+    """What a stored kind is called on a page."""
+    return _LABELS.get(kind, kind)
+
+
+def _line(row: Mapping[str, Any], names: Mapping[str, str]) -> Line:
+    name = names.get(row["template_id"] or "")
+    return Line(
+        id=row["id"],
+        place=written_place(Place(row["accepted_on_ms"], row["id"])),
+        destination=row["destination"],
+        what=name or kind_label(row["kind"]),
+        is_template=bool(row["template_id"]),
+        text=short_text(row["content"]),
+        state=row["state"],
+        doubted=row["doubted"],
+        code=row["code"],
+        reason=row["reason"] or "",
+        sandbox=row["sandbox"],
+        accepted_on_ms=row["accepted_on_ms"],
+        changed_on_ms=row["changed_on_ms"],
+    )

@@ -1,0 +1,25 @@
+"""The rows of the messages pages in the route table."""
+
+from typing import Final
+
+from waypost.console.messages import again, export, listing, received, way
+from waypost.console.rows import Kind, PageRow
+
+_ONE: Final = "/apps/{app_id}/messages/{message_id}"
+
+# fmt: off
+MESSAGES: Final = (
+    #       kind       path                                           endpoint               what it does
+    PageRow(Kind.PAGE, "/apps/{app_id}/messages",                     listing.show_list,     "what an app has sent, filtered"),
+    PageRow(Kind.LIVE, "/apps/{app_id}/messages/live",                listing.live_list,     "and what comes in"),
+    PageRow(Kind.PART, "/apps/{app_id}/messages/more",                listing.show_more,     "older ones"),
+    PageRow(Kind.PART, "/apps/{app_id}/messages/export",              export.export_list,    "the same as CSV"),
+    PageRow(Kind.PAGE, "/apps/{app_id}/messages/received",            received.show_received, "what it has been written"),
+    PageRow(Kind.LIVE, "/apps/{app_id}/messages/received/live",       received.live_received, "and what comes in"),
+    PageRow(Kind.PART, "/apps/{app_id}/messages/received/more",       received.show_more_received, "older ones"),
+    PageRow(Kind.LIVE, f"{_ONE}/live",                                way.live_way,          "one message's way as it goes on"),
+    PageRow(Kind.PART, f"{_ONE}/words",                               way.show_words,        "what it says, and its request as code"),
+    PageRow(Kind.ACT,  f"{_ONE}/again",                               again.send_again,      "send the same as a new message"),
+    PageRow(Kind.PAGE, "/apps/{app_id}/messages/{message_id:path}",   way.show_way,          "one message's whole way"),
+)
+# fmt: on

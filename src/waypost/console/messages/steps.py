@@ -1,0 +1,172 @@
+"""A message's trace as steps in the order of time: what happened, who did it, and what came of it."""
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from waypost.console.failures import FAILURES
+from waypost.store.message_news import TRIED
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One.
+
+    Attributes:
+        id: of its element.
+        at_ms: when; None: it is still to come.
+        who: whose doing it is: you, Waypost, the operator or your receiver.
+        tone: good, bad, warn, info or quiet.
+        title: in a few words.
+        text: more of it.
+        gap_ms: since the step before; None: it is the first, or still to come.
+        kind: what is shown with it: `request`, `callback`, or nothing.
+        of: what that is made from.
+    """
+
+    id: str
+    at_ms: int | None
+    who: str
+    tone: str
+    title: str
+    text: str = ""
+    gap_ms: int | None = None
+    kind: str = ""
+    of: Mapping[str, Any] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Word:
+    who: str
+    tone: str
+    title: str
+    text: str = ""
+
+
+_OPERATOR: Final = "Operator"
+_WAYPOST: Final = "Waypost"
+_RECEIVER: Final = "Callback"
+_CODE: Final = re.compile(r"(\d+): ")
+
+# fmt: off
+NEWS: Final = {  # Source: domain/lifecycle.py; the words that move nothing: events/statuses.py, store/message_news.py
+    # news        who        tone     title
+    "enqueued":  _Word(_OPERATOR, "info",  "The operator took it"),
+    "sent":      _Word(_OPERATOR, "info",  "Sent to the phone"),
+    "delivered": _Word(_OPERATOR, "good",  "Arrived on the phone"),
+    "read":      _Word(_OPERATOR, "good",  "Read"),
+    "deleted":   _Word(_OPERATOR, "quiet", "Deleted by the recipient"),
+    "failed":    _Word(_OPERATOR, "bad",   "Failed"),
+    "uncertain": _Word(_WAYPOST,  "warn",  "Not known whether the operator has it"),
+    TRIED:       _Word(_OPERATOR, "warn",  "Tried; the operator did not take it"),
+    "billed":    _Word(_OPERATOR, "quiet", "Priced"),
+    "payment":   _Word(_OPERATOR, "info",  "A payment went on"),
+    "status":    _Word(_OPERATOR, "quiet", "A status that has no meaning here"),
+}
+# fmt: on
+
+
+def steps_of(trace: Mapping[str, Any]) -> list[Step]:
+    """The steps of a trace, as `way_of_app` gives it, oldest first; what is still to come stands last."""
+    past = sorted([*_accepted(trace), *_news(trace), *_callbacks(trace)], key=_time_of)
+    before_ms = None
+    steps: list[Step] = []
+    for step in past:
+        gap_ms = None if before_ms is None or step.at_ms is None else step.at_ms - before_ms
+        before_ms = step.at_ms
+        steps.append(replace(step, gap_ms=gap_ms))
+    return [*steps, *_waiting(trace)]
+
+
+def _accepted(trace: Mapping[str, Any]) -> Iterator[Step]:
+    at_ms = trace["accepted_on_ms"]
+    yield Step("s-request", at_ms, "You", "quiet", "Your request came", kind="request")
+    answer = "Answered 200 with the message\u2019s id, once it was on disk with the entry that carries it."
+    yield Step("s-accepted", at_ms, _WAYPOST, "quiet", "Accepted", answer)
+
+
+def _news(trace: Mapping[str, Any]) -> Iterator[Step]:
+    tries = 0
+    for line in trace["news"]:
+        news, detail = line["news"], line["detail"]
+        word = NEWS.get(news) or _Word(_OPERATOR, "quiet", news)
+        who, tone, title, text = word.who, word.tone, word.title, detail
+        if news == TRIED:
+            tries += 1
+            title, text = f"Try {tries}: the operator did not take it", _with_meaning(detail)
+        elif not line["moved"] and detail.startswith("behind "):
+            behind = detail.removeprefix("behind ")
+            tone, title = "quiet", f"Late: \u201c{news}\u201d"
+            text = f"It came when the message was {behind} already, so it moved nothing and was called back to nobody."
+        elif news == "enqueued" and trace["operator_message_id"]:
+            text = f"It calls it {trace['operator_message_id']}."
+        elif news == "failed" and trace["doubted"]:
+            who = _WAYPOST
+        yield Step(f"s-news-{line['id']}", line["at_ms"], who, tone, title, text)
+
+
+def _callbacks(trace: Mapping[str, Any]) -> Iterator[Step]:
+    for told in trace["callbacks"]:
+        tone, title = _ended(told)
+        yield Step(
+            f"s-callback-{told['id']}",
+            told["created_on_ms"],
+            _RECEIVER,
+            tone,
+            f"Callback \u201c{told['news']}\u201d: {title}",
+            kind="callback",
+            of=told,
+        )
+
+
+def _ended(told: Mapping[str, Any]) -> tuple[str, str]:
+    tries = len(told["attempts"])
+    times = "" if tries < 2 else f" at try {tries}"
+    how_often = "once" if tries == 1 else f"{tries} times"
+    if told["ended_on_ms"] is not None:
+        return (
+            ("good", f"taken{times}")
+            if told["delivered"]
+            else ("bad", f"given up, tried {how_often}")
+        )
+    return ("warn", f"tried {how_often} so far") if tries else ("info", "waits")
+
+
+def _waiting(trace: Mapping[str, Any]) -> Iterator[Step]:
+    entry = trace["waiting"]
+    if entry is None:
+        return
+    if entry["lane"] == "doubts":
+        text = (
+            "It is not sent again on a guess. If no status comes until then, it fails with a reason that says "
+            "that it may have arrived."
+        )
+        title = "Waits for a status that says whether the operator has it"
+    elif entry["state"].startswith("set_aside"):
+        title = "Set aside after errors of Waypost\u2019s own"
+        text = f"Whoever runs the service releases or drops it. {entry['note'] or ''}".strip()
+    elif entry["state"] == "in_hand":
+        title, text = "Being handed to the operator now", ""
+    else:
+        title = (
+            f"Waits for try {entry['attempt'] + 1}" if entry["attempt"] else "Waits for its turn"
+        )
+        text = (
+            entry["note"]
+            or "Messages to one recipient go one after the other, and a number sends so many a second."
+        )
+    yield Step("s-waiting", None, _WAYPOST, "info", title, text, of=entry)
+
+
+def _with_meaning(detail: str) -> str:
+    """The words of a try, with what its code means."""
+    found = _CODE.match(detail)
+    known = FAILURES.get(int(found[1])) if found else None
+    if found is None or known is None:
+        return detail
+    return f"{known.what} (code {found[1]}): {detail[found.end() :]}"
+
+
+def _time_of(step: Step) -> int:
+    return step.at_ms or 0

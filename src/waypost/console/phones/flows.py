@@ -1,0 +1,37 @@
+"""The forms that flows open: what a sheet asks for when it is opened."""
+
+from typing import Final
+
+from starlette.responses import Response
+
+from waypost.client.door import DoorRefused
+from waypost.console.bubbles.flow_forms import screens_of
+from waypost.console.bubbles.reading import map_of, text_of
+from waypost.console.desk import Desk
+from waypost.console.not_there import NotThere
+from waypost.console.visit import Visit
+
+_FILE: Final = "bubbles/flow.html"
+
+
+async def show_flow(desk: Desk, visit: Visit) -> Response:
+    """The fields of a flow's form, of one of the partner's business accounts; 204 where it has none.
+
+    Raises:
+        NotThere: there is no such flow, or it is another's.
+    """
+    control, flow_id = desk.parts.doors.control, str(visit.path["flow_id"])
+    missing = NotThere("You have no such flow.")
+    if control is None or not (flow_id.isascii() and flow_id.isdigit()):
+        raise missing
+    try:
+        flow = map_of(await control.get(f"/control/flows/{flow_id}"))
+    except DoorRefused as refused:
+        raise missing from refused
+    own = {app.business_account_id for app in visit.apps if app.business_account_id}
+    if text_of(flow.get("waba_id")) not in own:
+        raise missing
+    screens = screens_of(flow.get("content"))
+    if not screens:
+        return Response(status_code=204)
+    return desk.fragment(visit, _FILE, screens=screens, flow_id=flow_id)

@@ -1,0 +1,40 @@
+"""The partner's apps, and making one."""
+
+from typing import Final
+
+from starlette.responses import Response
+
+from waypost.client.door import DoorRefused
+from waypost.console.desk import Desk
+from waypost.console.settings.refusals import words_of
+from waypost.console.visit import Visit
+
+SHORTEST_NAME: Final = 6
+LONGEST_NAME: Final = 150
+
+
+async def show_apps(desk: Desk, visit: Visit) -> Response:
+    """Each with its number and whether it is live."""
+    return await _page(desk, visit)
+
+
+async def create_app(desk: Desk, visit: Visit) -> Response:
+    """Make a sandbox app; the administrator gives it a number and makes it live. Source: facts 2."""
+    name = (await visit.field("name")).strip()
+    door = await desk.parts.doors.partner(visit.partner.id)
+    try:
+        told = await door.form("POST", "/partner/app", {"name": name})
+    except DoorRefused as refused:
+        return await _page(desk, visit, name=name, wrong=words_of(refused))
+    return desk.go(
+        f"/apps/{told['appId']}/settings",
+        f"The app {name} is made.",
+        remedy="It is a sandbox app: the administrator connects it to a number and makes it live.",
+    )
+
+
+async def _page(desk: Desk, visit: Visit, *, name: str = "", wrong: str = "") -> Response:
+    return await desk.page(
+        visit, "settings/apps.html", 400 if wrong else 200,
+        typed=name, wrong=wrong, shortest=SHORTEST_NAME, longest=LONGEST_NAME,
+    )  # fmt: skip

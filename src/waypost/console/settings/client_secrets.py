@@ -1,0 +1,112 @@
+"""Client secrets: what a script gives as its password when it logs in to the API."""
+
+from datetime import UTC, date, datetime, timedelta
+from typing import Final
+from urllib.parse import quote
+
+from starlette.responses import Response
+
+from waypost.client.door import DoorRefused
+from waypost.console.desk import Desk
+from waypost.console.not_there import NotThere
+from waypost.console.settings.refusals import words_of
+from waypost.console.visit import Visit
+from waypost.store.partners import client_secrets_of
+
+PATH: Final = "/settings/secrets"
+DAY_MS: Final = 24 * 60 * 60 * 1000
+SOON_MS: Final = 14 * DAY_MS
+LIVES: Final = (  # Source: facts 1.3; the vendor advises three months at most
+    ("90", "in 90 days"),
+    ("30", "in 30 days"),
+    ("365", "in a year"),
+    ("date", "on a date"),
+    ("never", "never"),
+)
+
+
+async def show_secrets(desk: Desk, visit: Visit) -> Response:
+    """By their ids; none is shown twice."""
+    return await _page(desk, visit)
+
+
+async def make_secret(desk: Desk, visit: Visit) -> Response:
+    """Make one, and show it on the answer."""
+    life = await visit.field("life", "90")
+    day = (await visit.field("day")).strip()
+    now_ms = desk.parts.clock.now_ms()
+    chosen = {"life": life, "day": day}
+    if life == "date":
+        expires_on_ms = _end_of(day)
+        if expires_on_ms is None or expires_on_ms <= now_ms:
+            wrong = {"day": "Give a day that has not passed, as year-month-day."}
+            return await _page(desk, visit, chosen=chosen, wrong=wrong)
+    elif life == "never":
+        expires_on_ms = None
+    elif life in dict(LIVES):
+        expires_on_ms = now_ms + int(life) * DAY_MS
+    else:
+        return await _page(desk, visit, chosen=chosen, wrong={"life": "Choose one of these."})
+    try:
+        told = await desk.parts.doors.admin.json(
+            "POST",
+            f"/admin/partners/{visit.partner.id}/client-secrets",
+            {"expires_on_ms": expires_on_ms},
+        )
+    except DoorRefused as refused:
+        return await _page(desk, visit, chosen=chosen, wrong={"life": words_of(refused)})
+    return await _page(desk, visit, made=told["client_secret"])
+
+
+async def revoke_secret(desk: Desk, visit: Visit) -> Response:
+    """Revoke one at once."""
+    secret_id = str(visit.path["secret_id"])
+    try:
+        await desk.parts.doors.admin.json(
+            "DELETE",
+            f"/admin/partners/{visit.partner.id}/client-secrets/{quote(secret_id, safe='')}",
+        )
+    except DoorRefused as refused:
+        if refused.status == 404:
+            raise NotThere("You have no such client secret.") from refused
+        raise
+    return desk.go(
+        PATH,
+        f"The client secret {secret_id[:8]} is revoked.",
+        remedy="Partner tokens that were made with it live out their day.",
+    )
+
+
+def _end_of(day: str) -> int | None:
+    """The end of a day, in UTC; None where the text is none."""
+    try:
+        after = date.fromisoformat(day) + timedelta(days=1)
+        return int(datetime(after.year, after.month, after.day, tzinfo=UTC).timestamp() * 1000)
+    except (ValueError, OverflowError):
+        return None
+
+
+async def _page(
+    desk: Desk,
+    visit: Visit,
+    *,
+    made: str = "",
+    chosen: dict[str, str] | None = None,
+    wrong: dict[str, str] | None = None,
+) -> Response:
+    now_ms = desk.parts.clock.now_ms()
+    secrets = await desk.parts.database.read(client_secrets_of, visit.partner.id)
+    return await desk.page(
+        visit, "settings/secrets.html", 400 if wrong else 200,
+        secrets=[(one, _state(one.expires_on_ms, now_ms)) for one in reversed(secrets)],
+        lives=LIVES, made=made, chosen=chosen or {"life": "90", "day": ""}, wrong=wrong or {},
+    )  # fmt: skip
+
+
+def _state(expires_on_ms: int | None, now_ms: int) -> tuple[str, str]:
+    """In a word, and the colour of its badge."""
+    if expires_on_ms is None:
+        return "does not expire", "quiet"
+    if expires_on_ms <= now_ms:
+        return "expired", "bad"
+    return ("expires soon", "warn") if expires_on_ms - now_ms < SOON_MS else ("valid", "good")

@@ -1,0 +1,44 @@
+"""The settings' rows of the route table."""
+
+from typing import Final
+
+from waypost.console.rows import Kind, PageRow
+from waypost.console.settings import (
+    api_keys,
+    app_acts,
+    app_list,
+    one_app,
+    operator,
+    password,
+    profile,
+)
+from waypost.console.settings import client_secrets as secrets
+
+# fmt: off
+SETTINGS: Final = (  # Source: spec, "Authentication"; facts 1 and 2
+    #       kind       path                                             endpoint                     what it does
+    PageRow(Kind.PAGE, "/settings",                                     profile.show_profile,        "the account, and who is signed in to it"),
+    PageRow(Kind.ACT,  "/settings/sessions/end-others",                 profile.end_others,          "sign out everywhere else"),
+    PageRow(Kind.PAGE, "/settings/password",                            password.show_password,      "what changing the password does"),
+    PageRow(Kind.ACT,  "/settings/password",                            password.change_password,    "change it"),
+    PageRow(Kind.PAGE, "/settings/secrets",                             secrets.show_secrets,        "client secrets by their ids"),
+    PageRow(Kind.ACT,  "/settings/secrets",                             secrets.make_secret,         "make one, and show it this once"),
+    PageRow(Kind.ACT,  "/settings/secrets/{secret_id}/revoke",          secrets.revoke_secret,       "revoke one"),
+    PageRow(Kind.PAGE, "/settings/keys",                                api_keys.show_keys,          "API keys by their ids"),
+    PageRow(Kind.ACT,  "/settings/keys",                                api_keys.make_key,           "make one, and show it this once"),
+    PageRow(Kind.ACT,  "/settings/keys/{key_id}/revoke",                api_keys.revoke_key,         "revoke one"),
+    PageRow(Kind.PAGE, "/settings/apps",                                app_list.show_apps,          "the partner's apps"),
+    PageRow(Kind.ACT,  "/settings/apps",                                app_list.create_app,         "make a sandbox app"),
+    PageRow(Kind.PAGE, "/settings/operator",                            operator.show_operator,      "who carries the apps, and whether it works"),
+    PageRow(Kind.PAGE, "/apps/{app_id}/settings",                       one_app.show_app,            "one app, its credentials and preferences"),
+    PageRow(Kind.ACT,  "/apps/{app_id}/settings",                       app_acts.change_app,         "change its name and preferences"),
+    PageRow(Kind.ACT,  "/apps/{app_id}/settings/delete",                app_acts.delete_app,         "delete a sandbox app"),
+    PageRow(Kind.ACT,  "/apps/{app_id}/settings/token",                 app_acts.show_token,         "show its app token"),
+    PageRow(Kind.ACT,  "/apps/{app_id}/settings/token/renew",           app_acts.renew_token,        "revoke it, and make the next one"),
+    PageRow(Kind.ACT,  "/apps/{app_id}/settings/keys",                  app_acts.make_key,           "make a second key"),
+    PageRow(Kind.ACT,  "/apps/{app_id}/settings/keys/{key_id}/revoke",  app_acts.revoke_key,         "revoke one"),
+    PageRow(Kind.ACT,  "/apps/{app_id}/settings/tokens",                app_acts.mint_token,         "make an app token that expires"),
+    PageRow(Kind.ACT,  "/apps/{app_id}/settings/tokens/{key_id}/revoke", app_acts.revoke_minted,     "revoke one"),
+    PageRow(Kind.ACT,  "/apps/{app_id}/settings/operator",              operator.switch_app,         "have another operator account carry it"),
+)
+# fmt: on

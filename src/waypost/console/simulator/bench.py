@@ -1,0 +1,117 @@
+"""What the simulator's pages share: its control door, how acts end, and what a refusal says."""
+
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any, Final
+
+from starlette.responses import JSONResponse, Response
+
+from waypost.client.door import DoorRefused
+from waypost.console.desk import Desk
+from waypost.console.doors import Control
+from waypost.console.not_there import NotThere
+from waypost.console.rows import Endpoint, Kind
+from waypost.console.streams import Piece
+from waypost.console.visit import Visit
+
+# fmt: off
+TABS: Final = (
+    # name        label        path
+    ("reviews",   "Reviews",   "/simulator"),
+    ("faults",    "Faults",    "/simulator/faults"),
+    ("clock",     "Clock",     "/simulator/clock"),
+    ("fleets",    "Fleets",    "/simulator/fleets"),
+    ("snapshots", "Snapshots", "/simulator/snapshots"),
+    ("rules",     "Rules",     "/simulator/rules"),
+)
+# fmt: on
+_ACCEPTED: Final = "; accepted: "
+
+
+def with_simulator(kind: Kind, endpoint: Endpoint) -> Endpoint:
+    """An endpoint that is asked only where there is a simulator; a page says what that means."""
+
+    async def ask(desk: Desk, visit: Visit) -> Response:
+        if desk.parts.doors.control is not None:
+            return await endpoint(desk, visit)
+        if kind is Kind.PAGE:
+            return await desk.page(visit, "simulator/none.html", 404)
+        raise NotThere("There is no simulator behind this service.")
+
+    return ask
+
+
+def control_of(desk: Desk) -> Control:
+    """The control door.
+
+    Raises:
+        NotThere: there is no simulator.
+    """
+    control = desk.parts.doors.control
+    if control is None:
+        raise NotThere("There is no simulator behind this service.")
+    return control
+
+
+async def now_of(desk: Desk) -> int:
+    """The simulator's time; the service's where the simulator has no clock that moves."""
+    try:
+        return (await control_of(desk).get("/control/clock"))["now_ms"]
+    except DoorRefused as refused:
+        if refused.status != 404:
+            raise
+        return desk.parts.clock.now_ms()
+
+
+async def tab(desk: Desk, visit: Visit, name: str, status: int = 200, **values: Any) -> Response:
+    """One of the simulator's pages."""
+    return await desk.page(
+        visit, f"simulator/{name}.html", status,
+        tabs=TABS, is_dev=desk.parts.demo_partner_id is not None, **values,
+    )  # fmt: skip
+
+
+def done(
+    desk: Desk,
+    visit: Visit,
+    path: str,
+    said: str,
+    pieces: Sequence[Piece] = (),
+    *,
+    gone: Sequence[str] = (),
+) -> Response:
+    """The end of an act: the page it was done on says what happened, and shows it.
+
+    `gone` are ids of elements that the act has made superfluous.
+    """
+    if not visit.is_quiet:
+        return desk.go(path, said)
+    shown = [
+        {"id": one.id, "html": one.html, "into": one.into, "at": one.at}
+        for one in (*pieces, *(Piece(one, "") for one in gone))
+    ]
+    return JSONResponse({"said": said, "pieces": shown})
+
+
+def reason_of(refused: DoorRefused) -> tuple[str, str]:
+    """What the control door refused, as a sentence, and what it would take."""
+    rule, _, accepted = refused.message.partition(_ACCEPTED)
+    remedy = "" if accepted in ("", "see the rule") else f"It takes {accepted}."
+    return f"{rule[:1].upper()}{rule[1:]}.", remedy
+
+
+async def attempt(
+    desk: Desk, visit: Visit, path: str, work: Callable[[], Awaitable[Any]]
+) -> Response | None:
+    """Do something at the control door; what it refuses is told on the page it was tried on.
+
+    Returns:
+        None: it was done.
+    """
+    try:
+        await work()
+    except DoorRefused as refused:
+        said, remedy = reason_of(refused)
+        if visit.is_quiet:
+            return JSONResponse({"message": said, "remedy": remedy}, refused.status)
+        return desk.go(path, said, remedy=remedy, kind="bad")
+    return None

@@ -1,0 +1,181 @@
+"""The clock that service and simulator follow: where it stands, what is due next, and moving it."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any, Final
+
+from starlette.responses import Response
+
+from waypost.base.clock import machine_ms
+from waypost.client.door import DoorRefused
+from waypost.console.desk import Desk
+from waypost.console.not_there import NotMeant
+from waypost.console.pages import exact
+from waypost.console.simulator.bench import attempt, control_of, done, reason_of, tab
+from waypost.console.simulator.numbers import fraction
+from waypost.console.streams import Piece
+from waypost.console.visit import Visit
+
+PATH: Final = "/simulator/clock"
+PARTS: Final = "simulator/clock_parts.html"
+_HOUR_MS: Final = 3_600_000
+_MOST_TYPED: Final = 40
+
+# fmt: off
+JUMPS: Final = (
+    # label           ms              what ends in it
+    ("+1 minute",     60_000,         "retries, delays of webhooks"),
+    ("+1 hour",       _HOUR_MS,       "most of what is paused for a moment"),
+    ("+3 hours",      3 * _HOUR_MS,   "a first pause for quality"),
+    ("+1 day",        24 * _HOUR_MS,  "windows for session messages, partner tokens"),
+    ("+30 days",      720 * _HOUR_MS, "uploads, names of deleted templates"),
+)
+UNITS: Final = (
+    # name        label        ms
+    ("seconds",   "seconds",   1000),
+    ("minutes",   "minutes",   60_000),
+    ("hours",     "hours",     _HOUR_MS),
+    ("days",      "days",      24 * _HOUR_MS),
+)
+FACTORS: Final = (1, 10, 60, 600, 3600)
+# fmt: on
+
+
+@dataclass(frozen=True, slots=True)
+class ClockNow:
+    """What the page shows.
+
+    Attributes:
+        why_not: why nobody can move it; empty: one can.
+        sides: `(name, when its next thing is due, whether it works)`.
+    """
+
+    now_ms: int
+    machine_ms: int
+    ahead_ms: int
+    factor: float
+    sides: list[tuple[str, int | None, bool]]
+    why_not: str = ""
+
+    @property
+    def next_due_ms(self) -> int | None:
+        """When anything happens by itself; None: nothing waits."""
+        return min((due_ms for _, due_ms, _ in self.sides if due_ms is not None), default=None)
+
+
+async def show_clock(desk: Desk, visit: Visit) -> Response:
+    """The page, as things stand."""
+    return await tab(
+        desk, visit, "clock",
+        now=await _now(desk), jumps=JUMPS, units=UNITS, factors=FACTORS,
+    )  # fmt: skip
+
+
+async def live_clock(desk: Desk, visit: Visit) -> Response:
+    """What changes of it."""
+
+    async def look() -> Sequence[Piece]:
+        return _pieces(desk, visit, await _now(desk))
+
+    return desk.live(visit, look, rest_s=0.5)
+
+
+async def advance(desk: Desk, visit: Visit) -> Response:
+    """Move it on: by `ms`, by so many of a unit, or to a time; answers when it has arrived."""
+    if await visit.field("to"):
+        wish = {"to_ms": _moment(await visit.field("to"))}
+    else:
+        wish = {"ms": await _distance(visit)}
+    return await _move(desk, visit, "/control/clock/advance", wish)
+
+
+async def advance_to_next(desk: Desk, visit: Visit) -> Response:
+    """Move it to when the next thing is due."""
+    due_ms = (await _now(desk)).next_due_ms
+    if due_ms is None:
+        return done(desk, visit, PATH, "Nothing waits to become due.")
+    now_ms = (await control_of(desk).get("/control/clock"))["now_ms"]
+    return await _move(desk, visit, "/control/clock/advance", {"to_ms": max(due_ms, now_ms)})
+
+
+async def freeze(desk: Desk, visit: Visit) -> Response:
+    """Stop it."""
+    return await _move(desk, visit, "/control/clock/freeze", {})
+
+
+async def run(desk: Desk, visit: Visit) -> Response:
+    """Let it run, as fast as the machine's or faster."""
+    factor = fraction(await visit.field("factor", "1"))
+    return await _move(desk, visit, "/control/clock/run", {"factor": factor})
+
+
+async def _move(desk: Desk, visit: Visit, path: str, wish: dict[str, Any]) -> Response:
+    told: dict[str, Any] = {}
+
+    async def move() -> None:
+        told.update(await control_of(desk).post(path, wish))
+
+    refused = await attempt(desk, visit, PATH, move)
+    if refused is not None:
+        return refused
+    stands = f"The clock stands at {exact(told['now_ms'])[:19]} UTC"
+    if told["is_frozen"]:
+        said = f"{stands} and does not move."
+    elif told["factor"] != 1:
+        said = f"{stands} and runs {told['factor']:g} times as fast."
+    else:
+        said = f"{stands}."
+    if told.get("steps"):
+        said += f" On its way it stopped {told['steps']} times for what was due."
+    pieces = _pieces(desk, visit, await _now(desk)) if visit.is_quiet else ()
+    return done(desk, visit, PATH, said, pieces)
+
+
+async def _now(desk: Desk) -> ClockNow:
+    control = control_of(desk)
+    try:
+        clock = await control.get("/control/clock")
+        due = await control.get("/control/clock/due")
+    except DoorRefused as refused:
+        if refused.status != 404:
+            raise
+        now_ms = desk.parts.clock.now_ms()
+        return ClockNow(now_ms, machine_ms(), 0, 1, [], " ".join(reason_of(refused)))
+    return ClockNow(
+        clock["now_ms"], machine_ms(), clock["ahead_ms"], clock["factor"],
+        [
+            (str(one["name"]).capitalize(), one["next_due_ms"], one["is_busy"])
+            for one in due["sides"]
+        ],
+    )  # fmt: skip
+
+
+def _pieces(desk: Desk, visit: Visit, now: ClockNow) -> list[Piece]:
+    part: Callable[..., str] = desk.parts.pages.part
+    return [
+        Piece("clock-face", part(PARTS, "face", visit, now)),
+        Piece("clock-due", part(PARTS, "due", visit, visit, now)),
+        Piece("clock-pace", part(PARTS, "pace", visit, visit, now, FACTORS)),
+    ]
+
+
+async def _distance(visit: Visit) -> int:
+    unit = await visit.field("unit", "ms")
+    each = {"ms": 1, **{name: ms for name, _, ms in UNITS}}.get(unit)
+    text = await visit.field("by")
+    count = fraction(text)
+    if each is None or not isinstance(count, float):
+        raise NotMeant(f"{text[:_MOST_TYPED]!r} is no number.", "Type how far the clock should go.")
+    return round(count * each)
+
+
+def _moment(text: str) -> int:
+    try:
+        moment = datetime.fromisoformat(text.strip())
+    except ValueError as error:
+        raise NotMeant(
+            f"{text[:_MOST_TYPED]!r} is no time.",
+            "Choose a date and a time, such as 2027-01-31T12:00.",
+        ) from error
+    return round((moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp() * 1000)

@@ -1,0 +1,127 @@
+"""The form of one kind of fault: its fields are named as the control door names members."""
+
+from typing import Any, Final
+
+from starlette.responses import Response
+
+from waypost.client.door import DoorRefused
+from waypost.console.desk import Desk
+from waypost.console.not_there import NotThere
+from waypost.console.simulator.bench import control_of, now_of, reason_of, tab
+from waypost.console.simulator.fault_words import BESIDE, FILTERS, WORDS, words_of
+from waypost.console.simulator.faults import PATH
+from waypost.console.simulator.numbers import fraction, seconds_as_ms, whole
+from waypost.console.visit import Visit
+
+_TRUE: Final = {"true": True, "false": False}
+
+
+async def show_form(desk: Desk, visit: Visit) -> Response:
+    """The form, empty, or as an address fills it in: `?phone=…`, say."""
+    kind, catalogue = await _kind(desk, visit)
+    typed = {name: value[:600] for name, value in visit.request.query_params.items()}
+    return await _form(desk, visit, kind, catalogue, typed)
+
+
+async def arm(desk: Desk, visit: Visit) -> Response:
+    """Arm what was filled in; where the control door refuses it, the form says which field is wrong."""
+    kind, catalogue = await _kind(desk, visit)
+    form = await visit.form()
+    typed = {name: value for name, value in form.items() if isinstance(value, str)}
+    control = control_of(desk)
+    now_ms = await now_of(desk)
+    try:
+        armed = await control.post("/control/faults", fault_of(kind, typed, now_ms=now_ms))
+    except DoorRefused as refused:
+        return await _form(desk, visit, kind, catalogue, typed, refused)
+    return desk.go(PATH, f"Armed: {words_of(armed['faults'][0])}")
+
+
+def fault_of(kind: dict[str, Any], typed: dict[str, str], *, now_ms: int) -> dict[str, Any]:
+    """A fault as the control door takes it, from what was typed; fields that were left empty are left out.
+
+    Args:
+        kind: a row of the catalogue.
+        typed: by the names of the form's fields.
+        now_ms: from which the end is counted.
+    """
+    on: str = kind["on"]
+    what: dict[str, Any] = {}
+    for parameter in (kind["value"], *kind["beside"]):
+        name: str = parameter["name"]
+        text = typed.get(f"what.{name}", "").strip()
+        if parameter["type"] == "true":
+            what[name] = True
+        elif text or parameter is kind["value"]:
+            what[name] = _value(parameter["type"], text)
+    fault: dict[str, Any] = {"on": on, on: typed.get(on) or kind["only"] or "*", "what": what}
+    when = typed.get("when", "always")
+    if when == "always":
+        fault["when"] = {"always": True}
+    else:
+        text = typed.get(f"when.{when}", "")
+        fault["when"] = {when: fraction(text) if when == "probability" else whole(text)}
+    fault |= {
+        name: typed[name].strip() for name in ("label", *FILTERS) if typed.get(name, "").strip()
+    }
+    if typed.get("seed", "").strip() and when == "probability":
+        fault["seed"] = whole(typed["seed"])
+    for_ms = seconds_as_ms(typed.get("for_s", ""), "for_s")
+    if for_ms:
+        fault["until_ms"] = now_ms + for_ms
+    return fault
+
+
+def _value(type_: str, text: str) -> Any:
+    match type_:
+        case "whole":
+            return whole(text)
+        case "fraction":
+            return fraction(text)
+        case "boolean":
+            return _TRUE.get(text, text)
+        case _:
+            return text
+
+
+async def _form(
+    desk: Desk,
+    visit: Visit,
+    kind: dict[str, Any],
+    catalogue: dict[str, Any],
+    typed: dict[str, str],
+    refused: DoorRefused | None = None,
+) -> Response:
+    field = "" if refused is None else refused.message.partition(": ")[0]
+    said, remedy = ("", "") if refused is None else reason_of(refused)
+    return await tab(
+        desk, visit, "fault_form", 200 if refused is None else 400,
+        kind=kind, names=_names(kind, catalogue), whens=catalogue["when"], typed=typed,
+        choices_of=_choices, narrowed=any(typed.get(name) for name in FILTERS),
+        words=WORDS.get((kind["on"], kind["name"])), beside_labels=BESIDE,
+        filters=[
+            (name, FILTERS[name][0] if name in FILTERS else name, accepted)
+            for name, accepted in catalogue["filters"].items()
+        ],
+        wrong_field=field, said=said, remedy=remedy,
+    )  # fmt: skip
+
+
+def _names(kind: dict[str, Any], catalogue: dict[str, Any]) -> list[tuple[str, str]]:
+    """Calls or updates as options: values and labels."""
+    if kind["only"]:
+        return [(kind["only"], kind["only"])]
+    every = "every call" if kind["on"] == "call" else "every update"
+    return [(name, every if name == "*" else name) for name in catalogue[kind["on"]]]
+
+
+def _choices(parameter: dict[str, Any]) -> list[tuple[str, str]]:
+    return [(one, one.replace("_", " ")) for one in parameter["choices"]]
+
+
+async def _kind(desk: Desk, visit: Visit) -> tuple[dict[str, Any], dict[str, Any]]:
+    catalogue: dict[str, Any] = await control_of(desk).get("/control/faults/kinds")
+    for kind in catalogue["kinds"]:
+        if kind["on"] == visit.path["on"] and kind["name"] == visit.path["kind"]:
+            return kind, catalogue
+    raise NotThere("There is no such kind of fault.")

@@ -1,0 +1,133 @@
+"""Armed faults, the catalogue of kinds, and one fault with its firings."""
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Any, Final
+
+import msgspec
+from starlette.responses import Response
+
+from waypost.console.desk import Desk
+from waypost.console.not_there import NotMeant, NotThere
+from waypost.console.simulator.bench import attempt, control_of, done, now_of, tab
+from waypost.console.simulator.fault_words import WORDS, words_of
+from waypost.console.simulator.recipes import RECIPES, as_armed
+from waypost.console.streams import Piece
+from waypost.console.visit import Visit
+
+PATH: Final = "/simulator/faults"
+PARTS: Final = "simulator/fault_parts.html"
+
+
+async def show_faults(desk: Desk, visit: Visit) -> Response:
+    """What is armed, ready recipes, and every kind there is."""
+    control = control_of(desk)
+    return await tab(
+        desk, visit, "faults",
+        faults=await _faults(desk), recipes=RECIPES, as_armed=as_armed,
+        catalogue=await control.get("/control/faults/kinds"), words=WORDS, given="", wrong="",
+    )  # fmt: skip
+
+
+async def live_faults(desk: Desk, visit: Visit) -> Response:
+    """What is armed, as it counts."""
+
+    async def look() -> Sequence[Piece]:
+        return pieces_of(desk, visit, await _faults(desk))
+
+    return desk.live(visit, look)
+
+
+async def show_fault(desk: Desk, visit: Visit) -> Response:
+    """One fault, with its last firings."""
+    return await tab(desk, visit, "fault", fault=await _fault(desk, visit))
+
+
+async def live_fault(desk: Desk, visit: Visit) -> Response:
+    """And what changes of it."""
+
+    async def look() -> Sequence[Piece]:
+        try:
+            html = desk.parts.pages.part(PARTS, "one", visit, visit, await _fault(desk, visit))
+        except NotThere:
+            html = desk.parts.pages.part(PARTS, "disarmed", visit)
+        return [Piece("fault", html)]
+
+    return desk.live(visit, look)
+
+
+async def arm_recipe(desk: Desk, visit: Visit) -> Response:
+    """Arm a ready one."""
+    recipe = next((one for one in RECIPES if one.key == visit.path["key"]), None)
+    if recipe is None:
+        raise NotThere("There is no such recipe.")
+    wish = as_armed(recipe, now_ms=await now_of(desk))
+    return await _arm(desk, visit, wish, f"Armed: {recipe.name}.")
+
+
+async def arm_json(desk: Desk, visit: Visit) -> Response:
+    """Arm a fault or a scenario that was pasted."""
+    text = await visit.field("json")
+    try:
+        wish: object = msgspec.json.decode(text)
+    except (msgspec.MsgspecError, ValueError, RecursionError) as error:
+        raise NotMeant(
+            f"That is no JSON: {error}.", "Paste a fault, or an object with a list of faults."
+        ) from error
+    return await _arm(desk, visit, wish, "Armed.")
+
+
+async def disarm(desk: Desk, visit: Visit) -> Response:
+    """Take one away."""
+    fault_id = _fault_id(visit)
+    work = partial(control_of(desk).json, "DELETE", f"/control/faults/{fault_id}")
+    refused = await attempt(desk, visit, PATH, work)
+    if refused is not None:
+        return refused
+    pieces = pieces_of(desk, visit, await _faults(desk)) if visit.is_quiet else ()
+    return done(desk, visit, PATH, "Disarmed.", pieces, gone=[f"fault-{fault_id}"])
+
+
+async def disarm_all(desk: Desk, visit: Visit) -> Response:
+    """Take all away."""
+    await control_of(desk).json("DELETE", "/control/faults")
+    return desk.go(PATH, "No fault is armed any more.")
+
+
+def pieces_of(desk: Desk, visit: Visit, faults: list[dict[str, Any]]) -> list[Piece]:
+    """The list of armed faults, and how many there are."""
+    part = partial(desk.parts.pages.part, PARTS)
+    return [
+        Piece("armed-head", part("armed_head", visit, visit, faults)),
+        Piece("armed-none", part("armed_none", visit, faults)),
+        *(Piece(f"fault-{one['id']}", part("row", visit, visit, one), "armed") for one in faults),
+    ]
+
+
+async def _arm(desk: Desk, visit: Visit, wish: object, said: str) -> Response:
+    work = partial(control_of(desk).post, "/control/faults", wish)
+    refused = await attempt(desk, visit, PATH, work)
+    if refused is not None:
+        return refused
+    pieces = pieces_of(desk, visit, await _faults(desk)) if visit.is_quiet else ()
+    return done(desk, visit, PATH, said, pieces)
+
+
+async def _faults(desk: Desk) -> list[dict[str, Any]]:
+    found = (await control_of(desk).get("/control/faults"))["faults"]
+    return [{**one, "words": words_of(one)} for one in found]
+
+
+async def _fault(desk: Desk, visit: Visit) -> dict[str, Any]:
+    fault_id = _fault_id(visit)
+    if not any(one["id"] == fault_id for one in await _faults(desk)):
+        raise NotThere("This fault is not armed any more.")
+    fault: dict[str, Any] = await control_of(desk).get(f"/control/faults/{fault_id}")
+    return {**fault, "words": words_of(fault)}
+
+
+def _fault_id(visit: Visit) -> int:
+    text: str = visit.path["fault_id"]
+    if not (text.isascii() and text.isdigit() and len(text) < 16):
+        raise NotThere("There is no such fault.")
+    return int(text)

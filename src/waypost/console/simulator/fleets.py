@@ -1,0 +1,128 @@
+"""Fleets: thousands of phones that follow one script."""
+
+import json
+import re
+from collections.abc import Sequence
+from typing import Any, Final
+
+import msgspec
+from starlette.responses import Response
+
+from waypost.client.door import DoorRefused
+from waypost.console.desk import Desk
+from waypost.console.not_there import NotThere
+from waypost.console.pages import phone
+from waypost.console.simulator.bench import attempt, control_of, reason_of, tab
+from waypost.console.simulator.fleet_scripts import SCRIPTS, as_json
+from waypost.console.simulator.numbers import whole
+from waypost.console.streams import Piece
+from waypost.console.visit import Visit
+
+PATH: Final = "/simulator/fleets"
+PARTS: Final = "simulator/fleet_parts.html"
+_NAME: Final = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
+_OWN: Final = "own"
+
+
+async def show_fleets(desk: Desk, visit: Visit) -> Response:
+    """All of them, and the form that makes one."""
+    return await _page(desk, visit, {})
+
+
+async def make_fleet(desk: Desk, visit: Visit) -> Response:
+    """Make one; where the control door refuses it, the form says which field is wrong."""
+    form = await visit.form()
+    typed = {name: value for name, value in form.items() if isinstance(value, str)}
+    own = {app.phone_number for app in visit.apps if app.phone_number}
+    wish: dict[str, Any] = {
+        "name": typed.get("name", "").strip(),
+        "first": typed.get("first", "").strip().replace(" ", ""),
+        "count": whole(typed.get("count", "")),
+        "read_after_ms": None,
+    }
+    if typed.get("seed", "").strip():
+        wish["seed"] = typed["seed"].strip()
+    if typed.get("open_window_to"):
+        if typed["open_window_to"] not in own:
+            return await _page(
+                desk, visit, typed, "open_window_to", "That is none of your numbers."
+            )
+        wish["open_window_to"] = typed["open_window_to"]
+    try:
+        wish["script"] = _script(typed)
+    except (msgspec.MsgspecError, ValueError, RecursionError) as error:
+        return await _page(desk, visit, typed, "script", f"The script is no JSON: {error}.")
+    try:
+        await control_of(desk).post("/control/fleets", wish)
+    except DoorRefused as refused:
+        field = re.split(r"[.\[:]", refused.message, maxsplit=1)[0]
+        return await _page(desk, visit, typed, field, " ".join(reason_of(refused)))
+    said = f"The fleet {wish['name']} of {wish['count']} phones is ready."
+    return desk.go(f"{PATH}/{wish['name']}", said)
+
+
+async def show_fleet(desk: Desk, visit: Visit) -> Response:
+    """One, with what its phones have received and done."""
+    return await tab(desk, visit, "fleet", fleet=await _fleet(desk, visit))
+
+
+async def live_fleet(desk: Desk, visit: Visit) -> Response:
+    """And what changes of it."""
+
+    async def look() -> Sequence[Piece]:
+        try:
+            html = desk.parts.pages.part(PARTS, "counts", visit, await _fleet(desk, visit))
+        except NotThere:
+            html = desk.parts.pages.part(PARTS, "dropped", visit)
+        return [Piece("fleet-counts", html)]
+
+    return desk.live(visit, look, rest_s=1.0, at_least_s=2.0)  # counts are of all its messages
+
+
+async def drop_fleet(desk: Desk, visit: Visit) -> Response:
+    """Drop one: its numbers are ordinary phones again."""
+    name = _name(visit)
+
+    async def drop() -> None:
+        await control_of(desk).json("DELETE", f"/control/fleets/{name}")
+
+    refused = await attempt(desk, visit, PATH, drop)
+    return refused or desk.go(PATH, f"The fleet {name} is dropped; its phones are ordinary ones.")
+
+
+async def _page(
+    desk: Desk, visit: Visit, typed: dict[str, str], wrong_field: str = "", wrong: str = ""
+) -> Response:
+    fleets = (await control_of(desk).get("/control/fleets"))["fleets"]
+    return await tab(
+        desk, visit, "fleets", 400 if wrong else 200,
+        fleets=fleets, scripts=SCRIPTS, as_json=as_json, typed=typed,
+        own_numbers=[(app.phone_number, f"{app.name}, {phone(app.phone_number)}")
+                     for app in visit.apps if app.phone_number],
+        wrong_field=wrong_field, wrong=wrong,
+    )  # fmt: skip
+
+
+def _script(typed: dict[str, str]) -> Any:
+    chosen = typed.get("script", "")
+    if chosen == _OWN:
+        return msgspec.json.decode(typed.get("steps", ""))
+    return [step for one in SCRIPTS if one.key == chosen for step in one.steps]
+
+
+async def _fleet(desk: Desk, visit: Visit) -> dict[str, Any]:
+    name = _name(visit)
+    try:
+        fleet: dict[str, Any] = await control_of(desk).get(f"/control/fleets/{name}")
+    except DoorRefused as refused:
+        if refused.status == 404:
+            raise NotThere(f"There is no fleet called {name}.") from refused
+        raise
+    return {**fleet, "script": [json.dumps(step, ensure_ascii=False) for step in fleet["script"]]}
+
+
+def _name(visit: Visit) -> str:
+    name: str = visit.path["name"]
+    if not _NAME.fullmatch(name):
+        raise NotThere("There is no such fleet.")
+    return name

@@ -1,0 +1,37 @@
+// The simulator's pages: two clocks that run, and fields that choose the answer they belong to.
+import { now } from "./times.js";
+
+const machine = { nowMs: 0, atMs: 0 };
+
+function readMachine() {
+  const shown = document.querySelector("[data-clock='machine']");
+  const nowMs = Number(shown?.dataset.clockMs);
+  if (shown && nowMs !== machine.nowMs) Object.assign(machine, { nowMs, atMs: performance.now() });
+}
+
+function text(atMs) {
+  return `${new Date(atMs).toISOString().slice(0, 19).replace("T", " ")} UTC`;
+}
+
+function show() {
+  readMachine();
+  for (const face of document.querySelectorAll("[data-clock]")) {
+    const atMs = face.dataset.clock === "machine" ? machine.nowMs + (performance.now() - machine.atMs) : now();
+    const said = text(atMs);
+    if (face.textContent !== said) face.textContent = said;
+  }
+}
+
+document.querySelector(".tabs [aria-current]")?.scrollIntoView({ block: "nearest", inline: "center" });
+
+if (document.querySelector("[data-clock]")) {
+  document.addEventListener("waypost:put", show);
+  show();
+  setInterval(show, 250);
+}
+
+// Whoever types into the field beside an answer means this answer.
+document.addEventListener("input", (event) => {
+  const choice = document.getElementById(event.target.dataset?.chooses ?? "");
+  if (choice) choice.checked = true;
+});

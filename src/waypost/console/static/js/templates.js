@@ -1,0 +1,13 @@
+// The gallery's filters go by themselves when one is chosen; the whole frame of a template is its link.
+document.addEventListener("change", (event) => {
+  if (event.target.matches("[data-filters] select")) event.target.form.requestSubmit();
+});
+
+document.addEventListener("submit", (event) => {
+  if (!event.target.matches("[data-filters]")) return;
+  for (const field of event.target.querySelectorAll("input, select")) field.disabled = field.value === "";
+});
+
+window.addEventListener("pageshow", () => {
+  for (const field of document.querySelectorAll("[data-filters] :disabled")) field.disabled = false;
+});

@@ -1,0 +1,1 @@
+"""The pages of templates: the gallery, one template, and the editor with its linter."""

@@ -1,0 +1,181 @@
+"""What is written in the editor as the form that the partner API takes."""
+
+import json
+import re
+from collections.abc import Mapping
+from typing import Any, Final
+
+from waypost.console.templates.writing import CODE_LINE, CardWriting, Texts, Writing, names_of
+from waypost.domain.buttons import ButtonKind
+from waypost.domain.template import OF_MEDIA, Draft, TemplateType
+from waypost.domain.variables import variables
+from waypost.wire.template_changes import CHANGEABLE
+from waypost.wire.template_parts import submitted_buttons, submitted_cards
+
+# fmt: off
+SHOWN_FOR: Final = {  # which types have the field at all; what is typed into a field that is gone is not sent
+    "header":       (TemplateType.TEXT,),
+    "exampleMedia": OF_MEDIA,
+    "mediaUrl":     OF_MEDIA,
+}
+OF_OFFERS: Final = ("limitedOfferText", "hasExpiration")
+OF_CODES: Final = ("addSecurityRecommendation", "codeExpirationMinutes")
+_OF_KIND: Final = {  # the fields that a kind of button has, as the API writes them
+    ButtonKind.QUICK_REPLY:  ("text",),
+    ButtonKind.URL:          ("text", "url"),
+    ButtonKind.PHONE_NUMBER: ("text", "phone_number"),
+    ButtonKind.COPY_CODE:    ("text", "example"),
+    ButtonKind.OTP:          ("otp_type", "text", "autofill_text"),
+    ButtonKind.FLOW:         ("text", "flow_id", "flow_action", "navigate_screen", "icon"),
+    ButtonKind.MPM:          ("text",),
+    ButtonKind.CATALOG:      ("text",),
+}
+# fmt: on
+_VARIABLE: Final = re.compile(r"\{\{([^{}]*)\}\}")
+
+
+def fields_of(writing: Writing, *, gaps: bool = False) -> dict[str, str]:
+    """The API's form. What is empty is left out; of an edit it is sent empty, which takes it away.
+
+    Args:
+        writing: what was typed.
+        gaps: for a preview: a variable without a sample value stands for itself.
+    """
+    texts, kind = writing.texts, writing.texts.get("templateType", "")
+    fields = {name: value for name, value in texts.items() if _has(writing, name, kind)}
+    if writing.is_code:
+        fields["content"] = _code_text(texts.get("content", ""))
+        fields["example"] = fields["content"].replace("{{1}}", writing.values.get("1") or "123456")
+    else:
+        fields["example"] = filled(texts.get("content", ""), writing.values, gaps=gaps)
+    header = fields.get("header", "")
+    if variables(header):
+        value = dict.fromkeys(names_of(header), writing.header_value)
+        fields["exampleHeader"] = filled(header, value, gaps=gaps)
+    fields["enableSample"] = "true" if kind in OF_MEDIA and _has_sample(texts) else ""
+    for name in writing.flags:
+        if _has(writing, name, kind):
+            fields[name] = "true"
+    if "isLTO" in writing.flags and not writing.is_code:
+        fields["hasExpiration"] = "true" if "hasExpiration" in writing.flags else "false"
+    if writing.is_carousel:
+        fields["cards"] = _json([_card(one, gaps=gaps) for one in writing.cards])
+    fields["buttons"] = _json([_button(one) for one in writing.buttons])
+    if writing.edits:
+        return {name: fields.get(name, "") for name in CHANGEABLE if _may_change(name, kind)}
+    return {name: value for name, value in fields.items() if value not in ("", "[]")}
+
+
+def filled(text: str, values: Mapping[str, str], *, gaps: bool = False) -> str:
+    """A text with each variable replaced by its sample; empty where one has none, unless there may be gaps."""
+    if not gaps and not all(values.get(name) for name in variables(text)):
+        return ""
+    return _VARIABLE.sub(lambda found: values.get(found[1]) or found[0], text)
+
+
+def fields_of_draft(draft: Draft) -> dict[str, str]:
+    """The API's form that makes a stored draft."""
+    given: dict[str, Any] = {
+        "elementName": draft.element_name,
+        "languageCode": draft.language_code,
+        "category": draft.category,
+        "templateType": draft.template_type,
+        "vertical": draft.vertical,
+        "content": draft.content,
+        "example": draft.example,
+        "header": draft.header,
+        "exampleHeader": draft.example_header,
+        "footer": draft.footer,
+        "buttons": _json(submitted_buttons(draft.buttons)) if draft.buttons else None,
+        "cards": _json(submitted_cards(draft.cards)) if draft.cards else None,
+        "enableSample": draft.enable_sample or None,
+        "exampleMedia": draft.example_media,
+        "mediaId": draft.media_id if not draft.example_media else None,
+        "mediaUrl": draft.media_url if not draft.example_media else None,
+        "allowTemplateCategoryChange": draft.allow_template_category_change or None,
+        "isLTO": draft.is_lto or None,
+        "limitedOfferText": draft.limited_offer_text,
+        "hasExpiration": draft.has_expiration,
+        "addSecurityRecommendation": draft.add_security_recommendation or None,
+        "codeExpirationMinutes": draft.code_expiration_minutes,
+        "messageValidity": draft.message_validity_s,
+        "isCPR": draft.is_call_permission_request or None,
+        "parameterFormat": draft.parameter_format,
+    }
+    return {name: _text(value) for name, value in given.items() if value is not None}
+
+
+def _has(writing: Writing, name: str, kind: str) -> bool:
+    """Whether the template that is written has this field at all."""
+    if name in SHOWN_FOR and (kind not in SHOWN_FOR[name] or writing.is_code):
+        return False
+    if name == "footer" and writing.is_code:
+        return False
+    if name in OF_OFFERS or name == "isLTO":
+        is_offer = kind == TemplateType.TEXT and not writing.is_code
+        return is_offer and (name == "isLTO" or "isLTO" in writing.flags)
+    return writing.is_code or name not in OF_CODES
+
+
+def _may_change(name: str, kind: str) -> bool:
+    """Whether an edit says something of a field: media of a carousel stay, others' cards are none."""
+    if name == "cards":
+        return kind == TemplateType.CAROUSEL
+    return name != "mediaId" and (kind != TemplateType.CAROUSEL or name not in SHOWN_FOR)
+
+
+def _has_sample(texts: Texts) -> bool:
+    return bool(texts.get("exampleMedia") or texts.get("mediaUrl"))
+
+
+def _code_text(typed: str) -> str:
+    """The body of a template with a code: what is stored of it, or the operator's own sentence."""
+    return typed if "is your verification code." in typed else CODE_LINE
+
+
+def _card(card: CardWriting, *, gaps: bool) -> dict[str, Any]:
+    texts = card.texts
+    given: dict[str, Any] = {
+        "headerType": texts.get("headerType", ""),
+        "exampleMedia": texts.get("exampleMedia", ""),
+        "mediaUrl": "" if texts.get("exampleMedia") else texts.get("mediaUrl", ""),
+        "body": texts.get("body", ""),
+        "sampleText": filled(texts.get("body", ""), card.values, gaps=gaps),
+        "buttons": [_button(one) for one in card.buttons],
+    }
+    return {name: value for name, value in given.items() if value not in ("", [])}
+
+
+def _button(texts: Texts) -> dict[str, Any]:
+    kind = ButtonKind(texts["type"])
+    given: dict[str, Any] = {"type": kind.value}
+    given |= {name: texts[name] for name in _OF_KIND[kind] if texts.get(name)}
+    match kind:
+        case ButtonKind.URL:
+            if texts.get("example") and "{{" in texts.get("url", ""):
+                given["example"] = [texts["example"]]
+            if texts.get("payment_link_preview"):
+                given["paymentLinkPreview"] = texts["payment_link_preview"]
+        case ButtonKind.OTP:
+            apps = [
+                line.split(None, 1) for line in texts.get("apps", "").splitlines() if line.strip()
+            ]
+            named = [
+                {"package_name": app[0], "signature_hash": app[1].strip() if len(app) > 1 else ""}
+                for app in apps
+            ]
+            if texts.get("otp_type") != "COPY_CODE" and named:
+                given |= named[0] if len(named) == 1 else {"supported_apps": named}
+            if texts.get("otp_type") == "ZERO_TAP":
+                given["zero_tap_terms_accepted"] = texts.get("zero_tap_terms_accepted") == "true"
+        case _:
+            pass
+    return given
+
+
+def _text(value: object) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _json(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))

@@ -1,0 +1,104 @@
+"""Every page of the route table: it loads at every width and in both themes, and asks for nothing elsewhere."""
+
+from typing import Final
+
+import pytest
+
+from docs.make_screenshots import ELSEWHERE, FOLDER, NAMES, THEMES
+from tests.console.addresses import NoSample, addresses, filled, rows, told
+from tests.console.conftest import LOOP, Tab, Tabs
+from tests.console.scene import Scene
+from waypost.console.rows import Kind
+
+pytestmark = [pytest.mark.asyncio(loop_scope=LOOP), pytest.mark.timeout(120)]
+
+NARROW: Final = 360
+WIDE: Final = 1440
+WIDEST: Final = 2560
+ON_THE_WIDEST: Final = (  # where much stands side by side
+    "/apps/{app_id}", "/phones", "/apps/{app_id}/messages", "/apps/{app_id}/templates",
+    "/apps/{app_id}/templates/new", "/simulator/faults",
+)  # fmt: skip
+LOOK: Final = """() => {
+  const shown = (one) => one.checkVisibility();
+  const name = (one) => (one.getAttribute("aria-label") ?? "") + one.textContent + (one.title ?? "")
+    + [...one.querySelectorAll("img")].map((image) => image.alt).join("");
+  const nameless = [...document.querySelectorAll("a[href], button")].filter(shown)
+    .filter((one) => !name(one).trim()).map((one) => one.outerHTML.slice(0, 200));
+  const room = document.documentElement;
+  const wide = [...document.querySelectorAll("body *")].filter(shown)
+    .filter((one) => one.getBoundingClientRect().right > room.clientWidth + 1)
+    .map((one) => `${one.tagName} ${one.id} ${one.className}`).slice(0, 5);
+  const ids = [...document.querySelectorAll("[id]")].map((one) => one.id);
+  return {
+    title: document.title, nameless,
+    headings: document.querySelectorAll("h1").length,
+    sideways: room.scrollWidth > room.clientWidth ? [room.scrollWidth, room.clientWidth, ...wide] : null,
+    twice: [...new Set(ids.filter((id, at) => ids.indexOf(id) !== at))],
+    unanswered: [...document.images].filter((one) => one.complete && !one.naturalWidth).map((one) => one.src),
+  };
+}"""
+
+
+async def test_scene_names_whatever_a_path_of_the_route_table_asks_for(scene: Scene) -> None:
+    missing: list[str] = []
+
+    for row in rows(*Kind):
+        try:
+            filled(row, scene.values)
+        except NoSample as none:
+            missing.append(str(none))
+
+    assert not missing, "\n".join(missing)
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("width", [NARROW, WIDE])
+async def test_every_page_is_whole(scene: Scene, scene_tabs: Tabs, width: int, theme: str) -> None:
+    """No error in the browser's console, no request elsewhere, no scrolling sideways; a title, one heading, named links."""
+    stranger = await scene_tabs("/sign-in", width=width, theme=theme, signed_in=False)
+    complaints = await _complaints(stranger, "/sign-in")
+    tab = await scene_tabs("/", width=width, theme=theme)
+    walked = addresses(scene.values, Kind.PAGE)
+
+    for address in walked:
+        complaints += await _complaints(tab, address.path)
+
+    if (width, theme) == (WIDE, "light"):
+        await tab.page.set_viewport_size({"width": WIDEST, "height": 1300})
+        for address in walked:
+            if address.row.path in ON_THE_WIDEST:
+                complaints += await _complaints(tab, address.path)
+    assert not complaints, told(complaints)
+
+
+async def test_every_page_has_its_picture_in_the_docs() -> None:
+    pages = [row.path for row in rows(Kind.PAGE) if row.path not in ELSEWHERE]
+
+    missing = [path for path in pages if path not in NAMES]
+    files = {f"{NAMES[path][0]}-{theme}.png" for path in pages if path in NAMES for theme in THEMES}
+
+    assert missing == []
+    assert files <= {file.name for file in FOLDER.glob("*.png")}
+
+
+async def _complaints(tab: Tab, path: str) -> list[tuple[str, str]]:
+    answer = await tab.page.goto(tab.desk.base_url + path, wait_until="load")
+    found = await tab.page.evaluate(LOOK)
+    wrong: list[str] = []
+    if answer is None or answer.status != 200:
+        wrong.append(f"answers {answer and answer.status}")
+    if not found["title"].removesuffix("· Waypost").strip():
+        wrong.append("has no title")
+    if found["headings"] != 1:
+        wrong.append(f"has {found['headings']} headings of the first rank")
+    if found["sideways"]:
+        wrong.append(f"scrolls sideways: {found['sideways']}")
+    wrong += [f"has an unnamed control: {one}" for one in found["nameless"]]
+    wrong += [f"has the id {one} more than once" for one in found["twice"]]
+    wrong += [f"shows a picture that is none: {one}" for one in found["unanswered"]]
+    wrong += [f"has an error: {one}" for one in tab.wrong]
+    wrong += [f"asks elsewhere: {one}" for one in tab.elsewhere]
+    tab.wrong.clear()
+    tab.elsewhere.clear()
+    return [(path, one) for one in wrong]

@@ -1,0 +1,315 @@
+"""Whose things one sees, what headers say, and that stored words stay words.
+
+Signing in, tokens of forms and limits of attempts: tests/console/test_sign_in.py.
+"""
+
+import json
+from collections.abc import AsyncGenerator
+from typing import Any, Final
+
+import aiohttp
+import pytest
+import pytest_asyncio
+from playwright.async_api import Browser, Dialog
+from starlette.applications import Starlette
+from starlette.responses import Response
+from starlette.routing import Route
+
+from tests.console import hostile
+from tests.console.addresses import addresses, filled, parameters, rows
+from tests.console.conftest import LOOP, Desk, Tabs
+from tests.console.scene import Scene, open_scene
+from tests.support.patience import patiently
+from waypost.console.guard import guarded
+from waypost.console.rows import Kind, PageRow, Who
+from waypost.console.visit import Visit
+
+pytestmark = [pytest.mark.asyncio(loop_scope=LOOP), pytest.mark.timeout(60)]
+
+PASSWORD: Final = "Correct-horse-1"
+OWN_APP: Final = "Elsewhere"
+
+# fmt: off
+SHARED: Final = (  # what is everybody's on a test bench: faults, fleets, kept states, and phones as such
+    "/simulator/faults/", "/simulator/fleets/", "/simulator/snapshots/", "/phones/{phone}",
+)
+_CHAT: Final = "/phones/{phone}/chats/{number}"
+FORMS: Final[dict[str, dict[str, str]]] = {  # what an act needs before it looks whose the thing is
+    f"{_CHAT}/text":    {"text": "Hello"},
+    f"{_CHAT}/file":    {"file": "a.txt"},
+    f"{_CHAT}/place":   {"latitude": "1", "longitude": "2"},
+    f"{_CHAT}/contact": {"name": "Mia"},
+}
+# fmt: on
+
+
+class Stranger:
+    """Another partner, signed in, with an app of their own."""
+
+    def __init__(self, desk: Desk, http: aiohttp.ClientSession, app_id: str, csrf: str) -> None:
+        self.app_id = app_id
+        self._desk = desk
+        self._http = http
+        self._csrf = csrf
+
+    async def asks(self, row: PageRow, path: str) -> tuple[int, str]:
+        """Status and text of an answer; of a stream only its status."""
+        url = self._desk.base_url + path
+        if row.kind is Kind.ACT:
+            form = aiohttp.FormData({"csrf": self._csrf})
+            for name, value in FORMS.get(row.path, {}).items():
+                form.add_field(name, value, filename=value if name == "file" else None)
+            asked = self._http.post(url, data=form, allow_redirects=False)
+        else:
+            asked = self._http.get(url, allow_redirects=False)
+        async with asked as answer:
+            if row.kind is Kind.LIVE and answer.status == 200:
+                return 200, ""
+            return answer.status, await answer.text()
+
+
+@pytest_asyncio.fixture(loop_scope=LOOP)
+async def stranger(scene: Scene) -> AsyncGenerator[Stranger]:
+    desk = scene.desk
+    who = {"email": "other@acme.test", "name": "Other", "password": PASSWORD}
+    known = (await desk.admin.json("GET", "/admin/partners"))["partners"]
+    if all(one["email"] != who["email"] for one in known):
+        partner_id = (await desk.admin.json("POST", "/admin/partners", who))["id"]
+        app = {"partner_id": partner_id, "name": OWN_APP, "phone_number": "15550003000",
+               "phone_number_id": "2000000000000002", "business_account_id": "2000000000000001"}  # fmt: skip
+        account = {
+            "id": "2000000000000001",
+            "partner_id": partner_id,
+            "operator_account_id": "demo",
+            "namespace": "other_namespace",
+        }
+        await desk.admin.json("POST", "/admin/business-accounts", account)
+        await desk.admin.json("POST", "/admin/apps", app)
+    apps = (await desk.admin.json("GET", "/admin/apps"))["apps"]
+    app_id = next(one["id"] for one in apps if one["name"] == OWN_APP)
+    async with aiohttp.ClientSession(cookie_jar=aiohttp.CookieJar(unsafe=True)) as http:
+        form = {"email": who["email"], "password": PASSWORD}
+        async with http.post(desk.base_url + "/sign-in", data=form, allow_redirects=False) as came:
+            assert came.status == 303, await came.text()
+        async with http.get(f"{desk.base_url}/apps/{app_id}") as page:
+            csrf = (await page.text()).partition('data-csrf="')[2].partition('"')[0]
+        theme = {"csrf": csrf, "theme": "system"}
+        async with http.post(desk.base_url + "/theme", data=theme, allow_redirects=False) as acted:
+            assert acted.status == 303, "their own acts are taken"
+        yield Stranger(desk, http, app_id, csrf)
+
+
+async def test_another_partners_ids_are_refused_at_every_address(
+    scene: Scene, stranger: Stranger
+) -> None:
+    """By the other's app, and by one's own app with the other's ids in the rest of the path."""
+    before = await _everything(scene)
+    let_in: list[str] = []
+
+    for row in rows(*Kind, who=Who.PARTNER):
+        named = parameters(row)
+        if not named or _is_shared(row):
+            continue
+        tries = [filled(row, scene.values)]
+        if "app_id" in named and len(named) > 1:
+            tries.append(filled(row, {**scene.values, "app_id": stranger.app_id}))
+        for path in tries:
+            status, text = await stranger.asks(row, path)
+            if status != 404:
+                let_in.append(f"{row.kind} {path} ({row.path}) answers {status}: {text[:200]}")
+
+    assert not let_in, "\n".join(let_in)
+    assert await _everything(scene) == before
+
+
+async def test_pages_of_another_partner_show_nothing_of_the_first(
+    scene: Scene, stranger: Stranger
+) -> None:
+    """Pages whose paths name nobody: what they show is by who is signed in."""
+    told: list[str] = []
+
+    for row in rows(Kind.PAGE, Kind.PART, who=Who.PARTNER):
+        if set(parameters(row)) - {"app_id"}:
+            continue
+        path = filled(row, {"app_id": stranger.app_id})
+        status, text = await stranger.asks(row, path)
+        words = (
+            "WaypostDemo",
+            scene.desk.app_id,
+            scene.sent["read"],
+            "spring_offer",
+            "Like these?",
+        )
+        told += [f"{path} ({status}) shows {word}" for word in words if word in text]
+
+    assert not told, "\n".join(told)
+
+
+def _is_shared(row: PageRow) -> bool:
+    """Whether it is everybody's: what one phone has with one business is not."""
+    return row.path.startswith(SHARED) and not {"number", "wamid"} & set(parameters(row))
+
+
+async def _everything(scene: Scene) -> str:
+    """What a partner and a simulator have, as doors show it."""
+    path = f"/partner/app/{scene.desk.app_id}"
+    partner = await scene.partner()
+    return json.dumps(
+        [
+            await scene.states(),
+            await scene.statuses(),
+            await scene.desk.api.json("GET", f"{path}/subscription"),
+            await partner.json("GET", "/partner/app/list"),
+            await partner.json("GET", f"{path}/tokens"),
+            await scene.desk.admin.json("GET", "/admin/apps"),
+            await scene.control("GET", "fleets"),
+            [one["name"] for one in (await scene.control("GET", "snapshots"))["snapshots"]],
+            [one["label"] for one in (await scene.control("GET", "faults"))["faults"]],
+            (await scene.control("GET", "state"))["settings"],
+            len(await scene.shown(scene.values["phone"])),
+        ],
+        sort_keys=True,
+    )
+
+
+HEADERS: Final = {
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+    "Referrer-Policy": "same-origin",
+    "Cross-Origin-Opener-Policy": "same-origin",
+}
+
+
+def _unsafe(headers: Any) -> list[str]:
+    """What a browser is allowed that it should not be."""
+    policy = headers.get("Content-Security-Policy", "")
+    rules = dict(part.strip().partition(" ")[::2] for part in policy.split(";") if part.strip())
+    wrong = [
+        f"{name} is {headers.get(name)}"
+        for name, value in HEADERS.items()
+        if headers.get(name) != value
+    ]
+    wrong += [
+        f"the policy has {word}"
+        for word in ("unsafe-inline", "unsafe-eval", "http:", "https:", "*")
+        if word in policy
+    ]
+    if rules.get("default-src") != "'none'":
+        wrong.append(f"default-src is {rules.get('default-src')}")
+    is_page = "sandbox" not in rules
+    if is_page and rules.get("frame-ancestors") != "'none'":
+        wrong.append(f"frame-ancestors is {rules.get('frame-ancestors')}")
+    if is_page and rules.get("base-uri") != "'none'":
+        wrong.append(f"base-uri is {rules.get('base-uri')}")
+    return wrong
+
+
+async def test_every_answer_says_what_a_browser_may_do_with_it(scene: Scene) -> None:
+    http, wrong = scene.desk.http, list[str]()
+    asked = [one.path for one in addresses(scene.values, Kind.PAGE, Kind.PART, Kind.LIVE)]
+
+    for path in [*asked, "/apps/nobodys", f"/apps/{scene.desk.app_id}/nothing-here"]:
+        async with http.get(scene.desk.base_url + path, allow_redirects=False) as answer:
+            wrong += [f"{path} ({answer.status}): {one}" for one in _unsafe(answer.headers)]
+
+    assert not wrong, "\n".join(wrong)
+
+
+async def test_defect_answers_a_page_that_tells_nothing_of_it(scene: Scene) -> None:
+    async def break_down(desk: Any, visit: Visit) -> Response:
+        del desk, visit
+        raise RuntimeError("secret-of-the-inside")
+
+    pair: Any = scene.desk.dev._pair  # pyright: ignore[reportPrivateUsage]
+    row = PageRow(Kind.PAGE, "/broken", break_down, "break down", Who.ANYBODY)
+    application = Starlette(
+        routes=[Route("/broken", guarded(row, pair.waypost.console.desk), methods=["GET"])]
+    )
+
+    status, headers, body = await _ask(application, "/broken")
+
+    assert status == 500
+    assert _unsafe(headers) == []
+    assert "secret-of-the-inside" not in body
+    assert "Something is wrong with this page" in body
+
+
+async def _ask(application: Any, path: str) -> tuple[int, dict[str, str], str]:
+    came: list[dict[str, Any]] = []
+
+    async def receive() -> dict[str, Any]:
+        return {"type": "http.request", "body": b"", "more_body": False}
+
+    async def send(message: dict[str, Any]) -> None:
+        came.append(message)
+
+    scope = {
+        "type": "http", "asgi": {"version": "3.0"}, "http_version": "1.1", "method": "GET", "path": path,
+        "raw_path": path.encode(), "root_path": "", "scheme": "http", "query_string": b"",
+        "headers": [(b"host", b"localhost")], "client": ("127.0.0.1", 1), "server": ("localhost", 80),
+    }  # fmt: skip
+    await application(scope, receive, send)
+    headers = {name.decode().title(): value.decode() for name, value in came[0]["headers"]}
+    lookup = {**headers, **{name: headers.get(name.title(), "") for name in HEADERS}}
+    body = b"".join(one.get("body", b"") for one in came[1:]).decode()
+    return came[0]["status"], lookup, body
+
+
+async def test_words_that_would_run_are_shown_as_words_on_every_page(
+    browser: Browser, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    async with open_scene(tmp_path_factory.mktemp("hostile"), hostile.tell) as scene:
+        tabs = Tabs(browser, scene.desk)
+        try:
+            complaints = await _run_by_words(scene, tabs)
+        finally:
+            for context, _ in tabs.open:
+                await context.close()
+    assert not complaints, "\n".join(complaints)
+
+
+async def _run_by_words(scene: Scene, tabs: Tabs) -> list[str]:
+    tab = await tabs("/")
+    dialogs: list[str] = []
+
+    async def note(dialog: Dialog) -> None:
+        dialogs.append(dialog.message)
+        await dialog.dismiss()
+
+    tab.page.on("dialog", note)
+    complaints: list[str] = []
+    for address in addresses(scene.values, Kind.PAGE):
+        await tab.go(address.path)
+        await tab.page.wait_for_timeout(120)  # the first look of its stream has come
+        title, made = await tab.page.evaluate(hostile.TAKEN)
+        if title == "taken" or made or dialogs or tab.wrong or tab.elsewhere:
+            told = [*dialogs, *tab.wrong, *tab.elsewhere]
+            complaints.append(f"{address.path}: {made} elements of the words; {told}")
+        for noted in (dialogs, tab.wrong, tab.elsewhere):
+            noted.clear()
+    complaints += await _unseen(scene, tab)
+    return complaints
+
+
+WHERE_SHOWN: Final = {  # pages on which the words themselves have to be read
+    "/phones": "?show=15550002001",
+    "/apps/{app_id}/templates/{template_id}": "",
+    "/apps/{app_id}/callbacks": "",
+}
+
+
+async def _unseen(scene: Scene, tab: Any) -> list[str]:
+    unseen: list[str] = []
+    for row in rows(Kind.PAGE):
+        if row.path in WHERE_SHOWN:
+            path = filled(row, scene.values) + WHERE_SHOWN[row.path]
+            await tab.go(path)
+
+            async def text() -> str:
+                return await tab.page.evaluate("() => document.body.innerText")
+
+            try:
+                await patiently(text, lambda shown: "<img src=x onerror=" in shown, within_s=3)
+            except TimeoutError:
+                unseen.append(f"{path} does not show the words")
+    return unseen

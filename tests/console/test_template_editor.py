@@ -1,0 +1,364 @@
+"""The editor: what is written is drawn and checked at once, and without modules it works as well."""
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from playwright.async_api import Dialog, expect
+
+from tests.console.conftest import LOOP, Desk, Tabs
+from tests.support.media_samples import sample
+from waypost.assembly import demo
+from waypost.console.templates.handing_in import fields_of, fields_of_draft
+from waypost.console.templates.limits import MOST_CHARS
+from waypost.console.templates.writing import read_writing, writing_of
+from waypost.domain.buttons import Button, ButtonKind
+from waypost.domain.cards import Card
+from waypost.domain.template import Draft
+from waypost.domain.template_rules import RULES
+from waypost.wire.drafts import read_draft
+from waypost.wire.forms import Form
+from waypost.wire.template_changes import edited_draft
+
+pytestmark = pytest.mark.asyncio(loop_scope=LOOP)
+
+NEW = f"/apps/{demo.APP_ID}/templates/new"
+DEMO = f"/apps/{demo.APP_ID}/templates/{demo.TEMPLATE_ID}"
+# fmt: off
+WRITTEN = {
+    "elementName": "order_update", "languageCode": "en_US", "category": "UTILITY", "templateType": "TEXT",
+    "vertical": "Orders", "content": "Hi {{1}}, your order is on its way.", "value-1": "Ann",
+}
+CARD = {"headerType": "IMAGE", "mediaUrl": "https://shop.example/a.png", "body": "A coat for {{1}} days",
+        "sampleText": "A coat for cold days", "buttons": [{"type": "QUICK_REPLY", "text": "More"}]}
+FORMS: dict[str, dict[str, Any]] = {  # of each type, as the API takes them
+    "text": {
+        "elementName": "a", "languageCode": "de", "category": "MARKETING", "templateType": "TEXT", "vertical": "b",
+        "content": "Hi {{1}}, all *well* with {{2}}?", "example": "Hi Ann, all *well* with Ben?", "header": "For {{1}}",
+        "exampleHeader": "For Ann", "footer": "Acme", "allowTemplateCategoryChange": "true", "messageValidity": "86400",
+        "buttons": [
+            {"type": "QUICK_REPLY", "text": "Yes"},
+            {"type": "URL", "text": "Look", "url": "https://acme.test/{{1}}", "example": ["https://acme.test/a"]},
+            {"type": "PHONE_NUMBER", "text": "Call", "phone_number": "+15550001111"},
+            {"type": "FLOW", "text": "Ask", "flow_id": "7", "flow_action": "NAVIGATE", "navigate_screen": "ONE"},
+        ],
+    },
+    "image": {
+        "elementName": "a", "languageCode": "de", "category": "UTILITY", "templateType": "IMAGE", "vertical": "b",
+        "content": "Look", "example": "Look", "exampleMedia": "4::aW1n:x", "enableSample": "true",
+    },
+    "offer": {
+        "elementName": "a", "languageCode": "de", "category": "MARKETING", "templateType": "TEXT", "vertical": "b",
+        "content": "Look", "example": "Look", "isLTO": "true", "limitedOfferText": "Soon", "hasExpiration": "true",
+        "buttons": [{"type": "COPY_CODE", "text": "Copy offer code", "example": "SAVE"},
+                    {"type": "URL", "text": "Look", "url": "https://acme.test"}],
+    },
+    "code": {
+        "elementName": "a", "languageCode": "de", "category": "AUTHENTICATION", "templateType": "TEXT", "vertical": "b",
+        "content": "{{1}} is your verification code.", "example": "123456 is your verification code.",
+        "addSecurityRecommendation": "true", "codeExpirationMinutes": "10",
+        "buttons": [{"type": "OTP", "otp_type": "ZERO_TAP", "text": "Copy", "autofill_text": "Fill",
+                     "supported_apps": [{"package_name": "com.a.b", "signature_hash": "AbC/def1234"},
+                                        {"package_name": "com.a.c", "signature_hash": "AbC/def1234"}],
+                     "zero_tap_terms_accepted": True}],
+    },
+    "carousel": {
+        "elementName": "a", "languageCode": "de", "category": "MARKETING", "templateType": "CAROUSEL", "vertical": "b",
+        "content": "Look", "example": "Look", "cards": [CARD, CARD],
+    },
+    "products": {
+        "elementName": "a", "languageCode": "de", "category": "MARKETING", "templateType": "PRODUCT", "vertical": "b",
+        "content": "Look", "example": "Look",
+    },
+    "named": {
+        "elementName": "a", "languageCode": "de", "category": "UTILITY", "templateType": "TEXT", "vertical": "b",
+        "content": "Hi {{name}}, all well?", "example": "Hi Ann, all well?", "parameterFormat": "NAMED", "isCPR": "true",
+    },
+}
+# fmt: on
+
+
+def drafted(form: dict[str, Any]) -> Draft:
+    texts = {k: v if isinstance(v, str) else json.dumps(v) for k, v in form.items()}
+    return read_draft(Form(list(texts.items())))
+
+
+@pytest.mark.parametrize("kind", FORMS)
+async def test_draft_survives_the_editor(kind: str) -> None:
+    draft = drafted(FORMS[kind])
+
+    handed_in = fields_of(writing_of(draft))
+
+    assert read_draft(Form(list(handed_in.items()))) == draft
+    assert read_draft(Form(list(fields_of_draft(draft).items()))) == draft
+
+
+@pytest.mark.parametrize("kind", FORMS)
+async def test_edit_that_changes_nothing_changes_nothing(kind: str) -> None:
+    draft = drafted(FORMS[kind])
+
+    form = Form(list(fields_of(writing_of(draft, "its id")).items()))
+
+    assert edited_draft(draft, form) == draft
+
+
+async def test_line_breaks_of_a_browser_are_one_character() -> None:
+    writing = read_writing([("content", "Hi\r\nAnn")])
+
+    assert fields_of(writing)["content"] == "Hi\nAnn"
+
+
+# fmt: off
+OF_LENGTH: dict[str, Callable[[str], Draft]] = {  # a draft that has a text in the field of a counter
+    "elementName":          lambda text: Draft(element_name=text),
+    "vertical":             lambda text: Draft(vertical=text),
+    "content":              lambda text: Draft(content=text),
+    "header":               lambda text: Draft(header=text),
+    "footer":               lambda text: Draft(footer=text),
+    "limitedOfferText":     lambda text: Draft(limited_offer_text=text),
+    "content of an offer":  lambda text: Draft(content=text, is_lto=True),
+    "button.text":          lambda text: Draft(buttons=(Button(ButtonKind.QUICK_REPLY, text),)),
+    "button.autofill_text": lambda text: Draft(buttons=(Button(ButtonKind.OTP, autofill_text=text),)),
+    "button.url":           lambda text: Draft(buttons=(Button(ButtonKind.URL, url=f"https://{text[8:]}"),)),
+    "button.phone_number":  lambda text: Draft(buttons=(Button(ButtonKind.PHONE_NUMBER, phone_number=text.replace("x", "5")),)),
+    "button.code":          lambda text: Draft(buttons=(Button(ButtonKind.COPY_CODE, example=(text,)),)),
+    "card.body":            lambda text: Draft(template_type="CAROUSEL", cards=(Card(body=text),)),
+}
+# fmt: on
+
+
+@pytest.mark.parametrize("name", MOST_CHARS)
+async def test_counter_counts_to_what_the_rule_says(name: str) -> None:
+    most, rule_id = MOST_CHARS[name]
+    rule = next(one for one in RULES if one.id == rule_id)
+
+    assert rule.must(OF_LENGTH[name]("x" * most)) is None
+    assert rule.must(OF_LENGTH[name]("x" * (most + 1))) is not None
+
+
+async def test_form_submits_without_modules(desk: Desk) -> None:
+    answer = await desk.post(NEW, {**WRITTEN, "do": "submit"})
+
+    page = await desk.get(answer.headers["location"])
+    assert "order_update" in page
+    assert "The operator reviews it" in page
+
+
+async def test_refused_submit_comes_back_with_everything_and_the_finding_at_its_field(
+    desk: Desk,
+) -> None:
+    page = await posted(desk, NEW, {**WRITTEN, "elementName": "Order Update", "footer": "Acme", "button-0-type": "QUICK_REPLY", "button-0-text": "Thanks", "do": "submit"}, 400)  # fmt: skip
+
+    for typed in (
+        "Order Update",
+        "Hi {{1}}, your order is on its way.",
+        'value="Ann"',
+        'value="Acme"',
+        'value="Thanks"',
+    ):
+        assert typed in page
+    note = page.partition('id="n-f-elementName"')[2].partition("</p>")[0]
+    assert "Use a to z" in note
+    assert "API refuses" in page
+
+
+async def test_taken_name_is_told_before_it_is_handed_in(desk: Desk) -> None:
+    page = await posted(desk, NEW, {**WRITTEN, "elementName": "order_ready", "do": "check"})
+
+    assert "elementName order_ready is taken in en_US." in page
+
+
+async def test_buttons_are_added_moved_and_removed_without_modules(desk: Desk) -> None:
+    rows = {
+        "button-0-type": "QUICK_REPLY",
+        "button-0-text": "One",
+        "button-1-type": "QUICK_REPLY",
+        "button-1-text": "Two",
+    }
+
+    added = await posted(
+        desk, NEW, {**WRITTEN, **rows, "new-button-kind": "URL", "do": "add-button"}
+    )
+    moved = await posted(desk, NEW, {**WRITTEN, **rows, "do": "up-button-1"})
+    removed = await posted(desk, NEW, {**WRITTEN, **rows, "do": "remove-button-0"})
+
+    assert 'name="button-2-url"' in added
+    assert moved.index('value="Two"') < moved.index('value="One"')
+    assert 'value="One"' not in removed
+    for nonsense in ("up-button-9", "remove-card-3", "add-card-7-button", "fly"):
+        await posted(desk, NEW, {**WRITTEN, **rows, "do": nonsense})
+
+
+async def test_edit_goes_through_and_a_category_of_an_approved_one_stays(desk: Desk) -> None:
+    page = await desk.get(f"{DEMO}/edit")
+    assert '<input type="hidden" name="category" value="UTILITY">' in page
+
+    answer = await desk.post(
+        f"{DEMO}/edit",
+        {"category": "UTILITY", "templateType": "TEXT", "content": "Hi {{1}}, your {{2}} is here now.",
+         "value-1": "Ann", "value-2": "coat", "footer": "Acme", "do": "submit"},
+    )  # fmt: skip
+
+    shown = await desk.get(answer.headers["location"])
+    assert "your coat is here now" in shown
+    assert "Edited" in shown
+    await desk.get(f"{DEMO}/edit", status=404)  # it is under review
+
+
+async def test_duplicate_begins_with_what_the_template_says_and_no_name(desk: Desk) -> None:
+    page = await desk.get(f"{NEW}?from={demo.TEMPLATE_ID}")
+
+    assert "Shall we bring it today?" in page
+    assert 'name="button-1-text" value="Another day"' in page
+    assert 'name="elementName" value=""' in page
+
+
+async def test_number_that_is_none_is_a_finding_and_no_defect(desk: Desk) -> None:
+    page = await posted(desk, NEW, {**WRITTEN, "messageValidity": "soon", "do": "check"})
+
+    assert "messageValidity" in page
+    assert "A field cannot be read" in page
+
+
+async def posted(desk: Desk, path: str, fields: dict[str, str], status: int = 200) -> str:
+    form = {"csrf": await desk.csrf(), **fields}
+    async with desk.http.post(desk.base_url + path, data=form, allow_redirects=False) as answer:
+        text = await answer.text()
+        assert answer.status == status, text[:2000]
+        return text
+
+
+@pytest.mark.timeout(60)
+async def test_template_is_written_approved_and_sent_on_screen(tabs: Tabs, desk: Desk) -> None:
+    page = (await tabs(NEW)).page
+    await page.get_by_label("Name", exact=True).fill("order_packed")
+    await page.get_by_label("Topic").fill("Orders")
+    await page.get_by_role("textbox", name="Body", exact=True).fill("Hi ")
+    await page.get_by_role("button", name="Variable").click()
+    await page.keyboard.type(", it is packed.")
+    await page.get_by_label("Sample for {{1}}").fill("Ann")
+    await page.get_by_label("Kind of the new button").select_option("QUICK_REPLY")
+    await page.get_by_role("button", name="Add button").click()
+    await expect(page.locator("#f-button-0-text")).to_be_focused()
+    await page.keyboard.type("Thanks")
+    await expect(page.locator("#preview")).to_contain_text("Hi Ann, it is packed.")
+    await expect(page.locator("#preview")).to_contain_text("Thanks")
+    await page.get_by_label("Header", exact=True).fill("Box {{1}}")
+    await page.get_by_label("Sample for the header").fill("7")
+    await expect(page.locator("#preview")).to_contain_text("Box 7")
+    await expect(page.locator("#lint")).to_contain_text("0 findings")
+
+    await page.get_by_role("button", name="Hand it in").click()
+
+    await page.wait_for_url("**/templates/0*")
+    await expect(page.locator("#standing")).to_contain_text("approved", timeout=15_000)
+    await expect(page.locator("#history")).to_contain_text("Taken by the operator")
+    await page.get_by_label("Body, {{1}}").fill("Zoe")
+    await page.get_by_role("button", name="Send", exact=True).click()
+    await page.wait_for_url("**/messages/0*")
+
+
+@pytest.mark.timeout(40)
+async def test_finding_appears_while_one_types_leads_to_its_field_and_goes(tabs: Tabs) -> None:
+    page = (await tabs(NEW)).page
+    await page.get_by_role("textbox", name="Body", exact=True).fill("Your code is {{1}}")
+    finding = page.get_by_role("link", name="content must neither begin nor end with a variable.")
+    await finding.wait_for()
+    await expect(page.locator("#n-f-content")).to_contain_text("Put a word")
+    await expect(page.locator("#f-content")).to_have_attribute("aria-invalid", "true")
+
+    await finding.click()
+    await expect(page.locator("#f-content")).to_be_focused()
+    await page.keyboard.press("End")
+    await page.keyboard.type(" for today.")
+
+    await finding.wait_for(state="detached")
+    await expect(page.locator("#n-f-content")).to_be_empty()
+    await expect(page.locator("[data-counts=f-content]")).to_have_text("29/1024")
+
+
+@pytest.mark.timeout(40)
+async def test_sample_is_uploaded_and_drawn(tabs: Tabs) -> None:
+    page = (await tabs(NEW)).page
+    await page.get_by_label("Type").select_option("IMAGE")
+
+    picture = {"name": "a.png", "mimeType": "image/png", "buffer": sample("png")}
+    await page.get_by_label("Sample of the image").set_input_files(picture)  # type: ignore[arg-type]
+
+    await page.locator("#preview img").wait_for()
+    await expect(page.locator(".sample-there")).to_contain_text("a.png")
+    assert (
+        await page.locator("#preview img").evaluate("one => one.complete && one.naturalWidth") > 0
+    )
+
+
+@pytest.mark.timeout(40)
+async def test_carousel_is_written_card_by_card_by_keyboard(tabs: Tabs) -> None:
+    page = (await tabs(NEW)).page
+    await page.get_by_label("Category", exact=True).select_option("MARKETING")
+    await page.get_by_label("Type").select_option("CAROUSEL")
+    await expect(page.locator(".a-card")).to_have_count(2)
+    await page.locator("#f-card-0-body").fill("First")
+    await page.locator("#f-card-1-body").fill("Second")
+    await page.get_by_role("button", name="Add card").press("Enter")
+    await expect(page.locator(".a-card")).to_have_count(3)
+    await page.locator("#f-card-2-body").fill("Third")
+
+    await page.get_by_role("button", name="Move card 3 up").press("Enter")
+
+    await expect(page.locator("#f-card-1-body")).to_have_value("Third")
+    await expect(page.locator("#f-card-2-body")).to_have_value("Second")
+    await expect(page.get_by_role("button", name="Move card 2 up")).to_be_focused()
+    await expect(page.locator("#preview")).to_contain_text("Third")
+
+
+@pytest.mark.timeout(60)
+async def test_words_of_a_carousel_are_edited_and_its_media_stay(tabs: Tabs, desk: Desk) -> None:
+    base = f"/partner/app/{demo.APP_ID}"
+    upload = await desk.api.file(
+        f"{base}/upload/media", sample("png"), name="a.png", media_type="image/png"
+    )
+    of_card = {"exampleMedia": upload["handleId"]["message"], "mediaUrl": ""}
+    form = FORMS["carousel"] | {"cards": json.dumps([CARD | of_card] * 2)}
+    template_id = (await desk.api.form("POST", f"{base}/templates", form))["template"]["id"]
+    page = (await tabs(f"/apps/{demo.APP_ID}/templates/{template_id}")).page
+    await expect(page.locator("#standing")).to_contain_text("approved", timeout=15_000)
+
+    await page.get_by_role("link", name="Edit").click()
+    await page.locator("#f-card-1-body").fill("A hat for {{1}} days")
+    assert await page.get_by_role("button", name="Add card").count() == 0
+    await page.get_by_role("button", name="Send the edit").click()
+
+    await expect(page.locator("#history")).to_contain_text("Edited")
+    await expect(page.locator(".phone-frame")).to_contain_text("A hat for cold days")
+    assert await page.locator(".phone-frame img").count() == 2
+
+
+@pytest.mark.timeout(40)
+async def test_leaving_with_something_written_is_asked_about(tabs: Tabs) -> None:
+    page = (await tabs(NEW)).page
+    asked: list[str] = []
+
+    async def stay(dialog: Dialog) -> None:
+        asked.append(dialog.type)
+        await dialog.dismiss()
+
+    page.on("dialog", stay)
+    await page.get_by_label("Footer").fill("Acme")
+    await page.get_by_role("link", name="Back", exact=True).click(no_wait_after=True)
+    await page.wait_for_timeout(300)
+
+    assert asked == ["beforeunload"]
+    assert page.url.endswith("/templates/new")
+    page.remove_listener("dialog", stay)
+    page.on("dialog", lambda dialog: dialog.accept())
+
+
+@pytest.mark.parametrize("width", [360, 1440])
+@pytest.mark.timeout(40)
+async def test_pages_need_no_scrolling_sideways(tabs: Tabs, width: int) -> None:
+    tab = await tabs(NEW, width=width)
+    for path in (f"{NEW}?from={demo.TEMPLATE_ID}", DEMO, DEMO.rpartition("/")[0]):
+        await tab.go(path)
+        assert await tab.page.evaluate("document.documentElement.scrollWidth") <= width
