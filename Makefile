@@ -3,6 +3,7 @@
 PYTHON ?= python3
 ARGS   ?=
 EXAMPLES ?= 300
+MINUTES  ?= 10
 
 VENV := .venv
 BIN  := $(VENV)/bin
@@ -12,7 +13,7 @@ RUN_READY := $(VENV)/run.stamp
 DEV_READY := $(VENV)/dev.stamp
 PINS      := pyproject.toml constraints.txt
 
-.PHONY: run test lint check bench crash fuzz format reference pin
+.PHONY: run test lint check bench soak crash fuzz format reference screenshots pin
 .DELETE_ON_ERROR:
 
 run: $(RUN_READY)  ## start the service, the simulator and its phones; ARGS goes to `waypost dev`
@@ -37,6 +38,9 @@ check: lint test  ## what has to pass before a change is merged
 bench: $(DEV_READY)  ## measure, and print ratios with the machine they were taken on
 	$(BIN)/python -m benchmarks.run $(ARGS)
 
+soak: $(DEV_READY)  ## the console over 200,000 messages with fifty changes a second, in a browser, for MINUTES=10
+	$(BIN)/python -m benchmarks.soak --minutes $(MINUTES) $(ARGS)
+
 crash: $(DEV_READY)  ## break everything in turn under load, and count: lost, doubled and out of order have to be 0
 	$(BIN)/python -m crashes.run $(ARGS)
 
@@ -50,6 +54,9 @@ format: $(DEV_READY)  ## put code and pages into the one layout
 
 reference: $(DEV_READY)  ## write docs/reference/ anew from the tables in the code
 	$(BIN)/python -m docs.make_reference
+
+screenshots: $(DEV_READY)  ## write docs/images/console/ anew: every page, light and dark; ARGS picks some by name
+	$(BIN)/python -m docs.make_screenshots $(ARGS)
 
 pin:  ## write constraints.txt anew: the newest versions that pyproject.toml allows
 	@folder=$$(mktemp -d) && trap 'rm -rf "$$folder"' EXIT && \
