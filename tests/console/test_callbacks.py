@@ -135,8 +135,8 @@ async def test_rotation_shows_both_keys_and_both_sign(
     old = await page.locator(".key pre").text_content()
 
     page.on("dialog", lambda dialog: dialog.accept())
-    await page.locator("summary", has_text="Make a new key").click()
-    await page.get_by_role("button", name="Make a new key").click()
+    await page.locator("summary", has_text="Create a new key").click()
+    await page.get_by_role("button", name="Create a new key").click()
     await page.locator(".key pre").nth(1).wait_for()
     keys = await page.locator(".key pre").all_text_contents()
 

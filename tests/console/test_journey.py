@@ -45,7 +45,7 @@ async def test_newcomer_sends_a_template_taps_it_and_sees_the_callback(
     await hands.press(page.get_by_role("button", name="Enter as the demo partner"))
     await expect(page.get_by_role("heading", level=1)).to_have_text("Overview")
 
-    # Write a template, and hand it in.
+    # Write a template, and submit it.
     await hands.go(page, "Templates")
     await hands.press(page.get_by_role("link", name="New template"))
     await hands.write(page.get_by_label("Name", exact=True), "table_booked")
@@ -56,7 +56,7 @@ async def test_newcomer_sends_a_template_taps_it_and_sees_the_callback(
     await hands.write(page.get_by_label("Label", exact=True), "We will come")
     await expect(page.locator("#preview-side")).to_contain_text("Your table for four is booked.")
     await expect(page.locator("#lint")).to_contain_text("0 findings")
-    await hands.press(page.get_by_role("button", name="Hand it in"))
+    await hands.press(page.get_by_role("button", name="Submit"))
 
     # Watch it being approved, and send it.
     await expect(page.locator("#standing")).to_contain_text("approved")
@@ -67,7 +67,7 @@ async def test_newcomer_sends_a_template_taps_it_and_sees_the_callback(
     await expect(page.locator("#standing")).to_contain_text("delivered")
 
     # See it on the phone, and tap.
-    await hands.press(page.get_by_role("link", name="Its phone"))
+    await hands.press(page.get_by_role("link", name="Open the phone"))
     await hands.press(page.locator(".entry").get_by_role("button", name="We will come"))
     await expect(page.locator(".entry.is-own").last).to_contain_text("We will come")
     [tapped] = await receiver.wait_for(

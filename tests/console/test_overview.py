@@ -97,7 +97,7 @@ async def test_what_is_in_trouble_is_named_with_where_it_is_mended(desk: Desk) -
     assert "The template order_ready (en_US) is paused" in page
     assert "The client secret feedfeed expires soon" in page
     assert "A piece of work was set aside after a defect of ours: a defect" in page
-    assert "paused by us" in page
+    assert "paused by the service" in page
 
 
 def _trouble(connection: Connection, app_id: str) -> None:

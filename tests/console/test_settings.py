@@ -77,14 +77,18 @@ async def test_partner_tokens_end_with_the_password_where_that_is_wanted(desk: D
     await told(desk, f"/apps/{desk.app_id}/settings/token", {})  # the console has got a new one
 
 
-async def test_console_goes_on_after_the_administrator_has_ended_every_token(desk: Desk) -> None:
+async def test_administrators_new_password_ends_sessions_and_whoever_enters_again_goes_on(
+    desk: Desk,
+) -> None:
     await desk.post("/settings/apps", {"name": "Second shop"})
     body = {"password": NEW, "end_tokens": True}
     ended = await desk.admin.json("POST", "/admin/partners/1/password", body)
 
-    await desk.post("/settings/apps", {"name": "Third shop"})
-
-    assert ended["tokens_ended"] == 1
+    async with desk.http.get(desk.base_url + "/settings", allow_redirects=False) as answer:
+        assert answer.headers["location"].startswith("/sign-in")
+    async with desk.http.post(desk.base_url + "/enter", allow_redirects=False):
+        await desk.post("/settings/apps", {"name": "Third shop"})
+    assert (ended["tokens_ended"], ended["sessions_ended"]) == (1, 1)
 
 
 @pytest.mark.parametrize(

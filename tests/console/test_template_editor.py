@@ -163,7 +163,7 @@ async def test_refused_submit_comes_back_with_everything_and_the_finding_at_its_
     assert "API refuses" in page
 
 
-async def test_taken_name_is_told_before_it_is_handed_in(desk: Desk) -> None:
+async def test_taken_name_is_told_before_it_is_submitted(desk: Desk) -> None:
     page = await posted(desk, NEW, {**WRITTEN, "elementName": "order_ready", "do": "check"})
 
     assert "elementName order_ready is taken in en_US." in page
@@ -249,7 +249,7 @@ async def test_template_is_written_approved_and_sent_on_screen(tabs: Tabs, desk:
     await expect(page.locator("#preview")).to_contain_text("Box 7")
     await expect(page.locator("#lint")).to_contain_text("0 findings")
 
-    await page.get_by_role("button", name="Hand it in").click()
+    await page.get_by_role("button", name="Submit").click()
 
     await page.wait_for_url("**/templates/0*")
     await expect(page.locator("#standing")).to_contain_text("approved", timeout=15_000)
@@ -328,7 +328,7 @@ async def test_words_of_a_carousel_are_edited_and_its_media_stay(tabs: Tabs, des
     await page.get_by_role("link", name="Edit").click()
     await page.locator("#f-card-1-body").fill("A hat for {{1}} days")
     assert await page.get_by_role("button", name="Add card").count() == 0
-    await page.get_by_role("button", name="Send the edit").click()
+    await page.get_by_role("button", name="Submit the edit").click()
 
     await expect(page.locator("#history")).to_contain_text("Edited")
     await expect(page.locator(".phone-frame")).to_contain_text("A hat for cold days")
@@ -346,7 +346,7 @@ async def test_leaving_with_something_written_is_asked_about(tabs: Tabs) -> None
 
     page.on("dialog", stay)
     await page.get_by_label("Footer").fill("Acme")
-    await page.get_by_role("link", name="Back", exact=True).click(no_wait_after=True)
+    await page.locator(".up").get_by_role("link", name="Templates").click(no_wait_after=True)
     await page.wait_for_timeout(300)
 
     assert asked == ["beforeunload"]

@@ -76,7 +76,7 @@ async def test_gallery_is_filtered_by_the_query(desk: Desk) -> None:
         page = await desk.get(f"{GALLERY}?{query}")
         shown = [n for n in ("order_update", "order_ready") if f"<strong>{n}</strong>" in page]
         assert shown == names, query
-        assert names or "No template is like that" in page
+        assert names or "Nothing matches" in page
 
 
 async def test_gallery_is_paged(desk: Desk) -> None:
@@ -145,7 +145,7 @@ async def test_history_tells_each_step_and_the_reason_of_a_rejection(desk: Desk)
 
     page = await until(desk, f"{GALLERY}/{template_id}", "The operator says:")
 
-    assert "Handed in" in page
+    assert "Submitted" in page
     assert "Rejected" in page
     assert "step-bad" in page
     assert "Mend what the reason says" in page

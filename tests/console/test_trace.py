@@ -184,7 +184,7 @@ async def test_operators_id_leads_to_the_page_of_ours(desk: Desk) -> None:
     page = await desk.get(f"{LIST}/{wamid}")
 
     assert message_id in page
-    assert "Its way" in page
+    assert "<h2>Trace</h2>" in page
 
 
 async def test_status_that_came_late_is_told_as_such(desk: Desk) -> None:

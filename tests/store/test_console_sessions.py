@@ -8,10 +8,11 @@ from tests.support.builders import AT_MS, PARTNER
 from waypost.store.console_sessions import (
     SessionRow,
     add_session,
+    carry_sessions,
     drop_session,
     drop_sessions_of,
     session_with_partner,
-    sessions_alive,
+    sessions_to_carry,
 )
 from waypost.store.database import Database
 from waypost.store.partners import add_partner
@@ -31,6 +32,10 @@ async def with_sessions(database: Database) -> None:
             add_session(connection, row, AT_MS)
 
     await database.write(keep)
+
+
+def sessions_alive(connection: Connection, now_ms: int) -> list[SessionRow]:
+    return [row for row, _ in sessions_to_carry(connection, now_ms)]
 
 
 async def test_session_is_found_by_its_hash_with_its_partner(database: Database) -> None:
@@ -89,3 +94,26 @@ async def test_session_of_a_partner_who_is_gone_is_none(database: Database) -> N
     await database.write(forget)
 
     assert await database.read(session_with_partner, FIRST.hash, AT_MS) is None
+
+
+async def test_sessions_are_carried_into_another_state_and_ended_ones_do_not_come_back(
+    database: Database,
+) -> None:
+    await with_sessions(database)
+    carried = await database.read(sessions_to_carry, AT_MS)
+    still_alive = [(row, email) for row, email in carried if row != FIRST]
+
+    await database.write(carry_sessions, still_alive, AT_MS)
+
+    assert await database.read(session_with_partner, FIRST.hash, AT_MS) is None
+    assert await database.read(session_with_partner, BOBS.hash, AT_MS) == (BOBS, OTHER)
+
+
+async def test_session_is_not_carried_to_another_partner_who_has_the_number_there(
+    database: Database,
+) -> None:
+    await with_sessions(database)
+
+    await database.write(carry_sessions, [(FIRST, PARTNER.email), (BOBS, "eve@other.test")], AT_MS)
+
+    assert await database.read(sessions_alive, AT_MS) == [FIRST]

@@ -56,7 +56,10 @@ def test_all_broken_rules_are_told_and_who_refuses_each() -> None:
 
 
 def test_strict_service_refuses_at_once_what_the_review_would() -> None:
-    found = findings_of(draft(content="Your code for today is {{1}}", example="Your code for today is 12"), strict=True)
+    found = findings_of(
+        draft(content="Your code for today is {{1}}", example="Your code for today is 12"),
+        strict=True,
+    )
 
     assert [(one.rule, one.refused_by) for one in found] == [("content-inside", RefusedBy.API)]
 

@@ -6,6 +6,7 @@ from waypost.accept.auth import admitted_app
 from waypost.accept.requests import Answer, Request
 from waypost.accept.samples import check_samples
 from waypost.accept.services import Services
+from waypost.accept.template_edits import check_editable
 from waypost.accept.template_list import template_of
 from waypost.domain.app import App
 from waypost.domain.lifecycle import FILED
@@ -20,8 +21,9 @@ from waypost.wire.template_changes import edited_draft
 async def check_template(services: Services, request: Request) -> Answer:
     """Say everything that is wrong with a draft: what creation would refuse, and what the review would.
 
-    Beside the rules of the table: the name is free, samples are of their headers' kinds, and an edit
-    leaves the category of an approved template alone. Addresses of samples are not fetched.
+    Beside the rules of the table: the name is free, samples are of their headers' kinds, what is edited
+    can be, and an edit leaves the category of an approved template alone. Addresses of samples are not
+    fetched.
 
     Refuses in this order: 401 wrong token, 429, 400 unknown `templateId`, 400 a field that cannot be
     read at all.
@@ -46,6 +48,14 @@ async def _of_the_store(
 ) -> list[Finding]:
     """What only the store can tell."""
     found: list[Finding] = []
+    if edited is not None:
+        try:
+            check_editable(edited)
+        except Refused as refused:
+            says = refused.explanation
+            remedy = "Wait until it has been reviewed, or make another template."
+            source = "operator's facts 2.6"
+            found.append(_finding("templateId", "status-editable", says, source, remedy))
     if edited is not None and edited.status in FILED and draft.category != edited.category:
         says = (
             f"category must stay {edited.category}: that of an approved template cannot be edited."

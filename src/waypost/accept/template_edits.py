@@ -42,7 +42,7 @@ async def change_template(services: Services, request: Request) -> Answer:
     """
     app = await admitted_app(services, request)
     before = await template_of(services, app, request.path["template_id"])
-    _check_editable(before)
+    check_editable(before)
     category = before.category.value
     draft = edited_draft(replace(before.draft, category=category), request.form())
     if before.status in FILED and draft.category != category:
@@ -62,12 +62,19 @@ async def change_template(services: Services, request: Request) -> Answer:
         modified_on_ms=services.clock.now_ms(),
     )
     if not await services.database.write(edit_template, before, after):
-        _check_editable(await template_of(services, app, before.id))  # it has changed meanwhile
+        check_editable(await template_of(services, app, before.id))  # it has changed meanwhile
         raise Refused(Reason.TEMPLATE_NOT_EDITABLE, "The template has just changed; try again.")
     return Answer({"status": "success"})
 
 
-def _check_editable(template: Template) -> None:
+def check_editable(template: Template) -> None:
+    """Return when the operator lets a template be edited.
+
+    Raises:
+        Refused: its status does not.
+
+    Source: operator's facts 2.6.
+    """
     if template.status not in EDITABLE:
         accepted = ", ".join(sorted(EDITABLE))
         raise Refused(

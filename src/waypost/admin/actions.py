@@ -17,6 +17,7 @@ from waypost.domain.refusals import Reason, Refused
 from waypost.operators.contract import Operator
 from waypost.store import partners as stored
 from waypost.store.apps import Taken, change_app
+from waypost.store.console_sessions import drop_sessions_of
 from waypost.store.database import Database
 from waypost.store.directory import KEPT_MS, Directory
 from waypost.store.stays import keep_stay
@@ -81,31 +82,46 @@ def check_password(password: str) -> None:
         )
 
 
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """What has ended with a password: partner tokens, and sessions of the console."""
+
+    tokens: int
+    sessions: int
+
+
 async def change_password(
-    office: Office, partner_id: int, password_hash: str, *, ends_tokens: bool = False
-) -> int:
-    """Set a partner's password. From then on the API takes client secrets only.
+    office: Office,
+    partner_id: int,
+    password_hash: str,
+    *,
+    ends_tokens: bool = False,
+    keeps_session: str = "",
+) -> Ended:
+    """Set a partner's password, and end its sessions. From then on the API takes client secrets only.
 
     Args:
         office: where.
         partner_id: whose.
         password_hash: of the new one.
         ends_tokens: whether partner tokens end too, which else live out their day.
+        keeps_session: hash of the one session of the console that stays: that of whoever asks.
 
-    Returns:
-        How many partner tokens have ended.
-
-    Source: spec, "Authentication", rule 2.
+    Source: spec, "Authentication", rule 2; decision 0058.
 
     Raises:
         Refused: there is no such partner.
     """
+
+    def change(connection: Connection) -> Ended:
+        stored.change_password(connection, partner_id, password_hash)
+        tokens = stored.drop_partner_tokens(connection, partner_id) if ends_tokens else 0
+        return Ended(tokens, drop_sessions_of(connection, partner_id, keeps_session))
+
     await partner_of(office, partner_id)
-    await office.database.write(stored.change_password, partner_id, password_hash)
-    if not ends_tokens:
-        return 0
-    ended = await office.database.write(stored.drop_partner_tokens, partner_id)
-    office.directory.forget()
+    ended = await office.database.write(change)
+    if ends_tokens:
+        office.directory.forget()
     return ended
 
 

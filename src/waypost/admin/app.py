@@ -63,6 +63,7 @@ class _NewSecret(msgspec.Struct, forbid_unknown_fields=True):
 class _Password(msgspec.Struct, forbid_unknown_fields=True):
     password: str
     end_tokens: bool = False
+    keep_session: str = ""
 
 
 class _Connection(msgspec.Struct, forbid_unknown_fields=True):
@@ -192,10 +193,18 @@ class AdminDoor:
         partner_id = number_in(request, "partner_id")
         password_hash = await self._passwords.hash(given.password)
         ended = await actions.change_password(
-            self._office, partner_id, password_hash, ends_tokens=given.end_tokens
+            self._office,
+            partner_id,
+            password_hash,
+            ends_tokens=given.end_tokens,
+            keeps_session=given.keep_session,
         )
-        told = {"changed": True, "next": "The API takes client secrets only from now on."}
-        return told | ({"tokens_ended": ended} if given.end_tokens else {})
+        return {
+            "changed": True,
+            "sessions_ended": ended.sessions,
+            **({"tokens_ended": ended.tokens} if given.end_tokens else {}),
+            "next": "The API takes client secrets only from now on.",
+        }
 
     async def _client_secrets(self, request: Request) -> Any:
         partner_id = number_in(request, "partner_id")

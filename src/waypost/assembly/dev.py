@@ -25,8 +25,8 @@ from waypost.base.ids import Ids, RandomIds, SeededIds
 from waypost.base.travel import NotSettled, Travel
 from waypost.client.door import InProcess
 from waypost.config import Settings
+from waypost.console.sessions import Carried
 from waypost.simulator import NotKept, SimulatorSettings, Snapshot, read_scenario
-from waypost.store.console_sessions import SessionRow
 from waypost.store.contract import WrongStore
 from waypost.store.engines.sqlite import take_lock
 
@@ -261,7 +261,7 @@ class Dev:
                     gate.open(out_of_order)
                 raise
 
-    async def _end_streams(self) -> list[SessionRow]:
+    async def _end_streams(self) -> list[Carried]:
         """Let go of whoever looks at the console; gives who is signed in, and stays so."""
         if self._pair is None:
             return []

@@ -77,7 +77,7 @@ def change_password(
         bool, typer.Option(help="End the partner's tokens too, which else live out their day.")
     ] = False,
 ) -> None:
-    """Change a partner's password; from then on the API takes client secrets only."""
+    """Change a partner's password, and end its sessions; from then on the API takes client secrets only."""
     body = {"password": password, "end_tokens": end_tokens}
     show("POST", f"/admin/partners/{partner_id}/password", body)
 

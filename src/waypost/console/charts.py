@@ -412,13 +412,14 @@ def _labels_below(labels: Sequence[str], height: int, about: int = 4) -> Markup:
     last = len(labels) - 1
     shown = sorted({round(last * step / about) for step in range(about + 1)})
     drawn: list[Markup] = []
-    for at in shown:
+    for nth, at in enumerate(shown):
         anchor = "start" if at == 0 else "end" if at == last else "middle"
         x = 0 if at == 0 else 100 if at == last else 100 * (at + 0.5) / len(labels)
+        between = " chart-between" if nth % 2 else ""  # gives way where there is no room
         drawn.append(
             Markup(
-                '<text class="chart-label" x="{:.3f}%" y="{}" text-anchor="{}">{}</text>'
-            ).format(x, height - 6, anchor, labels[at])
+                '<text class="chart-label{}" x="{:.3f}%" y="{}" text-anchor="{}">{}</text>'
+            ).format(between, x, height - 6, anchor, labels[at])
         )
     return Markup("").join(drawn)
 

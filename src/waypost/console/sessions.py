@@ -14,16 +14,20 @@ from waypost.domain.partner import Partner
 from waypost.store.console_sessions import (
     SessionRow,
     add_session,
+    carry_sessions,
     drop_session,
     drop_sessions_of,
     session_with_partner,
-    sessions_alive,
     sessions_of,
+    sessions_to_carry,
 )
 from waypost.store.database import Database
 
 LIFE_MS: Final = 12 * 60 * 60 * 1000
 _CSRF: Final = "csrf\0"
+
+Carried = tuple[SessionRow, str]
+"""A session, and the e-mail address of its partner."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,12 +88,10 @@ class Sessions:
         """A partner's sessions, the newest first."""
         return await self._database.read(sessions_of, partner_id, self._now_ms())
 
-    async def alive(self) -> list[SessionRow]:
+    async def alive(self) -> list[Carried]:
         """Those that have not expired: so that whoever resets a demonstration stays signed in."""
-        return await self._database.read(sessions_alive, self._now_ms())
+        return await self._database.read(sessions_to_carry, self._now_ms())
 
-    async def keep(self, rows: list[SessionRow]) -> None:
-        """Put sessions back that were alive before the store was exchanged."""
-        now_ms = self._now_ms()
-        for row in rows:
-            await self._database.write(add_session, row, now_ms)
+    async def keep(self, carried: list[Carried]) -> None:
+        """Put sessions back that were alive before the store was exchanged, and drop what it brought."""
+        await self._database.write(carry_sessions, carried, self._now_ms())

@@ -6,6 +6,7 @@ is different now, and costs what is shown, whatever else is stored.
 """
 
 import asyncio
+from collections import Counter
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
@@ -15,14 +16,17 @@ import msgspec
 from starlette.responses import Response, StreamingResponse
 
 from waypost.client.door import DoorRefused, NotReached
+from waypost.console.not_there import NotThere
 from waypost.console.pulse import REST_S
 from waypost.console.visit import Visit
 from waypost.store.contract import StoreAway
 
 MOST_STREAMS: Final = 500
 """Of one process."""
-SESSION_EVERY: Final = 30
-"""So many looks between two checks whether the person is still signed in."""
+MOST_OF_ONE: Final = 100
+"""Of one partner, so that nobody takes all of them: open pages let go of theirs in the background."""
+SESSION_EVERY_S: Final = 5
+"""Between two checks whether the person is still signed in."""
 _RETRY_MS: Final = 1000
 
 
@@ -64,7 +68,7 @@ def stream(
         rest_s: between two looks at least.
         at_least_s: between two looks at most.
     """
-    if watch.open >= MOST_STREAMS:
+    if watch.is_full(visit.partner.id):
         return Response(
             "Too many pages are open at once; close some.", 503, media_type="text/plain"
         )
@@ -102,33 +106,48 @@ class Watch:
         self._wait = wait
         self._is_closing = is_closing
         self._is_signed_in = is_signed_in
-        self.open = 0
+        self._open: Counter[int] = Counter()
+
+    @property
+    def open(self) -> int:
+        """How many streams run."""
+        return self._open.total()
+
+    def is_full(self, partner_id: int) -> bool:
+        """Whether a partner may open no more."""
+        return self.open >= MOST_STREAMS or self._open[partner_id] >= MOST_OF_ONE
 
     async def events(
         self, visit: Visit, look: Look, *, rest_s: float, at_least_s: float
     ) -> AsyncGenerator[bytes]:
         """The stream's bytes. The first look is sent whole: much may have happened since the page was made."""
         sent: dict[str, int] = {}
-        looks = 0
-        self.open += 1
+        partner_id, time_s = visit.partner.id, asyncio.get_running_loop().time
+        checked_s = time_s()
+        self._open[partner_id] += 1
         try:
             with self._watching():
                 yield b"retry: %d\n\n" % _RETRY_MS
                 while not self._is_closing():
-                    looks += 1
-                    if looks % SESSION_EVERY == 0 and not await self._is_signed_in(visit):
-                        yield _event("go", {"to": "/sign-in"})
-                        return
                     mark = self._mark()
                     try:
+                        if time_s() - checked_s >= SESSION_EVERY_S:
+                            checked_s = time_s()
+                            if not await self._is_signed_in(visit):
+                                yield _event("go", {"to": "/sign-in"})
+                                return
                         pieces = await look()
-                    except (StoreAway, DoorRefused, NotReached) as away:
+                    except (StoreAway, DoorRefused, NotReached, NotThere) as away:
                         yield _event("away", {"why": str(away)})
+                    except Exception:
+                        if self._is_closing():  # the store was closed under the look
+                            return
+                        raise
                     else:
                         yield _told(pieces, sent)
                     await self._wait(mark, rest_s, at_least_s)
         finally:
-            self.open -= 1
+            self._open[partner_id] -= 1
 
 
 def _told(pieces: Sequence[Piece], sent: dict[str, int]) -> bytes:

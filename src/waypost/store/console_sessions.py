@@ -1,5 +1,6 @@
 """Who is signed in to the console. Times are the machine's."""
 
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 
 from sqlalchemy import Connection, delete, insert, select
@@ -44,10 +45,28 @@ def session_with_partner(
     return None if partner is None else (SessionRow(*row), partner_of(partner))
 
 
-def sessions_alive(connection: Connection, now_ms: int) -> list[SessionRow]:
-    """Every session that has not expired."""
-    found = select(console_sessions).where(console_sessions.c.expires_on_ms > now_ms)
-    return [SessionRow(*row) for row in connection.execute(found)]
+def sessions_to_carry(connection: Connection, now_ms: int) -> list[tuple[SessionRow, str]]:
+    """Every session that has not expired, each with its partner's e-mail address."""
+    found = (
+        select(console_sessions, partners.c.email)
+        .join(partners, partners.c.id == console_sessions.c.partner_id)
+        .where(console_sessions.c.expires_on_ms > now_ms)
+    )
+    return [(SessionRow(*row[:-1]), row[-1]) for row in connection.execute(found)]
+
+
+def carry_sessions(
+    connection: Connection, carried: Sequence[tuple[SessionRow, str]], now_ms: int
+) -> None:
+    """Have these sessions and no others: in another state of the store, some have not ended yet.
+
+    One is left behind where its partner's number is another partner's there, by the e-mail address.
+    """
+    connection.execute(delete(console_sessions))
+    for row, email in carried:
+        whose = select(partners.c.email).where(partners.c.id == row.partner_id)
+        if connection.execute(whose).scalar() == email:
+            add_session(connection, row, now_ms)
 
 
 def sessions_of(connection: Connection, partner_id: int, now_ms: int) -> list[SessionRow]:

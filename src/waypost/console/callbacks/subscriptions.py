@@ -61,7 +61,9 @@ async def live_subscription(desk: Desk, visit: Visit) -> Response:
 
     async def look() -> Sequence[Piece]:
         cards = await cards_of(desk, visit)
-        return [_piece(desk, visit, card) for card in cards if card["id"] == int(held.id)]
+        return [
+            _piece(desk, visit, card, is_alone=True) for card in cards if card["id"] == int(held.id)
+        ]
 
     return desk.live(visit, look, rest_s=REST_S, at_least_s=2.0)
 
@@ -146,8 +148,8 @@ def tone_of(one: Any) -> str:
     return "warn" if one.duration_ms >= _SLOW_MS else "accent"
 
 
-def _piece(desk: Desk, visit: Visit, card: dict[str, Any]) -> Piece:
-    html = desk.parts.pages.part(PARTS, "card", visit, visit, card)
+def _piece(desk: Desk, visit: Visit, card: dict[str, Any], *, is_alone: bool = False) -> Piece:
+    html = desk.parts.pages.part(PARTS, "card", visit, visit, card, is_alone=is_alone)
     return Piece(f"subscription-{card['id']}", html, into="subscriptions")
 
 

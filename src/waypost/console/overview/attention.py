@@ -109,7 +109,7 @@ def _late(scene: Scene) -> Iterator[Need]:
         yield Need(
             "need-put-off", "warn", f"What is to be sent was put off {_times(one.tries)}: {one.note}",
             "It is tried again by itself, and nothing is lost.",
-            f"/apps/{scene.app.id}/messages?state=accepted", "What waits",
+            f"/apps/{scene.app.id}/messages?state=accepted", "Messages that wait",
         )  # fmt: skip
 
 
@@ -127,7 +127,7 @@ _TEMPLATES: Final = {  # kind, what it says, what to do
     "REJECTED": ("warn", "was rejected", "Correct what the reviewer names, and submit it again."),
     "FAILED": ("warn", "could not be submitted", "Correct what the operator names, and submit it again."),
     "PAUSED": ("bad", "is paused", "It comes back by itself after some hours; improve its text before it is disabled."),
-    "DISABLED": ("bad", "is disabled", "It was paused too often. Make a new one."),
+    "DISABLED": ("bad", "is disabled", "It was paused too often. Create a new one."),
     "FLAGGED": ("warn", "is flagged", "Its quality is low; it will be paused if that stays so."),
     "LOCKED": ("warn", "is locked", "Look at it in the operator's console."),
     "APPROVED": ("warn", "has low quality", "Send it to fewer people, or improve its text, before it is paused."),

@@ -76,6 +76,7 @@ class Queue:
 class Hour:
     """The last sixty minutes: a picture, what its colours are, and its figures."""
 
+    is_empty: bool
     chart: Markup
     key: Markup
     table: Markup
@@ -102,6 +103,7 @@ def hour_of(scene: Scene) -> Hour:
     title = "Messages a minute"
     heads = ("Minute (UTC)", *(one.name for one in series))
     return Hour(
+        not total,
         bars("hour-chart", series, labels, title=title, description=says, height=270),
         key(series),
         table(heads, rows or [("none yet", *(0 for _ in series))], caption=title, id="hour-table"),

@@ -7,6 +7,7 @@ aside before it asks, so that the exchange does not wait for it, and reads nothi
 import re
 from functools import partial
 from typing import Any, Final
+from urllib.parse import urlencode
 
 from starlette.responses import Response
 
@@ -24,7 +25,8 @@ async def show_snapshots(desk: Desk, visit: Visit) -> Response:
     """What is kept."""
     kept, why_not = await _kept(desk)
     kept.sort(key=lambda one: (-one["at_ms"], one["name"]))
-    return await tab(desk, visit, "snapshots", kept=kept, why_not=why_not)
+    typed = visit.query("name")
+    return await tab(desk, visit, "snapshots", kept=kept, why_not=why_not, typed=typed)
 
 
 async def save(desk: Desk, visit: Visit) -> Response:
@@ -34,7 +36,7 @@ async def save(desk: Desk, visit: Visit) -> Response:
         one["name"] == name for one in (await _kept(desk))[0]
     ):
         return desk.go(
-            PATH, f"There is a snapshot called {name} already.",
+            f"{PATH}?{urlencode({'name': name})}", f"There is a snapshot called {name} already.",
             remedy="Choose another name, or tick the box that replaces it.", kind="bad",
         )  # fmt: skip
     wish = {"name": name}

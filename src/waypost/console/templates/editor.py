@@ -134,14 +134,14 @@ async def _written(desk: Desk, visit: Visit, template: Template | None, path: st
 
 
 async def _submit(desk: Desk, visit: Visit, editing: Editing) -> Response | None:
-    """Hand it in through the partner API; None: it was refused, and the editor says why."""
+    """Submit it through the partner API; None: it was refused, and the editor says why."""
     door = desk.parts.doors.app(visit.app)
     base = f"/partner/app/{visit.app.id}/templates"
     fields = fields_of(editing.writing)
     try:
         if editing.template is None:
             answer = await door.form("POST", base, fields)
-            template_id, said = answer["template"]["id"], "Handed in. The operator reviews it now."
+            template_id, said = answer["template"]["id"], "Submitted. The operator reviews it now."
         else:
             template_id, said = editing.template.id, "Changed. The operator reviews it anew."
             await door.form("PUT", f"{base}/{template_id}", fields)

@@ -32,14 +32,14 @@ class Step:
 # fmt: off
 WORDS: Final = {  # Source: Told, store/template_events.py
     #                  title                                  kind     who
-    Told.SUBMITTED: Word("Handed in",                         "info",  "you"),
-    Told.ADOPTED:   Word("Made from the operator's library",  "info",  "you"),
+    Told.SUBMITTED: Word("Submitted",                         "info",  "you"),
+    Told.ADOPTED:   Word("Added from the operator's library", "info",  "you"),
     Told.EDITED:    Word("Edited",                            "info",  "you"),
     Told.TAKEN:     Word("Taken by the operator",             "quiet", "operator"),
     Told.REVIEWING: Word("Under review",                      "info",  "operator"),
     Told.APPROVED:  Word("Approved",                          "good",  "operator"),
     Told.REJECTED:  Word("Rejected",                          "bad",   "operator"),
-    Told.FAILED:    Word("Could not be handed in",            "bad",   "service"),
+    Told.FAILED:    Word("Could not be submitted",            "bad",   "service"),
     Told.PAUSED:    Word("Paused",                            "warn",  "operator"),
     Told.RESUMED:   Word("Resumed",                           "good",  "operator"),
     Told.DISABLED:  Word("Disabled",                          "bad",   "operator"),

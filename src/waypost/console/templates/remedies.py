@@ -24,7 +24,7 @@ STANDINGS: Final = {  # Source: facts 3.4; operator's facts 3.1 and 2.6
     S.PENDING:           Standing("The operator reviews it.", "Wait; most reviews take minutes, some a day."),
     S.APPROVED:          Standing("It can be sent."),
     S.REJECTED:          Standing("The operator's review has rejected it; it cannot be sent.", "Mend what the reason says and send the edit: it is reviewed anew."),
-    S.FAILED:            Standing("It could not be handed in to the operator.", "Look at the reason; then edit it, which hands it in again, or delete it."),
+    S.FAILED:            Standing("It could not be submitted to the operator.", "Look at the reason; then edit it, which submits it again, or delete it."),
     S.PAUSED:            Standing("Recipients have complained; the operator holds it back.", "It resumes by itself after hours. Say more clearly why you write, and to fewer people."),
     S.DISABLED:          Standing("Complaints have gone on; the operator has switched it off for good.", "Write another template, under another name."),
     S.IN_APPEAL:         Standing("Somebody has appealed against the operator's decision.", "Wait for the answer."),

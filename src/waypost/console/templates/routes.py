@@ -14,7 +14,7 @@ TEMPLATES: Final = (
     PageRow(Kind.PAGE, _ALL,                       gallery.show_gallery,   "every template, drawn"),
     PageRow(Kind.LIVE, f"{_ALL}/live",             gallery.live_gallery,   "and where they stand"),
     PageRow(Kind.PAGE, f"{_ALL}/new",              editor.show_new,        "write a template"),
-    PageRow(Kind.ACT,  f"{_ALL}/new",              editor.write_new,       "draw, check, shape and hand in what is written"),
+    PageRow(Kind.ACT,  f"{_ALL}/new",              editor.write_new,       "draw, check, shape and submit what is written"),
     PageRow(Kind.PART, f"{_ALL}/media/{{media_id}}", samples.show_sample,  "the bytes of a sample"),
     PageRow(Kind.PAGE, _ONE,                       show.show_template,     "one template"),
     PageRow(Kind.LIVE, f"{_ONE}/live",             show.live_template,     "and what happens to it"),

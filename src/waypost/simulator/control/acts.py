@@ -45,9 +45,14 @@ async def speak(parts: Parts, phone: str, wish: WriteShape) -> str:
             or wrong.
     """
     number = number_of(parts, wish.to)
-    if wish.context_id is not None and await parts.inboxes.item(phone, wish.context_id) is None:
+    if wish.context_id is not None and not await _has_in_chat(
+        parts, phone, number, wish.context_id
+    ):
         raise ControlRefused(
-            404, field="context_id", rule="is not on this phone", accepted="a wamid of its inbox"
+            404,
+            field="context_id",
+            rule="is not on this phone, or with another business",
+            accepted="a wamid of the chat with this one",
         )
     manner = Manner(
         wish.context_id,
@@ -78,6 +83,12 @@ async def speak(parts: Parts, phone: str, wish: WriteShape) -> str:
         raise ControlRefused(
             400, field=wrong.field, rule=wrong.rule, accepted=wrong.accepted
         ) from wrong
+
+
+async def _has_in_chat(parts: Parts, phone: str, number: Number, wamid: str) -> bool:
+    """Whether a message is in the chat with a business: in another one it would be quoted to a stranger."""
+    item = await parts.inboxes.item(phone, wamid)
+    return item is not None and item.phone_number_id == number.phone_number_id
 
 
 async def _check_reaction(parts: Parts, phone: str, reaction: dict[str, Any]) -> None:

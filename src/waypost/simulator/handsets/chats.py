@@ -11,10 +11,15 @@ from waypost.simulator.store import Store
 _NEWEST: Final = 5000
 """So many messages are looked through for phones that were active: a crowd is not counted for a list."""
 
+_NEWEST_OF_PHONE: Final = 20_000
+"""So many of one phone's: a load test may have sent it a hundred times that."""
+
 _CHATS: Final = """
-SELECT phone_number_id, max(position), sum(is_inbound=0 AND (read_ms IS NULL OR read_ms>?1))
-FROM messages WHERE phone=?2 AND failed_ms IS NULL AND (is_inbound=1 OR delivered_ms<=?1)
-GROUP BY phone_number_id ORDER BY max(position) DESC
+SELECT phone_number_id, max(position), sum(is_inbound=0 AND (read_ms IS NULL OR read_ms>?1)) FROM (
+    SELECT phone_number_id, position, is_inbound, read_ms FROM messages
+    WHERE phone=?2 AND failed_ms IS NULL AND (is_inbound=1 OR delivered_ms<=?1)
+    ORDER BY position DESC LIMIT ?3
+) GROUP BY phone_number_id ORDER BY max(position) DESC
 """
 _ACTIVE: Final = """
 SELECT phone, max(position) FROM (
@@ -35,7 +40,7 @@ class Chat:
 
     Args:
         last: the newest message that the phone shows.
-        unread: how many from the business have arrived and are not read.
+        unread: how many from the business have arrived and are not read, as far back as was looked.
     """
 
     phone_number_id: str
@@ -52,8 +57,9 @@ class Chats:
         self._inboxes = inboxes
 
     async def of(self, phone: str) -> list[Chat]:
-        """All chats of a phone, the one with the newest message first."""
-        rows = await self._store.rows(_CHATS, (self._clock.now_ms(), phone))
+        """The chats of a phone, as far as its newest messages go, the one with the newest first."""
+        asked = (self._clock.now_ms(), phone, _NEWEST_OF_PHONE)
+        rows = await self._store.rows(_CHATS, asked)
         items = {item.position: item for item in await self._inboxes.at([row[1] for row in rows])}
         return [
             Chat(number_id, items[position], unread)

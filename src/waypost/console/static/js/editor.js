@@ -137,8 +137,11 @@ function note(notes) {
 function follow(deed) {
   const [verb, ...rest] = deed.split("-");
   if (["submit", "check", "refresh"].includes(verb)) {
-    document.querySelector("#editor-said")?.scrollIntoView({ block: "center" });
-    return;
+    const said = document.querySelector("#editor-said");
+    if (said || verb !== "submit") return said?.scrollIntoView({ block: "center" });
+    notify("It was not submitted.", "Correct what is marked: the findings say how.", "bad");
+    const first = document.querySelector("#lint [data-finding]");
+    return first && show(first.dataset.finding);
   }
   const at = Number(rest.at(-1));
   const name = rest.join("-");

@@ -1,0 +1,173 @@
+"""Nothing that the console asks of the store reads a table whole that grows: a look costs the same, whatever is stored."""
+
+from collections.abc import Callable
+from typing import Any, Final
+
+from sqlalchemy import Connection, insert
+
+from benchmarks.plans import grows
+from benchmarks.statements import Statement, Statements, plan_of, scans
+from tests.support.builders import ACCOUNT, ANN, APP, AT_MS, PARTNER, message, template
+from waypost.store import console_sessions, overview, receiver_answers, template_gallery, trace
+from waypost.store.callbacks import add_callbacks
+from waypost.store.database import Database
+from waypost.store.deliveries import Place as Told
+from waypost.store.deliveries import (
+    Sought,
+    deliveries_of,
+    delivery,
+    entries_of,
+    tags_of,
+    tries_of,
+    whom_about,
+)
+from waypost.store.inbound_lists import search_inbound
+from waypost.store.message_lists import Place, messages_of_app, template_names
+from waypost.store.message_search import Wanted, messages_again, search_messages
+from waypost.store.messages import record_messages
+from waypost.store.operator_templates import template_links
+from waypost.store.receivers import Whose, receivers
+from waypost.store.tables import attempts, inbound_messages, recipients, subscriptions
+from waypost.store.template_events import template_history
+from waypost.store.templates import record_template
+
+Look = Callable[[Connection], Any]
+MINE: Final = (PARTNER.id, APP.id)
+THERE: Final = (PARTNER.id, ACCOUNT.id)
+ID: Final = message(1).id
+BEFORE: Final = Place(AT_MS + 9, "z")
+WANTED: Final = {
+    "all": Wanted(),
+    "of a time": Wanted(from_ms=AT_MS - 9, until_ms=AT_MS + 9),
+    "in a state": Wanted(state="failed"),
+    "with a code": Wanted(code=131049, template_id=template(1).id, kinds=("text",)),
+    "to a number": Wanted(number=ANN),
+    "to a part of a number": Wanted(number=ANN[-4:]),
+    "to nobody known": Wanted(number="9999999"),
+    "by our id": Wanted(name=ID),
+    "by an id of the operator's": Wanted(name="wamid.1"),
+    "with a word": Wanted(text="hello", from_ms=AT_MS - 9),
+}
+SOUGHT: Final = {
+    "all": Sought(),
+    "of a time": Sought(from_ms=AT_MS - 9, to_ms=AT_MS + 9),
+    "given up": Sought(state="given up"),
+    "waiting": Sought(state="waiting"),
+    "to a recipient": Sought(recipient=ANN, news="sent", subscription_id=1),
+    "about a message": Sought(message_id=ID),
+}
+
+
+def _searches(wanted: Wanted) -> Look:
+    def look(connection: Connection) -> None:
+        search_messages(connection, *MINE, wanted)
+        search_messages(connection, *MINE, wanted, before=BEFORE)
+        search_inbound(connection, *MINE, wanted, before=BEFORE)
+
+    return look
+
+
+def _seeks(sought: Sought) -> Look:
+    def look(connection: Connection) -> None:
+        deliveries_of(connection, *MINE, sought)
+        deliveries_of(connection, *MINE, sought, before=Told(AT_MS + 9, "z", 9, 9))
+
+    return look
+
+
+LOOKS: Final[dict[str, Look]] = {
+    **{f"messages {name}": _searches(wanted) for name, wanted in WANTED.items()},
+    **{f"callbacks {name}": _seeks(sought) for name, sought in SOUGHT.items()},
+    "messages again": lambda at: messages_again(at, *MINE, [ID]),
+    "messages by page": lambda at: messages_of_app(at, *MINE, before=BEFORE),
+    "names of templates": lambda at: template_names(at, *MINE),
+    "a message's way": lambda at: trace.way_of_app(at, *MINE, ID),
+    "the way of an unknown message": lambda at: trace.way_of_app(at, *MINE, "wamid.9"),
+    "a message's words": lambda at: trace.words_of_app(at, *MINE, ID),
+    "one callback": lambda at: delivery(at, *MINE, ID),
+    "a callback's tries": lambda at: tries_of(at, [ID]),
+    "a callback's entries": lambda at: entries_of(at, 1, ID),
+    "whom callbacks are about": lambda at: whom_about(at, *MINE, ["1", "t:x"]),
+    "subscriptions": lambda at: tags_of(at, *MINE),
+    "receivers": lambda at: receivers(at, Whose(app_id=APP.id)),
+    "newest tries": lambda at: receiver_answers.newest_tries(at, 1, 9),
+    "last taken": lambda at: receiver_answers.last_taken_ms(at, 1, AT_MS),
+    "answers": lambda at: receiver_answers.answered(at, 1, AT_MS, AT_MS + 9),
+    "how many were taken": lambda at: receiver_answers.taken_of(at, 1, AT_MS),
+    "counts": lambda at: overview.counts_by_minute(at, *MINE, AT_MS - 9, AT_MS + 9, 100),
+    "what waits": lambda at: overview.waiting_of_app(at, APP, [1]),
+    "what is set aside": lambda at: overview.set_aside_of_app(at, APP, [1]),
+    "receivers of an app": lambda at: overview.receivers_of_app(at, *MINE),
+    "hurt templates": lambda at: overview.hurt_templates(at, *THERE, AT_MS),
+    "the last call": lambda at: overview.last_call_of(at, "main"),
+    "the line": lambda at: overview.line_of_app(at, *MINE),
+    "first steps": lambda at: overview.begun(at, *MINE, [1]),
+    "a page of templates": lambda at: template_gallery.shelf(
+        at, *THERE, template_gallery.Sought(), at_most=9
+    ),
+    "templates now": lambda at: template_gallery.templates_now(at, *THERE, [template(1).id]),
+    "the newest template": lambda at: template_gallery.newest_id(at, *THERE),
+    "a template's history": lambda at: template_history(at, PARTNER.id, template(1).id),
+    "templates by the operator's ids": lambda at: template_links(at, PARTNER.id, ["77"]),
+    "who is signed in": lambda at: console_sessions.session_with_partner(at, "hash", AT_MS),
+}
+WHOLE: Final = {"templates", "template_events", "console_sessions", "partners"}
+"""Beside what grows with the traffic: what is not read whole either."""
+BOUNDED: Final = ("journal_set_aside", "sqlite_autoindex_arrivals_1")
+"""Read in their order, up to a limit: what waits for a person, and the newest calls of operators."""
+
+
+def _seed(connection: Connection) -> None:
+    mine: dict[str, Any] = {"partner_id": PARTNER.id, "app_id": APP.id}
+    record_messages(connection, [message(1, destination=ANN)])
+    record_template(connection, template(1))
+    connection.execute(insert(recipients), {"id": 1, "phone_number": ANN, "name": "", **mine})
+    subscription = {
+        "id": 1, "tag": "t", "url": "http://127.0.0.1:9/", "version": 2, "modes": "SENT", "active": True,
+        "show_on_ui": False, "created_on_ms": AT_MS, "modified_on_ms": AT_MS,
+    }  # fmt: skip
+    connection.execute(insert(subscriptions), subscription | mine)
+    callback = {
+        "id": ID, "subscription_id": 1, "about": "1", "sequence": 1, "message_id": ID, "news": "sent",
+        "body": b"{}", "created_on_ms": AT_MS,
+    }  # fmt: skip
+    add_callbacks(connection, [callback | mine])
+    tried = {
+        "callback_id": ID,
+        "at_ms": AT_MS,
+        "duration_ms": 1,
+        "answer": b"",
+        "subscription_id": 1,
+    }
+    connection.execute(insert(attempts), tried)
+    came = {
+        "operator_message_id": "wamid.1", "recipient_id": 1, "kind": "text", "item_id": 1,
+        "received_on_ms": AT_MS,
+    }  # fmt: skip
+    connection.execute(insert(inbound_messages), came | mine)
+
+
+def _plans(connection: Connection, asked: list[Statement]) -> dict[str, list[str]]:
+    return {one.text: plan_of(connection, one) for one in asked}
+
+
+async def test_no_look_reads_a_table_whole(database: Database) -> None:
+    await database.write(_seed)
+    wrong: list[str] = []
+    for name, look in LOOKS.items():
+        statements = Statements()
+        try:
+            await database.read(look)
+        finally:
+            statements.end()
+        plans = await database.read(_plans, statements.all())
+        assert plans, name
+        wrong += [
+            f"{name}: {step.text} in {text}"
+            for text, plan in plans.items()
+            for step in scans(plan)
+            if (grows(step.table) or step.table in WHOLE)
+            and not any(index in step.text for index in BOUNDED)
+        ]
+
+    assert not wrong, "\n".join(wrong)
