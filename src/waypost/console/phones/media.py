@@ -10,15 +10,10 @@ from waypost.client.door import DoorRefused
 from waypost.console.desk import Desk
 from waypost.console.not_there import NotThere
 from waypost.console.phones.looks import control_of, numbers_of
+from waypost.console.safe_files import SAFE, SHUT
 from waypost.console.visit import Visit
 
-SAFE: Final = (  # what browsers show as pictures, sounds and films, and can hold no script
-    "image/jpeg", "image/png", "image/webp", "image/gif",
-    "video/mp4", "video/3gpp",
-    "audio/aac", "audio/mp4", "audio/mpeg", "audio/amr", "audio/ogg", "audio/opus",
-)  # fmt: skip
 _RANGE: Final = re.compile("bytes=([0-9]{1,15})-([0-9]{0,15})")
-_SHUT: Final = "default-src 'none'; sandbox"
 
 
 async def show_media(desk: Desk, visit: Visit) -> Response:
@@ -38,8 +33,7 @@ async def show_media(desk: Desk, visit: Visit) -> Response:
     kind, name = known["mime_type"], known["file_name"] or f"file-{media_id}"
     is_safe = kind in SAFE
     headers = {
-        "Content-Security-Policy": _SHUT,
-        "X-Content-Type-Options": "nosniff",
+        **SHUT,
         "Content-Disposition": f"{'inline' if is_safe else 'attachment'}; "
         f"filename*=UTF-8''{quote(name, safe='')}",
         "Cache-Control": "private, max-age=3600",

@@ -1,13 +1,13 @@
 """The samples of media that templates show: where their bytes are, and taking new ones."""
 
 from collections.abc import Callable, Iterable
-from typing import Final
 
 from starlette.datastructures import UploadFile
 from starlette.responses import FileResponse, Response
 
 from waypost.console.desk import Desk
 from waypost.console.not_there import NotThere
+from waypost.console.safe_files import SAFE, SHUT
 from waypost.console.visit import Visit
 from waypost.domain.handles import lines_of
 from waypost.domain.media import Media
@@ -17,9 +17,6 @@ from waypost.wire.media import content_type, disposition
 
 FindSample = Callable[[str], str]
 """Gives the path that shows a sample by what names it; empty where there is none."""
-
-SHOWN: Final = ("image/", "video/")
-"""What a page shows; all else is offered as a file."""
 
 
 async def samples_of(
@@ -58,11 +55,12 @@ async def show_sample(desk: Desk, visit: Visit) -> Response:
     media = found.get(media_id)
     if media is None:
         raise NotThere("There is no such sample, or it has expired.")
-    kind = "inline" if media.mime_type.startswith(SHOWN) else "attachment"
+    kind = "inline" if media.mime_type in SAFE else "attachment"
     return FileResponse(
         parts.files.path(media.sha256),
         media_type=content_type(media.mime_type),
         headers={
+            **SHUT,
             "Content-Disposition": disposition(media.file_name or media.id, kind),
             "Cache-Control": "private, max-age=3600",
         },
