@@ -31,7 +31,7 @@ NETWORK = ("127.0.0.0/8",)
 async def serve(options: argparse.Namespace) -> None:
     clock = SystemClock()
     set_up_logs(clock, as_json=False, level="warning")
-    statements = Statements() if options.collect else None
+    statements = Statements(None) if options.collect else None
     settings = Settings(
         data=options.data,
         database_url=options.database_url,

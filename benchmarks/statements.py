@@ -25,12 +25,16 @@ class Statement:
 
 
 class Statements:
-    """Hears every statement that any engine of this process runs from now on.
+    """Hears every statement that this process asks of one store from now on, by whatever code.
 
     Of SQLite through SQLAlchemy; of PostgreSQL at the driver, where the busiest writes go straight.
+
+    Args:
+        store: the path of its file, or the name of its database; of None, of every store that the process has.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, store: str | None) -> None:
+        self._store = store
         self._seen: dict[str, tuple[Any, int]] = {}
         self._ends = ExitStack()
         event.listen(Engine, "before_cursor_execute", self._hear)
@@ -44,6 +48,8 @@ class Statements:
         execute = psycopg.Cursor.execute
 
         def heard(cursor: Any, query: Any, params: Any = None, **more: Any) -> Any:
+            if self._store not in (None, cursor.connection.info.dbname):
+                return execute(cursor, query, params, **more)
             match query:
                 case str():
                     text = query
@@ -60,7 +66,9 @@ class Statements:
     def _hear(
         self, connection: Any, _cursor: Any, text: str, given: Any, _context: Any, many: bool
     ) -> None:
-        if connection.dialect.name == "sqlite":
+        if connection.dialect.name != "sqlite":
+            return
+        if self._store in (None, connection.engine.url.database):
             self._note(text, given[0] if many else given)
 
     def _note(self, text: str, given: Any) -> None:

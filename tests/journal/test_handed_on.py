@@ -50,8 +50,8 @@ async def unsure(tmp_path: Path, clock: ManualClock) -> AsyncIterator[Bench]:
 
 
 @pytest.fixture
-def statements() -> Iterator[Statements]:
-    statements = Statements()
+def statements(place: Place) -> Iterator[Statements]:
+    statements = Statements(place.name)
     yield statements
     statements.end()
 

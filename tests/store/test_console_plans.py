@@ -7,6 +7,7 @@ from sqlalchemy import Connection, insert
 
 from benchmarks.plans import grows
 from benchmarks.statements import Statement, Statements, plan_of, scans
+from tests.support import stores
 from tests.support.builders import ACCOUNT, ANN, APP, AT_MS, PARTNER, message, template
 from waypost.store import console_sessions, overview, receiver_answers, template_gallery, trace
 from waypost.store.callbacks import add_callbacks
@@ -151,11 +152,11 @@ def _plans(connection: Connection, asked: list[Statement]) -> dict[str, list[str
     return {one.text: plan_of(connection, one) for one in asked}
 
 
-async def test_no_look_reads_a_table_whole(database: Database) -> None:
+async def test_no_look_reads_a_table_whole(database: Database, place: stores.Place) -> None:
     await database.write(_seed)
     wrong: list[str] = []
     for name, look in LOOKS.items():
-        statements = Statements()
+        statements = Statements(place.name)
         try:
             await database.read(look)
         finally:

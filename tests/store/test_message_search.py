@@ -9,6 +9,7 @@ from sqlalchemy import Connection, insert
 
 from benchmarks.plans import grows
 from benchmarks.statements import Statements, plan_of, scans
+from tests.support import stores
 from tests.support.builders import ACCOUNT, ANN, APP, AT_MS, BEN, PARTNER, id_number, message
 from waypost.domain.app import App
 from waypost.domain.message import (
@@ -258,11 +259,11 @@ async def test_another_partner_finds_nothing(database: Database) -> None:
     assert len(await database.read(messages_again, PARTNER.id, APP.id, [id_number(1)])) == 1
 
 
-async def test_no_search_reads_a_whole_table(database: Database) -> None:
+async def test_no_search_reads_a_whole_table(database: Database, place: stores.Place) -> None:
     made = plain(30)
     await keep(database, made)
     await database.write(move, [(one, MessageState.SENT, None) for one in made[:15]])
-    statements = Statements()
+    statements = Statements(place.name)
     for wanted in (
         Wanted(),
         Wanted(state="failed"),

@@ -1,14 +1,17 @@
 """No statement of the busy path reads a whole table that grows: whatever is stored, a message costs the same."""
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
-from sqlalchemy import Connection
+from sqlalchemy import Connection, text
 
 from benchmarks.plans import grows
 from benchmarks.statements import Statement, Statements, plan_of, scans
 from tests.support.builders import ANN
+from tests.support.stores import Place, SqlitePlace
 from tests.support.street import Street
+from waypost.store.database import Database
 
 BUSY = {  # what is asked or changed on either engine; PostgreSQL copies new rows in, which has no plan
     "messages",
@@ -23,9 +26,9 @@ LONG = "Thank you, so much. " * 200
 
 
 @pytest.fixture
-def statements() -> Iterator[Statements]:
+def statements(place: Place) -> Iterator[Statements]:
     """What is asked of the store from now on, by whatever code."""
-    statements = Statements()
+    statements = Statements(place.name)
     yield statements
     statements.end()
 
@@ -66,3 +69,21 @@ async def test_a_statement_without_an_index_would_be_found(street: Street) -> No
 
     assert [step.table for step in scans(plans[by_reason]) if grows(step.table)]
     assert not scans(plans[by_id])
+
+
+def _ask(connection: Connection, number: int) -> None:
+    connection.execute(text(f"SELECT {number} AS of_somebody"))
+
+
+async def test_another_store_of_the_process_is_not_heard(
+    street: Street, statements: Statements, tmp_path: Path
+) -> None:
+    other = Database(SqlitePlace(tmp_path / "other").engine())
+    await other.open()
+    await other.read(_ask, 1)
+    await street.waypost.database.read(_ask, 2)
+    await other.close()
+
+    heard = [one.text for one in statements.all() if "of_somebody" in one.text]
+
+    assert heard == ["SELECT 2 AS of_somebody"]

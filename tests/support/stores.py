@@ -44,6 +44,11 @@ class Place(Protocol):
 
     settings: Mapping[str, Any]
 
+    @property
+    def name(self) -> str:
+        """The path of its file, or the name of its database."""
+        ...
+
     def engine(self, *, sole: bool = True) -> Engine:
         """An engine that opens the store there.
 
@@ -67,6 +72,11 @@ class SqlitePlace:
 
     folder: Path
     settings: Mapping[str, Any] = field(default_factory=dict[str, Any])
+
+    @property
+    def name(self) -> str:
+        """See `Place`."""
+        return str(self.folder / "waypost.db")
 
     def engine(self, *, sole: bool = True) -> Engine:
         """See `Place`."""
@@ -101,6 +111,11 @@ class PostgresPlace:
 
     def __post_init__(self) -> None:
         self.settings = {"database_url": self.url}
+
+    @property
+    def name(self) -> str:
+        """See `Place`."""
+        return name_of(self.url)
 
     def engine(self, *, sole: bool = True) -> Engine:
         """See `Place`."""
