@@ -47,14 +47,17 @@ async def test_killing_the_simulator_and_then_both_forgets_nothing(town: Town) -
         in_hand.append(len(town.stored.in_hand()))
         town.simulator.kill()
         if killed == "both":
-            await town.kill_and_restart()
+            town.service.kill()
+            doubted.append(frozenset(town.stored.ever_uncertain() - before))
+            doubted.append((await town.restart()).in_hand)
         began_s = time.monotonic()
         await town.simulator_answers_again()
         await running
         newest = town.stored.newest_position()
         await town.backlog_settled(Restart(frozenset(), newest, began_s, 0), within_s=60)
         recovered_s.append(time.monotonic() - began_s)
-        doubted.append(frozenset(town.stored.ever_uncertain() - before))
+        if killed == "alone":
+            doubted.append(frozenset(town.stored.ever_uncertain() - before))
         whole.acknowledged |= load.acknowledged
         whole.broken += load.broken
         whole.repeated_ids += load.repeated_ids
