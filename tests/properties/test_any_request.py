@@ -10,7 +10,7 @@ from urllib.parse import urlencode
 
 import jsonschema_rs
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from waypost.accept.route_row import RouteRow
@@ -177,15 +177,21 @@ def test_any_request_is_answered_in_the_documented_shape(
 @settings(
     max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
-@given(headers=st.dictionaries(st.sampled_from(["apikey", "token", "authorization"]), st.text()))
+@given(
+    headers=st.dictionaries(st.sampled_from(["apikey", "token", "authorization"]), st.text()),
+    first=st.integers(0, 3),
+)
+@example(headers={}, first=0)
+@example(headers={}, first=1)
+@example(headers={}, first=2)
+@example(headers={}, first=3)
 def test_any_credential_but_the_right_one_is_refused_alike(
-    doors: Doors, headers: dict[str, str]
+    doors: Doors, headers: dict[str, str], first: int
 ) -> None:
+    """Each time a quarter of the routes are asked."""
     encoded = {name: text.encode("utf-8", "replace").decode() for name, text in headers.items()}
 
-    for row in ROUTES:
-        if row.credential == "none":
-            continue
+    for row in [row for row in ROUTES if row.credential != "none"][first::4]:
         path = re.sub(r"\{\w+\}", "1", row.path.replace("{app_id}", demo.APP_ID))
         reply = doors.call(row.method, path, encoded, b"")
         assert reply.status == 401
