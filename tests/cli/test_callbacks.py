@@ -16,8 +16,6 @@ from tests.support.teller import Teller
 from waypost.base.clock import SystemClock
 from waypost.cli.main import app
 
-pytestmark = pytest.mark.timeout(60)
-
 
 async def told_once(folder: Path) -> str:
     """A store with one subscription that was told one thing; gives the callback's id."""

@@ -39,8 +39,6 @@ VARIABLES: Final = {  # Source: design, section 11
 KEY: Final = "5ec7" * 16
 FREE: Final = ("dev", "--port", "0", "--simulator-port", "0")
 
-pytestmark = pytest.mark.timeout(60)  # processes start slowly on a busy machine
-
 
 class Shell:
     """Starts `waypost` in a folder of its own, with nothing of this machine's settings."""

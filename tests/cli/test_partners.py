@@ -11,8 +11,6 @@ from waypost.cli.main import app
 
 PASSWORD = "Correct-horse-1"
 
-pytestmark = pytest.mark.timeout(60)  # argon2 takes its time on a busy machine
-
 
 class Commands:
     """Runs commands on one store."""

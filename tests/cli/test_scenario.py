@@ -11,8 +11,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
 
-import pytest
-
 WABA: Final = "1000000000000001"
 NUMBER: Final = "2000000000000002"
 SCENARIO: Final = """
@@ -22,8 +20,6 @@ call = "messages.send"
 when = { next = 3 }
 what = { error = 131016 }
 """
-
-pytestmark = pytest.mark.timeout(60)  # processes start slowly on a busy machine
 
 
 def test_killed_simulator_goes_on_in_its_scenario_where_it_was(tmp_path: Path) -> None:

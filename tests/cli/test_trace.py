@@ -17,8 +17,6 @@ from waypost.wire.redaction import redacted
 
 TEXT: Final = "Meet me behind the old windmill"
 
-pytestmark = pytest.mark.timeout(60)
-
 
 async def run(*words: str, **settings: str | None) -> Result:
     """A command, off this loop, with these settings and no others."""

@@ -27,7 +27,6 @@ TIME_WAIT: Final = "06"
 """In which the side stays that has closed first."""
 
 
-@pytest.mark.timeout(60)
 @pytest.mark.skipif(not SOCKETS.exists(), reason="the kernel shows its sockets on Linux only")
 async def test_idle_connection_is_ended_by_whoever_opened_it_and_before_the_server_would(
     town: Town,

@@ -7,8 +7,6 @@ import sys
 import time
 from pathlib import Path
 
-import pytest
-
 from crashes.processes import Child, NotInTime
 from tests.dev.conftest import Starter
 from waypost.assembly import demo
@@ -24,7 +22,6 @@ def rows_of(store: Path, of: str) -> int:
     return 0
 
 
-@pytest.mark.timeout(60)
 async def test_killed_in_the_middle_of_its_first_start_it_starts_whole(
     start: Starter, tmp_path: Path
 ) -> None:

@@ -5,8 +5,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
-
 # fmt: off
 LATE = {  # what is loaded only when it is needed, and when that is. Source: design, section 7, T7
     "alembic":           "a store of an earlier revision is brought up to date",
@@ -41,7 +39,6 @@ asyncio.run(main(Path(sys.argv[1])))
 """
 
 
-@pytest.mark.timeout(60)
 def test_what_is_seldom_needed_is_not_loaded_by_a_start(tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-c", PROGRAM, str(tmp_path)], capture_output=True, text=True, check=False

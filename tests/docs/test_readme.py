@@ -7,8 +7,6 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from tests.docs.repository import ROOT
 
 MOST_LINES = 10
@@ -35,7 +33,6 @@ def typed(shell: subprocess.Popen[str], lines: list[str], *, until: str) -> list
     raise AssertionError(f"{until!r} was not said: {said}")
 
 
-@pytest.mark.timeout(60)
 def test_journey_ends_with_the_tapped_buttons_postback_text(running: Path) -> None:
     lines = journey()
     listening = next(nth for nth, line in enumerate(lines) if " listen" in line)

@@ -8,14 +8,11 @@ import sys
 from pathlib import Path
 from typing import Final
 
-import pytest
-
 from tests.docs.repository import ROOT, samples_of
 
 PAGE: Final = ROOT / "docs" / "how-to" / "retry-safely.md"
 
 
-@pytest.mark.timeout(60)
 def test_shown_commands_send_one_message_and_refuse_another_under_its_key(tmp_path: Path) -> None:
     shell = "\necho\n".join(samples_of(PAGE, "sh"))
     command = [sys.executable, "-m", "waypost", "dev", "--memory", "--port", "0"]

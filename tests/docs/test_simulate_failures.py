@@ -8,15 +8,12 @@ import sys
 from pathlib import Path
 from typing import Any, Final
 
-import pytest
-
 from tests.docs.repository import ROOT, samples_of
 from waypost.simulator import read_scenario
 
 PAGE: Final = ROOT / "docs" / "how-to" / "simulate-failures.md"
 
 
-@pytest.mark.timeout(60)
 def test_shown_commands_arm_show_and_take_away(tmp_path: Path) -> None:
     shell = "\necho\n".join(samples_of(PAGE, "sh")).replace("curl -s ", "echo; curl -sS ")
     command = [sys.executable, "-m", "waypost", "dev", "--memory", "--port", "0"]

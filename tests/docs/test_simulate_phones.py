@@ -7,8 +7,6 @@ import subprocess
 from pathlib import Path
 from typing import Any, Final
 
-import pytest
-
 from tests.docs.repository import ROOT, samples_of
 from waypost.simulator.phones.conditions import CONDITIONS
 from waypost.simulator.phones.script_steps import DOINGS, OCCASIONS
@@ -16,7 +14,6 @@ from waypost.simulator.phones.script_steps import DOINGS, OCCASIONS
 PAGE: Final = ROOT / "docs" / "how-to" / "simulate-phones.md"
 
 
-@pytest.mark.timeout(60)
 def test_shown_commands_work_in_order(running: Path) -> None:
     shell = "\n".join(("set -e", *samples_of(PAGE, "sh")))
 

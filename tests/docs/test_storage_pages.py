@@ -62,7 +62,6 @@ def typed(folder: Path, page: Path, language: str = "sh", **variables: str) -> s
     return done.stdout
 
 
-@pytest.mark.timeout(60)
 def test_page_about_upgrades_upgrades(folder: Path) -> None:
     said = typed(folder, UPGRADE).splitlines()
 
@@ -71,7 +70,6 @@ def test_page_about_upgrades_upgrades(folder: Path) -> None:
     assert len(said) == 3
 
 
-@pytest.mark.timeout(60)
 def test_page_about_backups_copies_the_store_and_puts_it_back(folder: Path) -> None:
     subprocess.run(
         [".venv/bin/waypost", "store", "upgrade"], cwd=folder, check=True, capture_output=True
@@ -84,7 +82,6 @@ def test_page_about_backups_copies_the_store_and_puts_it_back(folder: Path) -> N
     assert (folder / "monday-media" / "one").exists()
 
 
-@pytest.mark.timeout(60)
 def test_page_about_postgresql_makes_a_database_and_moves_a_store_there(
     folder: Path, server: str
 ) -> None:
@@ -102,7 +99,6 @@ def test_page_about_postgresql_makes_a_database_and_moves_a_store_there(
     assert "ada@acme.test" in said
 
 
-@pytest.mark.timeout(60)
 def test_page_about_backups_dumps_a_database_and_restores_it(
     folder: Path, databases: Databases
 ) -> None:

@@ -8,8 +8,6 @@ from pathlib import Path
 from typing import Final
 from urllib.parse import urlencode, urlsplit
 
-import pytest
-
 from tests.docs.repository import ROOT, samples_of
 from waypost.client.variables import read_variables
 from waypost.operations.metrics import METRICS, Kind
@@ -17,7 +15,6 @@ from waypost.operations.metrics import METRICS, Kind
 PAGE: Final = ROOT / "docs" / "how-to" / "watch-it-run.md"
 
 
-@pytest.mark.timeout(60)
 def test_shown_commands_tell_that_it_works_what_it_does_and_what_became_of_a_message(
     running: Path,
 ) -> None:

@@ -16,7 +16,6 @@ from waypost.base.clock import ManualClock, SystemClock
 from waypost.journal.lanes import shard_of
 from waypost.store.leases import SHARDS
 
-pytestmark = pytest.mark.timeout(60)
 Open = Callable[..., Coroutine[None, None, Bench]]
 POLL_S = 5
 """What would be found by looking now and then; what is told is found sooner."""

@@ -18,7 +18,6 @@ from waypost.store.journal import EntryState, Lane, NewEntry, append_entries, de
 from waypost.store.leases import SHARDS
 from waypost.store.media_folder import NAME_FILE, check_folder, name_of
 
-pytestmark = pytest.mark.timeout(60)
 Start = Callable[..., Coroutine[None, None, Waypost]]
 KEY = "0123456789abcdef" * 4
 TOKEN = "the admin token of this test"

@@ -13,7 +13,6 @@ import pytest
 from waypost.assembly.workers import Workers, WorkersFailed
 from waypost.config import Settings
 
-pytestmark = pytest.mark.timeout(60)
 LIVES = "print('ready', flush=True); sys.stdin.read()"
 
 

@@ -245,7 +245,6 @@ def _typed(value: Any, kinds: list[str]) -> Any:
     return value
 
 
-@pytest.mark.timeout(60)
 @settings(
     max_examples=150,
     deadline=None,

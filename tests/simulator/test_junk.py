@@ -4,7 +4,6 @@ import json
 from collections.abc import Callable
 from typing import Any
 
-import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -60,7 +59,6 @@ VALUES = st.recursive(
 )
 
 
-@pytest.mark.timeout(60)
 @settings(
     max_examples=100,
     deadline=None,

@@ -120,7 +120,6 @@ def assert_answered(desk: Desk, path: str, document: dict[str, Any]) -> None:
     assert status == 200 or (400 <= status < 500 and answer["error"]["code"]), document
 
 
-@pytest.mark.timeout(60)
 @pytest.mark.parametrize("components", DRAFTS, ids=range(len(DRAFTS)))
 def test_spoiled_template_gets_an_answer(junk_desk: Desk, components: list[Any]) -> None:
     for category in ("MARKETING", "AUTHENTICATION"):
@@ -131,7 +130,6 @@ def test_spoiled_template_gets_an_answer(junk_desk: Desk, components: list[Any])
             )  # fmt: skip
 
 
-@pytest.mark.timeout(60)
 @pytest.mark.parametrize("message", MESSAGES, ids=range(len(MESSAGES)))
 def test_spoiled_message_gets_an_answer(junk_desk: Desk, message: dict[str, Any]) -> None:
     for other in spoiled(message):

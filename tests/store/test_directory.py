@@ -14,7 +14,6 @@ from waypost.store import partners as stored
 from waypost.store.database import Database
 from waypost.store.directory import KEPT_MS, Directory
 
-pytestmark = pytest.mark.timeout(30)
 KEY_HASH = hash_of("a key")
 
 

@@ -44,7 +44,6 @@ def own_server() -> Iterator[Server]:
         yield server
 
 
-@pytest.mark.timeout(30)
 async def test_commit_that_was_cut_off_from_its_standby_is_not_acknowledged(
     own_server: Server,
 ) -> None:

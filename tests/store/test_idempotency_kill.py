@@ -5,7 +5,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
 from sqlalchemy import Connection, select
 
 from tests.support.keyed_sender import send
@@ -41,7 +40,6 @@ def sent_until_killed(where: str) -> set[int]:
     return told
 
 
-@pytest.mark.timeout(60)
 async def test_messages_and_keys_are_the_same_after_a_kill_and_all_can_be_sent_again(
     place: Place, tmp_path: Path
 ) -> None:

@@ -51,7 +51,6 @@ async def path(tmp_path: Path) -> Path:
     return path
 
 
-@pytest.mark.timeout(60)
 async def test_street_goes_on_where_its_store_was_moved_to(
     make_street: MakeStreet, url: str
 ) -> None:
@@ -221,7 +220,6 @@ async def test_text_that_postgresql_cannot_hold_is_mended_and_counted(path: Path
         ]
 
 
-@pytest.mark.timeout(60)
 async def test_move_that_is_killed_in_the_middle_is_begun_again(tmp_path: Path, url: str) -> None:
     path = tmp_path / "waypost.db"
     await _fill(path, 3, events=20_000)

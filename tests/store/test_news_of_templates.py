@@ -44,7 +44,6 @@ async def hearing(place: Place) -> AsyncIterator[Database]:
     await database.close()
 
 
-@pytest.mark.timeout(20)
 async def test_template_is_known_while_its_id_is_being_written_down(
     learning: Database, hearing: Database
 ) -> None:

@@ -51,7 +51,6 @@ async def holding(make_street: Any) -> Street:
     return await make_street(between=HoldingEdits())
 
 
-@pytest.mark.timeout(60)
 async def test_approval_of_the_old_text_does_not_count_while_the_edit_waits(
     holding: Street,
 ) -> None:

@@ -239,7 +239,6 @@ async def test_nothing_is_lost_or_doubled(make_street: Any, kind: tuple[str, str
     await at_rest(street)
 
 
-@pytest.mark.timeout(60)
 async def test_bad_day_ends_with_every_message_accounted_for(make_street: Any) -> None:
     street: Street = await make_street(clock=ManualClock())
     template_id = await street.approved_template()

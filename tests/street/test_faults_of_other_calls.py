@@ -37,7 +37,6 @@ async def hasty(make_street: Any) -> Street:
     return await make_street(clock=ManualClock(), changes={"operator_timeout_s": 0.5})
 
 
-@pytest.mark.timeout(40)
 async def test_template_is_handed_in_once_and_its_approval_told_once(hasty: Street) -> None:
     for name, what in MISHAPS.items():
         await arm(hasty, "templates.create", what)
@@ -54,7 +53,6 @@ async def test_template_is_handed_in_once_and_its_approval_told_once(hasty: Stre
     assert [one["name"] for one in taken] == list(MISHAPS)
 
 
-@pytest.mark.timeout(40)
 async def test_message_with_a_file_is_sent_once_whatever_its_upload_meets(hasty: Street) -> None:
     await hasty.open_window()
     for name, what in OF_FILES.items():
@@ -69,7 +67,6 @@ async def test_message_with_a_file_is_sent_once_whatever_its_upload_meets(hasty:
 
 
 @pytest.mark.parametrize("call", ["media.read", "media.download"])
-@pytest.mark.timeout(40)
 async def test_file_of_a_recipient_arrives_whole_whatever_its_download_meets(
     hasty: Street, call: str
 ) -> None:

@@ -4,8 +4,6 @@ import asyncio
 from collections import Counter
 from typing import Any
 
-import pytest
-
 from tests.conftest import MakeStreet
 from tests.support.builders import APP
 from tests.support.patience import patiently
@@ -96,7 +94,6 @@ async def judge(street: Street, sent: list[str], kinds: tuple[str, ...], per_sec
     assert taps == ["later"] * fleet["steps"][1]["planned"]
 
 
-@pytest.mark.timeout(60)
 async def test_thousand_a_second_is_kept_and_everything_comes_back(make_street: MakeStreet) -> None:
     """At a quarter of real time, so that a machine that is slower than the limit meets it, too."""
     clock = VirtualClock()
@@ -122,7 +119,6 @@ async def test_thousand_a_second_is_kept_and_everything_comes_back(make_street: 
     await judge(street, sent, ("delivered",), per_second=1000)
 
 
-@pytest.mark.timeout(60)
 async def test_eighty_a_second_is_kept_and_everything_comes_back(make_street: MakeStreet) -> None:
     """In virtual time, from due time to due time."""
     clock = VirtualClock()

@@ -3,7 +3,6 @@
 import asyncio
 from collections.abc import Sequence
 
-import pytest
 from sqlalchemy import Connection, func, insert, select
 
 from tests.conftest import MakeStreet
@@ -18,7 +17,6 @@ from waypost.store.rows import message_columns
 from waypost.store.tables import callbacks, messages
 
 
-@pytest.mark.timeout(40)
 async def test_message_whose_words_are_gone_can_still_be_answered_and_traced(
     make_street: MakeStreet,
 ) -> None:
@@ -42,7 +40,6 @@ async def test_message_whose_words_are_gone_can_still_be_answered_and_traced(
     await street.events_of(young, until="delivered")
 
 
-@pytest.mark.timeout(60)
 async def test_sends_are_answered_while_thousands_of_rows_are_forgotten(
     make_street: MakeStreet,
 ) -> None:

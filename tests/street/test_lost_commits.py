@@ -23,8 +23,6 @@ from waypost.store.journal import Lane
 POLL_MS: Final = 5_001
 """Of what a lost commit has appended nobody was told, so that it waits for the next look."""
 
-pytestmark = pytest.mark.timeout(60)
-
 
 @dataclass
 class Torn:

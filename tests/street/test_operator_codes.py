@@ -213,7 +213,6 @@ async def test_code_of_an_inbound_message_fails_nothing_and_is_handed_on(
             assert value["messages"][0]["errors"][0]["code"] == row.code
 
 
-@pytest.mark.timeout(60)
 async def test_message_that_waits_for_its_account_fails_when_it_is_too_old(
     refusing: tuple[Street, Refusing],
 ) -> None:

@@ -4,8 +4,6 @@ import base64
 from dataclasses import replace
 from typing import Any, Final
 
-import pytest
-
 from tests.support.builders import ACCOUNT, ANN, APP, OPERATOR, PARTNER, is_event
 from tests.support.media_samples import sample
 from tests.support.street import Street
@@ -21,7 +19,6 @@ SECRET: Final = "a client secret for thirty days"
 NEW_TOKEN: Final = "operator-token-of-the-next-month"
 
 
-@pytest.mark.timeout(60)
 async def test_in_thirty_days_everything_ends_when_it_should(make_street: Any) -> None:
     clock = VirtualClock()
     clock.run(factor=0)

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any, Final
 
 import aiohttp
-import pytest
 import sqlalchemy as sa
 from sqlalchemy import text
 from sqlalchemy.exc import OperationalError
@@ -52,7 +51,6 @@ async def test_what_waited_in_a_store_of_the_first_revision_is_sent_and_told_in_
     assert min(one.sequence for one in sink.taken) > 1  # they go on where the old version stopped
 
 
-@pytest.mark.timeout(60)
 async def test_running_street_goes_on_while_its_store_is_upgraded_and_others_start_on_it(
     make_street: MakeStreet, engine: str
 ) -> None:

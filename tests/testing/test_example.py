@@ -3,8 +3,6 @@
 from pathlib import Path
 from typing import Final
 
-import pytest
-
 from tests.docs.repository import ROOT
 from tests.support.inner_pytest import InnerRun, run_pytest
 from waypost.testing.in_thread import ThreadEngine
@@ -25,21 +23,18 @@ def all_passed(run: InnerRun) -> None:
     assert run.outcomes == dict.fromkeys(TESTS, "passed")
 
 
-@pytest.mark.timeout(60)
 def test_examples_tests_pass_with_only_the_plugin_installed(tmp_path: Path) -> None:
     run = run_pytest(SHOP, tmp_path / "report.xml", "-W", "error")
 
     all_passed(run)
 
 
-@pytest.mark.timeout(60)
 def test_examples_tests_pass_with_the_service_as_a_child(tmp_path: Path) -> None:
     run = run_pytest(SHOP, tmp_path / "report.xml", "-W", "error", "--waypost=child")
 
     all_passed(run)
 
 
-@pytest.mark.timeout(60)
 def test_examples_tests_pass_side_by_side_against_one_running_service(tmp_path: Path) -> None:
     """Faults and settings are each partner's own; what moves the shared clock moves it for all."""
     engine = ThreadEngine({"rates": "false"})

@@ -88,7 +88,6 @@ def test_hangs(waypost_service):
 """
 
 
-@pytest.mark.timeout(60)
 def test_plugin_imports_and_starts_nothing_until_it_is_asked(tmp_path: Path) -> None:
     (tmp_path / "test_idle.py").write_text(IDLE)
 
@@ -97,7 +96,6 @@ def test_plugin_imports_and_starts_nothing_until_it_is_asked(tmp_path: Path) -> 
     assert run.outcomes == {"test_that_has_no_use_for_it": "passed"}, run.output
 
 
-@pytest.mark.timeout(60)
 def test_plugin_gives_each_test_its_own_and_puts_back_what_it_left(tmp_path: Path) -> None:
     (tmp_path / "test_busy.py").write_text(BUSY)
     (tmp_path / "pytest.ini").write_text(
@@ -130,7 +128,6 @@ def test_plugin_gives_each_test_its_own_and_puts_back_what_it_left(tmp_path: Pat
     assert 'wrote text "Hi"' in run.output.partition("Waypost: what happened")[2]
 
 
-@pytest.mark.timeout(60)
 def test_child_ends_with_a_test_run_that_is_killed(tmp_path: Path) -> None:
     """By force, so that nothing of the run can stop it."""
     (tmp_path / "test_hanging.py").write_text(HANGING)
@@ -164,7 +161,6 @@ def patiently_gone(port: int) -> None:
         ("--waypost=gone.env", "the service that gone.env names does not run any more"),
     ],
 )
-@pytest.mark.timeout(60)
 def test_service_that_cannot_be_had_ends_the_run_in_one_line(
     tmp_path: Path, option: str, says: str
 ) -> None:
