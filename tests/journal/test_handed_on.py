@@ -97,7 +97,7 @@ async def test_what_an_earlier_process_left_comes_first(place: Place, clock: Man
 async def test_order_is_kept_when_memory_is_full_and_has_room_again(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for module in ("waiting", "in_store"):
+    for module in ("waiting", "feed"):
         monkeypatch.setattr(f"waypost.journal.{module}.GROUP_WINDOW", 8)
     await bench.work_all()
     at = iter(range(1000))

@@ -139,7 +139,7 @@ async def test_wait_ends_when_a_key_is_free_again(bench: Bench) -> None:
 async def test_more_entries_than_a_group_holds_in_memory_are_all_worked_in_order(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for module in ("waiting", "in_store"):
+    for module in ("waiting", "feed"):
         monkeypatch.setattr(f"waypost.journal.{module}.GROUP_WINDOW", 8)
     keys = [f"k{n % 5}" for n in range(60)]
     await bench.append(*keys)
@@ -155,7 +155,7 @@ async def test_more_entries_than_a_group_holds_in_memory_are_all_worked_in_order
 async def test_one_key_longer_than_a_groups_memory_is_worked_in_order(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for module in ("waiting", "in_store"):
+    for module in ("waiting", "feed"):
         monkeypatch.setattr(f"waypost.journal.{module}.GROUP_WINDOW", 8)
     await bench.append(*["a"] * 30)
 

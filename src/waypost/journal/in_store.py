@@ -6,7 +6,6 @@ must not lose is written: the entry itself, the in-hand mark, a release, and set
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
 from typing import Any, Final, TypeVar
 
 from waypost.base.clock import Clock
@@ -14,22 +13,18 @@ from waypost.base.counts import LaneCounts
 from waypost.base.logs import log
 from waypost.base.steps import Step, steps
 from waypost.journal.entry import Entry
-from waypost.journal.lanes import DEFECT_DELAYS_S, GROUP_WINDOW, PLANS, LanePlan, shard_of
+from waypost.journal.feed import POLL_MS, Feed, Heard
+from waypost.journal.lanes import DEFECT_DELAYS_S, PLANS, LanePlan, shard_of
 from waypost.journal.shards import Shards
 from waypost.journal.waiting import Group, Pace, Waiting
 from waypost.store.contract import StoreAway
-from waypost.store.database import APPENDED_TO, MISSED, Database
-from waypost.store.fresh import Appended
+from waypost.store.database import Database
 from waypost.store.journal import (
-    Cursor,
     EntryState,
     Fence,
     Lane,
     Mark,
-    NewEntry,
     Release,
-    entries_after,
-    groups_of,
     release_entries,
     take_in_hand,
 )
@@ -37,9 +32,6 @@ from waypost.store.message_news import MessageNews
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
-
-POLL_MS: Final = 5_000
-"""How often the store is asked for groups that no wake-up told of: the safety net."""
 
 AWAY_S: Final = 0.5
 """How long after a store could not be reached it is asked again."""
@@ -82,19 +74,15 @@ class Journal:
             lanes=lanes,
         )
         self._woken: dict[Lane, asyncio.Event] = {lane: asyncio.Event() for lane in Lane}
-        self._polled_ms: dict[Lane, int] = {}
-        self._surveyed: set[Lane] = set()
-        """Lanes of which every group that the store has entries of is known, and each commit is heard of."""
-        self._hearers: dict[Lane, list[Callable[[str], None]]] = {}
-        self._closed = False
+        self._feed = Feed(
+            database, clock, self._waiting, self.shards, plans=plans, rouse=self.rouse
+        )
         self.counts: dict[Lane, LaneCounts] = {lane: LaneCounts() for lane in Lane}
         self._log = log("journal")
 
     async def open(self) -> None:
         """Begin to hear of what is appended; where the store has one process, hold every shard."""
-        self._database.on_append(self._hear)
-        self._database.on_told(self._told)
-        self.shards.on_gained(self._look_anew)
+        self._feed.open()
         await self.shards.open()
 
     def start(self) -> None:
@@ -103,7 +91,6 @@ class Journal:
 
     async def close(self) -> None:
         """Give the leases back, so that others go on at once."""
-        self._closed = True
         await self.shards.close()
 
     async def claim(self, lane: Lane, *, at_most: int, pace: Pace | None = None) -> list[Entry]:
@@ -113,7 +100,7 @@ class Journal:
         """
         await self.shards.keep()
         self._woken[lane].clear()  # before reading: what is appended meanwhile sets it again
-        await self._read_on(lane)
+        await self._feed.read_on(lane)
         now_ms = self._clock.now_ms()
         taken = self._waiting[lane].take(
             at_most=at_most, share=self.plans[lane].share, now_ms=now_ms, pace=pace
@@ -138,7 +125,7 @@ class Journal:
     def is_still(self, lane: Lane) -> bool:
         """Whether the lane has been looked through and nothing has been appended since."""
         return (
-            lane in self._polled_ms
+            self._feed.has_looked(lane)
             and not self._woken[lane].is_set()
             and not self._waiting[lane].is_reading
         )
@@ -151,9 +138,9 @@ class Journal:
         """Let `wait` return."""
         self._woken[lane].set()
 
-    def on_wake(self, lane: Lane, heard: Callable[[str], None]) -> None:
+    def on_wake(self, lane: Lane, heard: Heard) -> None:
         """Call this, on the loop, with each group of the lane that something was appended to, or told of."""
-        self._hearers.setdefault(lane, []).append(heard)
+        self._feed.on_wake(lane, heard)
 
     def unhold(self, lane: Lane, group: str) -> None:
         """Let a group that was held be asked for again at once."""
@@ -352,54 +339,6 @@ class Journal:
             self.shards.has_ended(entry.lane, entry.group)
         self._woken[entry.lane].set()
 
-    def _hear(self, appended: Appended) -> None:
-        for (number, group), told in appended.entries.items():
-            # What has to be looked for may stand before what is told: then all of it is read, in order.
-            if (number, group) in appended.groups or not self._hold(Lane(number), group, told):
-                appended.look_at(number, group)
-        for number, group in appended.groups:
-            if not self._wake(Lane(number), group):
-                self._database.tell(APPENDED_TO, f"{number} {group}")
-
-    def _hold(self, lane: Lane, group: str, told: Sequence[tuple[int, NewEntry]]) -> bool:
-        """Hold new entries without reading them; False where the store has to be asked."""
-        if lane not in self._surveyed:
-            return False
-        entries = [_new_entry(position, entry) for position, entry in told]
-        for entry in entries:
-            self._mistrust(entry)
-        if not self._waiting[lane].append(group, entries):
-            return False
-        self._has_grown(lane, group)
-        return True
-
-    def _told(self, subject: str, words: str) -> None:
-        if subject == APPENDED_TO:
-            number, _, group = words.partition(" ")
-            self._wake(Lane(int(number)), group)
-        elif subject == MISSED:
-            for lane in Lane:
-                self._look_anew(lane)
-
-    def _wake(self, lane: Lane, group: str) -> bool:
-        """Look at a group; False where another process works it."""
-        if shard_of(group) not in self.shards.held[lane]:
-            return False
-        self._waiting[lane].wake([group], partial(self.shards.not_before_ms, lane))
-        self._has_grown(lane, group)
-        return True
-
-    def _has_grown(self, lane: Lane, group: str) -> None:
-        self._woken[lane].set()
-        for heard in self._hearers.get(lane, ()):
-            heard(group)
-
-    def _look_anew(self, lane: Lane) -> None:
-        """Ask the store for every group that this process may work."""
-        self._polled_ms.pop(lane, None)
-        self._surveyed.discard(lane)
-        self._woken[lane].set()
-
     def _fence(self, entry: Entry) -> Fence:
         shard = None if self._database.sole else shard_of(entry.group)
         return Fence(entry.lane, shard, self._holder)
@@ -414,66 +353,6 @@ class Journal:
             except StoreAway:
                 await asyncio.sleep(AWAY_S)
 
-    async def _read_on(self, lane: Lane) -> None:
-        waiting = self._waiting[lane]
-        now_ms = self._clock.now_ms()
-        since_ms = abs(now_ms - self._polled_ms.get(lane, -POLL_MS))  # a clock may be set back
-        if since_ms >= POLL_MS:
-            self._polled_ms[lane] = now_ms
-            waiting.look_from_the_start(self._clock.real_ms())
-            names = await self._database.read(groups_of, lane)
-            waiting.wake(
-                (name for name in names if shard_of(name) in self.shards.held[lane]),
-                partial(self.shards.not_before_ms, lane),
-            )
-            if self._database.sole and lane in self._polled_ms:
-                self._surveyed.add(lane)
-        groups = waiting.to_read()
-        if not groups:
-            return
-        for group in groups:
-            group.more = False  # what is appended from now on sets it again
-            group.reading = True
-        real_ms = self._clock.real_ms()
-        cursors = [self._cursor(group, real_ms) for group in groups]
-        try:
-            rows_of = await self._database.read(entries_after, lane, cursors)
-        except BaseException:
-            for group in groups:
-                group.more = True
-            raise
-        finally:
-            for group in groups:
-                group.reading = False
-        for group in groups:
-            rows = rows_of[group.name]
-            for row in rows:
-                group.read_to = max(group.read_to, row.position)
-                entry = _entry(lane, group.name, row)
-                self._mistrust(entry)
-                group.add(entry)
-            group.ended.clear()
-            is_all = len(rows) < GROUP_WINDOW // 2
-            if rows and is_all and not self._database.in_order:
-                group.has_read(real_ms, oldest=rows[-1].oldest, before=rows[-1].next)
-            group.more = group.more or not is_all
-
-    def _mistrust(self, entry: Entry) -> None:
-        """What cannot be due so late was written by a clock that ran ahead: another process's, or ours once."""
-        ahead_ms = self.plans[entry.lane].ahead_ms
-        if ahead_ms is None or entry.attempt or entry.defects:
-            return
-        now_ms = self._clock.now_ms()
-        if entry.due_ms > now_ms + ahead_ms:
-            entry.due_ms = now_ms
-
-    def _cursor(self, group: Group, real_ms: int) -> Cursor:
-        if self._database.in_order:
-            return Cursor(group.name, group.read_to, (), GROUP_WINDOW // 2)
-        read_from = group.read_from(real_ms)
-        known = sorted(position for position in group.positions if position > read_from)
-        return Cursor(group.name, read_from, known, GROUP_WINDOW // 2)
-
 
 # fmt: off
 _LEFT: Final = {  # how an entry with a defect is left in the store: may it have been sent, is it set aside
@@ -483,31 +362,3 @@ _LEFT: Final = {  # how an entry with a defect is left in the store: may it have
     (True,  True):  EntryState.SET_ASIDE_IN_HAND,
 }
 # fmt: on
-
-
-def _entry(lane: Lane, group: str, row: Any) -> Entry:
-    return Entry(
-        position=row.position,
-        lane=lane,
-        group=group,
-        order_key=row.order_key,
-        ref=row.ref,
-        due_ms=row.due_ms,
-        attempt=row.attempt,
-        defects=row.defects,
-        was_in_hand=row.state == EntryState.IN_HAND,
-    )
-
-
-def _new_entry(position: int, new: NewEntry) -> Entry:
-    return Entry(
-        position=position,
-        lane=new.lane,
-        group=new.group,
-        order_key=new.order_key,
-        ref=new.ref,
-        due_ms=new.due_ms,
-        attempt=0,
-        defects=0,
-        was_in_hand=False,
-    )

@@ -1,0 +1,211 @@
+"""How entries come into memory: read from the store group by group, or handed on as they are written.
+
+Where a process has the store to itself and has looked through a lane, what is appended goes straight
+into its group; else the group is read on from where it was read to (decisions 0007, 0055).
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any, Final
+
+from waypost.base.clock import Clock
+from waypost.journal.entry import Entry
+from waypost.journal.lanes import GROUP_WINDOW, LanePlan, shard_of
+from waypost.journal.shards import Shards
+from waypost.journal.waiting import Group, Waiting
+from waypost.store.database import APPENDED_TO, MISSED, Database
+from waypost.store.fresh import Appended
+from waypost.store.journal import Cursor, EntryState, Lane, NewEntry, entries_after, groups_of
+
+POLL_MS: Final = 5_000
+"""How often the store is asked for groups that no wake-up told of: the safety net."""
+
+Heard = Callable[[str], None]
+
+
+class Feed:
+    """What fills the lanes of one process.
+
+    It alone brings groups and entries in; the journal's work and lost shards take them out. Its own
+    state is when each lane was last looked through, and of which lanes every group is known.
+
+    Args:
+        database: open.
+        clock: `now_ms` says when to look again; what is complete follows `real_ms`.
+        waiting: the entries held of each lane; filled here.
+        shards: whose groups may be read.
+        plans: how far ahead an entry of a lane may be due.
+        rouse: told of each lane in which there may be something to claim.
+    """
+
+    def __init__(
+        self,
+        database: Database,
+        clock: Clock,
+        waiting: Mapping[Lane, Waiting],
+        shards: Shards,
+        *,
+        plans: Mapping[Lane, LanePlan],
+        rouse: Callable[[Lane], None],
+    ) -> None:
+        self._database = database
+        self._clock = clock
+        self._waiting = waiting
+        self._shards = shards
+        self._plans = plans
+        self._rouse = rouse
+        self._polled_ms: dict[Lane, int] = {}
+        self._surveyed: set[Lane] = set()
+        """Lanes of which every group that the store has entries of is known, and each commit is heard of."""
+        self._hearers: dict[Lane, list[Heard]] = {}
+
+    def open(self) -> None:
+        """Begin to hear of what is appended, and of shards that are gained."""
+        self._database.on_append(self._hear)
+        self._database.on_told(self._told)
+        self._shards.on_gained(self._look_anew)
+
+    def on_wake(self, lane: Lane, heard: Heard) -> None:
+        """Call this, on the loop, with each group of the lane that something was appended to, or told of."""
+        self._hearers.setdefault(lane, []).append(heard)
+
+    def has_looked(self, lane: Lane) -> bool:
+        """Whether the lane has been looked through since it last had to be."""
+        return lane in self._polled_ms
+
+    async def read_on(self, lane: Lane) -> None:
+        """Read what is new of a lane's groups, as far as there is room; all its groups when it is time to."""
+        waiting = self._waiting[lane]
+        now_ms = self._clock.now_ms()
+        since_ms = abs(now_ms - self._polled_ms.get(lane, -POLL_MS))  # a clock may be set back
+        if since_ms >= POLL_MS:
+            self._polled_ms[lane] = now_ms
+            waiting.look_from_the_start(self._clock.real_ms())
+            names = await self._database.read(groups_of, lane)
+            waiting.wake(
+                (name for name in names if shard_of(name) in self._shards.held[lane]),
+                partial(self._shards.not_before_ms, lane),
+            )
+            if self._database.sole and lane in self._polled_ms:
+                self._surveyed.add(lane)
+        groups = waiting.to_read()
+        if not groups:
+            return
+        for group in groups:
+            group.more = False  # what is appended from now on sets it again
+            group.reading = True
+        real_ms = self._clock.real_ms()
+        cursors = [self._cursor(group, real_ms) for group in groups]
+        try:
+            rows_of = await self._database.read(entries_after, lane, cursors)
+        except BaseException:
+            for group in groups:
+                group.more = True
+            raise
+        finally:
+            for group in groups:
+                group.reading = False
+        for group in groups:
+            rows = rows_of[group.name]
+            for row in rows:
+                group.read_to = max(group.read_to, row.position)
+                entry = _entry(lane, group.name, row)
+                self._mistrust(entry)
+                group.add(entry)
+            group.ended.clear()
+            is_all = len(rows) < GROUP_WINDOW // 2
+            if rows and is_all and not self._database.in_order:
+                group.has_read(real_ms, oldest=rows[-1].oldest, before=rows[-1].next)
+            group.more = group.more or not is_all
+
+    def _mistrust(self, entry: Entry) -> None:
+        """What cannot be due so late was written by a clock that ran ahead: another process's, or ours once."""
+        ahead_ms = self._plans[entry.lane].ahead_ms
+        if ahead_ms is None or entry.attempt or entry.defects:
+            return
+        now_ms = self._clock.now_ms()
+        if entry.due_ms > now_ms + ahead_ms:
+            entry.due_ms = now_ms
+
+    def _cursor(self, group: Group, real_ms: int) -> Cursor:
+        if self._database.in_order:
+            return Cursor(group.name, group.read_to, (), GROUP_WINDOW // 2)
+        read_from = group.read_from(real_ms)
+        known = sorted(position for position in group.positions if position > read_from)
+        return Cursor(group.name, read_from, known, GROUP_WINDOW // 2)
+
+    def _hear(self, appended: Appended) -> None:
+        for (number, group), told in appended.entries.items():
+            # What has to be looked for may stand before what is told: then all of it is read, in order.
+            if (number, group) in appended.groups or not self._hold(Lane(number), group, told):
+                appended.look_at(number, group)
+        for number, group in appended.groups:
+            if not self._wake(Lane(number), group):
+                self._database.tell(APPENDED_TO, f"{number} {group}")
+
+    def _hold(self, lane: Lane, group: str, told: Sequence[tuple[int, NewEntry]]) -> bool:
+        """Hold new entries without reading them; False where the store has to be asked."""
+        if lane not in self._surveyed:
+            return False
+        entries = [_new_entry(position, entry) for position, entry in told]
+        for entry in entries:
+            self._mistrust(entry)
+        if not self._waiting[lane].append(group, entries):
+            return False
+        self._has_grown(lane, group)
+        return True
+
+    def _told(self, subject: str, words: str) -> None:
+        if subject == APPENDED_TO:
+            number, _, group = words.partition(" ")
+            self._wake(Lane(int(number)), group)
+        elif subject == MISSED:
+            for lane in Lane:
+                self._look_anew(lane)
+
+    def _wake(self, lane: Lane, group: str) -> bool:
+        """Look at a group; False where another process works it."""
+        if shard_of(group) not in self._shards.held[lane]:
+            return False
+        self._waiting[lane].wake([group], partial(self._shards.not_before_ms, lane))
+        self._has_grown(lane, group)
+        return True
+
+    def _has_grown(self, lane: Lane, group: str) -> None:
+        self._rouse(lane)
+        for heard in self._hearers.get(lane, ()):
+            heard(group)
+
+    def _look_anew(self, lane: Lane) -> None:
+        """Ask the store for every group that this process may work."""
+        self._polled_ms.pop(lane, None)
+        self._surveyed.discard(lane)
+        self._rouse(lane)
+
+
+def _entry(lane: Lane, group: str, row: Any) -> Entry:
+    return Entry(
+        position=row.position,
+        lane=lane,
+        group=group,
+        order_key=row.order_key,
+        ref=row.ref,
+        due_ms=row.due_ms,
+        attempt=row.attempt,
+        defects=row.defects,
+        was_in_hand=row.state == EntryState.IN_HAND,
+    )
+
+
+def _new_entry(position: int, new: NewEntry) -> Entry:
+    return Entry(
+        position=position,
+        lane=new.lane,
+        group=new.group,
+        order_key=new.order_key,
+        ref=new.ref,
+        due_ms=new.due_ms,
+        attempt=0,
+        defects=0,
+        was_in_hand=False,
+    )
