@@ -1,8 +1,9 @@
 """Every page of the route table: it loads at every width and in both themes, and asks for nothing elsewhere."""
 
-from typing import Final
+from typing import Any, Final
 
 import pytest
+from playwright.async_api import ViewportSize
 
 from docs.make_screenshots import ELSEWHERE, FOLDER, NAMES, THEMES
 from tests.console.addresses import NoSample, addresses, filled, rows, told
@@ -19,7 +20,8 @@ ON_THE_WIDEST: Final = (  # where much stands side by side
     "/apps/{app_id}", "/phones", "/apps/{app_id}/messages", "/apps/{app_id}/templates",
     "/apps/{app_id}/templates/new", "/simulator/faults",
 )  # fmt: skip
-LOOK: Final = """() => {
+LOOK: Final = """async () => {
+  await new Promise((seen) => requestAnimationFrame(() => requestAnimationFrame(seen)));  // it has its size
   const shown = (one) => one.checkVisibility();
   const name = (one) => (one.getAttribute("aria-label") ?? "") + one.textContent + (one.title ?? "")
     + [...one.querySelectorAll("img")].map((image) => image.alt).join("");
@@ -52,23 +54,28 @@ async def test_scene_names_whatever_a_path_of_the_route_table_asks_for(scene: Sc
     assert not missing, "\n".join(missing)
 
 
-@pytest.mark.parametrize("theme", ["light", "dark"])
-@pytest.mark.parametrize("width", [NARROW, WIDE])
-async def test_every_page_is_whole(scene: Scene, scene_tabs: Tabs, width: int, theme: str) -> None:
-    """No error in the browser's console, no request elsewhere, no scrolling sideways; a title, one heading, named links."""
+@pytest.mark.parametrize(
+    ("theme", "width", "then_width"), [("light", WIDE, NARROW), ("dark", NARROW, WIDE)]
+)
+async def test_every_page_is_whole(
+    scene: Scene, scene_tabs: Tabs, theme: str, width: int, then_width: int
+) -> None:
+    """No error in the browser's console, no request elsewhere, no scrolling sideways; a title, one heading, named links.
+
+    Each page is loaded at one width and drawn to the other one, so that each theme is looked at in both.
+    """
     stranger = await scene_tabs("/sign-in", width=width, theme=theme, signed_in=False)
-    complaints = await _complaints(stranger, "/sign-in")
+    complaints = await _complaints(stranger, "/sign-in", width, then_width)
     tab = await scene_tabs("/", width=width, theme=theme)
     walked = addresses(scene.values, Kind.PAGE)
 
     for address in walked:
-        complaints += await _complaints(tab, address.path)
+        complaints += await _complaints(tab, address.path, width, then_width)
 
-    if (width, theme) == (WIDE, "light"):
-        await tab.page.set_viewport_size({"width": WIDEST, "height": 1300})
+    if width == WIDE:
         for address in walked:
             if address.row.path in ON_THE_WIDEST:
-                complaints += await _complaints(tab, address.path)
+                complaints += await _complaints(tab, address.path, WIDEST)
     assert not complaints, told(complaints)
 
 
@@ -82,23 +89,36 @@ async def test_every_page_has_its_picture_in_the_docs() -> None:
     assert files <= {file.name for file in FOLDER.glob("*.png")}
 
 
-async def _complaints(tab: Tab, path: str) -> list[tuple[str, str]]:
-    answer = await tab.page.goto(tab.desk.base_url + path, wait_until="load")
-    found = await tab.page.evaluate(LOOK)
+async def _complaints(tab: Tab, path: str, *widths: int) -> list[tuple[str, str]]:
+    """What is wrong with one page: loaded at the first width, and drawn to the others."""
     wrong: list[str] = []
+    await tab.page.set_viewport_size(_room(widths[0]))
+    answer = await tab.page.goto(tab.desk.base_url + path, wait_until="load")
     if answer is None or answer.status != 200:
         wrong.append(f"answers {answer and answer.status}")
-    if not found["title"].removesuffix("· Waypost").strip():
-        wrong.append("has no title")
-    if found["headings"] != 1:
-        wrong.append(f"has {found['headings']} headings of the first rank")
-    if found["sideways"]:
-        wrong.append(f"scrolls sideways: {found['sideways']}")
-    wrong += [f"has an unnamed control: {one}" for one in found["nameless"]]
-    wrong += [f"has the id {one} more than once" for one in found["twice"]]
-    wrong += [f"shows a picture that is none: {one}" for one in found["unanswered"]]
+    for width in widths:
+        await tab.page.set_viewport_size(_room(width))
+        wrong += [f"at {width} {one}" for one in _found(await tab.page.evaluate(LOOK))]
     wrong += [f"has an error: {one}" for one in tab.wrong]
     wrong += [f"asks elsewhere: {one}" for one in tab.elsewhere]
     tab.wrong.clear()
     tab.elsewhere.clear()
     return [(path, one) for one in wrong]
+
+
+def _room(width: int) -> ViewportSize:
+    return {"width": width, "height": 1300 if width == WIDEST else 900}
+
+
+def _found(look: dict[str, Any]) -> list[str]:
+    wrong: list[str] = []
+    if not look["title"].removesuffix("· Waypost").strip():
+        wrong.append("has no title")
+    if look["headings"] != 1:
+        wrong.append(f"has {look['headings']} headings of the first rank")
+    if look["sideways"]:
+        wrong.append(f"scrolls sideways: {look['sideways']}")
+    wrong += [f"has an unnamed control: {one}" for one in look["nameless"]]
+    wrong += [f"has the id {one} more than once" for one in look["twice"]]
+    wrong += [f"shows a picture that is none: {one}" for one in look["unanswered"]]
+    return wrong

@@ -8,12 +8,18 @@ from typing import Any
 
 import pytest
 import pytest_asyncio
+from sqlalchemy import Connection, insert
 from standardwebhooks import Webhook
 
 from tests.console.conftest import LOOP, Desk, Tabs
 from tests.support.callback_sink import CallbackSink, Try, always
 from tests.support.patience import patiently
 from waypost.client.door import Door, OverHttp
+from waypost.store.database import Database
+from waypost.store.journal import EntryState, Lane
+from waypost.store.receivers import MOST_WAITING
+from waypost.store.subscriptions import live_group, replay_group
+from waypost.store.tables import journal
 
 pytestmark = pytest.mark.asyncio(loop_scope=LOOP)
 
@@ -102,6 +108,31 @@ async def test_new_receiver_is_told_live_and_what_it_got_is_shown_byte_for_byte(
         got.callback_id,
         got.sequence,
     )
+
+
+async def test_long_line_is_counted_as_far_as_a_person_needs(
+    desk: Desk, receiver: CallbackSink
+) -> None:
+    known = await subscribe(desk, receiver.url)
+    store: Database = vars(desk.dev)["_pair"].waypost.console.parts.database
+    await store.write(_append_waiting, known, MOST_WAITING + 1)
+
+    cards = await desk.get(base(desk))
+    page = await desk.get(f"{base(desk)}/subscriptions/{known}")
+
+    assert "<strong>10\u202f000+</strong>" in cards
+    assert "7 to be sent again" in cards
+    assert "10\u202f000+ that wait for it will not be delivered." in page
+    counted = await standing(desk, known)
+    assert (counted["waiting"], counted["waiting_is_longer"]) == (MOST_WAITING, True)
+
+
+def _append_waiting(connection: Connection, known: int, count: int) -> None:
+    """Entries that no worker has in its memory, and none takes."""
+    aside = {"lane": int(Lane.CALLBACKS), "due_ms": 1, "state": int(EntryState.SET_ASIDE)}
+    for group, many in ((live_group(known), count), (replay_group(known), 7)):
+        of_group = {**aside, "grp": group, "order_key": f"{group} ann"}
+        connection.execute(insert(journal), [{**of_group, "ref": f"{n}"} for n in range(many)])
 
 
 async def test_pause_resume_and_check_show_on_the_card_that_is_open(

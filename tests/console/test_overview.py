@@ -1,6 +1,7 @@
 """What is happening now."""
 
 import asyncio
+import json
 from collections.abc import Callable
 from typing import Any
 
@@ -71,6 +72,26 @@ async def test_newcomer_is_led_from_the_first_message_to_the_callback(
 
     await steps.nth(1).get_by_text("Somebody has answered.").wait_for()
     assert await steps.nth(2).get_by_role("link", name="Open Callbacks").is_visible()
+
+
+async def test_newest_messages_say_which_template_or_which_kind_they_are(desk: Desk) -> None:
+    fields = {
+        "channel": "whatsapp", "source": demo.SOURCE, "destination": demo.DESTINATION,
+        "src.name": demo.APP_NAME,
+        "template": json.dumps({"id": demo.TEMPLATE_ID, "params": ["Ann", "17"]}),
+    }  # fmt: skip
+    await desk.api.form("POST", f"/partner/app/{desk.app_id}/template/msg", fields)
+    await desk.send_text("Hello", to=CLOSED)
+
+    async def has_failed() -> bool:
+        page = await desk.get(f"/apps/{desk.app_id}")
+        return '<span class="newest-what">Text <span class="quiet">' in page
+
+    await until(has_failed)
+
+    newest = (await desk.get(f"/apps/{desk.app_id}")).partition('id="newest"')[2]
+    assert '<span class="newest-what">order_ready (en_US)' in newest
+    assert ">template<" not in newest
 
 
 async def test_failed_message_needs_attention_and_says_what_to_do(desk: Desk) -> None:

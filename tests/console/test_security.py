@@ -24,7 +24,7 @@ from waypost.console.guard import guarded
 from waypost.console.rows import Kind, PageRow, Who
 from waypost.console.visit import Visit
 
-pytestmark = [pytest.mark.asyncio(loop_scope=LOOP), pytest.mark.timeout(60)]
+pytestmark = pytest.mark.asyncio(loop_scope=LOOP)
 
 PASSWORD: Final = "Correct-horse-1"
 OWN_APP: Final = "Elsewhere"
@@ -213,6 +213,94 @@ async def test_every_answer_says_what_a_browser_may_do_with_it(scene: Scene) -> 
             wrong += [f"{path} ({answer.status}): {one}" for one in _unsafe(answer.headers)]
 
     assert not wrong, "\n".join(wrong)
+
+
+async def test_method_that_an_address_does_not_take_is_told_on_a_page_with_those_it_takes(
+    scene: Scene,
+) -> None:
+    wrong: list[str] = []
+
+    for row in rows(*Kind):
+        path = filled(row, scene.values)
+        status, headers, text = await _sent(scene.desk.http, "DELETE", scene.desk.base_url + path)
+        wrong += [f"{path}: {one}" for one in _unsafe(headers)]
+        if (status, headers["Content-Type"]) != (405, "text/html; charset=utf-8"):
+            wrong.append(f"{path} answers {status} {headers['Content-Type']}")
+        if row.method not in headers.get("Allow", "").split(", "):
+            wrong.append(f"{path} allows {headers.get('Allow')}")
+        if "This address takes no DELETE requests." not in text or 'id="nav"' not in text:
+            wrong.append(f"{path} says {text[:500]}")
+
+    assert not wrong, "\n".join(wrong)
+
+
+# fmt: off
+METHODS: Final = (
+    # method    path                           status  Allow                what it says
+    ("GET",     "/sign-out",                   405,    "POST",              "There is no page at this address."),
+    ("GET",     "/apps/{app_id}/first-message", 405,   "POST",              "Go back and use the button."),
+    ("POST",    "/",                           405,    "GET, HEAD",         "It takes GET, HEAD."),
+    ("PUT",     "/sign-in",                    405,    "GET, HEAD, POST",   "This address takes no PUT requests."),
+    ("POST",    "/apps/{app_id}/messages/",    405,    "GET, HEAD",         "This address takes no POST requests."),
+    ("POST",    "/apps/nobodys/messages",      405,    "GET, HEAD",         "This address takes no POST requests."),
+    ("PATCH",   "/settings",                   405,    "GET, HEAD",         "This address takes no PATCH requests."),
+    ("POST",    "/static/x/css/tokens.css",    405,    "GET, HEAD",         "Files are read by GET."),
+    ("POST",    "/settings/nothing/here",      404,    None,                "There is nothing at this address."),
+)
+# fmt: on
+
+
+@pytest.mark.parametrize(("method", "path", "status", "allow", "says"), METHODS)
+async def test_each_address_says_all_methods_that_it_takes(
+    scene: Scene, method: str, path: str, status: int, allow: str | None, says: str
+) -> None:
+    url = scene.desk.base_url + path.format(app_id=scene.desk.app_id)
+
+    was, headers, text = await _sent(scene.desk.http, method, url)
+
+    assert (was, headers.get("Allow")) == (status, allow)
+    assert says in text
+    assert _unsafe(headers) == []
+
+
+async def test_nobody_in_particular_is_told_of_methods_on_a_page_that_shows_nothing(
+    scene: Scene,
+) -> None:
+    async with aiohttp.ClientSession() as http:
+        for path in ("/settings", f"/apps/{scene.desk.app_id}", "/sign-in"):
+            status, headers, text = await _sent(http, "DELETE", scene.desk.base_url + path)
+            assert (status, _unsafe(headers)) == (405, [])
+            assert "To the sign-in" in text
+            assert "Set-Cookie" not in headers
+
+
+async def test_module_of_a_page_is_told_of_methods_as_a_notice(scene: Scene) -> None:
+    quiet = {"X-Waypost-Quiet": "1"}
+
+    status, headers, text = await _sent(
+        scene.desk.http, "POST", f"{scene.desk.base_url}/commands", headers=quiet
+    )
+
+    assert (status, headers["Allow"], _unsafe(headers)) == (405, "GET, HEAD", [])
+    assert json.loads(text) == {
+        "message": "This address takes no POST requests.",
+        "remedy": "It takes GET, HEAD.",
+    }
+
+
+async def test_api_says_in_json_which_methods_it_takes(scene: Scene) -> None:
+    for path in (f"/partner/app/{scene.desk.app_id}/templates", "/partner/account/login"):
+        status, headers, text = await _sent(scene.desk.http, "DELETE", scene.desk.base_url + path)
+        assert (status, headers["Content-Type"]) == (405, "application/json")
+        assert json.loads(text)["status"] == "error"
+        assert headers["Allow"]
+
+
+async def _sent(
+    http: aiohttp.ClientSession, method: str, url: str, **more: Any
+) -> tuple[int, Any, str]:
+    async with http.request(method, url, allow_redirects=False, **more) as answer:
+        return answer.status, answer.headers, await answer.text()
 
 
 async def test_defect_answers_a_page_that_tells_nothing_of_it(scene: Scene) -> None:

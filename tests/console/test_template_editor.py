@@ -229,7 +229,6 @@ async def posted(desk: Desk, path: str, fields: dict[str, str], status: int = 20
         return text
 
 
-@pytest.mark.timeout(60)
 async def test_template_is_written_approved_and_sent_on_screen(tabs: Tabs, desk: Desk) -> None:
     page = (await tabs(NEW)).page
     await page.get_by_label("Name", exact=True).fill("order_packed")
@@ -259,7 +258,6 @@ async def test_template_is_written_approved_and_sent_on_screen(tabs: Tabs, desk:
     await page.wait_for_url("**/messages/0*")
 
 
-@pytest.mark.timeout(40)
 async def test_finding_appears_while_one_types_leads_to_its_field_and_goes(tabs: Tabs) -> None:
     page = (await tabs(NEW)).page
     await page.get_by_role("textbox", name="Body", exact=True).fill("Your code is {{1}}")
@@ -278,7 +276,6 @@ async def test_finding_appears_while_one_types_leads_to_its_field_and_goes(tabs:
     await expect(page.locator("[data-counts=f-content]")).to_have_text("29/1024")
 
 
-@pytest.mark.timeout(40)
 async def test_sample_is_uploaded_and_drawn(tabs: Tabs) -> None:
     page = (await tabs(NEW)).page
     await page.get_by_label("Type").select_option("IMAGE")
@@ -293,7 +290,6 @@ async def test_sample_is_uploaded_and_drawn(tabs: Tabs) -> None:
     )
 
 
-@pytest.mark.timeout(40)
 async def test_carousel_is_written_card_by_card_by_keyboard(tabs: Tabs) -> None:
     page = (await tabs(NEW)).page
     await page.get_by_label("Category", exact=True).select_option("MARKETING")
@@ -313,7 +309,6 @@ async def test_carousel_is_written_card_by_card_by_keyboard(tabs: Tabs) -> None:
     await expect(page.locator("#preview")).to_contain_text("Third")
 
 
-@pytest.mark.timeout(60)
 async def test_words_of_a_carousel_are_edited_and_its_media_stay(tabs: Tabs, desk: Desk) -> None:
     base = f"/partner/app/{demo.APP_ID}"
     upload = await desk.api.file(
@@ -335,7 +330,6 @@ async def test_words_of_a_carousel_are_edited_and_its_media_stay(tabs: Tabs, des
     assert await page.locator(".phone-frame img").count() == 2
 
 
-@pytest.mark.timeout(40)
 async def test_leaving_with_something_written_is_asked_about(tabs: Tabs) -> None:
     page = (await tabs(NEW)).page
     asked: list[str] = []
@@ -356,7 +350,6 @@ async def test_leaving_with_something_written_is_asked_about(tabs: Tabs) -> None
 
 
 @pytest.mark.parametrize("width", [360, 1440])
-@pytest.mark.timeout(40)
 async def test_pages_need_no_scrolling_sideways(tabs: Tabs, width: int) -> None:
     tab = await tabs(NEW, width=width)
     for path in (f"{NEW}?from={demo.TEMPLATE_ID}", DEMO, DEMO.rpartition("/")[0]):

@@ -93,7 +93,6 @@ async def test_gallery_is_paged(desk: Desk) -> None:
     assert "<strong>order_00</strong>" in second
 
 
-@pytest.mark.timeout(30)
 async def test_gallery_shows_live_where_a_template_stands(tabs: Tabs, desk: Desk) -> None:
     template_id = await make(desk)
     tab = await tabs(GALLERY)

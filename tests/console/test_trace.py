@@ -20,9 +20,9 @@ LIST = f"/apps/{demo.APP_ID}/messages"
 
 
 @pytest_asyncio.fixture(loop_scope=LOOP)
-async def desk(tmp_path: Path) -> AsyncGenerator[Desk]:
+async def desk(tmp_path: Path, begun: Path) -> AsyncGenerator[Desk]:
     """Without limits of how much is sent."""
-    desk = await open_desk(tmp_path, changes={"rates": False})
+    desk = await open_desk(tmp_path, begun=begun, changes={"rates": False})
     yield desk
     await close_desk(desk)
 

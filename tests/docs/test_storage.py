@@ -4,7 +4,7 @@ import re
 from typing import Final
 
 from tests.docs.repository import ROOT
-from waypost.journal.in_store import POLL_MS
+from waypost.journal.feed import POLL_MS
 from waypost.journal.lanes import GROUP_WINDOW, SHARDS
 from waypost.store.engines.sqlite import PRAGMAS
 from waypost.store.retention import MOST_ROWS

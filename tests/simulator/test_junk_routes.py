@@ -255,8 +255,14 @@ class Desk:
             "headers": [*headers, (b"content-type", kind)] if kind else headers,
         }  # fmt: skip
 
+        coming = iter([{"type": "http.request", "body": body}])
+        hangs_up = asyncio.Event()  # nobody does
+
         async def receive() -> dict[str, Any]:
-            return {"type": "http.request", "body": body}
+            for one in coming:
+                return one
+            await hangs_up.wait()
+            return {"type": "http.disconnect"}
 
         async def send(message: Any) -> None:
             sent.append(message)

@@ -23,11 +23,12 @@ from waypost.store.deliveries import (
     whom_about,
 )
 from waypost.store.inbound_lists import search_inbound
-from waypost.store.message_lists import Place, messages_of_app, template_names
+from waypost.store.message_lists import Place, messages_of_app, names_of_templates, template_names
 from waypost.store.message_search import Wanted, messages_again, search_messages
 from waypost.store.messages import record_messages
 from waypost.store.operator_templates import template_links
 from waypost.store.receivers import Whose, receivers
+from waypost.store.search_pages import Page
 from waypost.store.tables import attempts, inbound_messages, recipients, subscriptions
 from waypost.store.template_events import template_history
 from waypost.store.templates import record_template
@@ -62,8 +63,8 @@ SOUGHT: Final = {
 def _searches(wanted: Wanted) -> Look:
     def look(connection: Connection) -> None:
         search_messages(connection, *MINE, wanted)
-        search_messages(connection, *MINE, wanted, before=BEFORE)
-        search_inbound(connection, *MINE, wanted, before=BEFORE)
+        search_messages(connection, *MINE, wanted, Page(BEFORE))
+        search_inbound(connection, *MINE, wanted, Page(BEFORE))
 
     return look
 
@@ -82,6 +83,7 @@ LOOKS: Final[dict[str, Look]] = {
     "messages again": lambda at: messages_again(at, *MINE, [ID]),
     "messages by page": lambda at: messages_of_app(at, *MINE, before=BEFORE),
     "names of templates": lambda at: template_names(at, *MINE),
+    "names of some templates": lambda at: names_of_templates(at, PARTNER.id, [template(1).id]),
     "a message's way": lambda at: trace.way_of_app(at, *MINE, ID),
     "the way of an unknown message": lambda at: trace.way_of_app(at, *MINE, "wamid.9"),
     "a message's words": lambda at: trace.words_of_app(at, *MINE, ID),
@@ -107,6 +109,7 @@ LOOKS: Final[dict[str, Look]] = {
         at, *THERE, template_gallery.Sought(), at_most=9
     ),
     "templates now": lambda at: template_gallery.templates_now(at, *THERE, [template(1).id]),
+    "what templates are called": lambda at: template_gallery.names_on_shelf(at, *THERE, 9),
     "the newest template": lambda at: template_gallery.newest_id(at, *THERE),
     "a template's history": lambda at: template_history(at, PARTNER.id, template(1).id),
     "templates by the operator's ids": lambda at: template_links(at, PARTNER.id, ["77"]),

@@ -9,7 +9,8 @@ from tests.support.builders import ANN, APP, AT_MS, BEN, PARTNER
 from waypost.store.database import Database
 from waypost.store.inbound_lists import search_inbound
 from waypost.store.message_lists import Place
-from waypost.store.message_search import Found, Wanted
+from waypost.store.message_search import Wanted
+from waypost.store.search_pages import Found, Page
 from waypost.store.tables import arrival_items, inbound_messages, recipients
 
 KINDS = ("text", "image", "button")
@@ -63,9 +64,8 @@ async def found(database: Database, wanted: Wanted, **more: Any) -> list[dict[st
     for _ in range(100):
 
         def look(connection: Connection, before: Place | None = before) -> Found:
-            return search_inbound(
-                connection, PARTNER.id, APP.id, wanted, before=before, at_most=7, **more
-            )
+            page = Page(before, at_most=7, **more)
+            return search_inbound(connection, PARTNER.id, APP.id, wanted, page)
 
         page = await database.read(look)
         rows += page.rows

@@ -4,12 +4,23 @@ from typing import Any
 
 from sqlalchemy import Connection
 
-from tests.support.builders import ANN, APP, AT_MS, BEN, PARTNER, id_number, message
+from tests.support.builders import (
+    ANN,
+    APP,
+    AT_MS,
+    BEN,
+    PARTNER,
+    draft,
+    id_number,
+    message,
+    template,
+)
 from waypost.domain.message import Message, MessageState
 from waypost.store.database import Database
-from waypost.store.message_lists import MOST, Place, messages_of_app
+from waypost.store.message_lists import MOST, Place, messages_of_app, names_of_templates
 from waypost.store.messages import MessageChange, change_messages, record_messages
 from waypost.store.recipients import recipient_ids
+from waypost.store.templates import record_template
 
 OTHER = "01990000-0000-7000-8000-00000000000b"
 
@@ -93,3 +104,16 @@ async def test_a_page_has_a_bound_whatever_is_asked(database: Database) -> None:
     await seed(database, MOST * 2)
 
     assert len(await database.read(_page, None, None, 10_000)) == MOST
+
+
+async def test_templates_are_named_by_their_ids_to_their_own_partner(database: Database) -> None:
+    made = [template(n, draft(element_name=f"offer_{n}")) for n in (1, 2, 3)]
+    for one in made:
+        await database.write(record_template, one)
+    ids = [made[0].id, None, made[2].id, made[0].id, "unknown"]
+
+    named = await database.read(names_of_templates, PARTNER.id, ids)
+
+    assert named == {made[0].id: "offer_1 (en_US)", made[2].id: "offer_3 (en_US)"}
+    assert await database.read(names_of_templates, PARTNER.id, [None]) == {}
+    assert await database.read(names_of_templates, PARTNER.id + 1, ids) == {}

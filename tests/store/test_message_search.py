@@ -24,10 +24,11 @@ from waypost.domain.message import (
 )
 from waypost.store.database import Database
 from waypost.store.message_lists import Place
-from waypost.store.message_search import Found, Wanted, messages_again, search_messages
+from waypost.store.message_search import Wanted, messages_again, search_messages
 from waypost.store.messages import MessageChange, change_messages, record_messages
 from waypost.store.recipients import recipient_ids
 from waypost.store.rows import app_columns
+from waypost.store.search_pages import Found, Page
 from waypost.store.tables import apps
 
 OTHER = replace(
@@ -78,7 +79,7 @@ async def found(database: Database, wanted: Wanted, **more: Any) -> list[str]:
 
 async def one_page(database: Database, wanted: Wanted, **more: Any) -> Found:
     def look(connection: Connection) -> Found:
-        return search_messages(connection, PARTNER.id, APP.id, wanted, **more)
+        return search_messages(connection, PARTNER.id, APP.id, wanted, Page(**more))
 
     return await database.read(look)
 

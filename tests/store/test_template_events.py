@@ -20,7 +20,13 @@ from waypost.store.template_events import (
     template_history,
     told_by_status,
 )
-from waypost.store.template_gallery import Sought, newest_id, shelf, template_of_account
+from waypost.store.template_gallery import (
+    Sought,
+    names_on_shelf,
+    newest_id,
+    shelf,
+    template_of_account,
+)
 from waypost.store.templates import adopt_template, edit_template, record_template
 
 NAMES = (ACCOUNT.id, "77", "order_ready", "en_US")
@@ -122,6 +128,18 @@ async def test_another_partner_is_told_nothing(database: Database) -> None:
         return shelf(connection, stranger, ACCOUNT.id, Sought(), at_most=9).count
 
     assert await database.read(look) == 0
+    assert await database.read(names_on_shelf, stranger, ACCOUNT.id, 9) == []
+
+
+async def test_names_are_those_of_the_newest_that_are_not_deleted(database: Database) -> None:
+    for number, name in enumerate(("one", "two", "three", "four"), start=1):
+        await database.write(record_template, template(number, draft(element_name=name)))
+    gone = template(4, draft(element_name="four"))
+    await database.write(move, gone, TemplateStatus.DELETED, review(TemplateStatus.DELETED), AT_MS)
+
+    names = await database.read(names_on_shelf, PARTNER.id, ACCOUNT.id, 2)
+
+    assert names == [(id_number(3), "three", "en_US"), (id_number(2), "two", "en_US")]
 
 
 async def test_words_are_found_in_names_texts_buttons_and_cards(database: Database) -> None:

@@ -6,7 +6,7 @@ import os
 import shutil
 import tempfile
 from collections import Counter
-from collections.abc import AsyncIterator, Callable
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -221,9 +221,13 @@ class Dev:
         """
         self._shelf.drop(name)
 
-    def content(self, name: str) -> AsyncIterator[bytes]:
-        """The file of one, part by part."""
-        return self._shelf.content(name)
+    def file_of(self, name: str) -> Path:
+        """The file of one.
+
+        Raises:
+            NotKept: there is none of that name.
+        """
+        return self._shelf.file_of(name)
 
     async def reset(self) -> None:
         """Put both sides where they started: at the snapshot they were started from, or at the seed."""

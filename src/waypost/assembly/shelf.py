@@ -1,9 +1,7 @@
 """The snapshots of a data folder, by name."""
 
-import asyncio
 import contextlib
 import re
-from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Final
 
@@ -11,7 +9,6 @@ from waypost.assembly import snapshots
 from waypost.simulator import NotKept, Snapshot
 
 FOLDER: Final = "snapshots"
-_PIECE_BYTES: Final = 1024 * 1024
 _NAME: Final = re.compile("[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 
 
@@ -64,12 +61,6 @@ class Shelf:
             self.place_of(name).unlink()
         except FileNotFoundError:
             raise _unknown(name) from None
-
-    async def content(self, name: str) -> AsyncIterator[bytes]:
-        """The file of one, part by part."""
-        with await asyncio.to_thread(self.place_of(name).open, "rb") as file:
-            while piece := await asyncio.to_thread(file.read, _PIECE_BYTES):
-                yield piece
 
     def sweep(self) -> None:
         """Remove what a save that was stopped in the middle has left; no save may be going on."""

@@ -1,16 +1,25 @@
 """The console as routes of the service; opened with the first page, closed before the doors."""
 
 import asyncio
+from collections.abc import Sequence
+from typing import Final
 
-from starlette.routing import Route
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Match, Route
 
 from waypost.console.around import Around
 from waypost.console.desk import Desk
-from waypost.console.guard import cookie_name, guarded
+from waypost.console.guard import cookie_name, guarded, not_allowed
+from waypost.console.headers import SECURE
 from waypost.console.parts import Parts
-from waypost.console.routes import PAGES
+from waypost.console.routes import LOST, PAGES
 from waypost.console.streams import Watch
 from waypost.console.visit import Visit
+
+ANY: Final[tuple[str, ...]] = ()
+"""Methods of a route that answers to all; None would be GET."""
+_STATIC: Final = "/static/{digest}/{path:path}"
 
 
 class Console:
@@ -35,12 +44,39 @@ class Console:
         self.desk = Desk(parts, watch, Around(parts.doors.control, parts.clock))
 
     def routes(self) -> list[Route]:
-        """All of them."""
+        """All of them; last those that say, on a page, what an address does not take, or that nothing is there."""
+        taken = [
+            Route(row.path, guarded(row, self.desk), methods=[row.method])
+            for row in PAGES
+            if row not in LOST
+        ]
+
+        def allowed_at(request: Request) -> set[str]:
+            return _methods(taken, request)
+
         return [
-            Route("/static/{digest}/{path:path}", self.parts.assets.show, methods=["GET"]),
-            *(Route(row.path, guarded(row, self.desk), methods=[row.method]) for row in PAGES),
+            Route(_STATIC, self.parts.assets.show, methods=["GET"]),
+            Route(_STATIC, _no_such_method, methods=ANY),
+            *taken,
+            *(
+                Route(path, not_allowed(path, allowed_at, self.desk), methods=ANY)
+                for path in dict.fromkeys(route.path for route in taken)
+            ),
+            *(Route(row.path, guarded(row, self.desk), methods=ANY) for row in LOST),
         ]
 
     def end_streams(self) -> None:
         """Doors are about to close: whoever looks at something live connects again later."""
         self.parts.pulse.close()
+
+
+def _methods(routes: Sequence[Route], request: Request) -> set[str]:
+    """The methods of all routes at the address of a request."""
+    there = [one for one in routes if one.matches(request.scope)[0] is not Match.NONE]
+    return {method for one in there for method in one.methods or ()}
+
+
+async def _no_such_method(request: Request) -> Response:
+    del request
+    told = {**SECURE, "Allow": "GET, HEAD"}
+    return Response("Files are read by GET.", 405, told, media_type="text/plain")

@@ -8,6 +8,8 @@ from waypost.base.clock import Clock
 from waypost.client.door import DoorRefused, NotReached
 from waypost.console.doors import Control
 
+WITHIN_S: Final = 2.0
+"""A simulator that does not answer holds no page up: then nothing stands around it."""
 FRESH_S: Final = 1.0
 """How long streams may show what another one has just asked for."""
 
@@ -50,19 +52,10 @@ class Around:
         if self._control is None:
             return Shell(False, [], now_ms, 1, 0)
         try:
-            known = (await self._control.get("/control/faults"))["faults"]
-            faults = [one for one in known if one["is_armed"]]  # spent ones are listed too
-        except (DoorRefused, NotReached):
+            async with asyncio.timeout(WITHIN_S):
+                return await self._asked(self._control, now_ms)
+        except TimeoutError:
             return Shell(True, [], now_ms, 1, 0)
-        try:
-            clock = await self._control.get("/control/clock")
-        except (DoorRefused, NotReached):  # one that stands alone may follow the machine's
-            return Shell(True, faults, now_ms, 1, 0)
-        shell = Shell(
-            True, faults, clock["now_ms"], clock.get("factor", 1), clock.get("ahead_ms", 0)
-        )
-        self._known = (asyncio.get_running_loop().time(), shell)
-        return shell
 
     async def lately(self) -> Shell:
         """As it was within the last second."""
@@ -70,3 +63,19 @@ class Around:
         if known is None or asyncio.get_running_loop().time() - known[0] > FRESH_S:
             return await self.shell()
         return replace(known[1], now_ms=self._clock.now_ms()) if self._control else known[1]
+
+    async def _asked(self, control: Control, now_ms: int) -> Shell:
+        try:
+            known = (await control.get("/control/faults"))["faults"]
+            faults = [one for one in known if one["is_armed"]]  # spent ones are listed too
+        except (DoorRefused, NotReached):
+            return Shell(True, [], now_ms, 1, 0)
+        try:
+            clock = await control.get("/control/clock")
+        except (DoorRefused, NotReached):  # one that stands alone may follow the machine's
+            return Shell(True, faults, now_ms, 1, 0)
+        shell = Shell(
+            True, faults, clock["now_ms"], clock.get("factor", 1), clock.get("ahead_ms", 0)
+        )
+        self._known = (asyncio.get_running_loop().time(), shell)
+        return shell

@@ -1,11 +1,13 @@
 """How the console acts: through the doors that scripts use, in this process, with credentials of its partner's."""
 
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any, Final
 
 from waypost.base.clock import Clock
 from waypost.base.ids import Ids
 from waypost.base.seals import Seals, hash_of
-from waypost.client.door import Application, Door, InProcess, Transport
+from waypost.client.door import Application, Door, InProcess, Pieces, Transport
 from waypost.domain.app import App
 from waypost.domain.partner import PARTNER_TOKEN_LIFE_MS
 from waypost.store.database import Database
@@ -76,7 +78,7 @@ class Doors:
 
 
 class Control(Door):
-    """The simulator's control door; it also gives bytes."""
+    """The simulator's control door; it also gives files."""
 
     def __init__(self, transport: Transport, token: str | None = None) -> None:
         headers = {} if token is None else {"Authorization": f"Bearer {token}"}
@@ -84,14 +86,20 @@ class Control(Door):
         self._carry = transport
         self._said = headers
 
-    async def content(self, path: str) -> tuple[int, bytes]:
-        """Status and bytes of what is no JSON, such as a medium.
+    async def open(
+        self, path: str, *, method: str = "GET", asked: Mapping[str, str] = MappingProxyType({})
+    ) -> Pieces:
+        """What is no JSON, such as a medium: whatever its status, as it comes; whoever asks closes it.
+
+        Args:
+            path: of the call.
+            method: GET, or HEAD.
+            asked: headers that say which part of it.
 
         Raises:
             NotReached: nobody answers.
         """
-        reply = await self._carry("GET", path, self._said, None)
-        return reply.status, reply.body
+        return await self._carry.open(method, path, {**self._said, **asked})
 
     async def get(self, path: str) -> Any:
         """What a path shows.

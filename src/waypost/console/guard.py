@@ -1,6 +1,6 @@
 """Before an endpoint is asked: who it is, whether a page of ours sent it, and whose app the path names."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Collection
 from ipaddress import ip_address
 from typing import Final
 from urllib.parse import quote, urlsplit
@@ -14,7 +14,7 @@ from waypost.base.seals import same
 from waypost.client.door import DoorRefused, NotReached
 from waypost.console import pages
 from waypost.console.desk import Desk
-from waypost.console.not_there import NotMeant, NotThere
+from waypost.console.not_there import NotAllowed, NotMeant, NotThere
 from waypost.console.rows import Kind, PageRow, Who
 from waypost.console.sessions import LIFE_MS
 from waypost.console.visit import Visit
@@ -38,11 +38,37 @@ def guarded(row: PageRow, desk: Desk) -> Callable[[Request], Awaitable[Response]
             response = await _admit(row, desk, visit) or await row.endpoint(desk, visit)
         except Exception as error:  # noqa: BLE001  a page answers whatever happens
             response = await _sorry(desk, visit, error, row)
+            if isinstance(error, NotAllowed):
+                response.headers["Allow"] = error.allowed
         finally:
             await visit.close()
         return _dressed(response, desk, visit)
 
     return answer
+
+
+def not_allowed(
+    path: str, allowed_at: Callable[[Request], Collection[str]], desk: Desk
+) -> Callable[[Request], Awaitable[Response]]:
+    """An endpoint of starlette's for the methods that an address does not take: it says so, on a page.
+
+    Args:
+        path: as a row of the table has it.
+        allowed_at: gives the methods that the address of a request takes.
+        desk: what there is.
+    """
+
+    async def refuse(desk: Desk, visit: Visit) -> Response:
+        del desk
+        raise NotAllowed(visit.request.method, allowed_at(visit.request))
+
+    answer = guarded(PageRow(Kind.PAGE, path, refuse, "say what it takes", Who.ANYBODY), desk)
+
+    async def answer_alike(request: Request) -> Response:
+        request.scope["path_params"] = {}  # whoever's app is named: it is the same for all of them
+        return await answer(request)
+
+    return answer_alike
 
 
 def cookie_name(desk: Desk) -> str:
@@ -159,6 +185,8 @@ async def _sorry(desk: Desk, visit: Visit, error: Exception, row: PageRow) -> Re
     match error:
         case NotThere():
             status, said, remedy = 404, error.what, "Look for it in the lists."
+        case NotAllowed():
+            status, said, remedy = 405, error.what, error.remedy
         case NotMeant():
             status, said, remedy = 403 if row.kind is Kind.ACT else 400, error.what, error.remedy
         case Refused():

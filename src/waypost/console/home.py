@@ -1,20 +1,10 @@
-"""The first page, and what the command palette offers."""
+"""The first page, and what is said of addresses that lead nowhere."""
 
-from typing import Final
-
-from starlette.responses import JSONResponse, RedirectResponse, Response
+from starlette.responses import RedirectResponse, Response
 
 from waypost.console.desk import Desk
 from waypost.console.not_there import NotThere
 from waypost.console.visit import Visit
-
-SETTINGS: Final = (
-    ("Change password", "/settings/password"),
-    ("Client secrets", "/settings/secrets"),
-    ("API keys", "/settings/keys"),
-    ("Apps and their tokens", "/settings/apps"),
-    ("Operator and health check", "/settings/operator"),
-)
 
 
 async def show_home(desk: Desk, visit: Visit) -> Response:
@@ -33,18 +23,3 @@ async def show_nothing(desk: Desk, visit: Visit) -> Response:
     """
     del desk, visit
     raise NotThere
-
-
-async def list_commands(desk: Desk, visit: Visit) -> Response:
-    """Pages and apps, as `{name, hint, path}`; templates and phones are found by typing on their pages."""
-    del desk
-    commands = [
-        {
-            "name": app.name,
-            "hint": f"App, {app.phone_number or 'no number'}",
-            "path": f"/apps/{app.id}",
-        }
-        for app in visit.apps
-    ]
-    commands += [{"name": name, "hint": "Settings", "path": path} for name, path in SETTINGS]
-    return JSONResponse({"commands": commands})

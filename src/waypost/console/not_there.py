@@ -1,4 +1,6 @@
-"""What an endpoint raises when there is nothing to show or the request cannot be meant."""
+"""What is raised when there is nothing to show, or the request cannot be meant."""
+
+from collections.abc import Collection
 
 
 class NotThere(Exception):
@@ -25,3 +27,22 @@ class NotMeant(Exception):
         super().__init__(what)
         self.what = what
         self.remedy = remedy
+
+
+class NotAllowed(Exception):
+    """An address that takes other methods.
+
+    Args:
+        method: that it was asked by.
+        allowed: that it takes.
+    """
+
+    def __init__(self, method: str, allowed: Collection[str]) -> None:
+        self.allowed = ", ".join(sorted(allowed))
+        if method in ("GET", "HEAD"):
+            self.what = "There is no page at this address."
+            self.remedy = "A button of the console does something here. Go back and use the button."
+        else:
+            self.what = f"This address takes no {method[:20]} requests."
+            self.remedy = f"It takes {self.allowed}."
+        super().__init__(self.what)

@@ -3,7 +3,6 @@
 import base64
 import json
 from collections.abc import Mapping
-from datetime import UTC, datetime
 from functools import cached_property
 from typing import Any, Final
 
@@ -15,6 +14,7 @@ from waypost.console.assets import Assets
 from waypost.console.bubbles.faces import face_of
 from waypost.console.bubbles.formatting import formatted
 from waypost.console.headers import SECURE
+from waypost.console.spelling import exact, grouped, iso, phone, pretty
 from waypost.console.visit import Visit
 
 HEADERS: Final = {**SECURE, "Cache-Control": "no-store"}
@@ -137,41 +137,3 @@ def theme_of(visit: Visit) -> str:
     """Light, dark, or as the system has it."""
     chosen = visit.request.cookies.get(THEME, "system")
     return chosen if chosen in THEMES else "system"
-
-
-def iso(at_ms: int | None) -> str:
-    """A time as `<time datetime>` takes it."""
-    if at_ms is None:
-        return ""
-    return datetime.fromtimestamp(at_ms / 1000, UTC).isoformat(timespec="milliseconds")
-
-
-def exact(at_ms: int | None) -> str:
-    """A time as people read it, to the millisecond, in UTC."""
-    if at_ms is None:
-        return ""
-    return datetime.fromtimestamp(at_ms / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S.%f")[:-3] + " UTC"
-
-
-def grouped(number: float | None) -> str:
-    """A number with its thousands apart."""
-    return "" if number is None else f"{number:,}".replace(",", "\u202f")
-
-
-def pretty(value: Any) -> str:
-    """JSON as people read it; a text that is none stays as it is."""
-    if isinstance(value, (str, bytes)):
-        text = value.decode("utf-8", "replace") if isinstance(value, bytes) else value
-        try:
-            value = json.loads(text)
-        except (ValueError, RecursionError):
-            return text
-    return json.dumps(value, indent=2, ensure_ascii=False)
-
-
-def phone(digits: str | None) -> str:
-    """A phone number with its dial code apart: `+1 555 000 2001`; what is none stays as it is."""
-    if not digits or not digits.isdecimal() or not 8 <= len(digits) <= 15:
-        return digits or ""
-    head, tail = digits[:-10], digits[-10:]
-    return f"+{head} {tail[:3]} {tail[3:6]} {tail[6:]}" if head else f"+{digits}"

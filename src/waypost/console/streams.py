@@ -9,11 +9,11 @@ import asyncio
 from collections import Counter
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Final
 
 import msgspec
-from starlette.responses import Response, StreamingResponse
+from starlette.responses import JSONResponse, Response, StreamingResponse
 
 from waypost.client.door import DoorRefused, NotReached
 from waypost.console.not_there import NotThere
@@ -45,6 +45,16 @@ class Piece:
     html: str
     into: str = ""
     at: str = "end"
+
+
+def answer_with(pieces: Sequence[Piece], **more: object) -> Response:
+    """Pieces in an answer of JSON, which the page puts as it puts those of its stream.
+
+    Args:
+        pieces: `pieces`.
+        more: what else the answer says, by its names.
+    """
+    return JSONResponse({**more, "pieces": [asdict(one) for one in pieces]})
 
 
 Look = Callable[[], Awaitable[Sequence[Piece]]]

@@ -1,7 +1,7 @@
 """What assembly lends to the control door where one process holds both sides: their state as a whole."""
 
-from collections.abc import AsyncIterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Protocol
 
 
@@ -55,8 +55,8 @@ class Keeper(Protocol):
         """
         ...
 
-    def content(self, name: str) -> AsyncIterator[bytes]:
-        """The file of one, part by part.
+    def file_of(self, name: str) -> Path:
+        """The file of one.
 
         Raises:
             NotKept: there is none of that name.

@@ -4,31 +4,25 @@ The index is by kind, so that a page is put together from the newest of each kin
 wrote is in no index: a number is looked for over a bounded part, as in `message_search`.
 """
 
-import heapq
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any, Final, cast
 
 import msgspec
-from sqlalchemy import ColumnElement, Connection, func, select, tuple_
+from sqlalchemy import ColumnElement, Connection, func, select
 
-from waypost.store.message_lists import MOST, Place
-from waypost.store.message_search import LOOKED_AT, Found, Wanted
+from waypost.store.message_search import Wanted
+from waypost.store.search_pages import FIRST, ByTime, Found, Page
 from waypost.store.tables import arrival_items, inbound_messages, recipients
 
 MOST_KINDS: Final = 40
+_ORDER: Final = ByTime(inbound_messages.c.received_on_ms, inbound_messages.c.operator_message_id)
 _TEXTS: Final = ("body", "text", "caption", "title", "emoji", "name", "description", "filename")
 _decode = msgspec.json.Decoder().decode
 
 
 def search_inbound(
-    connection: Connection,
-    partner_id: int,
-    app_id: str,
-    wanted: Wanted,
-    *,
-    before: Place | None = None,
-    at_most: int = 50,
-    look_at: int = LOOKED_AT,
+    connection: Connection, partner_id: int, app_id: str, wanted: Wanted, page: Page = FIRST
 ) -> Found:
     """One page of what was written to an app, newest first.
 
@@ -37,36 +31,25 @@ def search_inbound(
         partner_id: whose app it must be; another's has nothing.
         app_id: which.
         wanted: of it number and times count.
-        before: the page after the one that ended there; its id is the operator's.
-        at_most: how many; never more than `MOST`.
-        look_at: how many are looked at for a number.
+        page: which; the id of its place is the operator's, and what it looks at counts for a number.
 
     Returns:
         Rows with who wrote, `kind`, `received_on_ms`, `text`, and `answers`: the operator's id of the
         message it answers. Text and answer are None once retention has cleared them.
     """
-    if wanted.until_ms is not None and (before is None or before.accepted_on_ms >= wanted.until_ms):
-        before = Place(wanted.until_ms, "")
+    page = page.until(wanted.until_ms)
     kinds = list(_kinds(connection, app_id))
     horizons = [
-        _horizon(connection, app_id, kind, before, look_at // len(kinds))
+        _ORDER.horizon_ms(connection, _of(app_id, kind), page.before, page.look_at // len(kinds))
         for kind in kinds
         if wanted.number is not None
     ]
     horizon_ms = max((one for one in horizons if one is not None), default=None)
-    at_most = min(at_most, MOST)
     of_kinds = [
-        _of_kind(connection, partner_id, app_id, kind, wanted, before, horizon_ms, at_most + 1)
-        for kind in kinds
+        _of_kind(connection, partner_id, app_id, kind, wanted, page, horizon_ms) for kind in kinds
     ]
-    newest = heapq.merge(*of_kinds, key=_place_of, reverse=True)
-    found = [row for row, _ in zip(newest, range(at_most + 1), strict=False)]
-    rows = [{**row, **_words(row.pop("item"))} for row in found[:at_most]]
-    if len(found) > at_most:
-        return Found(rows, Place(*_place_of(rows[-1])))
-    if horizon_ms is None or (wanted.from_ms is not None and horizon_ms <= wanted.from_ms):
-        return Found(rows)
-    return Found(rows, Place(horizon_ms, ""), horizon_ms)
+    found = _ORDER.found(of_kinds, page, from_ms=wanted.from_ms, horizon_ms=horizon_ms)
+    return replace(found, rows=[{**row, **_words(row["item"])} for row in found.rows])
 
 
 def _kinds(connection: Connection, app_id: str) -> Iterator[str]:
@@ -83,25 +66,14 @@ def _kinds(connection: Connection, app_id: str) -> Iterator[str]:
         last = kind
 
 
-def _horizon(
-    connection: Connection, app_id: str, kind: str, before: Place | None, look_at: int
-) -> int | None:
-    asked = select(inbound_messages.c.received_on_ms).where(*_of(app_id, kind))
-    if before is not None:
-        asked = asked.where(inbound_messages.c.received_on_ms <= before.accepted_on_ms)
-    newest = asked.order_by(inbound_messages.c.received_on_ms.desc())
-    return connection.execute(newest.offset(look_at).limit(1)).scalar_one_or_none()
-
-
 def _of_kind(
     connection: Connection,
     partner_id: int,
     app_id: str,
     kind: str,
     wanted: Wanted,
-    before: Place | None,
+    page: Page,
     horizon_ms: int | None,
-    at_most: int,
 ) -> list[dict[str, Any]]:
     asked = (
         select(
@@ -119,24 +91,13 @@ def _of_kind(
     )
     if wanted.number is not None:
         asked = asked.where(recipients.c.phone_number.contains(wanted.number))
-    since = [one for one in (wanted.from_ms, horizon_ms) if one is not None]
-    if since:
-        asked = asked.where(inbound_messages.c.received_on_ms >= max(since))
-    if before is not None:
-        place = tuple_(inbound_messages.c.received_on_ms, inbound_messages.c.operator_message_id)
-        asked = asked.where(place < (before.accepted_on_ms, before.id))
-    newest = asked.order_by(
-        inbound_messages.c.received_on_ms.desc(), inbound_messages.c.operator_message_id.desc()
-    )
-    return [dict(row) for row in connection.execute(newest.limit(at_most)).mappings()]
+    asked = asked.where(*_ORDER.since(wanted.from_ms, horizon_ms))
+    newest = _ORDER.newest(asked, page.before).limit(page.at_most + 1)
+    return [dict(row) for row in connection.execute(newest).mappings()]
 
 
 def _of(app_id: str, kind: str) -> tuple[ColumnElement[bool], ...]:
     return inbound_messages.c.app_id == app_id, inbound_messages.c.kind == kind
-
-
-def _place_of(row: dict[str, Any]) -> tuple[int, str]:
-    return row["received_on_ms"], row["operator_message_id"]
 
 
 def _words(item: bytes | None) -> dict[str, Any]:

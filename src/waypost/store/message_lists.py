@@ -4,11 +4,13 @@ A page begins where the last one ended, so that the thousandth costs what the fi
 read from an index in its order, so that it costs the same whatever else is stored.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Final
 
-from sqlalchemy import Connection, select, tuple_
+from sqlalchemy import Connection, bindparam, select, tuple_
 
+from waypost.store.one_of import one_of
 from waypost.store.tables import messages, recipients, templates
 
 MOST: Final = 200
@@ -73,6 +75,29 @@ def template_names(
         .order_by(templates.c.id.desc())
         .limit(at_most)
     )
-    return {
-        row.id: f"{row.element_name} ({row.language_code})" for row in connection.execute(found)
-    }
+    return _named(connection.execute(found))
+
+
+def names_of_templates(
+    connection: Connection, partner_id: int, ids: Iterable[str | None]
+) -> dict[str, str]:
+    """What some of a partner's templates are called, by id; whoever's app made them, deleted or not.
+
+    Args:
+        connection: any.
+        partner_id: whose they must be; another's are left out.
+        ids: as messages have them: None, and the same ones again, cost nothing.
+    """
+    wanted = {one for one in ids if one}
+    if not wanted:
+        return {}
+    return _named(connection.execute(_NAMES, {"ids": sorted(wanted), "partner_id": partner_id}))
+
+
+def _named(rows: Iterable[Any]) -> dict[str, str]:
+    return {row.id: f"{row.element_name} ({row.language_code})" for row in rows}
+
+
+_NAMES: Final = select(templates.c.id, templates.c.element_name, templates.c.language_code).where(
+    one_of(templates.c.id, "ids"), templates.c.partner_id == bindparam("partner_id")
+)

@@ -7,9 +7,8 @@ how far back it was looked, and asks again from there. A number leads to its rec
 messages, whatever else is stored.
 """
 
-import heapq
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import msgspec
@@ -21,7 +20,6 @@ from sqlalchemy import (
     cast,
     func,
     select,
-    tuple_,
 )
 
 from waypost.base.ids import is_uuid
@@ -30,18 +28,18 @@ from waypost.store.message_lists import MOST, SHOWN, Place
 from waypost.store.message_words import words_of
 from waypost.store.one_of import one_of
 from waypost.store.schema import POSTGRESQL
+from waypost.store.search_pages import FIRST, LOOKED_AT, ByTime, Found, Page
 from waypost.store.tables import apps, journal, messages, recipients
 
-LOOKED_AT: Final = 20_000
-"""Messages of an app that one request looks at for what is rare: some 50 ms on either engine."""
 READ: Final = 2_500
-"""The same where each has to be read to know its words."""
+"""Messages that one request looks at where each has to be read to know its words."""
 MOST_RECIPIENTS: Final = 20
 """More than that, and it is quicker to go through the app's messages than through each one's."""
 MOST_NUMBERS: Final = 100_000
 """Of an app, among which a part of a number is looked for."""
 LEAST_DIGITS: Final = 4
 _BATCH: Final = 500
+_ORDER: Final = ByTime(messages.c.accepted_on_ms, messages.c.id)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,21 +71,6 @@ class Wanted:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
-    """One page of a search.
-
-    Attributes:
-        rows: newest first, each with its `content`.
-        next: where the next page begins; None: everything has been looked at.
-        back_to_ms: how far back it was looked, where that is why the page ended.
-    """
-
-    rows: list[dict[str, Any]]
-    next: Place | None = None
-    back_to_ms: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
 class _Source:
     """Messages that an index leads to, in its order.
 
@@ -101,55 +84,36 @@ class _Source:
 
 
 def search_messages(
-    connection: Connection,
-    partner_id: int,
-    app_id: str,
-    wanted: Wanted,
-    *,
-    before: Place | None = None,
-    at_most: int = 50,
-    look_at: int = LOOKED_AT,
+    connection: Connection, partner_id: int, app_id: str, wanted: Wanted, page: Page = FIRST
 ) -> Found:
-    """One page of those of an app's messages that are wanted, newest first.
+    """One page of those of an app's messages that are wanted, newest first, each with its `content`.
 
     Args:
         connection: any.
         partner_id: whose app it must be; another's has nothing.
         app_id: which.
         wanted: which of its messages.
-        before: the page after the one that ended there.
-        at_most: how many; never more than `MOST`.
-        look_at: how many messages are looked at at most.
+        page: which, and how many are looked at for it.
     """
     source = connection.execute(
         select(apps.c.phone_number).where(apps.c.id == app_id, apps.c.partner_id == partner_id)
     ).one_or_none()
     if source is None:
         return Found([])
-    if wanted.until_ms is not None and (before is None or before.accepted_on_ms >= wanted.until_ms):
-        before = Place(wanted.until_ms, "")
-    search = _Search(connection, app_id, source.phone_number or "", wanted, before)
+    page = page.until(wanted.until_ms)
     if wanted.text and not _is_told_apart(wanted.text):
-        look_at = min(look_at, READ)
-    sources = search.sources(look_at)
-    horizon_ms = max(
-        (one.horizon_ms for one in sources if one.horizon_ms is not None), default=None
-    )
+        page = replace(page, look_at=min(page.look_at, READ))
+    search = _Search(connection, app_id, source.phone_number or "", wanted, page)
+    sources = search.sources()
+    horizons = [one.horizon_ms for one in sources if one.horizon_ms is not None]
+    horizon_ms = max(horizons, default=None)
     mine = messages.c.partner_id == partner_id
-    found: list[dict[str, Any]] = []
-    at_most = min(at_most, MOST)
-    for row in heapq.merge(
-        *(search.matches(one, mine, horizon_ms, at_most + 1) for one in sources),
-        key=_place_of,
-        reverse=True,
-    ):
-        found.append(row)
-        if len(found) > at_most:
-            last = found[at_most - 1]
-            return Found(found[:at_most], Place(last["accepted_on_ms"], last["id"]))
-    if horizon_ms is None or (wanted.from_ms is not None and horizon_ms <= wanted.from_ms):
-        return Found(found)
-    return Found(found, Place(horizon_ms, ""), horizon_ms)
+    return _ORDER.found(
+        (search.matches(one, mine, horizon_ms) for one in sources),
+        page,
+        from_ms=wanted.from_ms,
+        horizon_ms=horizon_ms,
+    )
 
 
 def messages_again(
@@ -171,17 +135,17 @@ class _Search:
         app_id: str,
         source: str,
         wanted: Wanted,
-        before: Place | None,
+        page: Page,
     ) -> None:
         self._connection = connection
         self._app_id = app_id
         self._source = source
         self._wanted = wanted
-        self._before = before
+        self._page = page
         self._of_app = messages.c.app_id == app_id
         self._needle = (wanted.text or "").casefold()
 
-    def sources(self, look_at: int) -> list[_Source]:
+    def sources(self) -> list[_Source]:
         """What has to be gone through, each with its horizon."""
         wanted = self._wanted
         ids = self._ids_named(wanted.name) if wanted.name else []
@@ -194,8 +158,8 @@ class _Search:
             if wanted.is_all:
                 return [_Source(self._of_app)]
             where = and_(self._of_app, *self._of_number())
-            return [self._with_horizon(where, self._of_app, look_at)]
-        each = look_at // len(whose)
+            return [self._with_horizon(where, self._of_app, self._page.look_at)]
+        each = self._page.look_at // len(whose)
         sources = [
             self._with_horizon(of_one, of_one, each)
             for of_one in (messages.c.recipient_id == one for one in whose)
@@ -212,12 +176,12 @@ class _Search:
         return sources
 
     def matches(
-        self, source: _Source, mine: ColumnElement[bool], horizon_ms: int | None, first: int
+        self, source: _Source, mine: ColumnElement[bool], horizon_ms: int | None
     ) -> Iterator[dict[str, Any]]:
         """What is wanted of a source, newest first, read as far as it is asked for."""
-        before, batch = self._before, first
+        before, batch = self._page.before, self._page.at_most + 1
         while True:
-            asked = _newest(select(*_COLUMNS).where(source.where, mine), before)
+            asked = _ORDER.newest(select(*_COLUMNS).where(source.where, mine), before)
             asked = asked.where(*self._conditions(horizon_ms)).limit(batch)
             rows = [dict(row) for row in self._connection.execute(asked).mappings()]
             for row in rows:
@@ -230,12 +194,9 @@ class _Search:
     def _with_horizon(
         self, where: ColumnElement[bool], of_index: ColumnElement[bool], look_at: int
     ) -> _Source:
-        """A source whose index is followed so far: to the time of the message after the last that is looked at."""
-        asked = select(messages.c.accepted_on_ms).where(of_index)
-        if self._before is not None:
-            asked = asked.where(messages.c.accepted_on_ms <= self._before.accepted_on_ms)
-        asked = asked.order_by(messages.c.accepted_on_ms.desc()).offset(look_at).limit(1)
-        return _Source(where, self._connection.execute(asked).scalar_one_or_none())
+        """A source whose index is followed so far."""
+        before = self._page.before
+        return _Source(where, _ORDER.horizon_ms(self._connection, [of_index], before, look_at))
 
     def _conditions(self, horizon_ms: int | None) -> list[ColumnElement[bool]]:
         wanted = self._wanted
@@ -249,9 +210,7 @@ class _Search:
         ]
         if wanted.kinds:
             conditions.append(messages.c.kind.in_(wanted.kinds))
-        since = [one for one in (wanted.from_ms, horizon_ms) if one is not None]
-        if since:
-            conditions.append(messages.c.accepted_on_ms >= max(since))
+        conditions += _ORDER.since(wanted.from_ms, horizon_ms)
         if wanted.text and _is_told_apart(wanted.text):
             conditions.append(self._may_say(wanted.text))
         return conditions
@@ -320,13 +279,6 @@ class _Search:
         return any(self._needle in one.casefold() for one in words_of(row["content"]))
 
 
-def _newest(asked: Any, before: Place | None) -> Any:
-    if before is not None:
-        place = tuple_(messages.c.accepted_on_ms, messages.c.id)
-        asked = asked.where(place < (before.accepted_on_ms, before.id))
-    return asked.order_by(messages.c.accepted_on_ms.desc(), messages.c.id.desc())
-
-
 def _is_told_apart(text: str) -> bool:
     """Whether an engine can find it: both compare capitals in ASCII only as people do."""
     return bool(_plain_part(text))
@@ -347,10 +299,6 @@ def _plain_part(text: str) -> str:
 
 def _escaped(text: str) -> str:
     return text.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
-
-
-def _place_of(row: dict[str, Any]) -> tuple[int, str]:
-    return row["accepted_on_ms"], row["id"]
 
 
 _COLUMNS: Final = (*SHOWN, messages.c.content)

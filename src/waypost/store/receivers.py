@@ -7,12 +7,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from sqlalchemy import ColumnElement, Connection, Row, Select, func, select, update
+from sqlalchemy import ColumnElement, Connection, Row, Select, bindparam, func, select, update
 
 from waypost.store.journal import Lane
 from waypost.store.prepared import Changing
 from waypost.store.subscriptions import live_group, replay_group, tell_worker
 from waypost.store.tables import callbacks, journal, subscriptions
+
+MOST_WAITING: Final = 10_000
+"""How many callbacks are counted that wait for one address; of a longer line it is known that it is longer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,12 +117,22 @@ class Whose:
         return tuple(column == wanted for column, wanted in given if wanted is not None)
 
 
-def receivers(connection: Connection, whose: Whose) -> list[dict[str, Any]]:
-    """Subscriptions by id, each with how many callbacks wait for it and since when; no secret of it."""
+def receivers(
+    connection: Connection, whose: Whose, *, most: int = MOST_WAITING
+) -> list[dict[str, Any]]:
+    """Subscriptions by id, each with how many callbacks wait for it and since when; no secret of it.
+
+    Args:
+        connection: any.
+        whose: which.
+        most: how many of each are counted. `waiting` and `replaying` are never more, and
+            `waiting_is_longer` and `replaying_is_longer` say that there are more: millions may wait
+            for an address that takes nothing, and open pages ask every second.
+    """
     rows = (
         connection.execute(_SHOWN.where(*whose.fits).order_by(subscriptions.c.id)).mappings().all()
     )
-    return [{**row, **_waiting(connection, row["id"])} for row in rows]
+    return [{**row, **_waiting(connection, row["id"], most)} for row in rows]
 
 
 def paused_and_failing(connection: Connection) -> list[Row[Any]]:
@@ -130,15 +143,14 @@ def paused_and_failing(connection: Connection) -> list[Row[Any]]:
     return list(connection.execute(wanted.order_by(subscriptions.c.id)).all())
 
 
-def _waiting(connection: Connection, id: int) -> dict[str, Any]:
+def _waiting(connection: Connection, id: int, most: int) -> dict[str, Any]:
     """How many entries of its groups wait, and since when. They are found by the index, group by group."""
     counted: dict[str, Any] = {}
     for name, group in (("waiting", live_group(id)), ("replaying", replay_group(id))):
-        counted[name] = connection.execute(
-            select(func.count()).where(
-                journal.c.lane == int(Lane.CALLBACKS), journal.c.grp == group
-            )
-        ).scalar_one()
+        asked = {"lane": int(Lane.CALLBACKS), "group": group, "most": most + 1}
+        entries = connection.execute(_COUNTED, asked).scalar_one()
+        counted[name] = min(entries, most)
+        counted[f"{name}_is_longer"] = entries > most
     first = (
         select(journal.c.ref)
         .where(journal.c.lane == int(Lane.CALLBACKS), journal.c.grp == live_group(id))
@@ -151,6 +163,13 @@ def _waiting(connection: Connection, id: int) -> dict[str, Any]:
     return counted
 
 
+_some = (  # in no order: where one is wanted, PostgreSQL may sort all of them before it stops
+    select(journal.c.position)
+    .where(journal.c.lane == bindparam("lane"), journal.c.grp == bindparam("group"))
+    .limit(bindparam("most"))
+    .subquery()
+)
+_COUNTED: Final = select(func.count()).select_from(_some)
 _STANDING: Final = Changing(subscriptions, "id", "failing_since_ms", "asked_until_ms")
 _SHOWN: Final[Select[Any]] = select(
     *(

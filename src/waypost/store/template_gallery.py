@@ -77,6 +77,23 @@ def shelf(
     return Shelf(shown, count, languages)
 
 
+def names_on_shelf(
+    connection: Connection, partner_id: int, business_account_id: str, at_most: int
+) -> list[tuple[str, str, str]]:
+    """`(id, name, language)` of a business account's templates, newest first; deleted ones never."""
+    found = connection.execute(
+        select(templates.c.id, templates.c.element_name, templates.c.language_code)
+        .where(
+            templates.c.business_account_id == business_account_id,
+            templates.c.partner_id == partner_id,
+            templates.c.status != TemplateStatus.DELETED.value,
+        )
+        .order_by(templates.c.id.desc())
+        .limit(at_most)
+    )
+    return [(row.id, row.element_name, row.language_code) for row in found]
+
+
 def template_of_account(
     connection: Connection, partner_id: int, business_account_id: str, template_id: str
 ) -> Template | None:

@@ -10,11 +10,15 @@ from markupsafe import Markup
 from sqlalchemy import Connection
 from starlette.responses import Response
 
-from waypost.console import charts
 from waypost.console.callbacks.owned import base_of, standing_of_all
 from waypost.console.callbacks.subscriptions import is_taken
 from waypost.console.callbacks.times import at_of
+from waypost.console.charts.axes import Frame, Mark
+from waypost.console.charts.distribution import Bin, distribution
+from waypost.console.charts.over_time import lines as lines_over_time
+from waypost.console.charts.series import Series, key, table
 from waypost.console.desk import Desk
+from waypost.console.spelling import duration, plain
 from waypost.console.visit import Visit
 from waypost.domain.answer_report import LATE_MS, QUICK_MS, report_of
 from waypost.store.receiver_answers import MOST_TRIES, Answered, answered, taken_of
@@ -24,7 +28,7 @@ DAY_MS: Final = 24 * HOUR_MS
 SLOTS: Final = 48
 STEPS: Final = 6
 """Bars of the distribution for each power of ten."""
-_LIMIT: Final = charts.duration(LATE_MS)
+_LIMIT: Final = duration(LATE_MS)
 _SLOW_MS: Final = 1_000
 _LOW_MS: Final = 1
 _HIGH_MS: Final = 20_000
@@ -100,7 +104,7 @@ def _share(counted: tuple[int, int]) -> str:
     tries, taken = counted
     if not tries:
         return "no tries"
-    return f"{_percent((tries - taken) / tries)} of {charts.plain(tries)}"
+    return f"{_percent((tries - taken) / tries)} of {plain(tries)}"
 
 
 def _percent(share: float) -> str:
@@ -111,7 +115,7 @@ def _percent(share: float) -> str:
 
 def _verdict(line: dict[str, Any]) -> str:
     """What the figures say, in two sentences."""
-    half, most = (charts.duration(max(line[name], 1)) for name in ("p50_ms", "p99_ms"))
+    half, most = (duration(max(line[name], 1)) for name in ("p50_ms", "p99_ms"))
     first = f"Half of the answers came within {half}, 99 of 100 within {most}."
     lost = 1 - line["by_status"].get("2xx", 0) / line["attempts"]
     if line["over_10_s"]:
@@ -132,26 +136,23 @@ def _distribution(one: dict[str, Any], rows: Sequence[Answered], line: dict[str,
         counts[_bin_of(row.duration_ms)][0 if is_taken(row.status) else 1] += row.tries
     last = _bin_of(_HIGH_MS - 1)
     bins = [
-        charts.Bin(_edge(at), min(_edge(at + 1), _HIGH_MS), *counts[at], label=_spelt(at))
+        Bin(_edge(at), min(_edge(at + 1), _HIGH_MS), *counts[at], label=_spelt(at))
         for at in range(last + 1)
     ]
     marks = [
-        charts.Mark(line["p50_ms"], f"p50 {charts.duration(line['p50_ms'])}", "quiet"),
-        charts.Mark(line["p99_ms"], f"p99 {charts.duration(line['p99_ms'])}", "quiet"),
-        charts.Mark(LATE_MS, "limit", "bad"),
+        Mark(line["p50_ms"], f"p50 {duration(line['p50_ms'])}", "quiet"),
+        Mark(line["p99_ms"], f"p99 {duration(line['p99_ms'])}", "quiet"),
+        Mark(LATE_MS, "limit", "bad"),
     ]
-    picture = charts.distribution(
-        f"spread-{one['id']}", bins,
-        title=f"Answer times of {one['tag']}",
-        description=f"{_verdict(line)} The axis is logarithmic.",
-        low=_LOW_MS, high=_HIGH_MS, ticks=_TICKS, marks=marks, spell=charts.duration,
-    )  # fmt: skip
-    told = [
-        (one.label, charts.plain(one.count), charts.plain(one.bad))
-        for one in bins
-        if one.count or one.bad
-    ]
-    behind = charts.table(
+    frame = Frame(
+        f"spread-{one['id']}",
+        f"Answer times of {one['tag']}",
+        f"{_verdict(line)} The axis is logarithmic.",
+        spell=duration,
+    )
+    picture = distribution(frame, bins, low=_LOW_MS, high=_HIGH_MS, ticks=_TICKS, marks=marks)
+    told = [(one.label, plain(one.count), plain(one.bad)) for one in bins if one.count or one.bad]
+    behind = table(
         ("Answer time", "Taken", "Not taken"), told,
         caption=f"Answer times of {one['tag']}", id=f"spread-table-{one['id']}",
     )  # fmt: skip
@@ -164,26 +165,28 @@ def _over_time(one: dict[str, Any], rows: Sequence[Answered], labels: Sequence[s
         slots[row.slot].append(row)
     lines = [report_of(slots[at])[0] if at in slots else None for at in range(SLOTS)]
     series = [
-        charts.Series("half within", "accent", _of("p50_ms", lines)),
-        charts.Series("99 of 100 within", "info", _of("p99_ms", lines)),
+        Series("half within", "accent", _of("p50_ms", lines)),
+        Series("99 of 100 within", "info", _of("p99_ms", lines)),
     ]
-    picture = charts.lines(
-        f"times-{one['id']}", series, labels,
-        title=f"Answer times of {one['tag']} over time",
-        description="Half of the answers and 99 of 100 came within these times; the limit is 10 s. "
+    frame = Frame(
+        f"times-{one['id']}",
+        f"Answer times of {one['tag']} over time",
+        "Half of the answers and 99 of 100 came within these times; the limit is 10 s. "
         "The axis is logarithmic.",
-        marks=[charts.Mark(LATE_MS, f"limit {_LIMIT}", "bad")], logarithmic=True, spell=charts.duration,
-    )  # fmt: skip
+        spell=duration,
+    )
+    limit = Mark(LATE_MS, f"limit {_LIMIT}", "bad")
+    picture = lines_over_time(frame, series, labels, marks=[limit], logarithmic=True)
     told = [
-        (label, line["attempts"], charts.duration(line["p50_ms"]), charts.duration(line["p99_ms"]))
+        (label, line["attempts"], duration(line["p50_ms"]), duration(line["p99_ms"]))
         for label, line in zip(labels, lines, strict=True)
         if line
     ]
-    behind = charts.table(
+    behind = table(
         ("From (UTC)", "Tries", "Half within", "99 of 100 within"), told,
         caption=f"Answer times of {one['tag']} over time", id=f"times-table-{one['id']}",
     )  # fmt: skip
-    return charts.key(series) + picture + behind
+    return key(series) + picture + behind
 
 
 def _of(name: str, lines: Sequence[dict[str, Any] | None]) -> list[float | None]:
@@ -202,12 +205,12 @@ def _spelt(at: int) -> str:
     """The whole milliseconds of a bar."""
     first, last = math.ceil(_edge(at)), math.ceil(_edge(at + 1)) - 1
     if at == 0:
-        return f"{charts.duration(1)} or less"
+        return f"{duration(1)} or less"
     if first >= LATE_MS:
         return f"{_LIMIT} or more"
     if first == last:
-        return charts.duration(first)
-    return f"{charts.duration(first)} to {charts.duration(last)}"
+        return duration(first)
+    return f"{duration(first)} to {duration(last)}"
 
 
 def _edge(at: int) -> float:

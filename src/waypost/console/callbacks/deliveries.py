@@ -12,9 +12,9 @@ from starlette.responses import RedirectResponse, Response
 from waypost.console.callbacks.owned import base_of
 from waypost.console.callbacks.subscriptions import is_taken
 from waypost.console.callbacks.times import typed_ms
-from waypost.console.charts import duration
 from waypost.console.desk import Desk
 from waypost.console.not_there import NotMeant
+from waypost.console.spelling import duration
 from waypost.console.streams import Piece
 from waypost.console.visit import Visit
 from waypost.store.deliveries import (

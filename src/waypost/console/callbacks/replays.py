@@ -9,9 +9,9 @@ from waypost.client.door import DoorRefused
 from waypost.console.callbacks.deliveries import NEWS, recipient_in
 from waypost.console.callbacks.owned import base_of, standing_of_all
 from waypost.console.callbacks.times import LAST_MS, typed, typed_ms
-from waypost.console.charts import plain
 from waypost.console.desk import Desk
 from waypost.console.not_there import NotMeant
+from waypost.console.spelling import plain
 from waypost.console.visit import Visit
 
 MOST: Final = 100_000

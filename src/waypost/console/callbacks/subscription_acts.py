@@ -8,9 +8,9 @@ from waypost.client.door import DoorRefused
 from waypost.console.callbacks.owned import answer, api_path, base_of, named_subscription
 from waypost.console.callbacks.subscription_form import fields_of, form_for_api, read_fields
 from waypost.console.callbacks.subscriptions import new_page, subscription_page
-from waypost.console.charts import duration
 from waypost.console.desk import Desk
 from waypost.console.not_there import NotMeant
+from waypost.console.spelling import duration
 from waypost.console.visit import Visit
 from waypost.domain.subscription import Subscription
 

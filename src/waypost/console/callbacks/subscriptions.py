@@ -6,12 +6,13 @@ from typing import Any, Final
 from sqlalchemy import Connection
 from starlette.responses import Response
 
-from waypost.console import charts
 from waypost.console.callbacks.modes import MODE_GROUPS, OFFERED
 from waypost.console.callbacks.owned import base_of, named_subscription, standing_of_all
 from waypost.console.callbacks.subscription_form import SubscriptionFields, fields_of
+from waypost.console.charts.sparkline import sparkline
 from waypost.console.desk import Desk
 from waypost.console.not_there import NotThere
+from waypost.console.spelling import duration
 from waypost.console.streams import Piece
 from waypost.console.visit import Visit
 from waypost.domain.subscription import MOST_PER_APP, Subscription
@@ -125,9 +126,9 @@ def _sparks(tries: Sequence[Any]) -> str:
     times = sorted(one.duration_ms for one in tries)
     median = times[len(times) // 2]
     failed = sum(not is_taken(one.status) for one in tries)
-    spelt = f"The newest {len(tries)} tries: half of them within {charts.duration(median)}, the longest {charts.duration(times[-1])}, {failed} not taken."
+    spelt = f"The newest {len(tries)} tries: half of them within {duration(median)}, the longest {duration(times[-1])}, {failed} not taken."
     empty = _SPARKS - len(tries)  # the newest stands at the right, whatever there is
-    return charts.sparkline(
+    return sparkline(
         [*[None] * empty, *(one.duration_ms for one in tries)],
         title=spelt,
         tones=["quiet"] * empty + [tone_of(one) for one in tries],

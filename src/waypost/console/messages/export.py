@@ -4,7 +4,6 @@ import csv
 import io
 from collections.abc import AsyncGenerator, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, Final
 
 from starlette.responses import Response, StreamingResponse
@@ -12,10 +11,11 @@ from starlette.responses import Response, StreamingResponse
 from waypost.console.desk import Desk
 from waypost.console.messages.filters import Filter, read_filter
 from waypost.console.not_there import NotMeant
-from waypost.console.pages import iso
+from waypost.console.spelling import iso
 from waypost.console.visit import Visit
 from waypost.store.message_lists import MOST, Place, template_names
-from waypost.store.message_search import Found, search_messages
+from waypost.store.message_search import search_messages
+from waypost.store.search_pages import Found, Page
 
 MOST_ROWS: Final = 10_000
 MOST_LOOKS: Final = 500
@@ -53,11 +53,10 @@ class _Export:
 
     async def page(self, before: Place | None) -> Found:
         """A page of it."""
-        look = partial(
-            search_messages, partner_id=self.visit.partner.id, app_id=self.visit.app.id,
-            wanted=self.asked.wanted, before=before, at_most=MOST,
-        )  # fmt: skip
-        return await self.desk.parts.database.read(look)
+        partner, app = self.visit.partner, self.visit.app
+        return await self.desk.parts.database.read(
+            search_messages, partner.id, app.id, self.asked.wanted, Page(before, MOST)
+        )
 
 
 async def _lines(export: _Export, names: dict[str, str]) -> AsyncGenerator[str]:

@@ -2,10 +2,9 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any, Final
 
-from starlette.responses import JSONResponse, RedirectResponse, Response
+from starlette.responses import RedirectResponse, Response
 
 from waypost.console.desk import Desk
 from waypost.console.messages.filters import (
@@ -17,10 +16,11 @@ from waypost.console.messages.filters import (
     written_place,
 )
 from waypost.console.messages.lines import Line, lines_of
-from waypost.console.streams import Piece
+from waypost.console.streams import Piece, answer_with
 from waypost.console.visit import Visit
 from waypost.store.message_lists import MOST, template_names
-from waypost.store.message_search import Found, messages_again, search_messages
+from waypost.store.message_search import messages_again, search_messages
+from waypost.store.search_pages import Found, Page
 
 PARTS: Final = "messages/parts.html"
 ON_A_PAGE: Final = 50
@@ -58,14 +58,7 @@ async def show_more(desk: Desk, visit: Visit) -> Response:
         for line in page.lines
     ]
     foot = Piece("foot", part(PARTS, "foot", visit, visit.app, asked, page))
-    return JSONResponse(
-        {
-            "pieces": [
-                {"id": one.id, "html": one.html, "into": one.into, "at": "end"}
-                for one in (*pieces, foot)
-            ]
-        }
-    )
+    return answer_with([*pieces, foot])
 
 
 async def live_list(desk: Desk, visit: Visit) -> Response:
@@ -128,12 +121,10 @@ def _filter(desk: Desk, visit: Visit) -> Filter:
 
 
 async def _search(desk: Desk, visit: Visit, asked: Filter) -> Found:
+    page = Page(asked.before, ON_A_PAGE)
     return await desk.parts.database.read(
-        partial(
-            search_messages, partner_id=visit.partner.id, app_id=visit.app.id, wanted=asked.wanted,
-            before=asked.before, at_most=ON_A_PAGE,
-        )
-    )  # fmt: skip
+        search_messages, visit.partner.id, visit.app.id, asked.wanted, page
+    )
 
 
 async def _names(desk: Desk, visit: Visit) -> dict[str, str]:
@@ -151,12 +142,8 @@ async def _news(
     if newest_ms and not moves:
         wanted = replace(wanted, from_ms=max(wanted.from_ms or 0, newest_ms - LATE_MS))
     read = desk.parts.database.read
-    found = await read(
-        partial(
-            search_messages, partner_id=visit.partner.id, app_id=visit.app.id, wanted=wanted,
-            at_most=MOST if newest_ms else ON_A_PAGE, look_at=LIVE_LOOK,
-        )
-    )  # fmt: skip
+    page = Page(at_most=MOST if newest_ms else ON_A_PAGE, look_at=LIVE_LOOK)
+    found = await read(search_messages, visit.partner.id, visit.app.id, wanted, page)
     known = {row["id"] for row in found.rows}
     again = [one for one in watched if one not in known]
     if again:

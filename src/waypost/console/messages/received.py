@@ -1,19 +1,18 @@
 """The list of what an app's recipients have written: the page, what comes in, and older ones."""
 
 from collections.abc import Sequence
-from functools import partial
 from typing import Any, Final
 
-from starlette.responses import JSONResponse, Response
+from starlette.responses import Response
 
 from waypost.base.seals import hash_of
 from waypost.console.desk import Desk
 from waypost.console.messages.filters import TIMES, Filter, read_filter, written_place
 from waypost.console.messages.listing import ON_A_PAGE, REST_S
-from waypost.console.streams import Piece
+from waypost.console.streams import Piece, answer_with
 from waypost.console.visit import Visit
 from waypost.store.inbound_lists import search_inbound
-from waypost.store.message_search import Found
+from waypost.store.search_pages import LOOKED_AT, Found, Page
 
 PARTS: Final = "messages/received_parts.html"
 LIVE_LOOK: Final = 2_000
@@ -38,13 +37,7 @@ async def show_more_received(desk: Desk, visit: Visit) -> Response:
         PARTS, "foot", visit, visit.app, asked, _older(found), found.back_to_ms, bool(found.rows)
     )
     pieces = [*_pieces(desk, visit, found, "rows", "end"), Piece("foot", foot)]
-    return JSONResponse(
-        {
-            "pieces": [
-                {"id": one.id, "html": one.html, "into": one.into, "at": one.at} for one in pieces
-            ]
-        }
-    )
+    return answer_with(pieces)
 
 
 async def live_received(desk: Desk, visit: Visit) -> Response:
@@ -66,13 +59,11 @@ def _filter(desk: Desk, visit: Visit) -> Filter:
     return read_filter(kept, desk.parts.clock.now_ms())
 
 
-async def _search(desk: Desk, visit: Visit, asked: Filter, **more: int) -> Found:
+async def _search(desk: Desk, visit: Visit, asked: Filter, *, look_at: int = LOOKED_AT) -> Found:
+    page = Page(asked.before, ON_A_PAGE, look_at)
     return await desk.parts.database.read(
-        partial(
-            search_inbound, partner_id=visit.partner.id, app_id=visit.app.id, wanted=asked.wanted,
-            before=asked.before, at_most=ON_A_PAGE, **more,
-        )
-    )  # fmt: skip
+        search_inbound, visit.partner.id, visit.app.id, asked.wanted, page
+    )
 
 
 def _rows(found: Found) -> list[dict[str, Any]]:

@@ -6,34 +6,10 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from waypost.console.failures import FAILURES
+from waypost.console.messages.folding import folded
+from waypost.console.messages.step import Step
+from waypost.console.spelling import grouped
 from waypost.store.message_news import TRIED
-
-
-@dataclass(frozen=True, slots=True)
-class Step:
-    """One.
-
-    Attributes:
-        id: of its element.
-        at_ms: when; None: it is still to come.
-        who: whose doing it is: you, Waypost, the operator or your receiver.
-        tone: good, bad, warn, info or quiet.
-        title: in a few words.
-        text: more of it.
-        gap_ms: since the step before; None: it is the first, or still to come.
-        kind: what is shown with it: `request`, `callback`, or nothing.
-        of: what that is made from.
-    """
-
-    id: str
-    at_ms: int | None
-    who: str
-    tone: str
-    title: str
-    text: str = ""
-    gap_ms: int | None = None
-    kind: str = ""
-    of: Mapping[str, Any] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +44,10 @@ NEWS: Final = {  # Source: domain/lifecycle.py; the words that move nothing: eve
 
 
 def steps_of(trace: Mapping[str, Any]) -> list[Step]:
-    """The steps of a trace, as `way_of_app` gives it, oldest first; what is still to come stands last."""
+    """The steps of a trace, as `way_of_app` gives it, oldest first; what is still to come stands last.
+
+    However often the operator was tried, they are few.
+    """
     past = sorted([*_accepted(trace), *_news(trace), *_callbacks(trace)], key=_time_of)
     before_ms = None
     steps: list[Step] = []
@@ -76,7 +55,7 @@ def steps_of(trace: Mapping[str, Any]) -> list[Step]:
         gap_ms = None if before_ms is None or step.at_ms is None else step.at_ms - before_ms
         before_ms = step.at_ms
         steps.append(replace(step, gap_ms=gap_ms))
-    return [*steps, *_waiting(trace)]
+    return [*folded(steps), *_waiting(trace)]
 
 
 def _accepted(trace: Mapping[str, Any]) -> Iterator[Step]:
@@ -94,7 +73,10 @@ def _news(trace: Mapping[str, Any]) -> Iterator[Step]:
         who, tone, title, text = word.who, word.tone, word.title, detail
         if news == TRIED:
             tries += 1
-            title, text = f"Try {tries}: the operator did not take it", _with_meaning(detail)
+            title, text = (
+                f"Try {grouped(tries)}: the operator did not take it",
+                _with_meaning(detail),
+            )
         elif not line["moved"] and detail.startswith("behind "):
             behind = detail.removeprefix("behind ")
             tone, title = "quiet", f"Late: \u201c{news}\u201d"
@@ -103,7 +85,8 @@ def _news(trace: Mapping[str, Any]) -> Iterator[Step]:
             text = f"It calls it {trace['operator_message_id']}."
         elif news == "failed" and trace["doubted"]:
             who = _WAYPOST
-        yield Step(f"s-news-{line['id']}", line["at_ms"], who, tone, title, text)
+        number = tries if news == TRIED else 0
+        yield Step(f"s-news-{line['id']}", line["at_ms"], who, tone, title, text, number=number)
 
 
 def _callbacks(trace: Mapping[str, Any]) -> Iterator[Step]:
@@ -150,7 +133,9 @@ def _waiting(trace: Mapping[str, Any]) -> Iterator[Step]:
         title, text = "Being handed to the operator now", ""
     else:
         title = (
-            f"Waits for try {entry['attempt'] + 1}" if entry["attempt"] else "Waits for its turn"
+            f"Waits for try {grouped(entry['attempt'] + 1)}"
+            if entry["attempt"]
+            else "Waits for its turn"
         )
         text = (
             entry["note"]

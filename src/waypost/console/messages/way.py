@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any, Final
 
-from starlette.responses import JSONResponse, RedirectResponse, Response
+from starlette.responses import RedirectResponse, Response
 
 from waypost.console.desk import Desk
 from waypost.console.messages.failing import why_of
@@ -12,10 +12,10 @@ from waypost.console.messages.requests import as_curl, as_python, request_of
 from waypost.console.messages.said import said_by
 from waypost.console.messages.steps import steps_of
 from waypost.console.not_there import NotMeant, NotThere
-from waypost.console.streams import Piece
+from waypost.console.streams import Piece, answer_with
 from waypost.console.visit import Visit
 from waypost.domain.template import Template
-from waypost.store.message_lists import template_names
+from waypost.store.message_lists import names_of_templates
 from waypost.store.templates import template_by_id
 from waypost.store.trace import way_of_app, words_of_app
 from waypost.wire.redaction import redacted
@@ -77,7 +77,7 @@ async def show_words(desk: Desk, visit: Visit) -> Response:
         pass  # it is shown as it came, and cannot be sent again
     said = said_by(row, await _template(desk, visit, row.template_id))
     html = desk.parts.pages.part(PARTS, "words", visit, said, row.request, curl, python)
-    return JSONResponse({"pieces": [{"id": "words", "html": html, "into": "", "at": "end"}]})
+    return answer_with([Piece("words", html)])
 
 
 async def _template(desk: Desk, visit: Visit, template_id: str | None) -> Template | None:
@@ -93,10 +93,9 @@ async def _trace(desk: Desk, visit: Visit, message_id: str) -> dict[str, Any]:
     trace = await read(way_of_app, visit.partner.id, visit.app.id, message_id)
     if trace is None:
         raise NotThere("You have no message of this id, ours or the operator\u2019s.")
-    names: dict[str, str] = {}
-    if trace["template_id"]:
-        names = await read(template_names, visit.partner.id, visit.app.id)
-    trace["what"] = names.get(trace["template_id"] or "") or kind_label(trace["kind"])
+    template_id = trace["template_id"]
+    names = await read(names_of_templates, visit.partner.id, [template_id]) if template_id else {}
+    trace["what"] = names.get(template_id) or kind_label(trace["kind"])
     trace["has_phones"] = desk.parts.doors.control is not None
     return trace
 

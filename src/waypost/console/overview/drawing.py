@@ -7,7 +7,9 @@ from typing import Final
 
 from markupsafe import Markup
 
-from waypost.console.charts import Series, bars, key, table
+from waypost.console.charts.axes import Frame
+from waypost.console.charts.over_time import bars
+from waypost.console.charts.series import Series, key, table
 from waypost.console.overview.scene import DAY_MS, Scene
 from waypost.console.overview.tally import HOUR_MS, MINUTE_MS, Tally, of_states
 from waypost.store.journal import Lane
@@ -104,7 +106,7 @@ def hour_of(scene: Scene) -> Hour:
     heads = ("Minute (UTC)", *(one.name for one in series))
     return Hour(
         not total,
-        bars("hour-chart", series, labels, title=title, description=says, height=270),
+        bars(Frame("hour-chart", title, says, height=270), series, labels),
         key(series),
         table(heads, rows or [("none yet", *(0 for _ in series))], caption=title, id="hour-table"),
     )

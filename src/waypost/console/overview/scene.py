@@ -13,7 +13,7 @@ from waypost.console.overview.tally import Tallies, Tally
 from waypost.console.visit import Visit
 from waypost.domain.app import App
 from waypost.store.database import Database
-from waypost.store.message_lists import messages_of_app
+from waypost.store.message_lists import messages_of_app, names_of_templates
 from waypost.store.overview import (
     Begun,
     Counts,
@@ -39,9 +39,14 @@ _tallies: Final[WeakKeyDictionary[Database, Tallies]] = WeakKeyDictionary()
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """What the store says at one moment."""
+    """What the store says at one moment.
+
+    Attributes:
+        names: of the templates of the newest messages, by id.
+    """
 
     newest: list[dict[str, Any]]
+    names: Mapping[str, str]
     receivers: list[dict[str, Any]]
     waiting: list[Waiting]
     aside: list[Any]
@@ -85,8 +90,10 @@ async def scene_of(desk: Desk, visit: Visit) -> Scene:
 def _standing(connection: Connection, *, app: App, partner_id: int, now_ms: int) -> Standing:
     receivers = receivers_of_app(connection, partner_id, app.id)
     ids = [one["id"] for one in receivers]
+    newest = messages_of_app(connection, partner_id, app.id, at_most=NEWEST)
     return Standing(
-        messages_of_app(connection, partner_id, app.id, at_most=NEWEST),
+        newest,
+        names_of_templates(connection, partner_id, (row["template_id"] for row in newest)),
         receivers,
         waiting_of_app(connection, app, ids),
         set_aside_of_app(connection, app, ids),

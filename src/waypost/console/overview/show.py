@@ -7,6 +7,7 @@ from typing import Any, Final
 from starlette.responses import Response
 
 from waypost.console.desk import Desk
+from waypost.console.messages.lines import kind_label
 from waypost.console.not_there import NotThere
 from waypost.console.overview.attention import needs_of
 from waypost.console.overview.beginning import first_send
@@ -98,7 +99,10 @@ async def _values(desk: Desk, visit: Visit, scene: Scene) -> dict[str, Any]:
                    for one in queues(standing.waiting, scene.now_ms)],
         "line": standing.line,
         "receivers": standing.receivers,
-        "newest": standing.newest,
+        "newest": [
+            {**row, "what": standing.names.get(row["template_id"]) or kind_label(row["kind"])}
+            for row in standing.newest
+        ],
     }  # fmt: skip
 
 

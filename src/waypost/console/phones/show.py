@@ -20,7 +20,7 @@ from waypost.console.phones.looks import (
 )
 from waypost.console.phones.places import LIST, Place, Places, asked, digits_of, needed
 from waypost.console.phones.words import told
-from waypost.console.streams import Piece
+from waypost.console.streams import Piece, answer_with
 from waypost.console.visit import Visit
 
 PARTS: Final = "phones/handset.html"
@@ -72,13 +72,8 @@ async def show_handset(desk: Desk, visit: Visit) -> Response:
     hand = await told(look_at(desk, visit, Place(phone, places.chat_of(phone))))
     places = _as_opened(places, [hand])
     html = desk.parts.pages.part(PARTS, "handset", visit, visit, hand, places)
-    return JSONResponse(
-        {
-            "pieces": [{"id": f"phone-{phone}", "html": html, "into": "", "at": "end"}],
-            "live": f"/phones/live?{places.query}",
-            "address": places.address,
-        }
-    )
+    shown = Piece(f"phone-{phone}", html)
+    return answer_with([shown], live=f"/phones/live?{places.query}", address=places.address)
 
 
 async def show_older(desk: Desk, visit: Visit) -> Response:

@@ -1,14 +1,17 @@
 """What a person sends from a phone: texts, files, places and contacts."""
 
-import base64
 import math
 from typing import Any, Final
+from urllib.parse import urlencode
 
+from starlette.datastructures import UploadFile
 from starlette.responses import Response
 
 from waypost.console.desk import Desk
-from waypost.console.not_there import NotMeant
+from waypost.console.not_there import NotMeant, NotThere
 from waypost.console.phones.acting import Hand, chat_of, hand_of
+from waypost.console.phones.looks import control_of
+from waypost.console.phones.words import told
 from waypost.console.visit import Visit
 
 MOST_BYTES: Final = 100 * 1024 * 1024
@@ -55,16 +58,28 @@ async def send_file(desk: Desk, visit: Visit) -> Response:
         wish if wish != "auto" else next(kind for head, kind in KINDS if mime_type.startswith(head))
     )
     caption = (await visit.field("caption")).strip()
-    content = base64.b64encode(await file.read()).decode()
     media: dict[str, Any] = {
-        "content": content,
-        "mime_type": mime_type,
-        "file_name": (file.filename or "")[-240:],
+        "id": (media_id := await _keep(desk, visit, file, mime_type)),
         "voice": await visit.flag("voice"),
     }
     if caption and kind in ("image", "video", "document"):
         media["caption"] = caption
-    return await _send(desk, visit, {"type": kind, "media": media})
+    try:
+        return await _send(desk, visit, {"type": kind, "media": media})
+    except (NotMeant, NotThere):  # nobody will ask for it
+        await told(control_of(desk).post(f"/control/media/{media_id}/expire"))
+        raise
+
+
+async def _keep(desk: Desk, visit: Visit, file: UploadFile, mime_type: str) -> str:
+    """Hand a file to the operator as it is read; gives the id under which a message names it."""
+    about = {
+        "to": chat_of(visit).phone_number,
+        "mime_type": mime_type,
+        "file_name": (file.filename or "")[-240:],
+    }
+    kept = await told(control_of(desk).plain_file(f"/control/media?{urlencode(about)}", file))
+    return str(kept["media_id"])
 
 
 async def send_place(desk: Desk, visit: Visit) -> Response:

@@ -5,9 +5,8 @@ from urllib.parse import quote
 
 from starlette.responses import Response
 
-from waypost.client.door import DoorRefused
 from waypost.console.desk import Desk
-from waypost.console.not_there import NotThere
+from waypost.console.settings.refusals import known_or
 from waypost.console.visit import Visit
 from waypost.store.partners import api_keys_of
 
@@ -35,14 +34,10 @@ async def make_key(desk: Desk, visit: Visit) -> Response:
 async def revoke_key(desk: Desk, visit: Visit) -> Response:
     """Revoke one at once."""
     key_id = str(visit.path["key_id"])
-    try:
+    with known_or("You have no such API key."):
         await desk.parts.doors.admin.json(
             "DELETE", f"/admin/partners/{visit.partner.id}/api-keys/{quote(key_id, safe='')}"
         )
-    except DoorRefused as refused:
-        if refused.status == 404:
-            raise NotThere("You have no such API key.") from refused
-        raise
     return desk.go(PATH, f"The API key {key_id[:8]} is revoked; it opens nothing any more.")
 
 

@@ -7,9 +7,8 @@ from starlette.responses import Response
 
 from waypost.client.door import DoorRefused
 from waypost.console.desk import Desk
-from waypost.console.not_there import NotThere
 from waypost.console.settings.one_app import Shown, Typed, app_page
-from waypost.console.settings.refusals import words_of
+from waypost.console.settings.refusals import known_or, words_of
 from waypost.console.visit import Visit
 
 HOUR_MS: Final = 60 * 60 * 1000
@@ -82,12 +81,8 @@ async def revoke_key(desk: Desk, visit: Visit) -> Response:
     """Revoke a second key at once."""
     key_id = quote(str(visit.path["key_id"]), safe="")
     door = await desk.parts.doors.partner(visit.partner.id)
-    try:
+    with known_or("The app has no such key.", status=400):
         await door.json("DELETE", f"/partner/app/{visit.app.id}/apikey/{key_id}")
-    except DoorRefused as refused:
-        if refused.status == 400:
-            raise NotThere("The app has no such key.") from refused
-        raise
     return desk.go(_page_of(visit), "The key is revoked; it opens nothing any more.")
 
 
@@ -113,14 +108,10 @@ async def mint_token(desk: Desk, visit: Visit) -> Response:
 async def revoke_minted(desk: Desk, visit: Visit) -> Response:
     """Revoke a minted token at once."""
     door = await desk.parts.doors.partner(visit.partner.id)
-    try:
+    with known_or("The app has no such token.", status=400):
         await door.form(
             "POST", f"/partner/app/{visit.app.id}/token/revoke", {"id": str(visit.path["key_id"])}
         )
-    except DoorRefused as refused:
-        if refused.status == 400:
-            raise NotThere("The app has no such token.") from refused
-        raise
     return desk.go(_page_of(visit), "The token is revoked; it opens nothing any more.")
 
 

@@ -8,8 +8,7 @@ from starlette.responses import Response
 
 from waypost.client.door import DoorRefused
 from waypost.console.desk import Desk
-from waypost.console.not_there import NotThere
-from waypost.console.settings.refusals import words_of
+from waypost.console.settings.refusals import known_or, words_of
 from waypost.console.visit import Visit
 from waypost.store.partners import client_secrets_of
 
@@ -61,15 +60,11 @@ async def make_secret(desk: Desk, visit: Visit) -> Response:
 async def revoke_secret(desk: Desk, visit: Visit) -> Response:
     """Revoke one at once."""
     secret_id = str(visit.path["secret_id"])
-    try:
+    with known_or("You have no such client secret."):
         await desk.parts.doors.admin.json(
             "DELETE",
             f"/admin/partners/{visit.partner.id}/client-secrets/{quote(secret_id, safe='')}",
         )
-    except DoorRefused as refused:
-        if refused.status == 404:
-            raise NotThere("You have no such client secret.") from refused
-        raise
     return desk.go(
         PATH,
         f"The client secret {secret_id[:8]} is revoked.",

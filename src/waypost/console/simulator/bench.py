@@ -10,7 +10,7 @@ from waypost.console.desk import Desk
 from waypost.console.doors import Control
 from waypost.console.not_there import NotThere
 from waypost.console.rows import Endpoint, Kind
-from waypost.console.streams import Piece
+from waypost.console.streams import Piece, answer_with
 from waypost.console.visit import Visit
 
 # fmt: off
@@ -85,11 +85,7 @@ def done(
     """
     if not visit.is_quiet:
         return desk.go(path, said)
-    shown = [
-        {"id": one.id, "html": one.html, "into": one.into, "at": one.at}
-        for one in (*pieces, *(Piece(one, "") for one in gone))
-    ]
-    return JSONResponse({"said": said, "pieces": shown})
+    return answer_with([*pieces, *(Piece(one, "") for one in gone)], said=said)
 
 
 def reason_of(refused: DoorRefused) -> tuple[str, str]:

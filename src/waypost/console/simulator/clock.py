@@ -11,9 +11,9 @@ from waypost.base.clock import machine_ms
 from waypost.client.door import DoorRefused
 from waypost.console.desk import Desk
 from waypost.console.not_there import NotMeant
-from waypost.console.pages import exact
 from waypost.console.simulator.bench import attempt, control_of, done, reason_of, tab
 from waypost.console.simulator.numbers import fraction
+from waypost.console.spelling import exact
 from waypost.console.streams import Piece
 from waypost.console.visit import Visit
 

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Any, Final
 
-from waypost.console.pages import exact
+from waypost.console.spelling import exact
 
 
 @dataclass(frozen=True, slots=True)

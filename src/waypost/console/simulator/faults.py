@@ -17,6 +17,8 @@ from waypost.console.visit import Visit
 
 PATH: Final = "/simulator/faults"
 PARTS: Final = "simulator/fault_parts.html"
+DISARM_ALL: Final = "Take away all faults, also those that somebody else has armed?"
+"""What is asked before."""
 
 
 async def show_faults(desk: Desk, visit: Visit) -> Response:
@@ -25,7 +27,7 @@ async def show_faults(desk: Desk, visit: Visit) -> Response:
     return await tab(
         desk, visit, "faults",
         faults=await _faults(desk), recipes=RECIPES, as_armed=as_armed,
-        catalogue=await control.get("/control/faults/kinds"), words=WORDS, given="", wrong="",
+        catalogue=await control.get("/control/faults/kinds"), words=WORDS, given="", wrong="", asks=DISARM_ALL,
     )  # fmt: skip
 
 
@@ -91,14 +93,14 @@ async def disarm(desk: Desk, visit: Visit) -> Response:
 async def disarm_all(desk: Desk, visit: Visit) -> Response:
     """Take all away."""
     await control_of(desk).json("DELETE", "/control/faults")
-    return desk.go(PATH, "No fault is armed any more.")
+    return done(desk, visit, PATH, "No fault is armed any more.")
 
 
 def pieces_of(desk: Desk, visit: Visit, faults: list[dict[str, Any]]) -> list[Piece]:
     """The list of armed faults, and how many there are."""
     part = partial(desk.parts.pages.part, PARTS)
     return [
-        Piece("armed-head", part("armed_head", visit, visit, faults)),
+        Piece("armed-head", part("armed_head", visit, visit, faults, DISARM_ALL)),
         Piece("armed-none", part("armed_none", visit, faults)),
         *(Piece(f"fault-{one['id']}", part("row", visit, visit, one), "armed") for one in faults),
     ]

@@ -11,10 +11,10 @@ from starlette.responses import Response
 from waypost.client.door import DoorRefused
 from waypost.console.desk import Desk
 from waypost.console.not_there import NotThere
-from waypost.console.pages import phone
 from waypost.console.simulator.bench import attempt, control_of, reason_of, tab
 from waypost.console.simulator.fleet_scripts import SCRIPTS, as_json
 from waypost.console.simulator.numbers import whole
+from waypost.console.spelling import phone
 from waypost.console.streams import Piece
 from waypost.console.visit import Visit
 

@@ -14,6 +14,7 @@ from starlette.responses import Response
 from waypost.client.door import DoorRefused
 from waypost.console.desk import Desk
 from waypost.console.not_there import NotThere
+from waypost.console.passing import open_file, pass_on, step_aside
 from waypost.console.simulator.bench import attempt, control_of, reason_of, tab
 from waypost.console.visit import Visit
 
@@ -49,7 +50,7 @@ async def save(desk: Desk, visit: Visit) -> Response:
 async def load(desk: Desk, visit: Visit) -> Response:
     """Put both sides where they were when it was saved."""
     name = _name(visit)
-    _step_aside(visit)
+    step_aside(visit.request.scope)
     work = partial(control_of(desk).post, f"/control/snapshots/{name}/load")
     refused = await attempt(desk, visit, PATH, work)
     return refused or desk.go(PATH, f"Everything is as it was when {name} was saved.")
@@ -57,7 +58,7 @@ async def load(desk: Desk, visit: Visit) -> Response:
 
 async def reset(desk: Desk, visit: Visit) -> Response:
     """Put both sides where they started; a simulator that stands alone forgets what was made with it."""
-    _step_aside(visit)
+    step_aside(visit.request.scope)
     work = partial(control_of(desk).post, "/control/reset")
     refused = await attempt(desk, visit, PATH, work)
     return refused or desk.go(PATH, "Everything is as it was at the start.")
@@ -74,11 +75,12 @@ async def drop(desk: Desk, visit: Visit) -> Response:
 async def download(desk: Desk, visit: Visit) -> Response:
     """The file of one, as `waypost dev --from` takes it."""
     name = _name(visit)
-    status, content = await control_of(desk).content(f"/control/snapshots/{name}/content")
-    if status != 200:
+    source = await open_file(control_of(desk), visit, f"/control/snapshots/{name}/content")
+    if source.status not in (200, 206, 416):
+        await source.aclose()
         raise NotThere(f"There is no snapshot called {name}.")
     headers = {"Content-Disposition": f'attachment; filename="{name}.waypost"'}
-    return Response(content, headers=headers, media_type="application/zip")
+    return pass_on(source, headers, media_type="application/zip")
 
 
 async def _kept(desk: Desk) -> tuple[list[dict[str, Any]], str]:
@@ -96,9 +98,3 @@ def _name(visit: Visit) -> str:
     if not _NAME.fullmatch(name):
         raise NotThere("There is no such snapshot.")
     return name
-
-
-def _step_aside(visit: Visit) -> None:
-    passage = visit.request.scope.get("extensions", {}).get("waypost.gate")
-    if passage is not None:
-        passage.step_aside()

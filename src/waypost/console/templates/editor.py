@@ -9,6 +9,7 @@ from starlette.responses import JSONResponse, Response
 from waypost.client.door import DoorRefused
 from waypost.console.desk import Desk
 from waypost.console.not_there import NotThere
+from waypost.console.streams import Piece, answer_with
 from waypost.console.templates import found
 from waypost.console.templates.editing import Editing, look
 from waypost.console.templates.handing_in import fields_of
@@ -112,25 +113,23 @@ async def _written(desk: Desk, visit: Visit, template: Template | None, path: st
     if not visit.is_quiet:
         return await _page(desk, visit, editing, status)
     part = desk.parts.pages.part
-    pieces = [
-        {"id": "editor", "html": part(PARTS, "editor", visit, editing, visit, MOST, LANGUAGES)}
-    ]
+    pieces = [Piece("editor", part(PARTS, "editor", visit, editing, visit, MOST, LANGUAGES))]
     if deed == PREVIEW:
         pieces = [
-            {"id": "preview", "html": part(PARTS, "preview", visit, editing, visit)},
-            {"id": "lint", "html": part(PARTS, "lint", visit, editing)},
-            {"id": "samples", "html": part(PARTS, "samples", visit, editing)},
-            {"id": "header-sample", "html": part(PARTS, "header_sample", visit, editing)},
+            Piece("preview", part(PARTS, "preview", visit, editing, visit)),
+            Piece("lint", part(PARTS, "lint", visit, editing)),
+            Piece("samples", part(PARTS, "samples", visit, editing)),
+            Piece("header-sample", part(PARTS, "header_sample", visit, editing)),
         ]
         pieces += [
-            {"id": f"card-{at}-samples", "html": part(PARTS, "card_samples", visit, editing, at)}
+            Piece(f"card-{at}-samples", part(PARTS, "card_samples", visit, editing, at))
             for at in range(len(writing.cards))
         ]
     notes = {
         element: [{"says": one["remedy"], "by": one["refused_by"]} for one in some]
         for element, some in editing.notes.items()
     }
-    return JSONResponse({"pieces": pieces, "notes": notes})
+    return answer_with(pieces, notes=notes)
 
 
 async def _submit(desk: Desk, visit: Visit, editing: Editing) -> Response | None:

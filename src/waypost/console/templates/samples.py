@@ -75,7 +75,7 @@ async def take_sample(desk: Desk, visit: Visit, file: UploadFile) -> str:
     """
     answer = await desk.parts.doors.app(visit.app).file(
         f"/partner/app/{visit.app.id}/upload/media",
-        await file.read(),
+        file,
         name=file.filename or "sample",
         media_type=file.content_type or "application/octet-stream",
     )

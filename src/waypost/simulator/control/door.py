@@ -43,7 +43,7 @@ from waypost.simulator.control.faults import (
     show_fault,
 )
 from waypost.simulator.control.fleets import drop_fleet, list_fleets, make_fleet, show_fleet
-from waypost.simulator.control.guard import ControlRefused, check_caller
+from waypost.simulator.control.guard import BYTES, JSON, ControlRefused, check_caller
 from waypost.simulator.control.media import (
     expire_handle,
     expire_media,
@@ -109,6 +109,7 @@ from waypost.simulator.parts import Parts
 from waypost.simulator.requests import Receive, Scope, Send
 
 Call = Callable[[Parts, Request], Awaitable[dict[str, Any] | Response]]
+_OF_FILES: Final = "/control/media"
 _COUNTED: Final = ("messages", "outbox", "phones", "templates", "accounts", "numbers")
 _REMOVED: Final = (
     "templates", "template_uses", "name_locks", "phones", "windows", "messages", "outbox", "retries",
@@ -149,6 +150,7 @@ class ControlDoor:
                 request.headers,
                 allowed_hosts=settings.allowed_hosts,
                 control_token=settings.control_token,
+                takes=(JSON, BYTES) if scope["path"] == _OF_FILES else (JSON,),
             )
         except ControlRefused as refused:
             await _json(refused.answer(), refused.status)(scope, receive, send)

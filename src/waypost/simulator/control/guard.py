@@ -6,6 +6,9 @@ from collections.abc import Mapping
 from typing import Final
 from urllib.parse import urlsplit
 
+JSON: Final = "application/json"
+BYTES: Final = "application/octet-stream"
+"""Of a file as it is. A page of another site may send neither without being asked about first."""
 _WITH_BODY: Final = frozenset({"POST", "PUT", "PATCH"})
 
 
@@ -35,6 +38,7 @@ def check_caller(
     *,
     allowed_hosts: tuple[str, ...],
     control_token: str | None,
+    takes: tuple[str, ...] = (JSON,),
 ) -> None:
     """Refuse what a page in somebody's browser could send, and whoever lacks the token.
 
@@ -46,6 +50,7 @@ def check_caller(
         headers: names in lower case.
         allowed_hosts: names besides the loopback ones.
         control_token: None means that none is needed.
+        takes: the content types of bodies.
 
     Raises:
         ControlRefused: 403, 401 or 415.
@@ -70,11 +75,15 @@ def check_caller(
             rule="does not hold the control token",
             accepted="Bearer and the control token",
         )
-    kind = headers.get("content-type", "").partition(";")[0].strip().lower()
-    if method in _WITH_BODY and kind != "application/json":
+    if method in _WITH_BODY and kind_of(headers) not in takes:
         raise ControlRefused(
-            415, field="Content-Type", rule="is not JSON", accepted="application/json"
+            415, field="Content-Type", rule="is not JSON", accepted=" or ".join(takes)
         )
+
+
+def kind_of(headers: Mapping[str, str]) -> str:
+    """The content type of a request, in lower case and without parameters."""
+    return headers.get("content-type", "").partition(";")[0].strip().lower()
 
 
 def _hostname(host: str) -> str:

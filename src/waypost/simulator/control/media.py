@@ -3,15 +3,25 @@
 Also the standing of a number, which nobody can set at the real operator.
 """
 
+from collections.abc import AsyncGenerator
 from typing import Annotated, Any, ClassVar, Literal
 
 from msgspec import UNSET, Meta, UnsetType
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 
 from waypost.simulator.accounts.records import STANDING
-from waypost.simulator.control.guard import ControlRefused
-from waypost.simulator.control.shapes import Digits, Name, NothingShape, Text, given, read_shape
+from waypost.simulator.control.downloads import file_answer
+from waypost.simulator.control.guard import BYTES, ControlRefused, kind_of
+from waypost.simulator.control.shapes import (
+    Digits,
+    Name,
+    NothingShape,
+    Text,
+    as_shape,
+    given,
+    read_shape,
+)
 from waypost.simulator.errors import GraphRefused
 from waypost.simulator.media.media import Media
 from waypost.simulator.media.uploads import Upload
@@ -27,6 +37,17 @@ class MediaShape(NothingShape, frozen=True):
     to: Digits
     mime_type: Name
     content: bytes
+    file_name: Annotated[str, Meta(max_length=240)] = ""
+
+
+class FileShape(NothingShape, frozen=True):
+    """A file as a phone has it; its bytes are the body of the request."""
+
+    accepted: ClassVar[str] = (
+        "a query with to: a business number's digits, mime_type, file_name?; the body is the file"
+    )
+    to: Digits
+    mime_type: Name
     file_name: Annotated[str, Meta(max_length=240)] = ""
 
 
@@ -58,23 +79,32 @@ async def list_media(parts: Parts, _request: Request) -> dict[str, Any]:
 
 
 async def keep_media(parts: Parts, request: Request) -> dict[str, Any]:
-    """Keep a file as if a phone had sent it to a business number."""
-    wish = read_shape(MediaShape, await request.body())
+    """Keep a file as if a phone had sent it to a business number: from JSON, or its bytes as they come."""
+    if kind_of(request.headers) == BYTES:
+        wish: FileShape | MediaShape = as_shape(FileShape, dict(request.query_params))
+        chunks = request.stream()
+    else:
+        wish = read_shape(MediaShape, await request.body())
+        chunks = _whole(wish.content)
     number = parts.accounts.numbers_by_digits.get(wish.to.lstrip("+"))
     if number is None:
         known = ", ".join(parts.accounts.numbers_by_digits) or "none yet"
         raise ControlRefused(404, field="to", rule="is no business number", accepted=known)
     try:
-        media = await parts.media.keep_inbound(
-            number.phone_number_id, wish.mime_type, wish.file_name, wish.content
+        media = await parts.media.take(
+            number.phone_number_id, wish.mime_type, wish.file_name, chunks, is_inbound=True
         )
     except GraphRefused as refused:
         raise ControlRefused(
             422,
             field="content",
-            rule=str(refused),
+            rule=_words_of(refused),
             accepted="what the operator's media table lists",
         ) from refused
+    except ClientDisconnect:
+        raise ControlRefused(
+            400, field="content", rule="breaks off", accepted="the whole file"
+        ) from None
     return media_view(media)
 
 
@@ -84,16 +114,16 @@ async def show_media(parts: Parts, request: Request) -> dict[str, Any]:
 
 
 async def show_content(parts: Parts, request: Request) -> Response:
-    """The bytes of a file that lives."""
+    """The bytes of a file that lives: all of them, or the range that is asked for."""
     media = _media_of(parts, request)
-    content = await parts.media.content(media.media_id)
-    if content is None:
+    path = parts.files.path(media.content_name)
+    if parts.media.find(media.media_id) is None or not path.is_file():
         raise ControlRefused(
             410, field="media_id", rule="its time is over", accepted="an id that lives"
         )
     # What somebody uploaded must not run as a page of this address.
     headers = {"x-content-type-options": "nosniff", "content-security-policy": "sandbox"}
-    return Response(content, media_type=media.mime_type, headers=headers)
+    return file_answer(request, path, media.mime_type, headers)
 
 
 async def expire_media(parts: Parts, request: Request) -> dict[str, Any]:
@@ -157,6 +187,16 @@ def _handle_view(upload: Upload) -> dict[str, Any]:
         "size_bytes": upload.file_length,
         "expires_ms": upload.expires_ms,
     }
+
+
+def _words_of(refused: GraphRefused) -> str:
+    """What is wrong with a file: the details where there are any, which say more than the error's name."""
+    details = refused.error.get("error_data", {}).get("details")
+    return str(details or refused.error.get("message", refused))
+
+
+async def _whole(content: bytes) -> AsyncGenerator[bytes]:
+    yield content
 
 
 def _media_of(parts: Parts, request: Request) -> Media:

@@ -5,8 +5,9 @@ from typing import Annotated, Any, ClassVar
 
 from msgspec import Meta
 from starlette.requests import Request
-from starlette.responses import Response, StreamingResponse
+from starlette.responses import Response
 
+from waypost.simulator.control.downloads import file_answer
 from waypost.simulator.control.guard import ControlRefused
 from waypost.simulator.control.shapes import NothingShape, read_shape
 from waypost.simulator.keeper import Keeper, NotKept, Snapshot
@@ -50,14 +51,13 @@ async def drop_snapshot(parts: Parts, request: Request) -> dict[str, Any]:
 
 async def download_snapshot(parts: Parts, request: Request) -> Response:
     """The file of one, as `waypost dev --from` takes it."""
-    keeper, name = _keeper(parts), str(request.path_params["name"])
-    if name not in {one.name for one in await keeper.snapshots()}:
-        raise _refused(NotKept(f"there is no snapshot called {name!r}"))
-    return StreamingResponse(
-        keeper.content(name),
-        media_type="application/zip",
-        headers={"Content-Disposition": f'attachment; filename="{name}.waypost"'},
-    )
+    name = str(request.path_params["name"])
+    try:
+        file = _keeper(parts).file_of(name)
+    except NotKept as error:
+        raise _refused(error) from error
+    headers = {"content-disposition": f'attachment; filename="{name}.waypost"'}
+    return file_answer(request, file, "application/zip", headers)
 
 
 async def _kept(work: Callable[[str], Awaitable[Any]], name: str) -> Any:

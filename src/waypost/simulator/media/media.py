@@ -144,11 +144,6 @@ class MediaShelf:
 
         return await self.take(phone_number_id, mime_type, file_name, whole(), is_inbound=True)
 
-    async def content(self, media_id: str) -> bytes | None:
-        """The bytes of a file that lives; None when there is none."""
-        media = self.find(media_id)
-        return None if media is None else await self._files.read(media.content_name)
-
     async def delete(self, media: Media) -> None:
         """Remove a file and its id."""
         await self._store.run([(_DROP, (media.media_id,))])

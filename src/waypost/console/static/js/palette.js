@@ -1,5 +1,10 @@
-// The command palette: pages, apps, and whatever is typed as a message's number or id.
-let offered = null;
+// The command palette: pages and acts, templates and phones by name, and whatever is typed as a message's number or id.
+import { send } from "./quiet.js";
+
+const MOST = 12;
+let offered = [];
+let shown = [];
+let chosen = 0;
 
 export async function openPalette() {
   const dialog = document.getElementById("palette");
@@ -8,19 +13,23 @@ export async function openPalette() {
   field.value = "";
   dialog.showModal();
   if (!dialog.dataset.heard) hear(dialog, field);
+  if (!offered.length) offered = pages();
   show(dialog, "");
   offered = await commands();
   show(dialog, field.value);
 }
 
-async function commands() {
-  const pages = [...document.querySelectorAll("a[data-command]")].map((link) => ({
+function pages() {
+  return [...document.querySelectorAll("a[data-command]")].map((link) => ({
     name: link.dataset.command, hint: "Page", path: link.getAttribute("href") }));
+}
+
+async function commands() {
   try {
     const answer = await fetch("/commands");
-    return answer.ok ? [...pages, ...(await answer.json()).commands] : pages;
+    return answer.ok ? [...pages(), ...(await answer.json()).commands] : pages();
   } catch {
-    return pages;
+    return pages();
   }
 }
 
@@ -31,48 +40,93 @@ function hear(dialog, field) {
     const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
     if (step) {
       event.preventDefault();
-      choose(dialog, step);
+      choose(dialog, chosen + step);
     }
     if (event.key === "Enter") {
       event.preventDefault();
-      const path = dialog.querySelector("[aria-selected='true']")?.dataset.path;
-      if (path) location.assign(path);
+      follow(dialog, shown[chosen]);
     }
   });
   dialog.addEventListener("click", (event) => {
-    const item = event.target.closest("[data-path]");
-    if (item) location.assign(item.dataset.path);
+    const item = event.target.closest("li[data-nth]");
+    if (item) follow(dialog, shown[Number(item.dataset.nth)]);
     if (event.target === dialog) dialog.close();
   });
 }
 
 function show(dialog, text) {
-  const wanted = text.trim().toLowerCase();
-  const found = (offered ?? []).filter((one) => `${one.name} ${one.hint}`.toLowerCase().includes(wanted)).slice(0, 12);
-  const messages = document.querySelector("a[data-command='Messages']")?.getAttribute("href");
-  if (wanted && messages) {
-    found.push({ name: `Messages: ${text.trim()}`, hint: "Search", path: `${messages}?q=${encodeURIComponent(text.trim())}` });
-  }
-  const list = dialog.querySelector("ul");
-  list.replaceChildren(...found.map((one, at) => {
+  const words = text.toLowerCase().split(/\s+/).filter(Boolean);
+  shown = found(words).slice(0, MOST);
+  shown.push(...asTyped(text.trim()));
+  dialog.querySelector("ul").replaceChildren(...shown.map((one, nth) => {
     const item = document.createElement("li");
-    item.id = `place-${at}`;
+    item.id = `place-${nth}`;
     item.role = "option";
-    item.dataset.path = one.path;
-    item.ariaSelected = String(at === 0);
+    item.dataset.nth = nth;
+    const name = document.createElement("span");
+    name.textContent = one.name;
     const hint = document.createElement("small");
     hint.textContent = one.hint;
-    item.append(one.name, hint);
+    item.append(name, hint);
     return item;
   }));
-  dialog.querySelector("input").setAttribute("aria-activedescendant", found.length ? "place-0" : "");
+  choose(dialog, 0);
 }
 
-function choose(dialog, step) {
+// All words have to be there; what begins with the first stands above what only holds it.
+function found(words) {
+  const rank = ({ name }) => {
+    const at = name.toLowerCase().indexOf(words[0] ?? "");
+    return at === 0 ? 0 : at > 0 ? 1 : 2;
+  };
+  return offered
+    .filter((one) => words.every((word) => `${one.name} ${one.hint}`.toLowerCase().includes(word)))
+    .sort((one, other) => rank(one) - rank(other));
+}
+
+function asTyped(text) {
+  const places = [];
+  const digits = text.replace(/[\s+().-]/g, "");
+  const path = (name) => document.querySelector(`a[data-command='${name}']`)?.getAttribute("href");
+  if (text && path("Messages")) {
+    places.push({ name: `Messages: ${text}`, hint: "Search", path: `${path("Messages")}?q=${encodeURIComponent(text)}` });
+  }
+  if (/^\d{8,15}$/.test(digits) && path("Phones")) {
+    places.push({ name: `Phone +${digits}`, hint: "Open", path: `${path("Phones")}?show=${digits}` });
+  }
+  return places;
+}
+
+function choose(dialog, at) {
   const items = [...dialog.querySelectorAll("li")];
-  const at = items.findIndex((item) => item.ariaSelected === "true");
-  const next = items[(at + step + items.length) % items.length];
-  items.forEach((item) => { item.ariaSelected = String(item === next); });
-  next?.scrollIntoView({ block: "nearest" });
-  dialog.querySelector("input").setAttribute("aria-activedescendant", next?.id ?? "");
+  chosen = items.length ? (at + items.length) % items.length : 0;
+  items.forEach((item, nth) => { item.ariaSelected = String(nth === chosen); });
+  items[chosen]?.scrollIntoView({ block: "nearest" });
+  dialog.querySelector("input").setAttribute("aria-activedescendant", items[chosen]?.id ?? "");
+}
+
+function follow(dialog, one) {
+  if (!one) return;
+  if (!one.posts) return location.assign(one.path);
+  if (one.asks && !window.confirm(one.asks)) return;
+  dialog.close();
+  if (one.stays) return send(one.path, new URLSearchParams(one.posts));
+  submit(one.path, { ...one.posts, next: location.pathname + location.search });
+}
+
+// As a form of the page would: the browser follows where the answer leads.
+function submit(path, fields) {
+  const form = document.createElement("form");
+  form.method = "post";
+  form.action = path;
+  form.hidden = true;
+  for (const [name, value] of Object.entries({ ...fields, csrf: document.body.dataset.csrf })) {
+    const input = document.createElement("input");
+    input.type = "hidden";
+    input.name = name;
+    input.value = value;
+    form.append(input);
+  }
+  document.body.append(form);
+  form.submit();
 }

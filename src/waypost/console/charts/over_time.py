@@ -1,0 +1,151 @@
+"""Charts of series over labels, which are moments as a rule: bars that are stacked, and lines."""
+
+import math
+from collections.abc import Callable, Sequence
+
+from markupsafe import Markup, escape
+
+from waypost.console.charts.axes import (
+    TOP,
+    Frame,
+    Mark,
+    across,
+    axis,
+    block,
+    grid,
+    labels_below,
+    limit,
+    picture,
+    round_up,
+    rules,
+)
+from waypost.console.charts.series import Series
+
+
+def bars(frame: Frame, series: Sequence[Series], labels: Sequence[str]) -> Markup:
+    """Stacked bars, one for each label, the first series at the bottom.
+
+    Args:
+        frame: of the chart.
+        series: the layers.
+        labels: of the bars; some of them stand below.
+    """
+    count = len(labels)
+    sums = [sum(one.values[at] or 0 for one in series) for at in range(count)]
+    most = round_up(max(sums, default=0))
+    drawn = [grid(frame, most)]
+    for at, label in enumerate(labels):
+        base = float(frame.floor)
+        told = ", ".join(
+            f"{one.name} {frame.spell(one.values[at] or 0)}" for one in series if one.values[at]
+        )
+        pieces: list[Markup] = []
+        for one in series:
+            tall = frame.room * (one.values[at] or 0) / most
+            if tall <= 0:
+                continue
+            base -= tall
+            pieces.append(block(one.tone, across(at + 0.1, count), base, 80 / count, max(tall, 1)))
+        drawn.append(
+            Markup(
+                '<g class="chart-bar"><title>{}</title><rect class="chart-hit" x="{:.3f}%" y="{}" '
+                'width="{:.3f}%" height="{}"/>{}</g>'
+            ).format(
+                f"{label}: {told or 'nothing'}",
+                across(at, count),
+                TOP,
+                100 / count,
+                frame.room,
+                Markup("").join(pieces),
+            )
+        )
+    drawn.append(labels_below(frame, labels))
+    return picture(frame, "chart-bars", drawn)
+
+
+def lines(
+    frame: Frame,
+    series: Sequence[Series],
+    labels: Sequence[str],
+    *,
+    marks: Sequence[Mark] = (),
+    logarithmic: bool = False,
+) -> Markup:
+    """Lines over labels; where a value is None the line breaks.
+
+    Args:
+        frame: of the chart.
+        series: the lines.
+        labels: of the places; some of them stand below.
+        marks: limits, drawn across.
+        logarithmic: each step up is ten times the one before; values below 1 stand at 1.
+    """
+    known = [value for one in series for value in one.values if value is not None]
+    top = max([*known, *(mark.at for mark in marks)], default=0)
+    floor, room = frame.floor, frame.room
+    most = max(2.5 * top, 10) if logarithmic else round_up(top)
+
+    def up(value: float) -> float:
+        if logarithmic:
+            return floor - room * math.log10(max(value, 1)) / math.log10(most)
+        return floor - room * value / most
+
+    if logarithmic:
+        steps = [float(10**power) for power in range(1, math.floor(math.log10(most)) + 1)]
+        drawn = [rules(frame, steps, up), axis(frame)]
+    else:
+        drawn = [grid(frame, most)]
+    drawn += [limit(mark, up(mark.at)) for mark in marks]
+    count = max(len(labels) - 1, 1)
+    paths = [
+        Markup(
+            '<path class="chart-line tone-{}" d="{}" vector-effect="non-scaling-stroke"/>'
+        ).format(one.tone, _path([(100 * at / count, value) for at, value in enumerate(one.values)], up))
+        for one in series
+    ]  # fmt: skip
+    drawn.append(
+        Markup(
+            '<svg x="0" y="0" width="100%" height="{0}" viewBox="0 0 100 {0}" preserveAspectRatio="none">{1}</svg>'
+        ).format(frame.height, Markup("").join(paths))
+    )
+    for one in series:  # what stands alone is no line
+        drawn += [
+            Markup('<circle class="chart-dot tone-{}" cx="{:.3f}%" cy="{:.2f}" r="3"/>').format(
+                one.tone, 100 * at / count, up(value)
+            )
+            for at, value in enumerate(one.values)
+            if value is not None and _is_alone(one.values, at)
+        ]
+    for at, label in enumerate(labels):
+        told = ", ".join(
+            f"{one.name} {frame.spell(value)}"
+            for one in series
+            if (value := one.values[at]) is not None
+        )
+        drawn.append(
+            Markup(
+                '<rect class="chart-hit" x="{:.3f}%" y="{}" width="{:.3f}%" height="{}"><title>{}</title></rect>'
+            ).format(
+                across(at, len(labels)), TOP, 100 / len(labels), room, f"{label}: {told or 'nothing'}"
+            )
+        )  # fmt: skip
+    drawn.append(labels_below(frame, labels))
+    return picture(frame, "chart-lines", drawn)
+
+
+def _path(points: Sequence[tuple[float, float | None]], up: Callable[[float], float]) -> str:
+    """Lines from point to point; one begins anew after each gap."""
+    drawn: list[str] = []
+    is_down = False
+    for x, value in points:
+        if value is None:
+            is_down = False
+            continue
+        drawn.append(f"{'L' if is_down else 'M'}{x:.2f} {up(value):.2f}")
+        is_down = True
+    return str(escape("".join(drawn)))
+
+
+def _is_alone(values: Sequence[float | None], at: int) -> bool:
+    beside = (values[at - 1] if at else None, values[at + 1] if at + 1 < len(values) else None)
+    return all(value is None for value in beside)

@@ -1,0 +1,44 @@
+"""The smallest chart: a row of bars without axes, to stand in a line of a list."""
+
+import math
+from collections.abc import Sequence
+from typing import Final
+
+from markupsafe import Markup
+
+from waypost.console.charts.axes import across, block
+
+_HEIGHT: Final = 28
+
+
+def sparkline(
+    values: Sequence[float | None],
+    *,
+    title: str,
+    tones: Sequence[str] = (),
+    logarithmic: bool = False,
+    most: float = 0,
+) -> Markup:
+    """A small row of bars without axes, such as the newest answer times.
+
+    Args:
+        values: oldest first; None: a gap.
+        title: what it shows, with its figures in words.
+        tones: of each bar; accent unless given.
+        logarithmic: each step up is ten times the one before; values below 1 stand at 1.
+        most: the top of it at least.
+    """
+    top = max([value for value in values if value is not None], default=0)
+    top = max(top, most, 1)
+    count = max(len(values), 1)
+    drawn: list[Markup] = []
+    for at, value in enumerate(values):
+        if value is None:
+            continue
+        share = math.log10(max(value, 1) + 1) / math.log10(top + 1) if logarithmic else value / top
+        tall = max(_HEIGHT * share, 2)
+        tone = tones[at] if tones else "accent"
+        drawn.append(block(tone, across(at + 0.1, count), _HEIGHT - tall, 80 / count, tall))
+    return Markup(
+        '<svg class="sparkline" width="100%" height="{}" role="img" aria-label="{}"><title>{}</title>{}</svg>'
+    ).format(_HEIGHT, title, title, Markup("").join(drawn))
