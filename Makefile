@@ -44,7 +44,7 @@ soak: $(DEV_READY)  ## the console over 200,000 messages with fifty changes a se
 crash: $(DEV_READY)  ## break everything in turn under load, and count: lost, doubled and out of order have to be 0
 	$(BIN)/python -m crashes.run $(ARGS)
 
-fuzz: $(DEV_READY)  ## ask every route for long, and print how far the requests got; EXAMPLES=300 for each route
+fuzz: $(DEV_READY)  ## ask every route and the whole console for long, and print how far the requests got; EXAMPLES=300 for each route
 	WAYPOST_FUZZ_EXAMPLES=$(EXAMPLES) $(BIN)/pytest -n 0 -s tests/fuzz tests/properties $(ARGS)
 
 format: $(DEV_READY)  ## put code and pages into the one layout
