@@ -3,7 +3,6 @@
 import asyncio
 import os
 import shutil
-import sys
 from collections.abc import AsyncGenerator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -196,7 +195,7 @@ async def open_desk(
     """
     if begun is not None:
         shutil.copytree(begun, folder / "data")
-    set_up_logs(SystemClock(), as_json=False, level="error", to=sys.stderr)  # defects are shown
+    set_up_logs(SystemClock(), as_json=False, level="error")  # defects are shown
     settings = Settings(data=folder / "data", port=0, log_level="error", **(changes or {}))
     dev = Dev(DevOptions(settings, simulator_port=0, env_file=folder / "dev.env", **options), clock)
     try:

@@ -5,7 +5,7 @@ import re
 from collections.abc import Mapping
 
 import pytest
-from playwright.async_api import Dialog, Locator
+from playwright.async_api import Dialog, Locator, Route
 
 from tests.console.conftest import LOOP, Desk, Tab, Tabs
 from waypost.assembly import demo
@@ -86,6 +86,28 @@ async def test_template_and_phone_are_found_by_name(tabs: Tabs) -> None:
 
     await tab.page.wait_for_url("**/phones?show=15550002044*")
     await tab.page.get_by_text("+1 555 000 2044").first.wait_for()
+
+
+async def test_what_was_chosen_stays_chosen_while_more_comes(tabs: Tabs) -> None:
+    tab = await tabs()
+    held, let_go = asyncio.Event(), asyncio.Event()
+
+    async def hold(route: Route) -> None:
+        held.set()
+        await let_go.wait()
+        await route.continue_()
+
+    await tab.page.route("**/commands", hold)
+    found = await offered(tab, "555 000 2001")
+    await held.wait()
+    await tab.page.keyboard.press("ArrowUp")
+    chosen = tab.page.locator("#palette-list li[aria-selected='true']")
+    before = await chosen.inner_text()
+    let_go.set()
+    await found.get_by_text("Ann").wait_for()
+
+    assert "Phone +5550002001" in before
+    assert await chosen.inner_text() == before
 
 
 async def test_clock_is_moved_from_any_page_which_stays(tabs: Tabs, desk: Desk) -> None:

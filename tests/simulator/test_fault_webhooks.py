@@ -7,6 +7,8 @@ import pytest
 from tests.simulator.conftest import SECRET, WABA, Bench, Post
 from tests.support.patience import patiently
 from waypost.base.clock import ManualClock
+from waypost.simulator.accounts.accounts import Outlet
+from waypost.simulator.webhooks.outbox import Outbox, Update
 from waypost.simulator.webhooks.webhook_faults import COMPANY_MS
 from waypost.simulator.webhooks.webhooks import NO_JSON
 
@@ -32,6 +34,29 @@ async def test_dropped_update_is_never_told(bench: Bench) -> None:
     await bench.receiver.until(lambda: len(bench.receiver.statuses(second)) == 2)
     assert kinds(bench, first) == ["delivered"]
     assert kinds(bench, second) == ["sent", "delivered"]
+
+
+async def test_fault_that_is_armed_while_updates_are_read_counts(
+    slow: Bench, manual: ManualClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    due, sent = Outbox.due, list[str]()
+    await slow.let_write()
+    await slow.receiver.until(slow.receiver.messages)
+
+    async def arm_before(outbox: Outbox, outlet: Outlet, **more: int) -> list[Update]:
+        if not sent:
+            sent.append("")
+            await arm(slow, {**TOLD, "webhook": "sent", "what": {"drop": True}})
+            sent.append(await slow.send_text())
+        return await due(outbox, outlet, **more)
+
+    monkeypatch.setattr(Outbox, "due", arm_before)
+    await slow.let_write(phone=BEN)  # has the outbox read
+    await slow.receiver.until(lambda: len(sent) == 2)
+    manual.advance(ms=1000)
+    await slow.receiver.until(lambda: slow.receiver.statuses(sent[1]))
+
+    assert kinds(slow, sent[1]) == ["delivered"]
 
 
 async def test_delayed_update_is_told_later_with_its_own_time(

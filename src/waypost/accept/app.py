@@ -2,9 +2,9 @@
 
 import time
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, MutableMapping, Sequence
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 from starlette.exceptions import HTTPException
@@ -187,18 +187,25 @@ class Service:
         if len(path) > 1 and path.endswith("/"):  # Source: facts 1.4: some clients add one
             scope["path"] = path.rstrip("/")
         scope["app"] = self  # so that the router raises, and does not answer in words of its own
+        has_begun, response = False, None
+
+        async def tell(message: MutableMapping[str, Any]) -> None:
+            nonlocal has_begun
+            has_begun = True
+            await send(message)
+
         try:
-            await self._router(scope, receive, send)
+            await self._router(scope, receive, tell)
         except HTTPException as error:
             response = _plain_error(error.status_code, error.headers)
-            await response(scope, receive, send)
         except StoreAway as away:
             _log.warning(str(away), path=path)
             response = _plain_error(500)
-            await response(scope, receive, send)
         except Exception:  # noqa: BLE001  a door answers whatever happens
             _log.exception("defect", path=path)
             response = _plain_error(500)
+        # One that has begun ends with its connection: it is not whole, and must not look so.
+        if response is not None and not has_begun:
             await response(scope, receive, send)
 
 

@@ -131,6 +131,8 @@ class InProcess:
 
         asking = Handover(body)
         await self._application(self._scope(method, path, headers), asking.receive, gather)
+        if not answers:
+            raise NotReached(f"nothing answers {method} {path}")
         content = b"".join(answer.get("body", b"") for answer in answers[1:])
         return Reply(answers[0]["status"], content, _told(answers[0]).get("waypost-reason", ""))
 

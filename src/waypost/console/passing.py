@@ -7,7 +7,8 @@ from typing import Any, Final
 from starlette.responses import Response, StreamingResponse
 from starlette.types import Receive, Scope, Send
 
-from waypost.client.door import Pieces
+from waypost.base.logs import log
+from waypost.client.door import NotReached, Pieces
 from waypost.console.doors import Control
 from waypost.console.visit import Visit
 
@@ -17,6 +18,7 @@ _TOLD: Final = (  # what the answer says of its bytes; what kind of file it is t
     "content-length", "content-range", "etag", "last-modified",
 )
 # fmt: on
+_log = log("console")
 _ONE_RANGE: Final = re.compile("bytes=(?:([0-9]{1,15})-([0-9]{0,15})|-[0-9]{1,15})")
 
 
@@ -52,6 +54,8 @@ class _Passing(StreamingResponse):
         step_aside(scope)
         try:
             await super().__call__(scope, receive, send)
+        except NotReached as error:
+            _log.warning("a file breaks off", reason=str(error))
         finally:
             await self._source.aclose()
 

@@ -1,5 +1,6 @@
 """What a person sends from a phone: texts, files, places and contacts."""
 
+import contextlib
 import math
 from typing import Any, Final
 from urllib.parse import urlencode
@@ -7,6 +8,7 @@ from urllib.parse import urlencode
 from starlette.datastructures import UploadFile
 from starlette.responses import Response
 
+from waypost.client.door import DoorRefused, NotReached
 from waypost.console.desk import Desk
 from waypost.console.not_there import NotMeant, NotThere
 from waypost.console.phones.acting import Hand, chat_of, hand_of
@@ -67,7 +69,8 @@ async def send_file(desk: Desk, visit: Visit) -> Response:
     try:
         return await _send(desk, visit, {"type": kind, "media": media})
     except (NotMeant, NotThere):  # nobody will ask for it
-        await told(control_of(desk).post(f"/control/media/{media_id}/expire"))
+        with contextlib.suppress(DoorRefused, NotReached):  # what is told is why nothing was sent
+            await control_of(desk).json("DELETE", f"/control/media/{media_id}")
         raise
 
 

@@ -45,6 +45,7 @@ from waypost.simulator.control.faults import (
 from waypost.simulator.control.fleets import drop_fleet, list_fleets, make_fleet, show_fleet
 from waypost.simulator.control.guard import BYTES, JSON, ControlRefused, check_caller
 from waypost.simulator.control.media import (
+    drop_media,
     expire_handle,
     expire_media,
     keep_media,
@@ -319,6 +320,7 @@ CALLS: Final[tuple[tuple[str, str, Call], ...]] = (
     ("GET",  "/control/media",                          list_media),
     ("POST", "/control/media",                          keep_media),
     ("GET",  "/control/media/{media_id}",               show_media),
+    ("DELETE", "/control/media/{media_id}",             drop_media),
     ("GET",  "/control/media/{media_id}/content",       show_content),
     ("POST", "/control/media/{media_id}/expire",        expire_media),
     ("GET",  "/control/handles",                        list_handles),

@@ -116,14 +116,25 @@ async def show_media(parts: Parts, request: Request) -> dict[str, Any]:
 async def show_content(parts: Parts, request: Request) -> Response:
     """The bytes of a file that lives: all of them, or the range that is asked for."""
     media = _media_of(parts, request)
-    path = parts.files.path(media.content_name)
-    if parts.media.find(media.media_id) is None or not path.is_file():
-        raise ControlRefused(
-            410, field="media_id", rule="its time is over", accepted="an id that lives"
-        )
+    over = ControlRefused(
+        410, field="media_id", rule="its time is over", accepted="an id that lives"
+    )
+    if parts.media.find(media.media_id) is None:
+        raise over
     # What somebody uploaded must not run as a page of this address.
     headers = {"x-content-type-options": "nosniff", "content-security-policy": "sandbox"}
-    return file_answer(request, path, media.mime_type, headers)
+    path = parts.files.path(media.content_name)
+    try:
+        return await file_answer(request, path, media.mime_type, headers)
+    except FileNotFoundError:
+        raise over from None
+
+
+async def drop_media(parts: Parts, request: Request) -> dict[str, Any]:
+    """Remove a file and its id, as if it had never been kept."""
+    media = _media_of(parts, request)
+    await parts.media.delete(media)
+    return media_view(media)
 
 
 async def expire_media(parts: Parts, request: Request) -> dict[str, Any]:

@@ -52,12 +52,14 @@ async def drop_snapshot(parts: Parts, request: Request) -> dict[str, Any]:
 async def download_snapshot(parts: Parts, request: Request) -> Response:
     """The file of one, as `waypost dev --from` takes it."""
     name = str(request.path_params["name"])
+    headers = {"content-disposition": f'attachment; filename="{name}.waypost"'}
     try:
         file = _keeper(parts).file_of(name)
+        return await file_answer(request, file, "application/zip", headers)
     except NotKept as error:
         raise _refused(error) from error
-    headers = {"content-disposition": f'attachment; filename="{name}.waypost"'}
-    return file_answer(request, file, "application/zip", headers)
+    except FileNotFoundError:
+        raise _refused(NotKept(f"there is no snapshot called {name!r}")) from None
 
 
 async def _kept(work: Callable[[str], Awaitable[Any]], name: str) -> Any:

@@ -218,7 +218,8 @@ class Webhooks:
         """What the next POST carries; nothing where nothing is due."""
         if not self._faults.may_spoil(outlet.waba_id):
             updates = await self._outbox.due(outlet, now_ms=now_ms, at_most=at_most)
-            return [Parcel(update) for update in updates]
+            if not self._faults.may_spoil(outlet.waba_id):  # none was armed while these were read
+                return [Parcel(update) for update in updates]
         await self._faults.judge(outlet, now_ms=now_ms, at_most=at_most)
         return await self._judged.ready(outlet, now_ms=now_ms, at_most=at_most)
 

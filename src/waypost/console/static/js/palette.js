@@ -5,18 +5,20 @@ const MOST = 12;
 let offered = [];
 let shown = [];
 let chosen = 0;
+let byHand = false; // chosen with the arrows, not only first
 
 export async function openPalette() {
   const dialog = document.getElementById("palette");
   if (!dialog || dialog.open) return;
   const field = dialog.querySelector("input");
   field.value = "";
+  byHand = false;
   dialog.showModal();
   if (!dialog.dataset.heard) hear(dialog, field);
   if (!offered.length) offered = pages();
   show(dialog, "");
   offered = await commands();
-  show(dialog, field.value);
+  show(dialog, field.value, byHand ? shown[chosen] : null);
 }
 
 function pages() {
@@ -35,11 +37,15 @@ async function commands() {
 
 function hear(dialog, field) {
   dialog.dataset.heard = "yes";
-  field.addEventListener("input", () => show(dialog, field.value));
+  field.addEventListener("input", () => {
+    byHand = false;
+    show(dialog, field.value);
+  });
   field.addEventListener("keydown", (event) => {
     const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
     if (step) {
       event.preventDefault();
+      byHand = true;
       choose(dialog, chosen + step);
     }
     if (event.key === "Enter") {
@@ -54,10 +60,12 @@ function hear(dialog, field) {
   });
 }
 
-function show(dialog, text) {
-  const words = text.toLowerCase().split(/\s+/).filter(Boolean);
+// What was chosen by hand stays so while more comes.
+function show(dialog, text, kept = null) {
+  const digits = digitsOf(text);
+  const words = digits.length > 2 ? [digits] : text.toLowerCase().split(/\s+/).filter(Boolean);
   shown = found(words).slice(0, MOST);
-  shown.push(...asTyped(text.trim()));
+  shown.push(...asTyped(text.trim(), digits).filter(({ path }) => shown.every((one) => one.path !== path)));
   dialog.querySelector("ul").replaceChildren(...shown.map((one, nth) => {
     const item = document.createElement("li");
     item.id = `place-${nth}`;
@@ -70,7 +78,7 @@ function show(dialog, text) {
     item.append(name, hint);
     return item;
   }));
-  choose(dialog, 0);
+  choose(dialog, Math.max(0, shown.findIndex((one) => one.name === kept?.name && one.path === kept?.path)));
 }
 
 // All words have to be there; what begins with the first stands above what only holds it.
@@ -84,9 +92,14 @@ function found(words) {
     .sort((one, other) => rank(one) - rank(other));
 }
 
-function asTyped(text) {
-  const places = [];
+// Of what is written as a number is written; else none.
+function digitsOf(text) {
   const digits = text.replace(/[\s+().-]/g, "");
+  return /^\d*$/.test(digits) ? digits : "";
+}
+
+function asTyped(text, digits) {
+  const places = [];
   const path = (name) => document.querySelector(`a[data-command='${name}']`)?.getAttribute("href");
   if (text && path("Messages")) {
     places.push({ name: `Messages: ${text}`, hint: "Search", path: `${path("Messages")}?q=${encodeURIComponent(text)}` });
