@@ -6,12 +6,13 @@ import re
 import subprocess
 import sys
 import urllib.request
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
 import pytest
 
+from crashes.processes import free_port
 from tests.docs.repository import ROOT, samples_of
 
 PAGE: Final = ROOT / "docs" / "how-to" / "connect-the-cloud-api.md"
@@ -30,9 +31,9 @@ pytestmark = pytest.mark.timeout(120)  # a dozen processes, one after the other
 
 
 @pytest.fixture
-def free_ports(unused_tcp_port_factory: Callable[[], int]) -> list[int]:
+def free_ports() -> list[int]:
     """Of the service, of the operator, and of the simulator that the page starts."""
-    return [unused_tcp_port_factory() for _ in range(3)]
+    return [free_port() for _ in range(3)]
 
 
 @pytest.fixture

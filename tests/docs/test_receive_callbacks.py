@@ -13,6 +13,7 @@ from typing import Any, Final
 
 import pytest
 
+from crashes.processes import free_port
 from tests.docs.repository import ROOT, samples_of
 
 PAGE: Final = ROOT / "docs" / "how-to" / "receive-callbacks.md"
@@ -69,14 +70,15 @@ def box(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def address(tmp_path: Path, box: Path, unused_tcp_port: int) -> Iterator[str]:
+def address(tmp_path: Path, box: Path) -> Iterator[str]:
     """The shown receiver, running as a program of its own."""
+    port = free_port()
     (program,) = samples_of(PAGE, "python")
     script = tmp_path / "receiver.py"
     script.write_text(program, encoding="utf-8")
-    command = [sys.executable, str(script), str(unused_tcp_port), str(box)]
+    command = [sys.executable, str(script), str(port), str(box)]
     with subprocess.Popen(command, stderr=subprocess.DEVNULL) as receiver:
-        yield f"http://127.0.0.1:{unused_tcp_port}/"
+        yield f"http://127.0.0.1:{port}/"
         receiver.terminate()
 
 

@@ -4,12 +4,12 @@ import json
 import os
 import re
 import subprocess
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
 
 import pytest
 
+from crashes.processes import free_port
 from tests.docs.repository import ROOT, samples_of
 
 PAGE: Final = ROOT / "docs" / "how-to" / "use-the-simulator-alone.md"
@@ -17,7 +17,7 @@ PAGE: Final = ROOT / "docs" / "how-to" / "use-the-simulator-alone.md"
 
 @pytest.mark.timeout(90)
 def test_page_leads_from_an_empty_folder_to_a_tap_a_late_failure_and_a_refusal(
-    newcomers_folder: Path, unused_tcp_port_factory: Callable[[], int]
+    newcomers_folder: Path,
 ) -> None:
     [receiver] = samples_of(PAGE, "python")
     (newcomers_folder / "receiver.py").write_text(receiver)
@@ -28,8 +28,8 @@ def test_page_leads_from_an_empty_folder_to_a_tap_a_late_failure_and_a_refusal(
         cwd=newcomers_folder,
         env={
             "PATH": os.environ["PATH"],
-            "GRAPH_PORT": str(unused_tcp_port_factory()),
-            "WEBHOOK_PORT": str(unused_tcp_port_factory()),
+            "GRAPH_PORT": str(free_port()),
+            "WEBHOOK_PORT": str(free_port()),
         },
         capture_output=True,
         text=True,

@@ -7,7 +7,6 @@ import contextlib
 import os
 import shutil
 import signal
-import socket
 import subprocess
 import tempfile
 import time
@@ -22,6 +21,7 @@ from urllib.parse import urlsplit
 import psycopg
 from psycopg import sql
 
+from crashes.processes import free_port
 from tests.support.in_memory import folder_in_memory
 
 USER: Final = "waypost"
@@ -70,12 +70,6 @@ def _in_the_wheel() -> Path:
         if (package / name / "bin" / "postgres").exists():
             return package / name / "bin"
     raise RuntimeError(f"no server in {package}")
-
-
-def free_port() -> int:
-    """A port that nobody listens on now."""
-    with socket.create_server(("127.0.0.1", 0)) as bound:
-        return bound.getsockname()[1]
 
 
 @dataclass
