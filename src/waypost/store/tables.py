@@ -22,7 +22,7 @@ from sqlalchemy import (
     text,
 )
 
-REVISION: Final = 5
+REVISION: Final = 6
 
 metadata = MetaData()
 
@@ -508,4 +508,19 @@ rate_windows = Table(  # what has been spent of rates that processes share (deci
     Column("spent_ms", Words, nullable=False),  # JSON: when, oldest first
     Column("expires_on_ms", BigInteger, nullable=False, index=True),
     sqlite_with_rowid=False,
+)
+
+audit_log = Table(  # every action of an administrator or of a signed-in partner, rejected ones too
+    "audit_log",
+    metadata,
+    Column("id", _Id, primary_key=True),
+    Column("at_ms", BigInteger, nullable=False, index=True),
+    Column("partner_id", BigInteger),  # whose; NULL: an administrator's, or nobody who is known
+    Column("actor", Words, nullable=False),  # admin, or the partner's e-mail
+    Column("remote_address", Words, nullable=False),
+    Column("action", Words, nullable=False),
+    Column("subject", Words, nullable=False),  # the id of what it is about; never a secret
+    Column("status", Integer, nullable=False),  # of the response
+    Column("detail", Words, nullable=False),
+    Index("audit_log_by_partner", "partner_id", "id"),
 )

@@ -3,9 +3,9 @@
 import sqlalchemy as sa
 from alembic import op
 
-revision = "6"
-down_revision = "5"
-works_with = 5
+revision = "7"
+down_revision = "6"
+works_with = 6
 
 
 def upgrade() -> None:

@@ -1,0 +1,36 @@
+"""The audit log."""
+
+from typing import Final
+
+import sqlalchemy as sa
+from alembic import op
+
+revision = "6"
+down_revision = "5"
+works_with = 5  # what an older process inserts has defaults here
+
+Words: Final = sa.Text().with_variant(sa.Text(collation="C"), "postgresql")
+Number: Final = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
+
+
+def upgrade() -> None:
+    """Add what revision 6 has more."""
+    _add_audit_log()
+
+
+def _add_audit_log() -> None:
+    op.create_table(
+        "audit_log",
+        sa.Column("id", Number, nullable=False),
+        sa.Column("at_ms", sa.BigInteger(), nullable=False),
+        sa.Column("partner_id", sa.BigInteger(), nullable=True),
+        sa.Column("actor", Words, nullable=False),
+        sa.Column("remote_address", Words, nullable=False),
+        sa.Column("action", Words, nullable=False),
+        sa.Column("subject", Words, nullable=False),
+        sa.Column("status", sa.Integer(), nullable=False),
+        sa.Column("detail", Words, nullable=False),
+        sa.PrimaryKeyConstraint("id"),
+    )
+    op.create_index(op.f("ix_audit_log_at_ms"), "audit_log", ["at_ms"], unique=False)
+    op.create_index("audit_log_by_partner", "audit_log", ["partner_id", "id"], unique=False)
