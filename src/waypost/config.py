@@ -162,18 +162,21 @@ class Settings(BaseSettings):
         ge=1,
         description=(
             "How long words are kept: those of messages, webhooks' bodies, callbacks with their attempts. "
+            "PostgreSQL drops callbacks and webhooks a week at a time, so up to 7 days later. "
             "Secrets and keys that have run out or were revoked are forgotten after as long."
         ),
     )
     keep_attempts_days: int = Field(
         default=30,
         ge=1,
-        description="How long the attempts of callbacks are kept; no longer than the callbacks.",
+        description="How long the attempts of callbacks are kept; no longer than the callbacks, "
+        "and on PostgreSQL up to 7 days longer than set.",
     )
     keep_messages_days: int = Field(
         default=400,
         ge=1,
-        description="How long it is kept which messages there were, and their states.",
+        description="How long it is kept which messages there were, and their states; "
+        "on PostgreSQL their traces up to 31 days longer.",
     )
     keep_dedupe_days: int = Field(
         default=8,

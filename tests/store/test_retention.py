@@ -3,6 +3,7 @@
 import re
 from collections.abc import AsyncIterator
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
 import pytest
@@ -43,8 +44,36 @@ from waypost.store.tables import (
 from waypost.store.trace import message_trace
 
 KEEP: Final = Keep(bodies_days=30, messages_days=400, dedupe_days=8, attempts_days=30)
-TODAY_MS: Final = SystemClock().now_ms()
-"""The ranges of a new store are those of the server's time."""
+MONDAY: Final = datetime(2031, 3, 3, tzinfo=UTC)
+TODAY_MS: Final = int(MONDAY.timestamp() * 1000)
+"""The first moment of a range: what is stored then waits longest for the end of its range."""
+WEEK_DAYS: Final = 7
+DATES: Final = (
+    *(MONDAY + timedelta(days=days, hours=10) for days in range(WEEK_DAYS)),
+    datetime(2031, 1, 31, 23, 59, 59, tzinfo=UTC),
+    datetime(2031, 12, 31, 23, 59, 59, tzinfo=UTC),
+    datetime(2032, 1, 1, tzinfo=UTC),
+    datetime(2032, 2, 29, 12, tzinfo=UTC),
+    datetime(2031, 3, 30, 1, tzinfo=UTC),
+    datetime(2031, 10, 26, 1, tzinfo=UTC),
+)
+"""Each weekday, ends of a month and a year, a leap day, both changes of Central European summer time."""
+
+
+@pytest.fixture(autouse=True)
+async def ranges_of_today(database: Database) -> None:
+    """PostgreSQL makes the ranges of a new store by its own time: make those of the tests' day too."""
+    await retention_at(database, TODAY_MS).turn()
+
+
+def latest_ms(database: Database, days: int, *, range_days: int = WEEK_DAYS) -> int:
+    """Return the time at which what was stored at `TODAY_MS` and is kept for `days` is certainly gone.
+
+    Args:
+        range_days: the length of the ranges that PostgreSQL drops whole.
+    """
+    late_days = range_days if database.engine == "postgresql" else 0
+    return TODAY_MS + (days + late_days) * DAY_MS + 1
 
 
 def id_at(at_ms: int, number: int = 0) -> str:
@@ -105,7 +134,7 @@ async def test_words_of_a_message_go_and_its_row_stays(database: Database) -> No
     old = await add_message(database, TODAY_MS)
     young = await add_message(database, TODAY_MS + 2 * DAY_MS)
 
-    await retention_at(database, TODAY_MS + 31 * DAY_MS).turn()
+    await retention_at(database, latest_ms(database, 30, range_days=0)).turn()
 
     assert await words_of(database, old) == (b"", "")
     assert (await words_of(database, young))[1] == "channel=whatsapp"
@@ -119,7 +148,7 @@ async def test_words_of_an_open_message_stay_until_it_is_sent(database: Database
     waiting = await add_message(database, TODAY_MS, MessageState.ACCEPTED)
     doubtful = await add_message(database, TODAY_MS, MessageState.UNCERTAIN, number=1)
     await add_message(database, TODAY_MS, number=2)
-    retention = retention_at(database, TODAY_MS + 31 * DAY_MS)
+    retention = retention_at(database, latest_ms(database, 30))
 
     await retention.turn()
     kept = [await words_of(database, one) for one in (waiting, doubtful)]
@@ -138,7 +167,7 @@ async def test_many_pieces_clear_everything(database: Database) -> None:
     await database.join_all(record_messages, [_sent(number) for number in range(many)])
     await database.write(_deliver_all)
 
-    await retention_at(database, TODAY_MS + 31 * DAY_MS).turn()
+    await retention_at(database, latest_ms(database, 30)).turn()
 
     left = select(func.count()).select_from(messages).where(messages.c.content != b"")
     assert await column_of(database, left) == [0]
@@ -169,7 +198,7 @@ async def test_callbacks_that_ended_go_with_their_attempts_and_others_stay(
     waiting = await add_callback(database, TODAY_MS, ended=False, number=7)
     young = await add_callback(database, TODAY_MS + 10 * DAY_MS, ended=True)
 
-    await retention_at(database, TODAY_MS + 31 * DAY_MS).turn()
+    await retention_at(database, latest_ms(database, 30)).turn()
 
     for column in (callbacks.c.id, attempts.c.callback_id):
         left = await column_of(database, select(column))
@@ -180,10 +209,28 @@ async def test_attempts_may_be_kept_for_less_than_their_callbacks(database: Data
     await add_callback(database, TODAY_MS, ended=True)
     keep = replace(KEEP, attempts_days=3)
 
-    await retention_at(database, TODAY_MS + 4 * DAY_MS, keep).turn()
+    await retention_at(database, latest_ms(database, 3), keep).turn()
 
     assert await count(database, attempts) == 0
     assert await count(database, callbacks) == 1
+
+
+@pytest.mark.parametrize("date", DATES, ids=lambda date: f"{date:%a-%Y-%m-%d}")
+async def test_callback_is_there_for_as_long_as_set_and_gone_a_week_later_at_most(
+    database: Database, date: datetime
+) -> None:
+    """On SQLite it is gone at once, on PostgreSQL with the week in which it was stored."""
+    stored_ms = int(date.timestamp() * 1000)
+    late_days = WEEK_DAYS if database.engine == "postgresql" else 0
+    await retention_at(database, stored_ms).turn()
+    await add_callback(database, stored_ms, ended=True)
+
+    await retention_at(database, stored_ms + 30 * DAY_MS).turn()
+    kept = await count(database, callbacks), await count(database, attempts)
+    await retention_at(database, stored_ms + (30 + late_days) * DAY_MS + 1).turn()
+    left = await count(database, callbacks), await count(database, attempts)
+
+    assert (kept, left) == ((1, 1), (0, 0))
 
 
 async def test_items_of_webhooks_go_but_for_those_still_to_be_applied(database: Database) -> None:
@@ -191,7 +238,7 @@ async def test_items_of_webhooks_go_but_for_those_still_to_be_applied(database: 
     await do(database, journal.delete().where(journal.c.order_key == "a"))
     await database.join(record_arrivals, arrival_at(TODAY_MS + 20 * DAY_MS, "c"))
 
-    await retention_at(database, TODAY_MS + 31 * DAY_MS).turn()
+    await retention_at(database, latest_ms(database, 30)).turn()
 
     assert await count(database, arrivals) == 1
     keys = select(arrival_items.c.dedupe_key).order_by(arrival_items.c.id)
@@ -290,7 +337,16 @@ async def test_of_several_processes_one_takes_a_turn(database: Database) -> None
 
 
 class TestRanges:
-    """What PostgreSQL alone has."""
+    """Ranges that PostgreSQL makes by its own time."""
+
+    @pytest.fixture
+    def now_ms(self) -> int:
+        """Return the time of the server, which runs on this machine."""
+        return SystemClock().now_ms()
+
+    @pytest.fixture(autouse=True)
+    async def ranges_of_today(self) -> None:
+        """Make none besides the ranges of a new store."""
 
     @pytest.fixture
     async def database(self, databases: Databases) -> AsyncIterator[Database]:
@@ -303,24 +359,26 @@ class TestRanges:
         databases.drop(url)
 
     async def test_new_store_has_those_of_today_and_of_weeks_to_come(
-        self, database: Database
+        self, database: Database, now_ms: int
     ) -> None:
         there = {part.name for part in await database.read(parts_there)}
 
-        assert {part.name for part in wanted_parts(TODAY_MS)} <= there
+        assert {part.name for part in wanted_parts(now_ms)} <= there
         assert len(there) == 3 * 4 + 3
 
     async def test_rows_of_today_are_in_a_range_and_those_of_any_other_time_in_the_default_part(
-        self, database: Database
+        self, database: Database, now_ms: int
     ) -> None:
-        await add_callback(database, TODAY_MS, ended=True)
-        await add_callback(database, TODAY_MS - 700 * DAY_MS, ended=True)
+        await add_callback(database, now_ms, ended=True)
+        await add_callback(database, now_ms - 700 * DAY_MS, ended=True)
 
         assert await database.read(_count_of, "callbacks_default") == 1
         assert await count(database, callbacks) == 2
 
-    async def test_turn_makes_the_ranges_of_weeks_to_come(self, database: Database) -> None:
-        later_ms = TODAY_MS + 21 * DAY_MS
+    async def test_turn_makes_the_ranges_of_weeks_to_come(
+        self, database: Database, now_ms: int
+    ) -> None:
+        later_ms = now_ms + 21 * DAY_MS
 
         await retention_at(database, later_ms).turn()
 
@@ -328,9 +386,9 @@ class TestRanges:
         assert {part.name for part in wanted_parts(later_ms)} <= there
 
     async def test_range_of_which_rows_are_in_the_default_part_already_stays_there(
-        self, database: Database
+        self, database: Database, now_ms: int
     ) -> None:
-        later_ms = TODAY_MS + 60 * DAY_MS
+        later_ms = now_ms + 60 * DAY_MS
         await add_callback(database, later_ms, ended=True)
 
         await retention_at(database, later_ms).turn()
@@ -338,12 +396,12 @@ class TestRanges:
 
         assert await database.read(_count_of, "callbacks_default") == 2
 
-    async def test_ranges_that_are_past_are_dropped(self, database: Database) -> None:
-        await add_callback(database, TODAY_MS, ended=True)
-        await database.join(record_arrivals, arrival_at(TODAY_MS))
+    async def test_ranges_that_are_past_are_dropped(self, database: Database, now_ms: int) -> None:
+        await add_callback(database, now_ms, ended=True)
+        await database.join(record_arrivals, arrival_at(now_ms))
         past = {part.name for part in await database.read(parts_there)}
 
-        await retention_at(database, TODAY_MS + 80 * DAY_MS).turn()
+        await retention_at(database, now_ms + 80 * DAY_MS).turn()
 
         there = {part.name for part in await database.read(parts_there)}
         gone = past - there
@@ -353,9 +411,9 @@ class TestRanges:
             assert await count(database, table) == 0
 
     async def test_rows_of_a_range_that_is_not_all_past_are_left_to_be_dropped_with_it(
-        self, database: Database
+        self, database: Database, now_ms: int
     ) -> None:
-        week = next(part for part in wanted_parts(TODAY_MS) if part.of.table is callbacks)
+        week = next(part for part in wanted_parts(now_ms) if part.of.table is callbacks)
         begin_ms = int(week.low.replace("-", ""), 16)
         await add_callback(database, begin_ms, ended=True)
         await add_callback(database, begin_ms - 500 * DAY_MS, ended=True)  # in the default part
@@ -368,12 +426,12 @@ class TestRanges:
         assert await count(database, callbacks) == 0
 
     async def test_range_with_an_open_callback_stays_and_the_others_in_it_go(
-        self, database: Database
+        self, database: Database, now_ms: int
     ) -> None:
-        ended = await add_callback(database, TODAY_MS, ended=True)
-        waiting = await add_callback(database, TODAY_MS, ended=False, number=1)
+        ended = await add_callback(database, now_ms, ended=True)
+        waiting = await add_callback(database, now_ms, ended=False, number=1)
 
-        await retention_at(database, TODAY_MS + 80 * DAY_MS).turn()
+        await retention_at(database, now_ms + 80 * DAY_MS).turn()
 
         left = await column_of(database, select(callbacks.c.id))
         assert left == [waiting]
@@ -383,19 +441,19 @@ class TestRanges:
         assert there[0].low <= waiting < there[0].high
 
     async def test_traces_go_by_months_once_no_message_of_the_month_is_there(
-        self, database: Database
+        self, database: Database, now_ms: int
     ) -> None:
-        await add_message(database, TODAY_MS)
+        await add_message(database, now_ms)
 
-        await retention_at(database, TODAY_MS + 440 * DAY_MS).turn()
+        await retention_at(database, now_ms + 440 * DAY_MS).turn()
 
         assert await count(database, message_events) == 0
         names = {part.name for part in await database.read(parts_there)}
-        first = next(part for part in wanted_parts(TODAY_MS) if part.of.table is message_events)
+        first = next(part for part in wanted_parts(now_ms) if part.of.table is message_events)
         assert first.name not in names
 
-    async def test_hot_statements_touch_one_range(self, database: Database) -> None:
-        given = id_at(TODAY_MS)
+    async def test_hot_statements_touch_one_range(self, database: Database, now_ms: int) -> None:
+        given = id_at(now_ms)
         for table, column in (
             (callbacks, callbacks.c.id),
             (attempts, attempts.c.callback_id),
@@ -407,13 +465,12 @@ class TestRanges:
             assert len(touched) == 1, plan
 
     async def test_changing_rows_reads_no_whole_range_even_without_statistics(
-        self, database: Database
+        self, database: Database, now_ms: int
     ) -> None:
-        weeks = [TODAY_MS + week * 7 * DAY_MS for week in range(3)]
+        weeks = [now_ms + week * 7 * DAY_MS for week in range(3)]
         await database.write(_add_many, [(at_ms, 12_000) for at_ms in weeks])
         ended = [
-            Tried(id_at(TODAY_MS, number), 1, Attempt(TODAY_MS, 5, 200), True)
-            for number in range(100)
+            Tried(id_at(now_ms, number), 1, Attempt(now_ms, 5, 200), True) for number in range(100)
         ]
 
         scans = await database.write(_scans_of, ended)
@@ -422,8 +479,8 @@ class TestRanges:
         left = select(func.count()).select_from(callbacks).where(callbacks.c.ended_on_ms.is_(None))
         assert await column_of(database, left) == [35_900]
 
-    async def test_ids_of_a_time_are_not_less_than_its_first(self) -> None:
-        assert floor_id(TODAY_MS) <= id_at(TODAY_MS) < floor_id(TODAY_MS + 1)
+    async def test_ids_of_a_time_are_not_less_than_its_first(self, now_ms: int) -> None:
+        assert floor_id(now_ms) <= id_at(now_ms) < floor_id(now_ms + 1)
 
 
 def _sent(number: int) -> Message:
