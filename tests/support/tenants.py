@@ -18,6 +18,7 @@ from waypost.store import tables
 from waypost.store.arrivals import record_inbound
 from waypost.store.database import Database
 from waypost.store.rows import app_columns, partner_columns, template_columns
+from waypost.wire.partner_token import issue_partner_token
 
 ANSWERING: Final = "answering"
 """The operator account of the apps behind which somebody answers."""
@@ -148,8 +149,12 @@ class Tenants:
             status=TemplateStatus.DISABLED,
             quality="LOW",
         )
-        names = ("client_secret", "old_client_secret", "api_key", "partner_token", "old_token")
+        names = ("client_secret", "old_client_secret", "api_key")
         values: dict[str, str] = {name: self._ids.secret() for name in names}
+        for name in ("partner_token", "old_token"):
+            values[name] = issue_partner_token(
+                self._seals, partner, jti=self._ids.new(), now_ms=now_ms
+            )
         values |= {
             "partner_id": str(number),
             "partner_name": partner.name,

@@ -8,6 +8,7 @@ from waypost.accept.services import Services
 from waypost.base.seals import TOKEN_PREFIX, hash_of
 from waypost.domain.app import App
 from waypost.domain.refusals import Reason, Refused
+from waypost.wire.partner_token import is_partner_token
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +67,8 @@ async def partner_of_token(services: Services, request: Request) -> int:
         Refused: missing, unknown, or run out.
     """
     for token in tokens_of(request):
+        if not is_partner_token(services.seals, token):
+            continue
         partner_id = await services.directory.partner_of_token(hash_of(token))
         if partner_id is not None:
             return partner_id

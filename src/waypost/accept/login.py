@@ -10,6 +10,7 @@ from waypost.domain.partner import PARTNER_TOKEN_LIFE_MS
 from waypost.domain.refusals import Reason, Refused
 from waypost.store.partners import add_partner_token, login_facts
 from waypost.wire.login import account_object, app_token_answer
+from waypost.wire.partner_token import issue_partner_token
 
 MOST_BYTES = 16 * 1024  # of a body that nobody has vouched for yet
 MOST_EMAIL = 254
@@ -50,7 +51,9 @@ async def log_in(services: Services, request: Request) -> Answer:
     if facts is None or not is_right:
         _log.info("a login was refused", address=address)
         raise Refused(Reason.AUTHENTICATION_FAILED, "E-mail address or password is wrong.")
-    token = services.ids.secret()
+    token = issue_partner_token(
+        services.seals, facts.partner, jti=services.ids.new(), now_ms=now_ms
+    )
     await services.database.write(
         add_partner_token,
         hash_of(token),

@@ -68,6 +68,13 @@ class Seals:
         message = f"media key\0{media_id}".encode()
         return hmac.new(self._key, message, hashlib.sha256).hexdigest()[:32]
 
+    def partner_token_key(self) -> bytes:
+        """What signs partner tokens: 32 bytes, the same whenever it is asked for.
+
+        Source: decision 0063.
+        """
+        return hmac.digest(self._key, b"partner token", "sha256")
+
     def callback_key(self, subscription_id: int | str, serial: int) -> bytes:
         """What signs the callbacks of a subscription: 32 bytes, the same whenever it is asked for.
 

@@ -11,7 +11,8 @@ from waypost.client.door import Application, Door, InProcess, Pieces, Transport
 from waypost.domain.app import App
 from waypost.domain.partner import PARTNER_TOKEN_LIFE_MS
 from waypost.store.database import Database
-from waypost.store.partners import add_partner_token, partner_of_token
+from waypost.store.partners import add_partner_token, partner_by_id, partner_of_token
+from waypost.wire.partner_token import issue_partner_token
 
 UNCOUNTED: Final = "waypost.uncounted"
 """A mark in the scope of a request: it spends no rate. No server of ours lets a client set one."""
@@ -65,7 +66,11 @@ class Doors:
         is_fresh = now_ms < until_ms - _AGAIN_BEFORE_MS < now_ms + PARTNER_TOKEN_LIFE_MS
         # It may have been ended by another process, with every token of the partner's.
         if not is_fresh or await self._database.read(partner_of_token, hash_of(token)) is None:
-            token, until_ms = self._ids.secret(), now_ms + PARTNER_TOKEN_LIFE_MS
+            partner = await self._database.read(partner_by_id, partner_id)
+            if partner is None:
+                raise LookupError(f"there is no partner {partner_id}")
+            token = issue_partner_token(self._seals, partner, jti=self._ids.new(), now_ms=now_ms)
+            until_ms = now_ms + PARTNER_TOKEN_LIFE_MS
             await self._database.write(
                 add_partner_token, hash_of(token), partner_id, now_ms, until_ms
             )

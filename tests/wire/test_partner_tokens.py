@@ -1,0 +1,191 @@
+"""The partner token as clients read it, and what is never accepted in its place."""
+
+import base64
+import hashlib
+import hmac
+import json
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Final
+
+import jwt
+import pytest
+from sqlalchemy import Connection, insert, select
+
+from tests.support.builders import INSTANCE_KEY
+from tests.support.wire_cases import Step
+from waypost.base.seals import Seals, hash_of
+from waypost.store.tables import partner_tokens
+
+if TYPE_CHECKING:
+    from tests.wire.conftest import World, Worlds
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+DAY_S: Final = 86_400
+LOGIN: Final = Step(
+    method="POST",
+    path="/partner/account/login",
+    form={"email": "{email}", "password": "{client_secret}"},
+)
+FORGED: Final[dict[str, Mapping[str, Any]]] = {
+    "no algorithm": {"alg": "none", "typ": "JWT"},
+    "none in capitals": {"alg": "NONE", "typ": "JWT"},
+    "a longer hash": {"alg": "HS512", "typ": "JWT"},
+    "a public key": {"alg": "RS256", "typ": "JWT"},
+    "small letters": {"alg": "hs256", "typ": "JWT"},
+    "no algorithm named": {"typ": "JWT"},
+    "another key's id": {"alg": "HS256", "typ": "JWT", "kid": "../../dev/null"},
+    "another key's address": {"alg": "HS256", "typ": "JWT", "jku": "https://evil.example/jwks"},
+    "a key of its own": {"alg": "HS256", "typ": "JWT", "jwk": {"kty": "oct", "k": "AA"}},
+    "another type": {"alg": "HS256", "typ": "at+jwt"},
+    "a detached payload": {"alg": "HS256", "typ": "JWT", "b64": False, "crit": ["b64"]},
+}
+
+
+async def token_of_login(world: "World", values: dict[str, str]) -> str:
+    """The token that a login answers with."""
+    answer = await world.ask(LOGIN, values)
+    assert answer.status == 200, answer.raw
+    return str(answer.body["token"])
+
+
+async def status_with(world: "World", values: dict[str, str], token: str) -> int:
+    """The status of a call that takes the partner token."""
+    step = Step(
+        method="GET", path="/partner/account/api/partnerApps", headers={"Authorization": token}
+    )
+    return (await world.ask(step, values)).status
+
+
+async def keep(world: "World", values: dict[str, str], token: str) -> None:
+    """Put a token's hash into the store, as a login does."""
+    row = {
+        "hash": hash_of(token),
+        "partner_id": int(values["partner_id"]),
+        "expires_on_ms": world.clock.now_ms() + DAY_S * 1000,
+    }
+
+    def write(connection: Connection) -> None:
+        connection.execute(insert(partner_tokens), row)
+
+    await world.database.write(write)
+
+
+async def test_token_of_a_login_is_a_jwt_with_the_documented_claims(worlds: "Worlds") -> None:
+    world = worlds.lenient
+    values = await world.values(with_other=False)
+
+    token = await token_of_login(world, values)
+
+    claims = jwt.decode(token, options={"verify_signature": False})
+    now_s = world.clock.now_ms() // 1000
+    assert jwt.get_unverified_header(token) == {"alg": "HS256", "typ": "JWT"}
+    assert json.loads(claims.pop("payload")) == {
+        "id": int(values["partner_id"]),
+        "admin": True,
+        "email": values["email"],
+    }
+    assert len(claims.pop("jti")) == 36
+    assert claims == {"iss": "auth0", "iat": now_s, "exp": now_s + DAY_S}
+    key = Seals(INSTANCE_KEY).partner_token_key()
+    signed, _, signature = token.rpartition(".")
+    assert signature == urlsafe(hmac.digest(key, signed.encode(), "sha256"))
+
+
+async def test_two_public_clients_decode_the_token(worlds: "Worlds") -> None:
+    """`jwt-decode` and `jsonwebtoken` split at the dots and read the middle as base64url without padding."""
+    world = worlds.lenient
+    values = await world.values(with_other=False)
+
+    token = await token_of_login(world, values)
+
+    header, payload, signature = token.split(".")
+    assert "=" not in token
+    assert {"+", "/"}.isdisjoint(token)
+    padded = payload.replace("-", "+").replace("_", "/") + "=" * (-len(payload) % 4)
+    claims = json.loads(base64.b64decode(padded, validate=True))
+    assert json.loads(base64.urlsafe_b64decode(header + "=="))["alg"] == "HS256"
+    assert len(signature) == 43
+    assert world.clock.now_ms() / 1000 < claims["exp"]  # what both ask before they use a kept token
+    assert json.loads(claims["payload"])["email"] == values["email"]
+
+
+async def test_only_the_hash_of_a_token_is_stored(worlds: "Worlds") -> None:
+    world = worlds.lenient
+    values = await world.values(with_other=False)
+
+    token = await token_of_login(world, values)
+
+    def rows(connection: Connection) -> list[Any]:
+        found = select(partner_tokens).where(
+            partner_tokens.c.partner_id == int(values["partner_id"])
+        )
+        return [tuple(row) for row in connection.execute(found)]
+
+    kept = await world.database.read(rows)
+    assert hash_of(token) in {row[0] for row in kept}
+    assert token.rpartition(".")[2] not in repr(kept)
+
+
+async def test_two_logins_of_one_moment_give_two_tokens(worlds: "Worlds") -> None:
+    world = worlds.lenient
+    values = await world.values(with_other=False)
+
+    one, other = await token_of_login(world, values), await token_of_login(world, values)
+
+    assert one != other
+    assert [await status_with(world, values, token) for token in (one, other)] == [200, 200]
+
+
+@pytest.mark.parametrize("header", FORGED.values(), ids=FORGED.keys())
+async def test_token_with_another_header_is_never_accepted(
+    header: Mapping[str, Any], worlds: "Worlds"
+) -> None:
+    """Not even where the store holds its hash, and whatever signs it: our key, or nothing."""
+    world = worlds.lenient
+    values = await world.values(with_other=False)
+    real = await token_of_login(world, values)
+    payload = real.split(".")[1]
+    head = urlsafe(json.dumps(header, separators=(",", ":")).encode())
+    key = Seals(INSTANCE_KEY).partner_token_key()
+    for name in ("sha256", "sha512", ""):
+        signed = f"{head}.{payload}"
+        signature = hmac.new(key, signed.encode(), name).digest() if name else b""
+        forged = f"{signed}.{urlsafe(signature)}"
+        await keep(world, values, forged)
+
+        assert await status_with(world, values, forged) == 401
+        assert await status_with(world, values, f"Bearer {forged}") == 401
+    assert await status_with(world, values, real) == 200
+
+
+async def test_token_that_another_key_signed_is_not_accepted(worlds: "Worlds") -> None:
+    world = worlds.lenient
+    values = await world.values(with_other=False)
+    real = await token_of_login(world, values)
+    signed, _, signature = real.rpartition(".")
+    claims = jwt.decode(real, options={"verify_signature": False})
+    of_another = jwt.encode(claims, hashlib.sha256(b"another").digest(), algorithm="HS256")
+    changed = jwt.encode({**claims, "jti": "x"}, Seals(INSTANCE_KEY).partner_token_key())
+    for forged in (of_another, f"{signed}.{signature[::-1]}", f"{signed}.", signed):
+        await keep(world, values, forged)
+
+        assert await status_with(world, values, forged) == 401
+    assert await status_with(world, values, changed) == 401  # well signed, and not in the store
+
+
+@pytest.mark.parametrize(
+    "token",
+    ["a.b.c", "..", "." * 200, "[" * 30_000, f"{'Ww' * 15_000}.e30.x", "eyJhbGciOiJIUzI1NiJ9.é.x"],
+    ids=["letters", "dots", "many dots", "brackets", "deep", "not ASCII"],
+)
+async def test_whatever_is_no_token_is_answered_401(token: str, worlds: "Worlds") -> None:
+    world = worlds.lenient
+    values = await world.values(with_other=False)
+
+    assert await status_with(world, values, token) == 401
+
+
+def urlsafe(data: bytes) -> str:
+    """Base64url without padding. Source: RFC 7515, section 2."""
+    return base64.urlsafe_b64encode(data).decode().rstrip("=")
