@@ -308,7 +308,8 @@ def callbacks_page() -> str:
             ("Mode", "`type`", "`payload.type`", "`field`", "In the value", "When", "Source"), rows
         ),
         "## Modes",
-        "`mode` of a subscription is the sum of its modes' bits. `ALL` is for version 3.",
+        "`mode` of a subscription is the sum of its modes' bits. `ALL` is every mode in version 3, and adds "
+        "nothing in version 2.",
         table(
             ("Mode", "Bit", "Also written"),
             [

@@ -7,6 +7,7 @@ import json
 from typing import Any
 
 import pytest
+from sqlalchemy import Connection, select
 
 from tests.support.builders import ACCOUNT, ANN, APP, OPERATOR, is_event
 from tests.support.street import Street
@@ -14,6 +15,7 @@ from tests.support.third_version import listening, value_of
 from waypost import __version__
 from waypost.assembly.service import WEBHOOK_PATH
 from waypost.base.clock import ManualClock
+from waypost.store.tables import callbacks
 
 SUBSCRIPTION = f"/partner/app/{APP.id}/subscription"
 
@@ -81,6 +83,25 @@ async def test_failure_that_comes_later_is_told_in_both_versions(street: Street)
 
     assert (events[-1]["id"], events[-1]["gsId"]) == (wamid, message_id)
     assert events[-1]["payload"]["code"] == status["errors"][0]["code"] == 131026
+
+
+async def test_all_adds_nothing_to_the_modes_of_a_version_2_subscription(street: Street) -> None:
+    [everything] = await _subscriptions(street)
+    some = await street.subscribe(tag="some", modes="DELIVERED,ALL")
+    await street.open_window()
+    message_id = await street.send_text()
+    await street.events_of(message_id, until="delivered")
+    await street.read()
+    await street.events_of(message_id, until="read")
+
+    def kept(connection: Connection) -> set[tuple[int, str]]:
+        columns = (callbacks.c.subscription_id, callbacks.c.news)
+        return {(row[0], row[1]) for row in connection.execute(select(*columns))}
+
+    rows = await street.waypost.database.read(kept)
+    assert {news for whose, news in rows if whose == int(some["id"])} == {"delivered"}
+    all_of_it = {news for whose, news in rows if whose == int(everything["id"])}
+    assert all_of_it > {"enqueued", "sent", "delivered", "read"}
 
 
 @pytest.mark.holds("submission-states")

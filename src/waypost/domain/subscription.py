@@ -6,7 +6,7 @@ from typing import Final
 MOST_PER_APP: Final = 5  # Source: facts 4.4
 
 ALL: Final = "ALL"
-"""The mode that stands for every other; version 3 only. Source: facts 4.4."""
+"""Stands for every other mode in version 3, and adds nothing in version 2. Source: facts 4.4; decision 0064."""
 
 # fmt: off
 VERSIONS: Final = {  # which versions of bodies a subscription may ask for. Source: facts 4.2, 6, 7

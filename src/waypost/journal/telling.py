@@ -52,7 +52,7 @@ class _Listener:
     modes: frozenset[str]
 
     def wants(self, mode: str) -> bool:
-        return mode in self.modes or ALL in self.modes
+        return mode in self.modes or (self.version == 3 and ALL in self.modes)
 
 
 class Telling:

@@ -166,8 +166,12 @@ def _read_modes(form: Form) -> tuple[str, ...] | None:
 
 
 def _check_all(modes: tuple[str, ...], version: int) -> None:
-    if ALL in modes and version != 3:
-        raise Refused(Reason.FIELD_BROKEN, "modes may hold ALL in version 3 only; name each mode.")
+    if modes == (ALL,) and version != 3:
+        raise Refused(
+            Reason.FIELD_BROKEN,
+            "modes must name another mode beside ALL in version 2, where ALL adds nothing; "
+            "or send version=3.",
+        )
 
 
 def _read_version(form: Form) -> int | None:

@@ -44,7 +44,7 @@ MODE_GROUPS: Final = (  # Source: docs/how-to/receive-callbacks.md; facts 4.4
         ModeRow("ACCOUNT",       "The account or the number was reviewed, restricted or given another limit; or we have paused a subscription."),
     )),
     ("Everything", (
-        ModeRow(ALL,             "All of the above, and what comes new.", only_3=True),
+        ModeRow(ALL,             "All of the above, and what comes new. In version 2 it adds nothing.", only_3=True),
     )),
 )
 # fmt: on
