@@ -1,8 +1,12 @@
 """The clock of `waypost dev`: read, moved, stopped, run faster, and kept."""
 
+import asyncio
+import json
+
 import pytest
 
 from tests.dev.conftest import Started, Starter
+from tests.support.callback_sink import CallbackSink, Try
 
 HOUR_MS = 3_600_000
 DAY_MS = 24 * HOUR_MS
@@ -112,6 +116,104 @@ async def test_a_journey_that_cannot_be_is_refused_by_its_field(
 
     assert refusal["field"] in (field, "body")
     assert field in refusal["error"]
+
+
+@pytest.mark.timeout(60)
+async def test_a_day_with_a_receiver_that_is_down_has_few_stops(start: Starter) -> None:
+    """It is tried once a minute in vain; a clock that is moved need not stop 1,440 times for that."""
+    started = await start()
+    sink = CallbackSink()
+    await sink.open()
+    await _subscribe(started, sink.url)
+    await sink.close()
+    known = started.running.variables
+    for number in range(40):
+        await started.ask(
+            "POST",
+            "/wa/api/v1/msg",
+            {
+                "source": known["SOURCE"],
+                "destination": f"155500120{number:02d}",
+                "src.name": known["SRC_NAME"],
+                "message": json.dumps({"type": "text", "text": "one of many"}),
+            },
+        )
+
+    journey = await started.control("POST", "clock/advance", {"ms": DAY_MS, "within_ms": 60_000})
+
+    assert journey["is_complete"]
+    assert journey["left_ms"] == 0
+    assert 20 < journey["steps"] < 150
+
+
+async def test_a_receiver_that_is_back_gets_everything_after_a_journey(start: Starter) -> None:
+    started = await start()
+    sink = CallbackSink()
+    await sink.open()
+    await _subscribe(started, sink.url)
+    await sink.close()
+    message_id = await started.send_text("while nobody listened")
+    await started.control("POST", "clock/advance", {"ms": 20 * HOUR_MS})
+
+    await sink.open()
+    await started.control("POST", "clock/advance", {"ms": 3 * HOUR_MS})
+
+    types = [
+        one["payload"]["type"]
+        for one in sink.callbacks
+        if message_id in (one["payload"].get("gsId"), one["payload"].get("id"))
+    ]
+    await sink.close()
+    assert types == ["enqueued", "sent", "delivered"]
+
+
+async def test_a_long_journey_answers_in_time_and_can_be_continued(start: Starter) -> None:
+    started = await start()
+    await started.control("POST", "clock/freeze", {})
+    await started.send_text("on the way")
+    before_ms = (await started.control("GET", "clock"))["now_ms"]
+
+    part = await started.control("POST", "clock/advance", {"ms": DAY_MS, "within_ms": 1})
+    rest = await started.control("POST", "clock/advance", {"ms": part["left_ms"]})
+
+    assert not part["is_complete"]
+    assert part["now_ms"] + part["left_ms"] == before_ms + DAY_MS
+    assert rest["is_complete"]
+    assert rest["now_ms"] == before_ms + DAY_MS
+
+
+async def test_a_journey_ends_where_it_is_when_its_client_leaves(start: Starter) -> None:
+    started = await start()
+    await started.control("POST", "clock/freeze", {})
+    before_ms = (await started.control("GET", "clock"))["now_ms"]
+    sink = CallbackSink()
+    await sink.open()
+    await _subscribe(started, sink.url)
+
+    def fail_and_then_hang(_: Try) -> int:
+        if len(sink.tries) >= 5:  # three open the circuit; the others come as time goes on
+            sink.gate.clear()
+        return 500
+
+    sink.answers = fail_and_then_hang
+    await started.send_text("held up")
+    url = f"{started.running.variables['CONTROL_URL']}/clock/advance"
+    advancing = asyncio.create_task(started.http.post(url, json={"ms": DAY_MS}))
+    await sink.wait_until(lambda: len(sink.tries) == 6)
+
+    advancing.cancel()
+    async with asyncio.timeout(8):  # a journey keeps others from the clock until it ends
+        clock = await started.control("POST", "clock/freeze", {})
+
+    sink.gate.set()
+    await sink.close()
+    assert before_ms < clock["now_ms"] < before_ms + HOUR_MS
+
+
+async def _subscribe(started: Started, url: str) -> None:
+    app_id = started.running.variables["APP_ID"]
+    form = {"modes": "ENQUEUED,SENT,DELIVERED,FAILED", "tag": "clock", "version": "2", "url": url}
+    await started.ask("POST", f"/partner/app/{app_id}/subscription", form)
 
 
 async def _state(started: Started, message_id: str) -> str:

@@ -4,7 +4,16 @@ import random
 
 import pytest
 
-from waypost.callbacks.circuits import FAILING, PROBES_S, STEPS, Came, Circuit, State
+from waypost.callbacks.addresses import Address
+from waypost.callbacks.circuits import (
+    FAILING,
+    PROBES_S,
+    STEPS,
+    Came,
+    Circuit,
+    State,
+    travel_grid_ms,
+)
 
 CHANCE = random.Random(1)
 
@@ -88,3 +97,28 @@ def test_circuit_goes_on_from_what_the_store_has() -> None:
         State.CLOSED,
     ]
     assert asked.until_ms == 99
+
+
+@pytest.mark.parametrize(
+    ("failing_min", "grid_min"),
+    [(0, None), (7.9, None), (8, 1), (15.9, 1), (16, 2), (60, 4), (64, 8), (1440, 128)],
+)
+def test_grid_of_a_moved_clock_is_an_eighth_of_the_failing_time_at_most(
+    failing_min: float, grid_min: int | None
+) -> None:
+    grid_ms = travel_grid_ms(round(failing_min * 60_000))
+
+    assert grid_ms == (None if grid_min is None else grid_min * 60_000)
+
+
+def test_a_moved_clock_tries_less_often_and_the_usual_wait_is_kept_for_its_arrival() -> None:
+    now_ms = 100 * 60_000 + 1
+    address = Address(Circuit(State.HALF_OPEN, probes=9, failing_since_ms=1), is_known=True)
+    failed(address.circuit, now_ms, is_probe=True)
+
+    usual_ms = address.held_until_ms(now_ms)
+    travelling_ms = address.held_until_ms(now_ms, is_travelling=True)
+
+    assert usual_ms is not None
+    assert 48_000 <= usual_ms - now_ms <= 72_000
+    assert travelling_ms == 104 * 60_000  # the grid is of eight minutes

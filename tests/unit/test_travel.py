@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from waypost.base.clock import VirtualClock
-from waypost.base.travel import NotSettled, Travel
+from waypost.base.travel import Journey, NotSettled, Travel
 
 MINUTE_MS = 60_000
 
@@ -22,10 +22,14 @@ class Sleeper:
         self.dues_ms = dues_ms
         self.did_ms: list[int] = []
         self.busy = False
+        self.travelled: list[bool] = []
         self.moves = 0
         self.woken = asyncio.Event()
         self.began = asyncio.Event()
         self.never_ends = never_ends
+
+    def set_travelling(self, is_travelling: bool) -> None:
+        self.travelled.append(is_travelling)
 
     async def next_due_ms(self) -> int | None:
         return min(self.dues_ms, default=None)
@@ -53,10 +57,10 @@ async def test_everything_happens_at_its_own_time_in_order() -> None:
     sleeper = Sleeper(clock, list(dues_ms))
     running = asyncio.create_task(sleeper.run())
 
-    stops = await Travel(clock, [sleeper]).advance(to_ms=start_ms + 15 * MINUTE_MS)
+    journey = await Travel(clock, [sleeper]).advance(to_ms=start_ms + 15 * MINUTE_MS)
 
     assert sleeper.did_ms == [start_ms + MINUTE_MS, start_ms + 10 * MINUTE_MS]
-    assert stops == 2
+    assert journey == Journey(stops=2, left_ms=0, is_complete=True)
     assert start_ms + 15 * MINUTE_MS <= clock.now_ms() < start_ms + 16 * MINUTE_MS
     running.cancel()
 
@@ -130,3 +134,42 @@ async def test_looking_at_rest_gives_up_where_there_is_none() -> None:
 
     with pytest.raises(NotSettled):
         await Travel(clock, [sleeper]).at_rest(look, within_s=0.05)
+
+
+async def test_a_journey_that_takes_too_long_says_how_far_it_came_and_goes_on() -> None:
+    clock = VirtualClock()
+    clock.run(factor=0)
+    start_ms = clock.now_ms()
+    sleeper = Sleeper(clock, [start_ms + minutes * MINUTE_MS for minutes in range(1, 200)])
+    running = asyncio.create_task(sleeper.run())
+    travel, to_ms = Travel(clock, [sleeper]), start_ms + 200 * MINUTE_MS
+
+    part = await travel.advance(to_ms=to_ms, at_most_s=0.05)
+    came_ms = clock.now_ms()
+    rest = await travel.advance(to_ms=to_ms)
+
+    assert not part.is_complete
+    assert part.left_ms == to_ms - came_ms > 0
+    assert part.stops + rest.stops == 199
+    assert rest == Journey(rest.stops, left_ms=0, is_complete=True)
+    assert sleeper.travelled == [True, False, True, False]
+    running.cancel()
+
+
+async def test_a_journey_that_is_cancelled_leaves_the_clock_where_it_is() -> None:
+    clock = VirtualClock()
+    start_ms = clock.now_ms()
+    sleeper = Sleeper(clock, [start_ms + minutes * MINUTE_MS for minutes in range(1, 10_000)])
+    running = asyncio.create_task(sleeper.run())
+    travelling = asyncio.create_task(
+        Travel(clock, [sleeper]).advance(to_ms=start_ms + 10_000 * MINUTE_MS)
+    )
+    await sleeper.began.wait()
+
+    travelling.cancel()
+    await asyncio.gather(travelling, return_exceptions=True)
+    running.cancel()
+
+    assert start_ms + MINUTE_MS <= clock.now_ms() < start_ms + 9_000 * MINUTE_MS
+    assert clock.bearing.factor == 1
+    assert sleeper.travelled[-1] is False

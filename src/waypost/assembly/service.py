@@ -195,6 +195,7 @@ class Waypost:
             order_hold_ms=settings.order_hold_s * 1000,
             pause_after_ms=settings.pause_callbacks_after_s * 1000,
         )
+        self._callbacks = callbacks
         media_fetch = MediaFetch(
             database=self.database,
             journal=self.journal,
@@ -319,6 +320,10 @@ class Waypost:
         """When the next entry of any lane is due."""
         dues = (stage.next_due_ms for stage in self._stages)
         return min((due for due in dues if due is not None), default=None)
+
+    def set_travelling(self, is_travelling: bool) -> None:
+        """Time begins to be moved by hand, or has been."""
+        self._callbacks.set_travelling(is_travelling)
 
     async def drain(self, *, within_s: float | None = None) -> None:
         """Claim nothing more; let what is being worked end, or cut it off.

@@ -25,8 +25,16 @@ class Clock(Protocol):
         """Milliseconds of a steady clock with no fixed origin, which counts the machine's sleep too."""
         ...
 
-    async def wait(self, event: asyncio.Event, *, until_ms: int) -> None:
-        """Return when the event is set or `now_ms` has reached `until_ms`, whichever is first."""
+    async def wait(
+        self, event: asyncio.Event, *, until_ms: int | None, poll_ms: int | None = None
+    ) -> None:
+        """Return when the event is set or `now_ms` has reached `until_ms`, whichever is first.
+
+        Args:
+            event: set by somebody else.
+            until_ms: by the clock that rules follow; None: never.
+            poll_ms: return after so much real time at the latest, however the clock is moved; None: no limit.
+        """
         ...
 
 
@@ -82,11 +90,15 @@ class SystemClock:
         """Milliseconds of the machine's steady clock."""
         return self._steady_ns() // 1_000_000
 
-    async def wait(self, event: asyncio.Event, *, until_ms: int) -> None:
+    async def wait(
+        self, event: asyncio.Event, *, until_ms: int | None, poll_ms: int | None = None
+    ) -> None:
         """Return when the event is set or the time has come."""
-        delay_s = max(0, until_ms - self.now_ms()) / 1000
+        delays_ms = [] if until_ms is None else [max(0, until_ms - self.now_ms())]
+        if poll_ms is not None:
+            delays_ms.append(poll_ms)
         try:
-            async with asyncio.timeout(delay_s):
+            async with asyncio.timeout(min(delays_ms) / 1000 if delays_ms else None):
                 await event.wait()
         except TimeoutError:
             return
@@ -114,8 +126,16 @@ class ManualClock:
             if until_ms <= self._now_ms and not timeout.expired():
                 timeout.reschedule(0)
 
-    async def wait(self, event: asyncio.Event, *, until_ms: int) -> None:
+    async def wait(
+        self, event: asyncio.Event, *, until_ms: int | None, poll_ms: int | None = None
+    ) -> None:
         """Return when the event is set or a test has moved the clock far enough."""
+        if poll_ms is not None:
+            poll_at_ms = self._now_ms + poll_ms
+            until_ms = poll_at_ms if until_ms is None else min(until_ms, poll_at_ms)
+        if until_ms is None:
+            await event.wait()
+            return
         if event.is_set() or until_ms <= self._now_ms:
             return
         timeout = asyncio.timeout(None)
@@ -218,8 +238,17 @@ class VirtualClock:
             self._keep(bearing)
         self._reschedule()
 
-    async def wait(self, event: asyncio.Event, *, until_ms: int) -> None:
+    async def wait(
+        self, event: asyncio.Event, *, until_ms: int | None, poll_ms: int | None = None
+    ) -> None:
         """Return when the event is set, or the clock has come so far by itself or by hand."""
+        try:
+            async with asyncio.timeout(None if poll_ms is None else poll_ms / 1000):
+                await (event.wait() if until_ms is None else self._wait_until(event, until_ms))
+        except TimeoutError:
+            return
+
+    async def _wait_until(self, event: asyncio.Event, until_ms: int) -> None:
         while not event.is_set() and self.now_ms() < until_ms:
             timeout = asyncio.timeout_at(self._when(until_ms))
             try:

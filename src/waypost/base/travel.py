@@ -5,7 +5,9 @@ Source: design, section 6, "virtual clock".
 
 import asyncio
 import contextlib
+import math
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from dataclasses import dataclass
 from typing import Final, Protocol
 
 from waypost.base.clock import VirtualClock
@@ -40,6 +42,25 @@ class Side(Protocol):
         """When the next thing will happen by itself; None when nothing waits."""
         ...
 
+    def set_travelling(self, is_travelling: bool) -> None:
+        """Time begins to be moved by hand, or has been: what only asks somebody outside may be done less often."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Journey:
+    """How far the clock has been moved.
+
+    Attributes:
+        stops: at how many due times it has stopped.
+        left_ms: how far it still is to where it was to go.
+        is_complete: it has arrived there, and nothing is due or under way.
+    """
+
+    stops: int
+    left_ms: int
+    is_complete: bool
+
 
 class NotSettled(Exception):
     """What was due did not come to an end; the text says on which side, and at which time."""
@@ -57,34 +78,42 @@ class Travel:
         self.clock = clock
         self.sides = sides
         self._moving = asyncio.Lock()
+        self._waited_s = 0.0  # for the stop at which the clock stands
 
-    async def advance(self, *, to_ms: int, within_s: float = SETTLE_WITHIN_S) -> int:
+    async def advance(
+        self, *, to_ms: int, within_s: float = SETTLE_WITHIN_S, at_most_s: float = math.inf
+    ) -> Journey:
         """Go to a time, stopping wherever something is due; return when it has been reached.
 
-        The clock stands still between two stops, and afterwards goes on as it did before.
+        The clock stands still between two stops, and afterwards goes on as it did before: also when
+        this is cancelled, wherever it has come to.
 
         Args:
             to_ms: milliseconds since the epoch; a time that has passed already is reached at once.
             within_s: real time allowed for each stop.
-
-        Returns:
-            How many stops there were.
+            at_most_s: real time for all of them; then it returns from wherever it is, and may be asked
+                to go on.
 
         Raises:
             NotSettled: a stop took longer; the clock stays there, and goes on as it did before.
         """
+        ends_s = _real_s() + at_most_s
+        stops = 0
         async with self._held():
-            stops = 0
-            while True:
-                due_ms = await self._settle(within_s)
-                if due_ms is None or due_ms > to_ms:
-                    break
-                self.clock.set(at_ms=due_ms)
-                stops += 1
-            if to_ms > self.clock.now_ms():
-                self.clock.set(at_ms=to_ms)
-                await self._settle(within_s)
-            return stops
+            self._set_travelling(True)
+            try:
+                is_at_rest, due_ms = await self._rest(within_s, ends_s)
+                while is_at_rest and due_ms is not None and due_ms <= to_ms and _real_s() < ends_s:
+                    self.clock.set(at_ms=due_ms)
+                    stops += 1
+                    is_at_rest, due_ms = await self._rest(within_s, ends_s)
+            finally:
+                self._set_travelling(False)
+            if is_at_rest and (due_ms is None or due_ms > to_ms):
+                self.clock.set(at_ms=max(to_ms, self.clock.now_ms()))
+                is_at_rest, due_ms = await self._rest(within_s, ends_s)
+            left_ms = max(0, to_ms - self.clock.now_ms())
+            return Journey(stops, left_ms, is_complete=is_at_rest and not left_ms)
 
     async def at_rest(self, look: Callable[[], Awaitable[None]], *, within_s: float) -> None:
         """Look at all sides at one moment: time stands still, and nothing moves while `look` looks.
@@ -130,6 +159,24 @@ class Travel:
             if before == self.moves and not any(side.busy for side in self.sides):
                 return
 
+    def _set_travelling(self, is_travelling: bool) -> None:
+        for side in self.sides:
+            side.set_travelling(is_travelling)
+
+    async def _rest(self, within_s: float, ends_s: float) -> tuple[bool, int | None]:
+        """Settle: whether there was time enough for it, and when the next thing is due."""
+        began_s = _real_s()
+        try:
+            due_ms = await self._settle(min(within_s - self._waited_s, max(0.0, ends_s - began_s)))
+        except NotSettled:
+            self._waited_s += _real_s() - began_s
+            if self._waited_s < within_s:
+                return False, None
+            self._waited_s = 0
+            raise
+        self._waited_s = 0
+        return True, due_ms
+
     async def _settle(self, within_s: float) -> int | None:
         """Wait until nothing is due or under way anywhere; say when the next thing is due.
 
@@ -162,3 +209,7 @@ class Travel:
             f"at {self.clock.now_ms()} ms {who} had not come to rest after {within_s:g} s; "
             "the clock stays there"
         )
+
+
+def _real_s() -> float:
+    return asyncio.get_running_loop().time()

@@ -51,17 +51,20 @@ class Address:
         oldest_ms = next(iter(self.began_ms.values()), None)
         return oldest_ms is not None and real_ms - oldest_ms >= SLOW_MS
 
-    def held_until_ms(self, now_ms: int) -> int | None:
+    def held_until_ms(self, now_ms: int, *, is_travelling: bool = False) -> int | None:
         """Until when nothing goes there, as far as its circuit says; None where something may go."""
+        open_until_ms = self.circuit.until_ms
+        if is_travelling:
+            open_until_ms = max(open_until_ms, self.circuit.travel_until_ms)
         match self.circuit.state:
             case State.CLOSED:
                 return now_ms + LOOK_MS if not self.is_known and self.probe is not None else None
             case State.HALF_OPEN:
                 return None if self.probe is None else now_ms + LOOK_MS
-            case State.OPEN if now_ms >= self.circuit.until_ms:
+            case State.OPEN if now_ms >= open_until_ms:
                 return None if self.probe is None else now_ms + LOOK_MS
             case State.OPEN:
-                return self._until_a_look(now_ms, self.circuit.until_ms)
+                return self._until_a_look(now_ms, open_until_ms)
             case State.PAUSED:
                 return self._until_a_look(now_ms, now_ms + PAUSED_MS)
 

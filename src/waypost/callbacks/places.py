@@ -54,6 +54,8 @@ class Places:
             str, int
         ] = {}  # and those that may take one now, with when they were told
         self._crowded: set[str] = set()
+        self.is_travelling = False
+        """Time is being moved by hand: addresses that fail are tried less often."""
 
     @property
     def taken(self) -> int:
@@ -67,7 +69,7 @@ class Places:
         address = self.addresses.get(subscription_id)
         if address is None:
             address = self.addresses[subscription_id] = Address()
-        until_ms = address.held_until_ms(now_ms)
+        until_ms = address.held_until_ms(now_ms, is_travelling=self.is_travelling)
         if until_ms is None and not self._has_room(address, entry.group):
             until_ms = now_ms + ASK_AGAIN_MS
         if until_ms is not None:

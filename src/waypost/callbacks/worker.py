@@ -13,7 +13,7 @@ from waypost.base.clock import Clock
 from waypost.base.ids import Ids
 from waypost.base.seals import Seals
 from waypost.callbacks.addresses import SLOW_MS, Address
-from waypost.callbacks.circuits import Came
+from waypost.callbacks.circuits import Came, Circuit, travel_grid_ms
 from waypost.callbacks.deliver import deliver
 from waypost.callbacks.figures import Figures
 from waypost.callbacks.pausing import Pause, pause, reason_to_pause, say_paused
@@ -100,6 +100,13 @@ class Callbacks:
         """The state of an address's circuit; None where this process has not met it."""
         address = self._places.addresses.get(str(subscription_id))
         return None if address is None or not address.is_known else address.circuit.state.value
+
+    def set_travelling(self, is_travelling: bool) -> None:
+        """Time begins to be moved by hand, or has been: then addresses that fail may be tried again."""
+        self._places.is_travelling = is_travelling
+        if not is_travelling:
+            for subscription_id in self._places.addresses:
+                self._unhold_all(subscription_id)
 
     def pace(self, entry: Entry, now_ms: int, in_flight: int) -> Hold | None:
         """What is for an address that fails or is paused is held, and not tried; a slow one has few places."""
@@ -240,10 +247,18 @@ class Callbacks:
             await self._database.join(_record, _Ended(0, tried, standing))
             await self._journal.release(
                 entry,
-                due_ms=now_ms + max(wait, asked),
+                due_ms=self._retry_ms(circuit, now_ms, wait, asked),
                 note=attempt.error or f"answered {attempt.status}",
                 leave_key=self._has_held_long_enough(entry, address),
             )
+
+    def _retry_ms(self, circuit: Circuit, now_ms: int, wait_ms: int, asked_ms: int) -> int:
+        """When a callback that was not taken is due again; on the grid of tries while time is moved by hand."""
+        due_ms = now_ms + wait_ms
+        if self._places.is_travelling and circuit.failing_since_ms is not None:
+            grid_ms = travel_grid_ms(now_ms - circuit.failing_since_ms) or 1
+            due_ms = due_ms // grid_ms * grid_ms
+        return max(due_ms, now_ms + asked_ms)
 
     async def _pause_if_due(
         self, subscription: Subscription, address: Address, attempt: Attempt

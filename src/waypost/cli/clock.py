@@ -1,11 +1,14 @@
 """`waypost clock`: the time of service and simulator, read and moved."""
 
 from datetime import UTC, datetime, timedelta
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
 import typer
 
 from waypost.cli.control import ENV_FILE, EnvFile, ask
+
+PROGRESS_MS: Final = 5_000
+"""How often a long advance says how far it has come."""
 
 clock = typer.Typer(help="The clock of a running `waypost dev`.", no_args_is_help=True)
 
@@ -24,10 +27,23 @@ def advance_clock(
     seconds: Annotated[int, typer.Option(min=0)] = 0,
     env_file: EnvFile = ENV_FILE,
 ) -> None:
-    """Move the clock from due time to due time; returns when it has arrived."""
-    wish = {"ms": (((days * 24 + hours) * 60 + minutes) * 60 + seconds) * 1000}
-    told = ask(env_file, "POST", "/control/clock/advance", wish)
-    typer.echo(f"{sentence(told)}; {told['steps']} stops on the way")
+    """Move the clock from due time to due time; returns when it has arrived.
+
+    Where that takes long it says every few seconds how far it has come. Stopped with Ctrl-C, it leaves
+    the clock where it is.
+    """
+    left_ms = (((days * 24 + hours) * 60 + minutes) * 60 + seconds) * 1000
+    steps = 0
+    while True:
+        wish = {"ms": left_ms, "within_ms": PROGRESS_MS}
+        answer = ask(env_file, "POST", "/control/clock/advance", wish)
+        steps += answer["steps"]
+        if answer["is_complete"]:
+            break
+        left_ms = answer["left_ms"]
+        left = timedelta(seconds=round(left_ms / 1000))
+        typer.echo(f"{sentence(answer)}; {steps} stops, {left} left", err=True)
+    typer.echo(f"{sentence(answer)}; {steps} stops on the way")
 
 
 @clock.command("freeze")

@@ -18,7 +18,7 @@ from waypost.store.fresh import Appended
 from waypost.store.journal import Cursor, EntryState, Lane, NewEntry, entries_after, groups_of
 
 POLL_MS: Final = 5_000
-"""How often the store is asked for groups that no wake-up told of: the safety net."""
+"""How often, in real time, the store is asked for groups that no wake-up told of: the safety net."""
 
 Heard = Callable[[str], None]
 
@@ -31,7 +31,7 @@ class Feed:
 
     Args:
         database: open.
-        clock: `now_ms` says when to look again; what is complete follows `real_ms`.
+        clock: `now_ms` says what cannot be due so late; when to look again follows `real_ms`.
         waiting: the entries held of each lane; filled here.
         shards: whose groups may be read.
         plans: how far ahead an entry of a lane may be due.
@@ -76,11 +76,11 @@ class Feed:
     async def read_on(self, lane: Lane) -> None:
         """Read what is new of a lane's groups, as far as there is room; all its groups when it is time to."""
         waiting = self._waiting[lane]
-        now_ms = self._clock.now_ms()
-        since_ms = abs(now_ms - self._polled_ms.get(lane, -POLL_MS))  # a clock may be set back
-        if since_ms >= POLL_MS:
-            self._polled_ms[lane] = now_ms
-            waiting.look_from_the_start(self._clock.real_ms())
+        real_ms = self._clock.real_ms()
+        polled_ms = self._polled_ms.get(lane)
+        if polled_ms is None or real_ms - polled_ms >= POLL_MS:
+            self._polled_ms[lane] = real_ms
+            waiting.look_from_the_start(real_ms)
             names = await self._database.read(groups_of, lane)
             waiting.wake(
                 (name for name in names if shard_of(name) in self._shards.held[lane]),

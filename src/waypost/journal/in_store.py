@@ -117,10 +117,8 @@ class Journal:
 
     async def wait(self, lane: Lane) -> None:
         """Return when there may be something to claim."""
-        now_ms = self._clock.now_ms()
         due_ms = self._waiting[lane].next_due_ms(self.plans[lane].share)
-        until_ms = now_ms + POLL_MS if due_ms is None else min(due_ms, now_ms + POLL_MS)
-        await self._clock.wait(self._woken[lane], until_ms=until_ms)
+        await self._clock.wait(self._woken[lane], until_ms=due_ms, poll_ms=POLL_MS)
 
     def is_still(self, lane: Lane) -> bool:
         """Whether the lane has been looked through and nothing has been appended since."""

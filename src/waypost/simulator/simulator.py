@@ -90,6 +90,10 @@ class Simulator:
         dues = [await part.next_due_ms() for part in self._parts.timed]
         return min((due_ms for due_ms in dues if due_ms is not None), default=None)
 
+    def set_travelling(self, is_travelling: bool) -> None:
+        """Time begins to be moved by hand, or has been: nothing here depends on it."""
+        del is_travelling
+
     async def seed(self, account: AccountSeed, numbers: Sequence[NumberSeed]) -> None:
         """Make an account with its app and numbers, or bring them up to date.
 

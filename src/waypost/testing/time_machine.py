@@ -9,7 +9,7 @@ from waypost.client.blocking import BlockingDoor
 __tracebackhide__ = is_told
 
 ADVANCE_WITHIN_S: Final = 70
-"""Real time for a journey: a little longer than the control door gives one stop."""
+"""Real time for one request: longer than the simulator takes for a part of an advance."""
 SETTLE_MS: Final = 100
 """Longer than a message takes to a phone of `waypost dev`."""
 
@@ -38,14 +38,14 @@ class TimeMachine:
             The time it is then.
         """
         all_s = ((days * 24 + hours) * 60 + minutes) * 60 + seconds
-        return self._ask("advance", {"ms": round(all_s * 1000)})
+        return self._advance(round(all_s * 1000))
 
     def settle(self) -> datetime:
         """Return when nothing is under way at either side; for claims that something did not happen.
 
         Moves time by a tenth of a second, so that what is on its way to a phone arrives.
         """
-        return self._ask("advance", {"ms": SETTLE_MS})
+        return self._advance(SETTLE_MS)
 
     def freeze(self) -> datetime:
         """Stop the clock: nothing becomes due by itself. It still can be advanced."""
@@ -68,9 +68,18 @@ class TimeMachine:
             self._ask("run", {"factor": 1.0})
             self._is_touched = False
 
-    def _ask(self, act: str, body: dict[str, Any]) -> datetime:
-        answer = self._control.json("POST", f"/clock/{act}", body, timeout_s=ADVANCE_WITHIN_S)
+    def _advance(self, ms: int) -> datetime:
+        """Advance part by part: the simulator answers after a time, wherever it is."""
+        answer = self._post("advance", {"ms": ms})
+        while not answer["is_complete"]:
+            answer = self._post("advance", {"ms": answer["left_ms"]})
         return _moment(answer)
+
+    def _ask(self, act: str, body: dict[str, Any]) -> datetime:
+        return _moment(self._post(act, body))
+
+    def _post(self, act: str, body: dict[str, Any]) -> dict[str, Any]:
+        return self._control.json("POST", f"/clock/{act}", body, timeout_s=ADVANCE_WITHIN_S)
 
 
 def _moment(view: dict[str, Any]) -> datetime:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
 from starlette.responses import Response
@@ -128,6 +128,9 @@ async def _move(desk: Desk, visit: Visit, path: str, wish: dict[str, Any]) -> Re
         said = f"{stands}."
     if told.get("steps"):
         said += f" On its way it stopped {told['steps']} times for what was due."
+    if told.get("is_complete") is False:
+        left = timedelta(seconds=round(told["left_ms"] / 1000))
+        said += f" It has not arrived yet: {left} left. Advance it again to go on."
     pieces = _pieces(desk, visit, await _now(desk)) if visit.is_quiet else ()
     return done(desk, visit, PATH, said, pieces)
 
