@@ -51,7 +51,7 @@ class Doors(Protocol):
         ...
 
     async def until(
-        self, is_so: Callable[[], Awaitable[bool]], what: str, *, within_s: float
+        self, is_so: Callable[[], Awaitable[bool]], what: str, *, within_s: float = ...
     ) -> None:
         """Return when it is so."""
         ...
@@ -134,5 +134,5 @@ async def set_up(town: Doors) -> Partner:
         held = await town.app_call(app, "templates")
         return [one["status"] for one in held["templates"]] == ["APPROVED"]
 
-    await town.until(is_approved, "the template is approved", within_s=20)
+    await town.until(is_approved, "the template is approved")
     return Partner(app["id"], app["app_token"], key["api_key"], template_id)

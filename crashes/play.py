@@ -18,7 +18,6 @@ from crashes.rows import Engine, Row
 from crashes.scene import IN_FLIGHT, PHONES, SLOW_MS, WRITERS, Scene, Struck
 from crashes.stage import Stage, staged
 
-SETTLES_WITHIN_S: Final = 180
 AFTER_S: Final = 2
 """How long the load goes on after a fault at least, so that what follows it is seen."""
 
@@ -127,7 +126,7 @@ async def _load_and_strike(
         load.stop()
         await running
     began_s = time.monotonic()
-    await town.settled(within_s=SETTLES_WITHIN_S)
+    await town.settled()
     played.settled_s = time.monotonic() - began_s
     played.bound = IN_FLIGHT * town.processes * sum(one.waves for one in played.struck)
     known = [one.in_hand for one in played.struck if one.in_hand is not None]

@@ -18,13 +18,12 @@ from typing import Any, Final
 
 import psycopg
 
-from crashes.processes import Child, NotInTime, free_port
+from crashes.processes import SETTLES_WITHIN_S, Child, NotInTime, free_port
 from tests.support.postgres import binaries
 
 DATABASE: Final = "waypost"
 ROLE: Final = "waypost"
 NOBODY: Final = 65534
-STARTS_WITHIN_S: Final = 30
 
 # fmt: off
 SETTINGS: Final = {  # what a server of a run has otherwise than by default, and why
@@ -98,7 +97,7 @@ class Postgres:
 
     def wait_ready(self) -> None:
         """Return once it answers; starts it again where it has ended meanwhile."""
-        until_s = time.monotonic() + STARTS_WITHIN_S
+        until_s = time.monotonic() + SETTLES_WITHIN_S
         while time.monotonic() < until_s:
             if self.child.status is not None:
                 self.child.start()

@@ -15,6 +15,8 @@ from typing import Final
 
 SOURCES: Final = Path(__file__).parents[1] / "src"
 _PR_SET_PDEATHSIG: Final = 1
+SETTLES_WITHIN_S: Final = 180
+"""What is waited for comes sooner, however busy the machine is, or does not come."""
 
 
 class NotInTime(AssertionError):
@@ -68,7 +70,7 @@ class Child:
         """End it between any two instructions."""
         if self._running is not None:
             self._running.send_signal(signal.SIGKILL)
-            self._running.wait(10)
+            self._running.wait(SETTLES_WITHIN_S)
 
     def pause(self) -> None:
         """Let it do nothing more, its connections open, until `resume`."""
@@ -85,7 +87,7 @@ class Child:
         if self._running is not None:
             self._running.send_signal(signal.SIGTERM)
 
-    async def ended(self, *, within_s: float) -> int:
+    async def ended(self, *, within_s: float = SETTLES_WITHIN_S) -> int:
         """Its exit status."""
         until_s = time.monotonic() + within_s
         while (status := self.status) is None:

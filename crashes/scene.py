@@ -22,7 +22,7 @@ SLOW_MS: Final = 40
 """How long the operator takes to answer, as one far away does: so something is always being sent."""
 IN_FLIGHT: Final = 64
 OPERATOR_TIMEOUT_S: Final = 2
-DECIDES_WITHIN_S: Final = 20
+DECIDES_WITHIN_S: Final = 60
 
 
 class Missing(Exception):

@@ -14,7 +14,7 @@ import aiohttp
 
 from crashes.partner import SOURCE, THROUGHPUT, Json, set_up
 from crashes.plans import Plan
-from crashes.processes import Child, NotInTime, free_port
+from crashes.processes import SETTLES_WITHIN_S, Child, NotInTime, free_port
 from crashes.stored import stored_at, stored_in_file
 
 ADMIN_TOKEN: Final = "the admin token of a crash test"
@@ -205,7 +205,9 @@ class Town:
         await self._answers(self.service, self.base + "/readyz")
         return Restart(in_hand, newest, began_s, time.monotonic() - began_s)
 
-    async def backlog_settled(self, restart: Restart, *, within_s: float) -> float:
+    async def backlog_settled(
+        self, restart: Restart, *, within_s: float = SETTLES_WITHIN_S
+    ) -> float:
         """How long after a restart everything was settled that the one before had left."""
         await self.until(
             lambda: self._has_settled_up_to(restart.newest),
@@ -214,12 +216,16 @@ class Town:
         )
         return time.monotonic() - restart.began_s
 
-    async def settled(self, *, within_s: float) -> None:
+    async def settled(self, *, within_s: float = SETTLES_WITHIN_S) -> None:
         """Return when nothing is on its way any more: lanes empty, and every webhook delivered."""
         await self.until(self._is_quiet, "everything settles", within_s=within_s)
 
     async def until(
-        self, is_so: Callable[[], Awaitable[bool]], what: str, *, within_s: float
+        self,
+        is_so: Callable[[], Awaitable[bool]],
+        what: str,
+        *,
+        within_s: float = SETTLES_WITHIN_S,
     ) -> None:
         """Return when it is so.
 
@@ -290,7 +296,7 @@ class Town:
 
     async def _answers(self, child: Child, url: str) -> None:
         headers = {"Authorization": f"Bearer {CONTROL_TOKEN}", "Host": "127.0.0.1"}
-        until_s = time.monotonic() + 30
+        until_s = time.monotonic() + SETTLES_WITHIN_S
         while child.status is None and time.monotonic() < until_s:
             try:
                 async with self.http.get(url, headers=headers) as answer:

@@ -10,7 +10,7 @@ from sqlalchemy import Connection, update
 
 from tests.callbacks.conftest import MakeTeller
 from tests.support.callback_sink import CallbackSink, always, in_turn
-from tests.support.patience import patiently
+from tests.support.patience import HANGS_AFTER_S, patiently
 from tests.support.teller import Teller
 from waypost.base.clock import ManualClock, machine_ms
 from waypost.store.fresh import APPENDED
@@ -223,7 +223,7 @@ async def test_order_hold_goes_on_after_a_restart(
     def count(about: str) -> int:
         return sum(one["about"] == about for one in sink.callbacks)
 
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(HANGS_AFTER_S):
         while not count("ann"):
             count_before = count("ben")
             await teller.tell("ben")

@@ -10,7 +10,7 @@ from tests.console.conftest import LOOP, Tab, Tabs
 from tests.console.scene import Scene
 from waypost.console.rows import Kind
 
-pytestmark = [pytest.mark.asyncio(loop_scope=LOOP), pytest.mark.timeout(120)]
+pytestmark = pytest.mark.asyncio(loop_scope=LOOP)
 
 AXE: Final = resources.files("axe_playwright_python") / "axe.min.js"
 ALL: Final = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]

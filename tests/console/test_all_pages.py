@@ -11,7 +11,7 @@ from tests.console.conftest import LOOP, Tab, Tabs
 from tests.console.scene import Scene
 from waypost.console.rows import Kind
 
-pytestmark = [pytest.mark.asyncio(loop_scope=LOOP), pytest.mark.timeout(120)]
+pytestmark = pytest.mark.asyncio(loop_scope=LOOP)
 
 NARROW: Final = 360
 WIDE: Final = 1440

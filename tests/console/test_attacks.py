@@ -21,7 +21,7 @@ from sqlalchemy import Connection, delete
 
 from tests.console.conftest import LOOP, Desk
 from tests.support.callback_sink import CallbackSink, Try, always
-from tests.support.patience import patiently
+from tests.support.patience import HANGS_AFTER_S, patiently
 from waypost.admin import actions
 from waypost.assembly import demo
 from waypost.console import streams
@@ -415,7 +415,7 @@ async def test_open_stream_ends_soon_after_its_session(
         await stream.content.readany()
 
         await attacker.post("/sign-out", {})
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(HANGS_AFTER_S):
             rest = await stream.content.read()
 
     assert b'event: go\ndata: {"to":"/sign-in"}' in rest
@@ -449,7 +449,7 @@ async def test_streams_that_nobody_reads_hold_up_no_reset(
 
     assert loop.time() - began_s < 5
     for one in opened:
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(HANGS_AFTER_S):
             await one.content.read()  # it ends
     assert (await attacker.ask("GET", APP))[0] == 200
     assert "defect" not in capsys.readouterr().err

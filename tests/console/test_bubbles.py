@@ -28,6 +28,7 @@ from tests.console.bubble_samples import (
 )
 from tests.console.conftest import LOOP, Desk, Tab, Tabs, close_desk, open_desk
 from tests.support.media_samples import SAMPLES
+from tests.support.patience import HANGS_AFTER_S
 from waypost.assembly import demo
 from waypost.base.clock import ManualClock
 from waypost.console.assets import Assets
@@ -98,7 +99,7 @@ class Wall:
         """The newest of what was posted, as soon as there are so many."""
         while len(self.posted) < count:
             self.tells.clear()
-            await asyncio.wait_for(self.tells.wait(), 5)
+            await asyncio.wait_for(self.tells.wait(), HANGS_AFTER_S)
         return self.posted[-1]
 
     async def answer(self, route: Route) -> None:

@@ -14,7 +14,7 @@ from playwright.async_api import Browser
 from benchmarks.soak import Soak, fill_demonstration
 from tests.console.conftest import LOOP, Desk, Tabs, close_desk, open_desk
 
-pytestmark = [pytest.mark.asyncio(loop_scope=LOOP), pytest.mark.timeout(90)]
+pytestmark = pytest.mark.asyncio(loop_scope=LOOP)
 
 STORED: Final = 3_000
 BUSY_S: Final = 6

@@ -10,6 +10,7 @@ from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
 from tests.console.conftest import LOOP, Desk
+from tests.support.patience import HANGS_AFTER_S
 from waypost.client.door import Door, DoorRefused, InProcess
 
 pytestmark = pytest.mark.asyncio(loop_scope=LOOP)
@@ -57,7 +58,7 @@ async def test_answer_in_pieces_is_given_whole() -> None:
 
 
 async def test_refusal_in_pieces_says_its_reason() -> None:
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(HANGS_AFTER_S):
         with pytest.raises(DoorRefused) as refused:
             await Door(InProcess(APPLICATION), {}).json("GET", "/pieces/409")
 
@@ -65,7 +66,7 @@ async def test_refusal_in_pieces_says_its_reason() -> None:
 
 
 async def test_what_is_sent_is_read_before_the_first_piece_and_given_back_whole() -> None:
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(HANGS_AFTER_S):
         told = await Door(InProcess(APPLICATION), {}).json("POST", "/echo", {"a": ["😀"] * 1000})
 
     assert told == {"a": ["😀"] * 1000}

@@ -13,7 +13,7 @@ from tests.console.hands import Hands, Keys, Pointer
 from tests.support.callback_sink import CallbackSink
 from waypost.assembly import demo
 
-pytestmark = [pytest.mark.asyncio(loop_scope=LOOP), pytest.mark.timeout(90)]
+pytestmark = pytest.mark.asyncio(loop_scope=LOOP)
 
 WAYS: Final = {"pointer": Pointer(), "keyboard": Keys()}
 

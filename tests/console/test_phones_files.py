@@ -13,7 +13,7 @@ from starlette.types import Receive, Scope, Send
 
 from tests.console.conftest import LOOP, Desk, Tabs
 from tests.support.media_samples import sample
-from tests.support.patience import patiently
+from tests.support.patience import HANGS_AFTER_S, patiently
 from waypost.assembly import demo
 from waypost.assembly.gate import Gate
 from waypost.client.door import DoorRefused, InProcess
@@ -176,8 +176,8 @@ async def test_file_that_somebody_looks_at_holds_up_no_exchange_of_the_state(
     answer = await InProcess(gate).open("GET", "/", {})
     await anext(aiter(answer))
 
-    async with asyncio.timeout(5):
-        await gate.shut(leaving=0, within_s=60)
+    async with asyncio.timeout(HANGS_AFTER_S):
+        await gate.shut(leaving=0, within_s=10 * HANGS_AFTER_S)
 
     assert is_open(film)
     await answer.aclose()

@@ -397,7 +397,7 @@ async def _unseen(scene: Scene, tab: Any) -> list[str]:
                 return await tab.page.evaluate("() => document.body.innerText")
 
             try:
-                await patiently(text, lambda shown: "<img src=x onerror=" in shown, within_s=3)
+                await patiently(text, lambda shown: "<img src=x onerror=" in shown)
             except TimeoutError:
                 unseen.append(f"{path} does not show the words")
     return unseen

@@ -16,6 +16,7 @@ from sqlalchemy import Connection, delete
 
 from tests.console.conftest import LOOP, Desk, Tabs
 from tests.support.builders import ACCOUNT, APP, INSTANCE_KEY, PARTNER
+from tests.support.patience import HANGS_AFTER_S
 from waypost.assembly import demo
 from waypost.assembly.console import ConsoleStand
 from waypost.assembly.service import Waypost
@@ -106,7 +107,7 @@ class House:
             "server": ("localhost", 80),
             "headers": [(name.encode(), value.encode("latin-1")) for name, value in given.items()],
         }  # fmt: skip
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(HANGS_AFTER_S):
             await self.waypost.application(scope, receive, send)
         return Answer(
             sent[0]["status"],

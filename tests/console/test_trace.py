@@ -93,7 +93,7 @@ async def test_callback_shows_its_bytes_headers_answer_and_signature(
     sink.answers = in_turn(503, 200)  # registration has had its answer
     message_id = await desk.send_text("Told twice")
     await until(desk, message_id, "delivered")
-    await sink.wait_until(lambda: len(sink.taken) >= 3, within_s=15)
+    await sink.wait_until(lambda: len(sink.taken) >= 3)
     first = next(one for one in sink.tries if one.status == 503)
 
     tab = await tabs(f"{LIST}/{message_id}")

@@ -56,9 +56,9 @@ async def ride(
             await town.sends_something()
             await asyncio.sleep(random.uniform(0, JITTER_S))
             restarts.append(await town.kill_and_restart())
-            settling = town.backlog_settled(restarts[-1], within_s=60)
+            settling = town.backlog_settled(restarts[-1])
             backlogs.append(tasks.create_task(settling))
-    await town.settled(within_s=60)
+    await town.settled()
     return Ride(restarts, [backlog.result() for backlog in backlogs], writing.result())
 
 

@@ -7,8 +7,6 @@ import sys
 from collections.abc import Iterable
 from typing import Final
 
-import pytest
-
 from crashes.load import Load
 from crashes.reckoning import reckon
 from crashes.town import Town
@@ -22,7 +20,6 @@ SHARES: Final = (0.17, 0.43, 0.73)
 SPREAD: Final = 0.06
 
 
-@pytest.mark.timeout(240)
 async def test_three_kills_under_load_lose_nothing_and_double_nothing(town: Town) -> None:
     """The operator's limits stay on: six messages a phone are far from the pair limit."""
     await asyncio.gather(*map(town.writes, WRITERS))

@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Final
 
 import aiohttp
-import pytest
 
 from crashes.processes import Child, free_port
 from waypost.assembly import demo
@@ -54,7 +53,6 @@ class Uploading:
             self.answered[told["mediaId"]] = hashlib.sha256(content).hexdigest()
 
 
-@pytest.mark.timeout(120)
 async def test_no_answered_upload_is_lost_and_nothing_half_written_is_kept(tmp_path: Path) -> None:
     port, simulator_port = free_port(), free_port()
     url = f"http://127.0.0.1:{port}"

@@ -2,8 +2,6 @@
 
 import sys
 
-import pytest
-
 from crashes.play import Options, play
 from crashes.report import told
 from crashes.rows import ROWS
@@ -12,7 +10,6 @@ from crashes.run import folder
 ONCE = Options(rounds=1, seconds=2, per_second=100, seed=20260101)
 
 
-@pytest.mark.timeout(120)
 async def test_kill_of_the_database_under_load_loses_nothing_and_doubles_nothing() -> None:
     row = next(row for row in ROWS if row.name == "database")
 

@@ -7,6 +7,7 @@ from typing import Any
 import aiohttp
 import pytest
 
+from tests.support.patience import HANGS_AFTER_S
 from waypost.assembly.dev import Dev, DevOptions, Running
 from waypost.config import Settings
 
@@ -56,7 +57,7 @@ class Started:
     async def shown_texts(self, *, until: str | None = None) -> list[str]:
         """The texts on the demonstration's phone, once the one that is waited for is among them."""
         phone = self.running.variables["DESTINATION"]
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(HANGS_AFTER_S):
             while True:
                 inbox = await self.control("GET", f"phones/{phone}?wait_ms=200")
                 texts = [message["text"] for message in inbox["messages"]]

@@ -27,8 +27,6 @@ SECRETS: Final = {
     "verify-token.txt": "made-up-by-me",
 }
 
-pytestmark = pytest.mark.timeout(120)  # a dozen processes, one after the other
-
 
 @pytest.fixture
 def free_ports() -> list[int]:

@@ -4,8 +4,6 @@ import re
 from pathlib import Path
 from typing import Final
 
-import pytest
-
 from tests.docs.repository import ROOT, samples_of
 from tests.support.inner_pytest import run_pytest
 
@@ -13,7 +11,6 @@ PAGE: Final = ROOT / "docs" / "how-to" / "test-your-integration.md"
 FAILING: Final = "test_reminder_arrives"
 
 
-@pytest.mark.timeout(90)
 def test_samples_of_the_page_make_a_project_whose_tests_end_as_shown(tmp_path: Path) -> None:
     (settings,) = samples_of(PAGE, "ini")
     (tmp_path / "pytest.ini").write_text(settings, encoding="utf-8")

@@ -5,14 +5,11 @@ import subprocess
 from pathlib import Path
 from typing import Final
 
-import pytest
-
 from tests.docs.repository import ROOT, samples_of
 
 PAGE: Final = ROOT / "docs" / "how-to" / "travel-in-time.md"
 
 
-@pytest.mark.timeout(90)
 def test_shown_commands_move_the_clock_and_go_back_to_a_state(running: Path) -> None:
     shell = "\n".join(["set -e", *samples_of(PAGE, "sh")])
 

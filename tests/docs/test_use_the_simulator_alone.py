@@ -7,15 +7,12 @@ import subprocess
 from pathlib import Path
 from typing import Any, Final
 
-import pytest
-
 from crashes.processes import free_port
 from tests.docs.repository import ROOT, samples_of
 
 PAGE: Final = ROOT / "docs" / "how-to" / "use-the-simulator-alone.md"
 
 
-@pytest.mark.timeout(90)
 def test_page_leads_from_an_empty_folder_to_a_tap_a_late_failure_and_a_refusal(
     newcomers_folder: Path,
 ) -> None:

@@ -5,6 +5,7 @@ import asyncio
 import pytest
 
 from tests.journal.conftest import Bench
+from tests.support.patience import HANGS_AFTER_S
 from waypost.journal.lanes import PLANS
 from waypost.store.journal import Lane
 
@@ -107,7 +108,7 @@ async def test_wait_ends_when_something_is_appended(bench: Bench) -> None:
 
     await bench.append("a")
 
-    await asyncio.wait_for(waiting, 2)  # the clock stands still: no poll ends it
+    await asyncio.wait_for(waiting, HANGS_AFTER_S)  # the clock stands still: no poll ends it
     assert await bench.refs() == ["a.0"]
 
 
@@ -120,7 +121,7 @@ async def test_wait_ends_when_the_next_entry_is_due(bench: Bench) -> None:
 
     bench.clock.advance(ms=1000)
 
-    await asyncio.wait_for(waiting, 2)
+    await asyncio.wait_for(waiting, HANGS_AFTER_S)
 
 
 async def test_wait_ends_when_a_key_is_free_again(bench: Bench) -> None:
@@ -133,7 +134,7 @@ async def test_wait_ends_when_a_key_is_free_again(bench: Bench) -> None:
 
     await bench.settle(entry)
 
-    await asyncio.wait_for(waiting, 2)
+    await asyncio.wait_for(waiting, HANGS_AFTER_S)
 
 
 async def test_more_entries_than_a_group_holds_in_memory_are_all_worked_in_order(

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from sqlalchemy import Connection, select, update
 
-from tests.support.patience import patiently
+from tests.support.patience import HANGS_AFTER_S, patiently
 from tests.support.stores import ENGINES
 from tests.support.street import Answer, Street
 from waypost.base.clock import ManualClock
@@ -32,7 +32,7 @@ def wrong_in(answer: Answer) -> dict[str, str]:
 
 async def ask_until(street: Street, check: str) -> Answer:
     """Ask until a check fails: what the store said is given again for a second."""
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(HANGS_AFTER_S):
         while True:
             answer = await street.ask("GET", "/readyz")
             if check in wrong_in(answer):

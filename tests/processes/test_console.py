@@ -8,18 +8,16 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import aiohttp
-import pytest
 import pytest_asyncio
 
 from crashes.partner import SOURCE
 from crashes.plans import Plan
 from crashes.processes import free_port
 from crashes.town import CONTROL_TOKEN, Town
+from tests.support.patience import HANGS_AFTER_S
 
 ANN = "15557001001"
 ACCOUNT = {"email": "crash@waypost.test", "password": "Crash-1234"}
-
-pytestmark = pytest.mark.timeout(120)  # five processes start
 
 
 @dataclass
@@ -50,7 +48,7 @@ class Visitor:
         assert answer.status == 200
 
         async def listen() -> None:
-            async with answer, asyncio.timeout(20):
+            async with answer, asyncio.timeout(HANGS_AFTER_S):
                 while words not in (await answer.content.readline()).decode():
                     assert not answer.content.at_eof()
 

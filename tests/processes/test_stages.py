@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from tests.support.patience import HANGS_AFTER_S
 from waypost.assembly.fit import NotFit, check_fit
 from waypost.assembly.service import Waypost
 from waypost.base.clock import SystemClock
@@ -117,7 +118,7 @@ async def test_what_no_process_works_waits_and_is_worked_by_the_next(start: Star
     before = await accepts.database.read(depth_of, Lane.CALLBACKS)
 
     works = await start("callbacks")
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(HANGS_AFTER_S):
         while not works.journal.counts[Lane.CALLBACKS].claimed:  # noqa: ASYNC110  nobody tells
             await asyncio.sleep(0.01)
 

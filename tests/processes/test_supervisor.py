@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.patience import HANGS_AFTER_S
 from waypost.assembly.workers import Workers, WorkersFailed
 from waypost.config import Settings
 
@@ -35,7 +36,7 @@ async def running(workers: Workers, said: list[str]) -> AsyncGenerator[None]:
 
 async def until(is_so: Callable[[], bool]) -> None:
     """Return when it is so."""
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(HANGS_AFTER_S):
         while not is_so():  # noqa: ASYNC110  nobody tells
             await asyncio.sleep(0.01)
 

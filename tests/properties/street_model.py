@@ -29,6 +29,7 @@ from tests.properties.street_templates import (
 from tests.support.builders import APP, INSTANCE_KEY
 from tests.support.callback_sink import CallbackSink, Try
 from tests.support.cut_line import CutLine
+from tests.support.patience import HANGS_AFTER_S
 from tests.support.street import ADMIN_TOKEN, API_KEY, Street
 from waypost.assembly.servers import HttpServer, bind, port_of
 from waypost.assembly.service import Waypost
@@ -438,7 +439,7 @@ class ModelStreet:
         while away := self._away():
             await away[0]()
         with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(1):
+            async with asyncio.timeout(HANGS_AFTER_S):
                 while not any(  # noqa: ASYNC110  nobody tells
                     [await self._with_buttons_at(phone) for phone in PHONES]
                 ):
@@ -525,7 +526,7 @@ class ModelStreet:
         while self._asking:
             await asyncio.wait(self._asking)
         try:
-            async with asyncio.timeout(60):
+            async with asyncio.timeout(HANGS_AFTER_S):
                 quiet = 0
                 while quiet < 3:
                     self.clock.set(at_ms=self.clock.now_ms() + 120_000)

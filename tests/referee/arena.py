@@ -18,6 +18,7 @@ from pywa_async.types import RawUpdate
 from starlette.applications import Starlette
 
 from tests.simulator.conftest import ANN, APP, BUSINESS, NUMBER_ID, SECRET, TOKEN, WABA, Bench
+from tests.support.patience import HANGS_AFTER_S
 
 Update = TypeVar("Update", bound=BaseUpdate)
 VERIFY_TOKEN: Final = "verify-me"
@@ -155,7 +156,7 @@ class Arena:
         return message
 
     async def _until(self, is_there: Callable[[], Any]) -> Any:
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(HANGS_AFTER_S):
             while (found := is_there()) is None:
                 self._came.clear()
                 await self._came.wait()

@@ -16,6 +16,7 @@ import pytest
 import uvicorn
 from aiohttp import web
 
+from tests.support.patience import HANGS_AFTER_S
 from waypost.assembly.servers import LineProtocol
 from waypost.base.clock import Clock, ManualClock, SystemClock
 from waypost.base.ids import SeededIds
@@ -82,7 +83,7 @@ class Receiver:
         return self.changes("message_template_status_update")
 
     async def until(self, is_there: Callable[[], Any]) -> Any:
-        async with asyncio.timeout(15):
+        async with asyncio.timeout(HANGS_AFTER_S):
             while not (found := is_there()):
                 self.came.clear()
                 await self.came.wait()
@@ -235,14 +236,14 @@ class Bench:
         self, is_there: Callable[[dict[str, Any]], Any], phone: str = ANN
     ) -> dict[str, Any]:
         """The phone as the control door shows it, as soon as that is as wanted."""
-        async with asyncio.timeout(15):
+        async with asyncio.timeout(HANGS_AFTER_S):
             while not is_there(shown := (await self.control("GET", f"phones/{phone}")).body):
                 pass
         return shown
 
     async def drained(self) -> None:
         """Return when nothing is left to be told, now or later."""
-        async with asyncio.timeout(15):
+        async with asyncio.timeout(HANGS_AFTER_S):
             while (await self.control("GET", "state")).body["counts"]["outbox"]:
                 pass
 

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from tests.simulator.conftest import ANN, BUSINESS, Bench
+from tests.support.patience import HANGS_AFTER_S
 from waypost.base.clock import ManualClock
 
 FIRST = 15_551_000_000
@@ -29,7 +30,7 @@ async def make(bench: Bench, **more: Any) -> Part:
 
 async def until_counted(bench: Bench, **counts: int) -> Part:
     """The fleet as soon as it counts so many."""
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(HANGS_AFTER_S):
         while True:
             shown = (await bench.control("GET", "fleets/crowd")).body
             if counts.items() <= shown["counts"].items():

@@ -314,7 +314,6 @@ def test_example_of_a_route_of_the_control_door_is_right(desk: Desk, path: str) 
     assert status in may_be, answer
 
 
-@pytest.mark.timeout(120)
 @pytest.mark.parametrize(("method", "path"), [(one[0], one[1]) for one in CALLS])
 def test_junk_at_a_route_of_the_control_door_gets_an_answer(
     desk: Desk, method: str, path: str
@@ -330,7 +329,6 @@ def test_junk_at_a_route_of_the_control_door_gets_an_answer(
             assert_known(desk, "control", method, whole, body=json.dumps(other).encode())
 
 
-@pytest.mark.timeout(120)
 @pytest.mark.parametrize(
     ("thing", "method", "edge"), list(ROUTES), ids=lambda one: getattr(one, "__name__", one)
 )
@@ -344,7 +342,6 @@ def test_junk_at_a_route_of_the_graph_side_gets_an_answer(
             assert_known(desk, "graph", method, path, body=json.dumps(other).encode())
 
 
-@pytest.mark.timeout(120)
 @pytest.mark.parametrize(("method", "first"), [*ROOT_ROUTES, *FILE_ROUTES])
 def test_junk_at_a_route_of_no_object_gets_an_answer(desk: Desk, method: str, first: str) -> None:
     assert_graph(desk, method, f"/v25.0/{first}")

@@ -16,6 +16,7 @@ from tests.simulator.conftest import (
     Receiver,
     make_bench,
 )
+from tests.support.patience import HANGS_AFTER_S
 from waypost.base.clock import ManualClock
 from waypost.simulator import AccountSeed, NumberSeed
 
@@ -267,7 +268,7 @@ async def _until_empty(bench: Bench) -> None:
 
 
 async def _until(bench: Bench, is_so: Callable[[dict[str, Any]], bool]) -> None:
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(HANGS_AFTER_S):
         while True:
             state = await bench.control("GET", "state")
             if is_so(state.body["accounts"][0]):

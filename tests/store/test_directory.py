@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from tests.support.patience import HANGS_AFTER_S
 from tests.support.stores import PostgresPlace
 from waypost.base.clock import ManualClock
 from waypost.base.seals import Seals, hash_of
@@ -55,7 +56,7 @@ async def test_change_in_one_process_counts_in_another_at_once(two: list[Directo
     await database_of(here).write(stored.drop_api_key, KEY_HASH)
     here.forget()
 
-    async with asyncio.timeout(4):  # and not after the five seconds, which never pass on this clock
+    async with asyncio.timeout(HANGS_AFTER_S):  # five seconds never pass on this clock
         while await there.partner_of_api_key(KEY_HASH) is not None:  # noqa: ASYNC110  nobody tells
             await asyncio.sleep(0.005)
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import pytest
 from sqlalchemy import Connection, func, insert, select
 
+from tests.support.patience import HANGS_AFTER_S
 from tests.support.stores import Place
 from waypost.base.batching import Stopped
 from waypost.store.database import Database
@@ -155,7 +156,7 @@ async def test_reader_is_not_held_up_by_the_writer(database: Database) -> None:
     def count(connection: Connection) -> int:
         return connection.execute(select(func.count()).select_from(store_facts)).scalar_one()
 
-    counted = await asyncio.wait_for(database.read(count), 2)
+    counted = await asyncio.wait_for(database.read(count), HANGS_AFTER_S)
 
     writer.may_go.set()
     await writing

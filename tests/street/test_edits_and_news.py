@@ -65,8 +65,8 @@ async def test_approval_of_the_old_text_does_not_count_while_the_edit_waits(
     assert (await shown(holding, template_id))["status"] == "PENDING"
     between.away = False
     between.may_go.set()
-    await holding.sink.wait_for(is_event("template-event", status="approved"), count=2, within_s=30)
-    await patiently(lambda: is_idle(holding), within_s=15)
+    await holding.sink.wait_for(is_event("template-event", status="approved"), count=2)
+    await patiently(lambda: is_idle(holding))
     assert (await shown(holding, template_id))["status"] == "APPROVED"
 
 

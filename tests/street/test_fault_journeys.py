@@ -8,7 +8,7 @@ from typing import Any, Final
 import pytest
 
 from tests.support.builders import ANN, is_event
-from tests.support.patience import patiently
+from tests.support.patience import HANGS_AFTER_S, patiently
 from tests.support.street import Street
 from waypost.base.clock import ManualClock
 from waypost.simulator import read_scenario
@@ -246,7 +246,7 @@ async def test_bad_day_ends_with_every_message_accounted_for(make_street: Any) -
 
     phones = [str(15551300000 + number) for number in range(80)]
     message_ids = await asyncio.gather(*(street.send(template_id, to=one) for one in phones))
-    async with asyncio.timeout(40):
+    async with asyncio.timeout(HANGS_AFTER_S):
         while not all([await heard_the_end(street, one) for one in message_ids]):
             moving(street).advance(ms=1000)
             await asyncio.sleep(0.02)

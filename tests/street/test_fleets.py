@@ -111,7 +111,7 @@ async def test_thousand_a_second_is_kept_and_everything_comes_back(make_street: 
 
     clock.run(factor=0.25)
     shown = await patiently(
-        lambda: fleet_of(street), lambda one: one["counts"]["read"] == len(sent), within_s=30
+        lambda: fleet_of(street), lambda one: one["counts"]["read"] == len(sent)
     )
 
     heard = len(sent) + shown["steps"][1]["planned"]
@@ -129,7 +129,7 @@ async def test_eighty_a_second_is_kept_and_everything_comes_back(make_street: Ma
     sent = await send_to(street, template_id, 170)
     began_ms = clock.now_ms()
 
-    await street.travel(ms=10_000, within_s=40)
+    await street.travel(ms=10_000)
 
     await judge(street, sent, ("enqueued", "sent", "delivered", "read"), per_second=80)
     taken = (await street.control("GET", "deliveries?limit=20000"))["deliveries"]

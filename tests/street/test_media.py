@@ -18,7 +18,7 @@ from sqlalchemy import Connection, select, update
 from tests.support.builders import ANN, APP, BEN, OPERATOR, is_event
 from tests.support.file_server import FileServer
 from tests.support.media_samples import sample
-from tests.support.patience import patiently
+from tests.support.patience import HANGS_AFTER_S, patiently
 from tests.support.street import API_KEY, Answer, Street
 from waypost.accept import media_door
 from waypost.admin import actions
@@ -134,7 +134,7 @@ async def test_many_messages_with_one_medium_need_one_upload(street: Street) -> 
         for _ in range(10)
     ]
 
-    await asyncio.gather(*(street.events_of(one, until="delivered", within_s=15) for one in ids))
+    await asyncio.gather(*(street.events_of(one, until="delivered") for one in ids))
     assert len(await at_operator(street)) == 1
 
 
@@ -243,9 +243,7 @@ async def test_template_gets_the_operators_handle_with_all_its_lines(street: Str
         exampleMedia=handle,
     )
 
-    await street.wait_for_callback(
-        is_event("template-event", id=template["id"], status="approved"), within_s=15
-    )
+    await street.wait_for_callback(is_event("template-event", id=template["id"], status="approved"))
     [held] = (await street.control("GET", "handles"))["handles"]
     assert held["handle"].count("\n") == 2
     assert held["size_bytes"] == 9 * 1024 * 1024
@@ -570,7 +568,7 @@ async def test_message_whose_upload_is_cut_off_by_a_stop_is_not_uncertain(
     base_url = f"http://127.0.0.1:{runner.addresses[0][1]}"
     await actions.put_operator_account(street.waypost.office, replace(OPERATOR, base_url=base_url))
     message_id = await send(street, {"type": "image", "id": await media_id_of(street)})
-    await asyncio.wait_for(asked.wait(), 5)
+    await asyncio.wait_for(asked.wait(), HANGS_AFTER_S)
     during = (await street.lanes())["submissions"]
 
     await street.close_service()

@@ -1,7 +1,6 @@
 """Direct calls of an operator that answers oddly, slowly or only half: nothing of ours is lost by it."""
 
 import asyncio
-import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -117,12 +116,10 @@ async def test_all_pages_of_a_sync_together_are_given_up_in_time(
 
     monkeypatch.setattr(time_limit, "WITHIN_S", 0.5)
     odd.answer = slowly
-    began_s = time.monotonic()
 
-    answer = await ask(street, "GET", "template/sync")
+    answer = await ask(street, "GET", "template/sync")  # there is always another page
 
     assert answer.status == 503
-    assert time.monotonic() - began_s < 3
     assert [one["status"] for one in await listed(street)] == ["APPROVED"]
 
 
@@ -254,19 +251,20 @@ async def test_only_a_flow_of_the_apps_account_is_copied(street: Street, odd: Od
 async def test_photo_that_takes_the_operator_too_long_is_given_up_in_time(
     street: Street, odd: Odd, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    never = asyncio.Event()
+
     async def slowly(request: web.Request) -> web.StreamResponse:
         if not request.path.endswith("/uploads"):
-            await asyncio.sleep(5)
+            await never.wait()
         return web.json_response({"id": "upload:1"})
 
     monkeypatch.setattr(time_limit, "WITHIN_S", 0.5)
     odd.answer = slowly
-    began_s = time.monotonic()
 
     status = await put_file(street, "business/profile/photo", sample("png"), "image/png")
 
+    never.set()
     assert status == 503
-    assert time.monotonic() - began_s < 3
 
 
 async def test_files_of_flows_are_held_in_memory_only_a_few_at_once(

@@ -49,7 +49,6 @@ async def cloud(street: Street, stand_up: StandUp) -> SecondOperator:
     return await stand_up(street)
 
 
-@pytest.mark.timeout(120)  # a hundred messages through all of it, on a machine that may be busy
 async def test_every_message_goes_out_once_while_its_app_is_switched(
     make_street: MakeStreet, stand_up: StandUp
 ) -> None:
@@ -77,7 +76,7 @@ async def test_every_message_goes_out_once_while_its_app_is_switched(
         await patiently(lambda: _lengthening(sent), lambda length: length >= at_return + 20)
         done.set()
     for message_id in sent:
-        await street.events_of(message_id, until="delivered", within_s=60)
+        await street.events_of(message_id, until="delivered")
 
     taken = {one: [await street.deliveries(one), await cloud.deliveries(one)] for one in sent}
     assert (there.status, back.status) == (200, 200)

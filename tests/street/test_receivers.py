@@ -7,7 +7,7 @@ import pytest
 
 from tests.support.builders import ANN, APP, BEN
 from tests.support.callback_sink import Try, always, in_turn
-from tests.support.patience import patiently
+from tests.support.patience import HANGS_AFTER_S, patiently
 from tests.support.street import Street
 from waypost.base.clock import ManualClock
 
@@ -97,7 +97,7 @@ async def test_callback_that_alone_is_refused_lets_the_next_ones_go_after_the_or
 
     clock.advance(ms=30_000)
     assert not has_come("after")
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(HANGS_AFTER_S):
         while not has_come("after"):
             clock.advance(ms=5_000)
             await street.reply(BEN, "and again")
@@ -168,7 +168,7 @@ async def test_callbacks_of_a_deleted_subscription_go_nowhere(
 
     await patient.ask("DELETE", path, headers={"Authorization": patient.app_token})
 
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(HANGS_AFTER_S):
         while any((await patient.lanes()).values()):
             clock.advance(ms=1000)
             await asyncio.sleep(0.01)

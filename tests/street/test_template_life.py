@@ -97,10 +97,8 @@ async def test_edit_and_deletion_outlive_a_restart_while_the_operator_is_away(
     await street.open_service()
     await street.open_operator()
 
-    await street.sink.wait_for(
-        is_event("template-event", id=edited, status="approved"), count=2, within_s=15
-    )
-    await patiently(lambda: is_idle(street), within_s=15)
+    await street.sink.wait_for(is_event("template-event", id=edited, status="approved"), count=2)
+    await patiently(lambda: is_idle(street))
     [held] = await held_by_operator(street)
     assert held["name"] == "greeting"
     assert "tomorrow" in str(held["components"])
@@ -145,7 +143,7 @@ async def test_template_deleted_before_the_operator_had_it_never_comes_to_be(
     await delete(street, "greeting")
     await street.open_operator()
 
-    await patiently(lambda: is_idle(street), within_s=15)
+    await patiently(lambda: is_idle(street))
     assert await nothing_held(street)
 
 
@@ -183,7 +181,7 @@ async def test_message_accepted_before_the_deletion_fails_with_the_operators_cod
 
     await delete(street, "greeting")
     await street.open_operator()
-    await patiently(lambda: is_idle(street), within_s=15)
+    await patiently(lambda: is_idle(street))
 
     # Whichever of the two came to the operator first; its word may still be on the way.
     await patiently(

@@ -5,7 +5,7 @@ from typing import Any
 
 from tests.support.between import Between
 from tests.support.builders import ANN, OPERATOR, is_event
-from tests.support.patience import patiently
+from tests.support.patience import HANGS_AFTER_S, patiently
 from tests.support.street import Street
 from waypost.base.clock import ManualClock
 from waypost.simulator.webhooks.webhooks import signature
@@ -211,7 +211,7 @@ async def no_more_entries(street: Street) -> None:
 
 async def pass_time_until_tried(street: Street, clock: ManualClock, times: int) -> None:
     """Move the clock until the one submission has been tried as often as that."""
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(HANGS_AFTER_S):
         while await street.submission_attempts() < times:
             clock.advance(ms=500)
             await asyncio.sleep(0.01)

@@ -12,6 +12,8 @@ from typing import Any
 import aiohttp
 from aiohttp import web
 
+from tests.support.patience import HANGS_AFTER_S
+
 _HOP = {"host", "content-length", "transfer-encoding", "connection", "keep-alive", "date", "server"}
 
 
@@ -67,7 +69,7 @@ class Between:
 
     async def has_told(self, status: str, operator_message_id: str) -> None:
         """Return once the service has taken this status of this message."""
-        async with asyncio.timeout(5), self._passed:
+        async with asyncio.timeout(HANGS_AFTER_S), self._passed:
             await self._passed.wait_for(lambda: f"{status} {operator_message_id}" in self._told)
 
     async def _call(self, request: web.Request) -> web.StreamResponse:

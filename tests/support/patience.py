@@ -2,18 +2,21 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from typing import TypeVar
+from typing import Final, TypeVar
 
 from waypost.base.clock import Clock
 
 Found = TypeVar("Found")
+
+HANGS_AFTER_S: Final = 120
+"""A state that has not come after so long does not come, however busy the machine is."""
 
 
 async def patiently(
     ask: Callable[[], Awaitable[Found]],
     is_so: Callable[[Found], object] = bool,
     *,
-    within_s: float = 10,
+    within_s: float = HANGS_AFTER_S,
 ) -> Found:
     """Ask again and again until the answer will do, and give it.
 

@@ -23,6 +23,7 @@ from psycopg import sql
 
 from crashes.processes import free_port
 from tests.support.in_memory import folder_in_memory
+from tests.support.patience import HANGS_AFTER_S
 
 USER: Final = "waypost"
 PASSWORD: Final = "waypost-test"
@@ -109,7 +110,7 @@ class Server:
             "--set", "scram_iterations=1",  # no secret: a connection need not cost 10 ms of hashing
         )  # fmt: skip
 
-    def start(self, *, within_s: float = 30) -> None:
+    def start(self, *, within_s: float = HANGS_AFTER_S) -> None:
         """Start, and return when it answers."""
         given = {
             "listen_addresses": "127.0.0.1",

@@ -22,7 +22,7 @@ from tests.support.builders import (
     is_event,
 )
 from tests.support.callback_sink import Callback, CallbackSink
-from tests.support.patience import patiently
+from tests.support.patience import HANGS_AFTER_S, patiently
 from tests.support.stores import Place
 from waypost.admin import actions
 from waypost.assembly.servers import HttpServer, bind, port_of
@@ -334,13 +334,13 @@ class Street:
         return self.sink.callbacks
 
     async def wait_for_callback(
-        self, predicate: Callable[[Callback], bool], *, within_s: float = 10
+        self, predicate: Callable[[Callback], bool], *, within_s: float = HANGS_AFTER_S
     ) -> Callback:
         """The first callback that is meant."""
         return (await self.sink.wait_for(predicate, within_s=within_s))[0]
 
     async def events_of(
-        self, message_id: str, *, until: str, within_s: float = 10
+        self, message_id: str, *, until: str, within_s: float = HANGS_AFTER_S
     ) -> list[dict[str, Any]]:
         """The payloads of a message's events, once the one that is meant has come."""
         await self.sink.wait_until(
@@ -436,7 +436,7 @@ class Street:
     async def pass_time_until(self, is_so: Callable[[], bool], *, step_ms: int = 500) -> None:
         """Move a manual clock until the claim holds; on a busy machine it waits a little for the service."""
         assert isinstance(self.clock, ManualClock)
-        async with asyncio.timeout(15):
+        async with asyncio.timeout(HANGS_AFTER_S):
             while not is_so():
                 self.clock.advance(ms=step_ms)
                 for _ in range(5):
@@ -444,7 +444,7 @@ class Street:
                     if not self.waypost.busy:
                         break
 
-    async def travel(self, *, ms: int, within_s: float = 10) -> None:
+    async def travel(self, *, ms: int, within_s: float = HANGS_AFTER_S) -> None:
         """Move a virtual clock from due time to due time; returns when both sides rest there.
 
         Args:

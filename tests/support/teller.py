@@ -10,6 +10,7 @@ import msgspec
 from sqlalchemy import Connection
 
 from tests.support.builders import ACCOUNT, APP, INSTANCE_KEY, OPERATOR, PARTNER
+from tests.support.patience import HANGS_AFTER_S
 from tests.support.stores import Place
 from waypost.admin import actions
 from waypost.assembly.service import Waypost
@@ -94,7 +95,7 @@ class Teller:
     async def pass_time_until(self, is_so: Callable[[], bool], *, step_ms: int) -> None:
         """Move a manual clock until the claim holds, each time once the service has done what it can."""
         assert isinstance(self.clock, ManualClock)
-        async with asyncio.timeout(15):
+        async with asyncio.timeout(HANGS_AFTER_S):
             while not is_so():
                 self.clock.advance(ms=step_ms)
                 for _ in range(40):

@@ -7,6 +7,7 @@ from typing import Any
 import aiohttp
 import pytest
 
+from tests.support.patience import HANGS_AFTER_S
 from waypost.assembly.servers import HttpServer, bind, port_of
 
 Act = Callable[[Any, Any], Any]
@@ -39,7 +40,7 @@ def breaking() -> Breaking:
 @pytest.fixture
 async def server(breaking: Breaking) -> AsyncIterator[tuple[HttpServer, str]]:
     bound = bind("127.0.0.1", 0, option="--port")
-    server = HttpServer(breaking, bound)
+    server = HttpServer(breaking, bound, stop_within_s=10 * HANGS_AFTER_S)
     await server.start()
     yield server, f"http://127.0.0.1:{port_of(bound)}"
     await server.stop()
@@ -88,7 +89,9 @@ async def test_server_that_stops_does_not_wait_for_an_answer_that_is_withheld(
     asking = asyncio.create_task(http.get(server[1]).__aenter__())
     await breaking.asked.wait()
 
-    async with asyncio.timeout(3):  # an answer that is not withheld is waited for longer
+    async with asyncio.timeout(
+        HANGS_AFTER_S
+    ):  # an answer that is not withheld is waited for longer
         await server[0].stop()
 
     await breaking.was_gone.wait()

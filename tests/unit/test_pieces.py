@@ -8,7 +8,7 @@ from typing import Any, Final
 import pytest
 import pytest_asyncio
 
-from tests.support.patience import patiently
+from tests.support.patience import HANGS_AFTER_S, patiently
 from waypost.assembly.servers import HttpServer
 from waypost.assembly.sockets import bind, port_of
 from waypost.client.answers import NotReached
@@ -142,7 +142,7 @@ async def test_source_hears_that_nobody_reads_any_more(over: Over) -> None:
 
     await answer.aclose()
 
-    await asyncio.wait_for(source.has_left.wait(), 5)
+    await asyncio.wait_for(source.has_left.wait(), HANGS_AFTER_S)
     assert source.sent < MANY
 
 
@@ -151,7 +151,7 @@ async def test_source_whose_answer_nobody_has_begun_to_read_hears_it_too(over: O
 
     await (await (await over(source)).open("GET", "/", {})).aclose()
 
-    await asyncio.wait_for(source.has_left.wait(), 5)
+    await asyncio.wait_for(source.has_left.wait(), HANGS_AFTER_S)
     assert source.sent < MANY
 
 

@@ -15,6 +15,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
+from tests.support.patience import HANGS_AFTER_S
 from waypost.base.posts import AddrInfo, AnswerLost, NotReached, Posts, TimedOut
 
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
@@ -96,7 +97,7 @@ async def test_request_arrives_whole_over_one_connection_that_is_kept(
     posts: Posts, peer: Peer
 ) -> None:
     for body in (b"{}", b'{"n":"\xc3\xa4"}'):
-        reply = await posts.post(peer.url, body, {"X-Name": "ä"}, within_s=2)
+        reply = await posts.post(peer.url, body, {"X-Name": "ä"}, within_s=HANGS_AFTER_S)
         assert (reply.status, reply.body) == (200, b"ok")
 
     assert peer.bodies == [b"{}", b'{"n":"\xc3\xa4"}']
@@ -111,7 +112,7 @@ async def test_headers_that_say_how_it_is_sent_are_ours_and_the_last_of_a_name_c
 ) -> None:
     given = {"Content-Length": "9", "host": "other", "x-name": "first", "X-Name": "last"}
 
-    await posts.post(peer.url, b"{}", given, within_s=2)
+    await posts.post(peer.url, b"{}", given, within_s=HANGS_AFTER_S)
 
     names = [line.partition(":")[0].lower() for line in peer.heads[0][1:]]
     assert sorted(names) == ["accept", "accept-encoding", "content-length", "host", "x-name"]
@@ -119,7 +120,7 @@ async def test_headers_that_say_how_it_is_sent_are_ours_and_the_last_of_a_name_c
 
 
 async def test_credentials_in_an_address_travel_as_a_header(posts: Posts, peer: Peer) -> None:
-    await posts.post(peer.url.replace("//", "//ann:secret@"), b"", {}, within_s=2)
+    await posts.post(peer.url.replace("//", "//ann:secret@"), b"", {}, within_s=HANGS_AFTER_S)
 
     assert "Authorization: Basic YW5uOnNlY3JldA==" in peer.heads[0]
 
@@ -127,7 +128,7 @@ async def test_credentials_in_an_address_travel_as_a_header(posts: Posts, peer: 
 @pytest.mark.parametrize("value", ["a\r\nX-Forged: 1", "a\nb", "a\rb", "a\0b"])
 async def test_header_with_a_line_break_is_not_sent(posts: Posts, peer: Peer, value: str) -> None:
     with pytest.raises(ValueError, match="line break"):
-        await posts.post(peer.url, b"", {"X-Name": value}, within_s=2)
+        await posts.post(peer.url, b"", {"X-Name": value}, within_s=HANGS_AFTER_S)
 
     assert peer.lines == []
 
@@ -135,7 +136,7 @@ async def test_header_with_a_line_break_is_not_sent(posts: Posts, peer: Peer, va
 @pytest.mark.parametrize("url", ["ftp://a.test/", "http://", "/path", "http://a.test:0x/"])
 async def test_what_is_no_address_is_refused(posts: Posts, url: str) -> None:
     with pytest.raises(ValueError):  # noqa: PT011  yarl's own, of any text
-        await posts.post(url, b"", {}, within_s=2)
+        await posts.post(url, b"", {}, within_s=HANGS_AFTER_S)
 
 
 # fmt: off
@@ -159,8 +160,8 @@ async def test_answer_is_understood_however_it_is_framed(
     answer, status, body, is_kept = ANSWERS[kind]
     peer.answers = lambda _: answer
 
-    first = await posts.post(peer.url, b"", {}, within_s=2)
-    await posts.post(peer.url, b"", {}, within_s=2)
+    first = await posts.post(peer.url, b"", {}, within_s=HANGS_AFTER_S)
+    await posts.post(peer.url, b"", {}, within_s=HANGS_AFTER_S)
 
     assert (first.status, first.body) == (status, body)
     assert len(peer.lines) == (1 if is_kept else 2)
@@ -170,7 +171,7 @@ async def test_answer_without_a_length_ends_with_its_connection(posts: Posts, pe
     peer.answers = lambda _: b"HTTP/1.1 200 OK\r\nX-A: b\r\n\r\nall of it"
     peer.hangs_up = True
 
-    reply = await posts.post(peer.url, b"", {}, within_s=2)
+    reply = await posts.post(peer.url, b"", {}, within_s=HANGS_AFTER_S)
 
     assert (reply.status, reply.body, reply.headers) == (200, b"all of it", (("x-a", "b"),))
 
@@ -193,7 +194,7 @@ async def test_answer_that_breaks_off_is_lost_and_nothing_is_sent_twice(
     peer.hangs_up = True
 
     with pytest.raises(AnswerLost):
-        await posts.post(peer.url, b"", {}, within_s=2)
+        await posts.post(peer.url, b"", {}, within_s=HANGS_AFTER_S)
 
     assert len(peer.bodies) == 1
 
@@ -205,7 +206,7 @@ async def test_no_answer_in_time_is_lost_and_the_connection_is_not_used_again(
     with pytest.raises(TimedOut):
         await posts.post(peer.url, b"", {}, within_s=0.05)
 
-    await posts.post(peer.url, b"", {}, within_s=2)
+    await posts.post(peer.url, b"", {}, within_s=HANGS_AFTER_S)
 
     assert len(peer.lines) == 2
 
@@ -225,7 +226,7 @@ async def test_nobody_listening_is_told_apart_from_a_lost_answer(posts: Posts) -
         port = taken.getsockname()[1]
 
     with pytest.raises(NotReached):
-        await posts.post(f"http://127.0.0.1:{port}/", b"", {}, within_s=2)
+        await posts.post(f"http://127.0.0.1:{port}/", b"", {}, within_s=HANGS_AFTER_S)
 
 
 async def test_socket_that_is_refused_is_never_connected(peer: Peer) -> None:
@@ -234,7 +235,7 @@ async def test_socket_that_is_refused_is_never_connected(peer: Peer) -> None:
 
     posts = Posts(per_address=1, idle_s=1, connect_s=1, keep_bytes=1, make_socket=refuse)
     with pytest.raises(NotReached, match=r"not 127\.0\.0\.1") as raised:
-        await posts.post(peer.url, b"", {}, within_s=2)
+        await posts.post(peer.url, b"", {}, within_s=HANGS_AFTER_S)
     await posts.close()
 
     assert isinstance(raised.value.__cause__, PermissionError)
@@ -245,7 +246,7 @@ async def test_no_more_connections_than_allowed_and_all_get_their_turn(peer: Pee
     posts = made(per_address=3)
 
     replies = await asyncio.gather(
-        *(posts.post(peer.url, str(n).encode(), {}, within_s=5) for n in range(50))
+        *(posts.post(peer.url, str(n).encode(), {}, within_s=HANGS_AFTER_S) for n in range(50))
     )
     await posts.close()
 
@@ -257,7 +258,7 @@ async def test_no_more_connections_than_allowed_and_all_get_their_turn(peer: Pee
 async def test_who_waits_in_vain_for_a_free_connection_has_sent_nothing(peer: Peer) -> None:
     peer.answers = lambda _: None
     posts = made(per_address=1)
-    first = asyncio.ensure_future(posts.post(peer.url, b"1", {}, within_s=5))
+    first = asyncio.ensure_future(posts.post(peer.url, b"1", {}, within_s=HANGS_AFTER_S))
     while not peer.bodies:  # noqa: ASYNC110
         await asyncio.sleep(0.001)
 
@@ -273,12 +274,12 @@ async def test_who_waits_in_vain_for_a_free_connection_has_sent_nothing(peer: Pe
 async def test_who_goes_away_takes_the_connection_along_and_leaves_its_place(peer: Peer) -> None:
     peer.answers = lambda nth: None if nth == 1 else OK
     posts = made(per_address=1)
-    first = asyncio.ensure_future(posts.post(peer.url, b"1", {}, within_s=5))
+    first = asyncio.ensure_future(posts.post(peer.url, b"1", {}, within_s=HANGS_AFTER_S))
     while not peer.bodies:  # noqa: ASYNC110
         await asyncio.sleep(0.001)
     first.cancel()
 
-    reply = await posts.post(peer.url, b"2", {}, within_s=2)
+    reply = await posts.post(peer.url, b"2", {}, within_s=HANGS_AFTER_S)
     await posts.close()
 
     assert first.cancelled()
@@ -288,12 +289,12 @@ async def test_who_goes_away_takes_the_connection_along_and_leaves_its_place(pee
 
 async def test_connection_that_was_idle_for_long_is_closed_and_not_used(peer: Peer) -> None:
     posts = made(idle_s=0.05)
-    await posts.post(peer.url, b"", {}, within_s=2)
-    async with asyncio.timeout(5):
+    await posts.post(peer.url, b"", {}, within_s=HANGS_AFTER_S)
+    async with asyncio.timeout(HANGS_AFTER_S):
         while peer.open:  # noqa: ASYNC110
             await asyncio.sleep(0.005)
 
-    await posts.post(peer.url, b"", {}, within_s=2)
+    await posts.post(peer.url, b"", {}, within_s=HANGS_AFTER_S)
     await posts.close()
 
     assert len(peer.lines) == 2
@@ -302,12 +303,12 @@ async def test_connection_that_was_idle_for_long_is_closed_and_not_used(peer: Pe
 async def test_connection_that_the_other_side_closed_while_idle_is_not_used(
     posts: Posts, peer: Peer
 ) -> None:
-    await posts.post(peer.url, b"", {}, within_s=2)
+    await posts.post(peer.url, b"", {}, within_s=HANGS_AFTER_S)
     peer.lines[0].close()
     await peer.lines[0].wait_closed()
     await asyncio.sleep(0.01)  # until our side has heard of it
 
-    reply = await posts.post(peer.url, b"", {}, within_s=2)
+    reply = await posts.post(peer.url, b"", {}, within_s=HANGS_AFTER_S)
 
     assert reply.status == 200
     assert len(peer.lines) == 2
@@ -357,10 +358,10 @@ async def test_certificate_is_checked_before_anything_is_sent(
     url = peer.url.replace("http:", "https:")
 
     if is_known:
-        assert (await posts.post(url, b"{}", {}, within_s=2)).body == b"ok"
+        assert (await posts.post(url, b"{}", {}, within_s=HANGS_AFTER_S)).body == b"ok"
     else:
         with pytest.raises(NotReached, match="certificate"):
-            await posts.post(url, b"{}", {}, within_s=2)
+            await posts.post(url, b"{}", {}, within_s=HANGS_AFTER_S)
         assert peer.bodies == []
 
     await posts.close()

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from tests.support.patience import HANGS_AFTER_S
 from waypost.assembly.servers import HttpServer, PortInUse, bind, port_of
 
 
@@ -35,13 +36,13 @@ async def nothing(_scope: Any, _receive: Any, send: Any) -> None:
 @pytest.mark.parametrize("turns", range(6))
 async def test_server_that_stops_ends_connections_that_come_in_that_moment(turns: int) -> None:
     bound = bind("127.0.0.1", 0, option="--port")
-    server = HttpServer(nothing, bound, stop_within_s=5)
+    server = HttpServer(nothing, bound, stop_within_s=10 * HANGS_AFTER_S)
     await server.start()
     coming = [asyncio.create_task(asyncio.open_connection(*bound.getsockname())) for _ in range(20)]
     for _ in range(turns):
         await asyncio.sleep(0)
 
-    async with asyncio.timeout(2):  # less than a stop waits for what is being answered
+    async with asyncio.timeout(HANGS_AFTER_S):  # less than a stop waits for what is being answered
         await server.stop()
 
     for one in await asyncio.gather(*coming, return_exceptions=True):
@@ -49,7 +50,7 @@ async def test_server_that_stops_ends_connections_that_come_in_that_moment(turns
             assert isinstance(one, ConnectionError)
             continue
         reader, writer = one
-        async with asyncio.timeout(2):
+        async with asyncio.timeout(HANGS_AFTER_S):
             with contextlib.suppress(ConnectionError):
                 assert not await reader.read()
         writer.close()

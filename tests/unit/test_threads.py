@@ -5,6 +5,7 @@ import threading
 
 import pytest
 
+from tests.support.patience import HANGS_AFTER_S
 from waypost.base.threads import Threads
 
 
@@ -74,7 +75,7 @@ async def test_the_end_may_come_from_another_thread_while_calls_are_handed_in() 
 
     async def until_refused(threads: Threads) -> None:
         while True:
-            await asyncio.wait_for(threads.run(divmod, 7, 2), 5)
+            await asyncio.wait_for(threads.run(divmod, 7, 2), HANGS_AFTER_S)
 
     for _ in range(200):
         threads = Threads(2, "pair")

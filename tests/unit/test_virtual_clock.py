@@ -2,6 +2,7 @@
 
 import asyncio
 
+from tests.support.patience import HANGS_AFTER_S
 from waypost.base.clock import Bearing, VirtualClock
 
 HOUR_MS = 3_600_000
@@ -86,7 +87,7 @@ async def test_a_wait_ends_when_its_event_is_set() -> None:
 
     event.set()
 
-    await asyncio.wait_for(waiting, 5)
+    await asyncio.wait_for(waiting, HANGS_AFTER_S)
 
 
 async def test_a_wait_ends_when_the_clock_is_moved_past_it_and_not_before() -> None:
@@ -100,7 +101,7 @@ async def test_a_wait_ends_when_the_clock_is_moved_past_it_and_not_before() -> N
     was_done = waiting.done()
     clock.set(at_ms=start_ms + HOUR_MS)
 
-    await asyncio.wait_for(waiting, 5)
+    await asyncio.wait_for(waiting, HANGS_AFTER_S)
     assert not was_done
 
 
@@ -122,5 +123,5 @@ async def test_a_wait_on_a_stopped_clock_ends_once_it_runs_again() -> None:
     was_done = waiting.done()
     clock.run(factor=1)
 
-    await asyncio.wait_for(waiting, 5)
+    await asyncio.wait_for(waiting, HANGS_AFTER_S)
     assert not was_done

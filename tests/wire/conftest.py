@@ -16,6 +16,7 @@ import pytest_asyncio
 from tests.support.builders import ANN, INSTANCE_KEY, OPERATOR
 from tests.support.callback_sink import CallbackSink, Try
 from tests.support.file_server import FileServer
+from tests.support.patience import HANGS_AFTER_S
 from tests.support.street import Answer
 from tests.support.tenants import ANSWERING, DAY_MS, HOUR_MS, PASSWORD, Tenants
 from tests.support.wire_cases import Step, filled, form_pairs, multipart
@@ -100,7 +101,7 @@ class World:
         """Send a case's request, and hang up once this path of the file server is asked for."""
         asked = self.files.asked.count(at)
         asking = asyncio.create_task(self.ask(step, values))
-        async with asyncio.timeout(15):
+        async with asyncio.timeout(HANGS_AFTER_S):
             while self.files.asked.count(at) == asked:  # noqa: ASYNC110  a server that tests share
                 await asyncio.sleep(0.005)
         asking.cancel()

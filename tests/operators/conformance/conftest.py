@@ -12,6 +12,7 @@ import pytest
 from aiohttp import web
 
 from tests.support.builders import ACCOUNT, APP, OPERATOR
+from tests.support.patience import HANGS_AFTER_S
 from waypost.assembly.servers import HttpServer, bind, port_of
 from waypost.base.clock import SystemClock
 from waypost.base.ids import SeededIds
@@ -77,7 +78,7 @@ class Line:
         def found() -> list[Kind]:
             return [one for one in self.events if isinstance(one, kind) and is_it(one)]
 
-        async with asyncio.timeout(5), self._came:
+        async with asyncio.timeout(HANGS_AFTER_S), self._came:
             await self._came.wait_for(lambda: bool(found()))
         return found()[0]
 
