@@ -11,8 +11,16 @@ from typing import TYPE_CHECKING, Any, Final
 import aiohttp
 import pytest
 import pytest_asyncio
-from playwright.async_api import Browser, BrowserContext, Page, Playwright, async_playwright
+from playwright.async_api import (
+    Browser,
+    BrowserContext,
+    Page,
+    Playwright,
+    async_playwright,
+    expect,
+)
 
+from tests.support.patience import HANGS_AFTER_S
 from waypost.assembly import demo
 from waypost.assembly.dev import Dev, DevOptions, Running
 from waypost.assembly.dev_files import instance_key
@@ -147,7 +155,8 @@ class Tabs:
                 [{"name": cookie.key, "value": cookie.value, "url": self.desk.base_url}]
             )
         tab = Tab(await context.new_page(), self.desk)
-        tab.page.set_default_timeout(10_000)
+        tab.page.set_default_timeout(HANGS_AFTER_S * 1000)
+        tab.page.set_default_navigation_timeout(HANGS_AFTER_S * 1000)
         tab.listen()
         self.open.append((context, tab))
         await tab.go(path)
@@ -169,6 +178,7 @@ async def browser(playwright: Playwright) -> AsyncGenerator[Browser]:
         pytest.skip(
             f"there is no browser at {CHROMIUM}; install Debian's chromium, or set WAYPOST_CHROMIUM"
         )
+    expect.set_options(timeout=HANGS_AFTER_S * 1000)
     browser = await playwright.chromium.launch(
         executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"]
     )

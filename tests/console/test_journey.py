@@ -11,6 +11,7 @@ from playwright.async_api import expect
 from tests.console.conftest import LOOP, Desk, Tabs
 from tests.console.hands import Hands, Keys, Pointer
 from tests.support.callback_sink import CallbackSink
+from tests.support.patience import HANGS_AFTER_S
 from waypost.assembly import demo
 
 pytestmark = pytest.mark.asyncio(loop_scope=LOOP)
@@ -39,7 +40,7 @@ async def test_newcomer_sends_a_template_taps_it_and_sees_the_callback(
     hands: Hands = WAYS[way]
     tab = await tabs("/", signed_in=False)
     page = tab.page
-    page.set_default_timeout(15_000)
+    page.set_default_timeout(HANGS_AFTER_S * 1000)
 
     # Sign in: at a demonstration one click is enough.
     await hands.press(page.get_by_role("button", name="Enter as the demo partner"))

@@ -251,7 +251,7 @@ async def test_template_is_written_approved_and_sent_on_screen(tabs: Tabs, desk:
     await page.get_by_role("button", name="Submit").click()
 
     await page.wait_for_url("**/templates/0*")
-    await expect(page.locator("#standing")).to_contain_text("approved", timeout=15_000)
+    await expect(page.locator("#standing")).to_contain_text("approved")
     await expect(page.locator("#history")).to_contain_text("Taken by the operator")
     await page.get_by_label("Body, {{1}}").fill("Zoe")
     await page.get_by_role("button", name="Send", exact=True).click()
@@ -318,7 +318,7 @@ async def test_words_of_a_carousel_are_edited_and_its_media_stay(tabs: Tabs, des
     form = FORMS["carousel"] | {"cards": json.dumps([CARD | of_card] * 2)}
     template_id = (await desk.api.form("POST", f"{base}/templates", form))["template"]["id"]
     page = (await tabs(f"/apps/{demo.APP_ID}/templates/{template_id}")).page
-    await expect(page.locator("#standing")).to_contain_text("approved", timeout=15_000)
+    await expect(page.locator("#standing")).to_contain_text("approved")
 
     await page.get_by_role("link", name="Edit").click()
     await page.locator("#f-card-1-body").fill("A hat for {{1}} days")
