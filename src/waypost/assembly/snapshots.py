@@ -18,6 +18,12 @@ import msgspec
 
 from waypost import __version__
 from waypost.assembly import clock_file
+from waypost.assembly.snapshot_bounds import (
+    MAX_MEMBERS,
+    check_members,
+    open_archive,
+    read_page_bytes,
+)
 from waypost.base.clock import Bearing
 from waypost.simulator import FILE_REVISION, NotKept
 from waypost.store.revision import OLDEST
@@ -32,8 +38,6 @@ STORES: Final = ("waypost.db", SIMULATOR)
 FOLDERS: Final = ("media", "simulator.db.files")
 _OLD: Final = "old"
 """The mark beside what has been laid ready: what is there now has not gone yet."""
-_MOST_BYTES: Final = 8 * 1024**3
-"""How much a snapshot may unfold to; a small file could claim to hold any amount."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,9 +84,13 @@ def pack(data: Path, file: Path, *, bearing: Bearing, secret_key: str) -> None:
                     undone.callback(copy.unlink, missing_ok=True)
                     _copy_store(data / name, copy)
                     archive.write(copy, name)
-                for folder in FOLDERS:
-                    for path in _files_of(data / folder):
-                        archive.write(path, path.relative_to(data).as_posix())
+                files = [path for folder in FOLDERS for path in _files_of(data / folder)]
+                if len(files) + len(STORES) >= MAX_MEMBERS:
+                    raise NotKept(
+                        f"{len(files)} files of media are more than a snapshot holds ({MAX_MEMBERS})"
+                    )
+                for path in files:
+                    archive.write(path, path.relative_to(data).as_posix())
             raw.flush()
             os.fsync(raw.fileno())
         beside.replace(file)
@@ -101,8 +109,10 @@ def read_page(file: Path) -> Page:
         NotKept: it is none, or cannot be read.
     """
     try:
-        with zipfile.ZipFile(file) as archive:
-            return msgspec.json.decode(archive.read(PAGE), type=Page)
+        with open_archive(file) as archive:
+            return msgspec.json.decode(read_page_bytes(archive, PAGE, file), type=Page)
+    except NotKept:
+        raise
     except FileNotFoundError:
         raise NotKept(f"there is no file {file}") from None
     except Exception as why:  # of a damaged file the libraries raise a dozen kinds
@@ -216,10 +226,9 @@ def _check_store(store: Path) -> None:
 
 
 def _extract(file: Path, into: Path) -> None:
-    with zipfile.ZipFile(file) as archive:
+    with open_archive(file) as archive:
+        check_members(archive, file, into=into)
         members = [one for one in archive.infolist() if one.filename != PAGE and not one.is_dir()]
-        if sum(one.file_size for one in members) > _MOST_BYTES:
-            raise zipfile.BadZipFile(f"it unfolds to more than {_MOST_BYTES} bytes")
         for member in members:
             path = PurePosixPath(member.filename)
             is_ours = member.filename in STORES or (
