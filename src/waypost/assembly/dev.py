@@ -17,11 +17,13 @@ from waypost.assembly import demo, snapshots
 from waypost.assembly.clock_file import kept_clock
 from waypost.assembly.dev_files import ENV_FILE, instance_key, variables, write_env
 from waypost.assembly.gate import Gate, out_of_order
+from waypost.assembly.host_check import HostCheck, accepted_hosts, graph_error, service_error
 from waypost.assembly.pair import Pair, Places
 from waypost.assembly.servers import HttpServer, bind, port_of
 from waypost.assembly.shelf import Shelf, snapshot_of
 from waypost.base.clock import Bearing, SystemClock, VirtualClock
 from waypost.base.ids import Ids, RandomIds, SeededIds
+from waypost.base.private_files import tighten
 from waypost.base.travel import NotSettled, Travel
 from waypost.client.door import InProcess
 from waypost.config import Settings
@@ -290,6 +292,7 @@ class Dev:
             if self._options.start_from is not None:
                 self._lay_ready(self._options.start_from)
                 snapshots.finish(data)
+            tighten(data)
         finally:
             os.close(lock)
 
@@ -313,8 +316,11 @@ class Dev:
             await pair.close(within_s=within_s)
 
     async def _serve(self, sockets: tuple[socket, socket]) -> None:
-        for gate, bound in zip(self._gates, sockets, strict=True):
-            server = HttpServer(gate, bound)
+        hosts = accepted_hosts(self._settings)
+        for gate, bound, error_body in zip(
+            self._gates, sockets, (service_error, graph_error), strict=True
+        ):
+            server = HttpServer(HostCheck(gate, hosts, error_body), bound)
             self._opened.push_async_callback(server.stop)
             await server.start()
         self._opened.push_async_callback(self._end_streams)
@@ -342,7 +348,9 @@ class Dev:
         pair = Pair(
             self._settings,
             SimulatorSettings(
-                path=self._settings.data / _SIMULATOR, read_after_ms=self._options.read_after_ms
+                path=self._settings.data / _SIMULATOR,
+                read_after_ms=self._options.read_after_ms,
+                allowed_hosts=accepted_hosts(self._settings),
             ),
             self._clock,
             ids,
