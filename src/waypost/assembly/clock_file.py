@@ -8,6 +8,7 @@ import msgspec
 
 from waypost.base.clock import Bearing, VirtualClock
 from waypost.base.logs import log
+from waypost.base.private_files import create_private
 
 NAME: Final = "clock.json"
 _LOG: Final = log("assembly")
@@ -37,5 +38,6 @@ def read_bearing(path: Path) -> Bearing | None:
 def write_bearing(path: Path, bearing: Bearing) -> None:
     """Keep a bearing: the file is the old one or the new one, never half of it."""
     beside = path.with_suffix(".new")
+    create_private(beside)
     beside.write_bytes(msgspec.json.encode(asdict(bearing)))
     beside.replace(path)

@@ -25,6 +25,7 @@ from waypost.assembly.service import Waypost
 from waypost.assembly.sockets import take_over
 from waypost.base.clock import Clock
 from waypost.base.ids import Ids, RandomIds
+from waypost.base.private_files import tighten
 from waypost.base.seals import hash_of
 from waypost.base.travel import Travel
 from waypost.config import Settings
@@ -75,6 +76,7 @@ async def serve(
         WrongStore: the store is not for real traffic.
     """
     check_fit(settings)
+    await asyncio.to_thread(tighten, settings.data)
     told = hear_signals()
     number = 0
     if worker is None:
@@ -140,6 +142,7 @@ async def simulate(
         WrongScenario: the file says something that no fault can have.
     """
     armed = None if scenario is None else read_scenario(scenario)
+    await asyncio.to_thread(tighten, settings.path.parent)
     told = hear_signals()
     clock = kept_clock(settings.path.parent)
     travel = Travel(clock)

@@ -7,6 +7,7 @@ import typer
 
 from waypost import __version__
 from waypost.base.clock import SystemClock
+from waypost.base.private_files import set_umask
 from waypost.cli.accounts import account
 from waypost.cli.apps import app as apps
 from waypost.cli.callbacks import callbacks
@@ -200,5 +201,6 @@ app.add_typer(store, name="store")
 
 
 def main() -> None:
-    """Run the command line."""
+    """Run the command line. What any command writes is for its user alone."""
+    set_umask()
     app()

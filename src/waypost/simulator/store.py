@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Final, TypeVar
 
 from waypost.base.batching import GroupCommit
+from waypost.base.private_files import create_private
 
 Result = TypeVar("Result")
 Row = tuple[Any, ...]
@@ -198,6 +199,7 @@ class Store:
             WrongFile: another version has made it.
         """
         self._path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        create_private(self._path)
         loop = asyncio.get_running_loop()
         writer = await loop.run_in_executor(self._writing, self._connect)
         self._writer = writer

@@ -8,7 +8,12 @@ from typing import Final
 from waypost.admin.actions import Office
 from waypost.admin.doctor.accounts import look_at_business, look_at_token, look_at_usage
 from waypost.admin.doctor.finding import Finding, State, ok, warning, wrong
-from waypost.admin.doctor.local import look_at_processes, look_at_simulator, look_at_store
+from waypost.admin.doctor.local import (
+    look_at_files,
+    look_at_processes,
+    look_at_simulator,
+    look_at_store,
+)
 from waypost.admin.doctor.numbers import look_at_numbers
 from waypost.admin.doctor.receivers import look_at_receivers
 from waypost.admin.doctor.templates import look_at_templates
@@ -28,6 +33,7 @@ async def examine(office: Office) -> list[Finding]:
     if not known:
         remedy = "add one with: waypost account operator"
         store.append(warning("operator accounts", "there are none", remedy))
+    store += await look_at_files(office)
     store += await look_at_processes(office)
     store += await look_at_receivers(office)
     return [*store, *(finding for findings in accounts for finding in findings)]

@@ -1,5 +1,6 @@
 """What is on this machine: the journal, the messages, and the simulator where one is the operator."""
 
+import asyncio
 from datetime import timedelta
 from ipaddress import ip_address
 from typing import Any, Final, cast
@@ -9,6 +10,7 @@ import msgspec
 
 from waypost.admin.actions import Office
 from waypost.admin.doctor.finding import Finding, ok, warning, wrong
+from waypost.base.private_files import readable_by_others
 from waypost.client.door import NotReached, OverHttp
 from waypost.domain.app import OperatorAccount
 from waypost.journal.lanes import stage_of
@@ -18,6 +20,7 @@ from waypost.store.partners import all_apps
 from waypost.store.trace import message_counts
 
 CONTROL_WITHIN_S: Final = 5
+FILES_NAMED: Final = 5
 
 
 async def look_at_store(office: Office) -> list[Finding]:
@@ -44,6 +47,19 @@ async def look_at_store(office: Office) -> list[Finding]:
         remedy = "wait: each takes the operator's next word, or fails with code 4002"
         findings.append(warning("messages", text, remedy))
     return findings
+
+
+async def look_at_files(office: Office) -> list[Finding]:
+    """What other users of this machine can read: messages, media and sealed secrets are in these files."""
+    found = await asyncio.to_thread(readable_by_others, office.data)
+    if not found:
+        return [ok("files", "no other user of this machine can read them")]
+    named = ", ".join(
+        f"{path.relative_to(office.data)} ({mode:04o})" for path, mode in found[:FILES_NAMED]
+    )
+    others = f" and {len(found) - FILES_NAMED} more" if len(found) > FILES_NAMED else ""
+    text = f"other users of this machine can read {named}{others}"
+    return [warning("files", text, f"take it from them with: chmod -R go= {office.data}")]
 
 
 async def look_at_processes(office: Office) -> list[Finding]:

@@ -14,6 +14,7 @@ from sqlalchemy.engine import Engine as Pool
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.pool import NullPool
 
+from waypost.base.private_files import create_private
 from waypost.store.contract import Hear, StoreInUse
 from waypost.store.prepared import WAYS, OneByOne
 from waypost.store.revision import make_or_check
@@ -71,6 +72,7 @@ class SqliteEngine:
         """
         self._path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         self._take_lock()
+        create_private(self._path)  # what SQLite puts beside it has the same mode
         self._pool = create_engine(
             f"sqlite:///{self._path}",
             poolclass=NullPool,
