@@ -25,13 +25,18 @@ class Rate:
     within_ms: int
     per: str
     source: str
+    counts: str = "requests"
 
 
 # fmt: off
 RATES: Final = {  # Source: spec, "Limits"; facts 11; design, section 5. One window per route, never shared between routes.
     # name                   at most  within        per                 source
-    "login":            Rate(10,          60_000,  "e-mail",           "facts 1.2, 11"),
+    "login":            Rate(10,          60_000,  "e-mail and address", "facts 1.2, 11"),
     "login_address":    Rate(60,          60_000,  "address or /64",   "design, section 9"),
+    "login_failures":         Rate(10,    60_000,  "e-mail and address", "decision 0072; always on", "failed logins"),
+    "login_failures_address": Rate(60,    60_000,  "address or /64",   "decision 0072; always on", "failed logins"),
+    "login_failures_email":   Rate(200,   60_000,  "e-mail",           "decision 0072; always on", "failed logins"),
+    "admin_failures":   Rate(10,          60_000,  "address or /64",   "decision 0072; always on", "wrong admin tokens"),
     "app_token":        Rate(10,          60_000,  "app",              "facts 11, with health and capping"),
     "templates":        Rate(10,          60_000,  "app",              "spec, Limits; facts 11: create, list, edit"),
     "send_template":    Rate(10,          60_000,  "app",              "spec, Limits"),
@@ -198,7 +203,7 @@ def _none_left(rate: Rate, wait_ms: int) -> Refused:
     wait_s = max(1, -(-wait_ms // 1000))
     return Refused(
         Reason.TOO_MANY_REQUESTS,
-        f"At most {rate.at_most} requests in {rate.within_ms // 1000} s per {rate.per}; "
+        f"At most {rate.at_most} {rate.counts} in {rate.within_ms // 1000} s per {rate.per}; "
         f"try again in {wait_s} s.",
         retry_after_s=wait_s,
     )

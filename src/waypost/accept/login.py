@@ -22,12 +22,12 @@ async def log_in(services: Services, request: Request) -> Answer:
     """Give a partner token for an e-mail address and the first password or a client secret.
 
     Refuses in this order: 429 too many from one address, 400 unreadable or missing fields,
-    429 too many for one e-mail address, 401 wrong.
+    429 too many for one e-mail address from there, 429 too many failures, 401 wrong.
 
     Source: spec, "Partner login"; facts 1.2, also for JSON and the field `secret`.
     """
-    address = services.proxies.client_address(request.scope)
-    await services.limiter.spend("login_address", counted_as(address))
+    address = counted_as(services.proxies.client_address(request.scope))
+    await services.limiter.spend("login_address", address)
     if len(request.body) > MOST_BYTES:
         raise Refused(Reason.BODY_TOO_LARGE, f"The body must be at most {MOST_BYTES} bytes.")
     form = request.form_or_json()
@@ -41,26 +41,32 @@ async def log_in(services: Services, request: Request) -> Answer:
         )
     if len(email) > MOST_EMAIL:
         raise Refused(Reason.FIELD_BROKEN, f"email must be at most {MOST_EMAIL} characters.")
-    await services.limiter.spend("login", email)
+    await services.limiter.spend("login", f"{email} {address}")
+    attempt = await services.login_limits.spend(email, address)
     now_ms = services.clock.now_ms()
     facts = await services.database.read(login_facts, email, now_ms)
-    is_secret = facts is not None and any(hash_of(text) in facts.secret_hashes for text in given)
+    secret_hashes = frozenset[str]() if facts is None else facts.secret_hashes
+    secret_hash = next((hash_of(text) for text in given if hash_of(text) in secret_hashes), None)
     # A changed password opens the portal only. Source: spec, "Authentication", rule 2.
     stored = facts.password_hash if facts and not facts.password_changed else None
-    is_right = is_secret or await services.passwords.matches(stored, given[0])
+    is_right = secret_hash is not None or await services.passwords.matches(stored, given[0])
     if facts is None or not is_right:
         _log.info("a login was refused", address=address)
         raise Refused(Reason.AUTHENTICATION_FAILED, "E-mail address or password is wrong.")
     token = issue_partner_token(
         services.seals, facts.partner, jti=services.ids.new(), now_ms=now_ms
     )
-    await services.database.write(
+    is_kept = await services.database.write(
         add_partner_token,
         hash_of(token),
         facts.partner.id,
         now_ms,
         now_ms + PARTNER_TOKEN_LIFE_MS,
+        secret_hash,
     )
+    if not is_kept:
+        raise Refused(Reason.AUTHENTICATION_FAILED, "The client secret has just been revoked.")
+    await attempt.give_back()
     return Answer(account_object(facts.partner, token))
 
 

@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 
 from waypost.accept.limits import Limiter
+from waypost.accept.login_limits import LoginLimits
 from waypost.accept.passwords import Passwords
 from waypost.accept.proxies import Proxies
 from waypost.accept.uploads import Uploads
@@ -22,6 +23,7 @@ class Services:
     """Handed to every endpoint.
 
     Attributes:
+        login_limits: of failed logins; on whatever the settings say of rates.
         operator: for direct calls, by the routes that may make them.
         strict: hold requests to the operator's rules too, at once.
         proxies: whom to believe about where a request comes from.
@@ -37,6 +39,7 @@ class Services:
     database: Database
     directory: Directory
     limiter: Limiter
+    login_limits: LoginLimits
     passwords: Passwords
     outbound: VettedClient
     operator: Operator

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Final
 
 from sqlalchemy import Connection
@@ -35,6 +36,7 @@ class Office:
     Attributes:
         public_url: where the operator reaches the webhook, without a slash at its end.
         per_second: throughput of a source that has none of its own.
+        data: the folder of the store, the instance key and the media.
     """
 
     database: Database
@@ -45,6 +47,7 @@ class Office:
     operator: Operator
     public_url: str
     per_second: int
+    data: Path
 
 
 async def add_partner(office: Office, partner: Partner, password_hash: str) -> int:
@@ -135,14 +138,23 @@ async def list_client_secrets(office: Office, partner_id: int) -> list[stored.Cl
     return await office.database.read(stored.client_secrets_of, partner_id)
 
 
-async def revoke_client_secret(office: Office, partner_id: int, secret_id: str) -> None:
-    """Revoke a client secret at once.
+async def revoke_client_secret(
+    office: Office, partner_id: int, secret_id: str, *, keep_tokens: bool = False
+) -> int:
+    """Revoke a client secret at once, and the partner tokens it has issued; return how many those were.
 
     Raises:
         Refused: the partner has no such secret.
     """
-    if not await office.database.write(stored.drop_client_secret, partner_id, secret_id):
+
+    def revoke(connection: Connection) -> int | None:
+        return stored.drop_client_secret(connection, partner_id, secret_id, keep_tokens=keep_tokens)
+
+    ended = await office.database.write(revoke)
+    if ended is None:
         raise Refused(Reason.NOT_FOUND, "The partner has no such client secret.")
+    office.directory.forget()
+    return ended
 
 
 async def add_client_secret(office: Office, partner_id: int, expires_on_ms: int | None) -> str:

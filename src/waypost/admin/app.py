@@ -13,7 +13,7 @@ from waypost.admin.actions import Office
 from waypost.admin.callbacks import CallbackCalls, CircuitOf
 from waypost.admin.guard import check_admin
 from waypost.admin.operator_calls import OperatorCalls
-from waypost.admin.reading import number_in, read_body
+from waypost.admin.reading import flag_in, number_in, read_body
 from waypost.admin.traces import Traces
 from waypost.domain.app import App
 from waypost.domain.partner import Partner
@@ -225,8 +225,11 @@ class AdminDoor:
     async def _revoke_client_secret(self, request: Request) -> Any:
         partner_id = number_in(request, "partner_id")
         secret_id = str(request.path_params["secret_id"])
-        await actions.revoke_client_secret(self._office, partner_id, secret_id)
-        return {"revoked": secret_id}
+        keep_tokens = flag_in(request, "keep_tokens")
+        ended = await actions.revoke_client_secret(
+            self._office, partner_id, secret_id, keep_tokens=keep_tokens
+        )
+        return {"revoked": secret_id, "tokens_ended": ended}
 
     async def _add_client_secret(self, request: Request) -> Any:
         given = await read_body(request, _NewSecret)

@@ -37,3 +37,15 @@ def number_in(request: Request, name: str) -> int:
     if not (text.isascii() and text.isdecimal() and len(text) < 19):
         raise Refused(Reason.NOT_FOUND, f"{name} must be a number.")
     return int(text)
+
+
+def flag_in(request: Request, name: str) -> bool:
+    """A yes or no of the query; no where it is missing.
+
+    Raises:
+        Refused: it is neither.
+    """
+    text = request.query_params.get(name, "false")
+    if text not in ("true", "false"):
+        raise Refused(Reason.FIELD_BROKEN, f"{name} must be true or false.")
+    return text == "true"

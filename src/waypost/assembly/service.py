@@ -8,6 +8,7 @@ from starlette.routing import BaseRoute, Route
 
 from waypost.accept.app import Service
 from waypost.accept.limits import Limiter, LocalLimiter, SharedLimiter
+from waypost.accept.login_limits import LoginLimits
 from waypost.accept.media_door import MediaDoor
 from waypost.accept.passwords import Passwords
 from waypost.accept.proxies import Proxies
@@ -102,14 +103,15 @@ class Waypost:
             operator=self._operator,
             public_url=settings.address,
             per_second=settings.per_second,
+            data=settings.data,
         )
         self._outbound = VettedClient(allowed_networks=settings.allowed_networks)
         self.files = MediaFiles(settings.media_folder)
         self.sweep = MediaSweep(self.database, self.files, clock)
         self.retention = Retention(self.database, clock, keep_of(settings))
         limiter = self._limiter(clock, on=settings.rates)
-        # An e-mail address has one window at both doors; at the console's also where rates are off.
-        attempts = limiter if settings.rates else self._limiter(clock, on=True)
+        # One window of failures for API and console, on also where rates are off.
+        login_limits = LoginLimits(limiter if settings.rates else self._limiter(clock, on=True))
         services = Services(
             clock=clock,
             ids=ids,
@@ -117,6 +119,7 @@ class Waypost:
             database=self.database,
             directory=self.directory,
             limiter=limiter,
+            login_limits=login_limits,
             passwords=self.passwords,
             outbound=self._outbound,
             operator=self._operator,
@@ -240,7 +243,7 @@ class Waypost:
             directory=self.directory,
             files=self.files,
             passwords=self.passwords,
-            attempts=attempts,
+            attempts=login_limits,
             ready=self.outside.readiness.reasons,
             clock=clock,
             ids=ids,

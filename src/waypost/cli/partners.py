@@ -55,9 +55,17 @@ def list_client_secrets(partner_id: PartnerId) -> None:
 def revoke_client_secret(
     partner_id: PartnerId,
     secret_id: Annotated[str, typer.Argument(help="As `waypost partner secrets` lists it.")],
+    keep_tokens: Annotated[
+        bool,
+        typer.Option("--keep-tokens", help="Keep the partner tokens it has issued, up to a day."),
+    ] = False,
 ) -> None:
-    """Revoke a client secret at once."""
-    show("DELETE", f"/admin/partners/{partner_id}/client-secrets/{secret_id}")
+    """Revoke a client secret at once, and the partner tokens it has issued."""
+    query = "?keep_tokens=true" if keep_tokens else ""
+    show(
+        "DELETE",
+        f"/admin/partners/{partner_id}/client-secrets/{quote(secret_id, safe='')}{query}",
+    )
 
 
 @partner.command("password")

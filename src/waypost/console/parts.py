@@ -29,14 +29,30 @@ class Passwords(Protocol):
         ...
 
 
-class Attempts(Protocol):
-    """Limits attempts to sign in."""
+class Attempt(Protocol):
+    """One attempt to sign in, which counts as a failure."""
 
-    async def spend(self, name: str, of: str) -> int:
+    async def give_back(self) -> None:
+        """It was none."""
+        ...
+
+
+class Attempts(Protocol):
+    """Limits failed attempts to sign in."""
+
+    async def spend(self, email: str, address: str) -> Attempt:
         """Count one attempt.
 
         Raises:
-            Refused: there were too many.
+            Refused: there were too many failures.
+        """
+        ...
+
+    async def spend_admin(self, address: str) -> Attempt:
+        """Count one attempt to become the administrator.
+
+        Raises:
+            Refused: there were too many failures.
         """
         ...
 

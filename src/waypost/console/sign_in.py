@@ -41,16 +41,18 @@ async def sign_in(desk: Desk, visit: Visit) -> Response:
     next_page = own_page(await visit.field("next", "/"))
     email = (await visit.field("email")).strip().lower()
     password = await visit.field("password")
+    if not email or not password or len(email) > MOST_EMAIL or len(password) > MOST_PASSWORD:
+        said = "Give the e-mail address of your account and its password."
+        return await _form(desk, visit, next_page, email, said, 400)
+    address = parts.address_of(visit.request.scope)
     try:
-        await parts.attempts.spend("login_address", parts.address_of(visit.request.scope))
-        if not email or not password or len(email) > MOST_EMAIL or len(password) > MOST_PASSWORD:
-            said = "Give the e-mail address of your account and its password."
-            return await _form(desk, visit, next_page, email, said, 400)
-        await parts.attempts.spend("login", email)
+        attempt = await parts.attempts.spend(email, address)
     except Refused as refused:
         said = "There were too many attempts."
         wait = refused.retry_after_s or 60
-        remedy = f"Wait {wait} s and try again; the limit is 10 a minute for one account."
+        remedy = (
+            f"Wait {wait} s and try again; the limit is 10 wrong ones a minute for one account."
+        )
         answer = await _form(desk, visit, next_page, email, f"{said} {remedy}", 429)
         answer.headers["Retry-After"] = str(wait)
         return answer
@@ -59,8 +61,9 @@ async def sign_in(desk: Desk, visit: Visit) -> Response:
     stored = None if facts is None else facts.password_hash
     is_right = await parts.passwords.matches(stored, password) or is_secret
     if facts is None or not is_right:
-        _log.info("a sign-in was refused", address=parts.address_of(visit.request.scope))
+        _log.info("a sign-in was refused", address=address)
         return await _form(desk, visit, next_page, email, WRONG, 401)
+    await attempt.give_back()
     return await _begin(desk, visit, facts.partner, next_page)
 
 

@@ -18,6 +18,7 @@ class SessionRow:
     partner_id: int
     began_ms: int
     expires_on_ms: int
+    administers_until_ms: int | None = None
 
 
 def add_session(connection: Connection, row: SessionRow, now_ms: int) -> None:

@@ -142,23 +142,66 @@ def client_secrets_of(connection: Connection, partner_id: int) -> list[ClientSec
     ]
 
 
-def drop_client_secret(connection: Connection, partner_id: int, secret_id: str) -> bool:
-    """Revoke a client secret."""
+def drop_client_secret(
+    connection: Connection, partner_id: int, secret_id: str, *, keep_tokens: bool = False
+) -> int | None:
+    """Revoke a client secret, and the partner tokens it has issued.
+
+    Returns:
+        How many tokens have ended; None: the partner has no such secret.
+    """
     chosen = (client_secrets.c.partner_id == partner_id) & (
         func.substr(client_secrets.c.hash, 1, SECRET_ID_CHARS) == secret_id
     )
-    return connection.execute(delete(client_secrets).where(chosen)).rowcount > 0
+    revoked = delete(client_secrets).where(chosen).returning(client_secrets.c.hash)
+    hashes = list(connection.execute(revoked).scalars())
+    if not hashes:
+        return None
+    if keep_tokens:
+        return 0
+    issued = delete(partner_tokens).where(
+        partner_tokens.c.partner_id == partner_id, partner_tokens.c.secret_hash.in_(hashes)
+    )
+    return connection.execute(issued).rowcount
 
 
 def add_partner_token(
-    connection: Connection, token_hash: str, partner_id: int, now_ms: int, expires_on_ms: int
-) -> None:
-    """Keep a partner token's hash, and forget those that have run out."""
+    connection: Connection,
+    token_hash: str,
+    partner_id: int,
+    now_ms: int,
+    expires_on_ms: int,
+    secret_hash: str | None = None,
+) -> bool:
+    """Keep a partner token's hash, and forget those that have run out.
+
+    Args:
+        connection: to the store.
+        token_hash: of the token.
+        partner_id: whose.
+        now_ms: the time.
+        expires_on_ms: when it ends.
+        secret_hash: of the client secret that the login used; revoking that one ends the token too.
+
+    Returns:
+        False where that client secret has been revoked meanwhile: then nothing is kept.
+    """
     connection.execute(delete(partner_tokens).where(partner_tokens.c.expires_on_ms <= now_ms))
+    if secret_hash is not None:
+        # Its row is locked, so that a revocation waits for the token that it has to end.
+        secret = select(client_secrets.c.hash).where(client_secrets.c.hash == secret_hash)
+        if connection.execute(secret.with_for_update()).first() is None:
+            return False
     connection.execute(
         insert(partner_tokens),
-        {"hash": token_hash, "partner_id": partner_id, "expires_on_ms": expires_on_ms},
+        {
+            "hash": token_hash,
+            "partner_id": partner_id,
+            "expires_on_ms": expires_on_ms,
+            "secret_hash": secret_hash,
+        },
     )
+    return True
 
 
 def drop_partner_tokens(connection: Connection, partner_id: int) -> int:

@@ -64,6 +64,7 @@ partner_tokens = Table(
     Column("hash", Words, primary_key=True),
     Column("partner_id", BigInteger, nullable=False),
     Column("expires_on_ms", BigInteger, nullable=False),
+    Column("secret_hash", Words),  # of the client secret that issued it; NULL: a password, or us
 )
 
 console_sessions = (
@@ -74,6 +75,8 @@ console_sessions = (
         Column("partner_id", BigInteger, nullable=False, index=True),
         Column("began_ms", BigInteger, nullable=False),
         Column("expires_on_ms", BigInteger, nullable=False, index=True),
+        # Until when its person may do what is the administrator's; NULL: never
+        Column("administers_until_ms", BigInteger),
     )
 )
 

@@ -61,14 +61,22 @@ async def revoke_secret(desk: Desk, visit: Visit) -> Response:
     """Revoke one at once."""
     secret_id = str(visit.path["secret_id"])
     with known_or("You have no such client secret."):
-        await desk.parts.doors.admin.json(
+        told = await desk.parts.doors.admin.json(
             "DELETE",
             f"/admin/partners/{visit.partner.id}/client-secrets/{quote(secret_id, safe='')}",
         )
     return desk.go(
         PATH,
         f"The client secret {secret_id[:8]} is revoked.",
-        remedy="Partner tokens that were made with it live out their day.",
+        remedy=_said_of_tokens(int(told["tokens_ended"])),
+    )
+
+
+def _said_of_tokens(ended: int) -> str:
+    if not ended:
+        return "No partner token that it has issued was valid."
+    return (
+        f"{ended} partner {'token' if ended == 1 else 'tokens'} that it has issued ended with it."
     )
 
 

@@ -38,7 +38,8 @@ async def change_password(desk: Desk, visit: Visit) -> Response:
     if wrong:
         return await _page(desk, visit, wrong, ends_tokens=ends_tokens)
     try:
-        await parts.attempts.spend("login", partner.email.lower())
+        address = parts.address_of(visit.request.scope)
+        attempt = await parts.attempts.spend(partner.email.lower(), address)
     except Refused as refused:
         wait = refused.retry_after_s or 60
         wrong = {"old": f"There were too many attempts. Wait {wait} s and try again."}
@@ -47,6 +48,7 @@ async def change_password(desk: Desk, visit: Visit) -> Response:
         _log.info("a change of a password was refused", partner_id=partner.id)
         wrong = {"old": "This is not your password."}
         return await _page(desk, visit, wrong, ends_tokens=ends_tokens)
+    await attempt.give_back()
     own = hash_of(visit.session.token) if visit.session else ""
     try:
         told = await parts.doors.admin.json(

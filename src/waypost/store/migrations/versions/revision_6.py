@@ -16,6 +16,7 @@ Number: Final = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
 def upgrade() -> None:
     """Add what revision 6 has more."""
     _add_audit_log()
+    _add_origins_of_access()
 
 
 def _add_audit_log() -> None:
@@ -34,3 +35,11 @@ def _add_audit_log() -> None:
     )
     op.create_index(op.f("ix_audit_log_at_ms"), "audit_log", ["at_ms"], unique=False)
     op.create_index("audit_log_by_partner", "audit_log", ["partner_id", "id"], unique=False)
+
+
+def _add_origins_of_access() -> None:
+    """Which client secret issued a token, and which session may administrate."""
+    op.add_column("partner_tokens", sa.Column("secret_hash", Words, nullable=True))
+    op.add_column(
+        "console_sessions", sa.Column("administers_until_ms", sa.BigInteger(), nullable=True)
+    )
