@@ -12,7 +12,7 @@ import sqlite3
 import zipfile
 from dataclasses import asdict, dataclass
 from pathlib import Path, PurePosixPath
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 
@@ -25,7 +25,7 @@ from waypost.assembly.snapshot_bounds import (
     read_page_bytes,
 )
 from waypost.base.clock import Bearing
-from waypost.simulator import FILE_REVISION, NotKept
+from waypost.simulator import FILE_REVISION, OLDEST_FILE_REVISION, NotKept, upgrade_file
 from waypost.store.revision import OLDEST
 from waypost.store.tables import REVISION
 
@@ -208,21 +208,28 @@ def _copy_store(store: Path, copy: Path) -> None:
 
 
 def _check_store(store: Path) -> None:
+    """Return when a store is sound and of a revision that can be opened; an older simulator's is upgraded."""
     if not store.exists():
         raise sqlite3.DatabaseError(f"{store.name} is missing")
-    connection = sqlite3.connect(f"{store.resolve().as_uri()}?mode=ro&immutable=1", uri=True)
-    try:
-        [(verdict,)] = connection.execute("PRAGMA quick_check(1)").fetchall()
-        [(revision,)] = connection.execute("PRAGMA user_version").fetchall()
-    finally:
-        connection.close()
+    [(revision,)] = _read_pragma(store, "user_version")
+    if store.name == SIMULATOR:
+        if not OLDEST_FILE_REVISION <= revision <= FILE_REVISION:
+            raise NotKept(
+                f"{store.name} in it has revision {revision}, and this version of waypost works on "
+                f"revisions {OLDEST_FILE_REVISION} to {FILE_REVISION}; load it with the version that saved it"
+            )
+        upgrade_file(store)  # of an older one SQLite 3.40 reports damage that is not there
+    [(verdict,)] = _read_pragma(store, "quick_check(1)")
     if verdict != "ok":
         raise sqlite3.DatabaseError(f"{store.name}: {verdict}")
-    if store.name == SIMULATOR and revision != FILE_REVISION:
-        raise NotKept(
-            f"{store.name} in it has revision {revision}, and this version of waypost works on revision "
-            f"{FILE_REVISION}; load it with the version that saved it"
-        )
+
+
+def _read_pragma(store: Path, pragma: str) -> list[tuple[Any, ...]]:
+    connection = sqlite3.connect(f"{store.resolve().as_uri()}?mode=ro&immutable=1", uri=True)
+    try:
+        return connection.execute(f"PRAGMA {pragma}").fetchall()
+    finally:
+        connection.close()
 
 
 def _extract(file: Path, into: Path) -> None:

@@ -9,10 +9,11 @@ from waypost.simulator.settings import (
     StatusesVersion,
 )
 from waypost.simulator.simulator import Simulator
-from waypost.simulator.store import FILE_REVISION, WrongFile
+from waypost.simulator.store import FILE_REVISION, OLDEST_FILE_REVISION, WrongFile, upgrade_file
 
 __all__ = [
     "FILE_REVISION",
+    "OLDEST_FILE_REVISION",
     "AccountSeed",
     "Keeper",
     "NotKept",
@@ -25,4 +26,5 @@ __all__ = [
     "WrongFile",
     "WrongScenario",
     "read_scenario",
+    "upgrade_file",
 ]

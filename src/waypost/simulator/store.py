@@ -14,8 +14,12 @@ Result = TypeVar("Result")
 Row = tuple[Any, ...]
 Statement = tuple[str, Row]
 
-FILE_REVISION: Final = 2
+FILE_REVISION: Final = 3
+OLDEST_FILE_REVISION: Final = 2
+"""Files from this revision on are upgraded when they are opened."""
 # Times are milliseconds since the epoch, numbers of phones are digits, bodies are JSON.
+# A table WITHOUT ROWID begins with the columns of its key, in the key's order: where it does not, the
+# checks of SQLite 3.40 report NULL values that are not there.
 _SCHEMA: Final = """
 CREATE TABLE IF NOT EXISTS apps (
     app_id TEXT PRIMARY KEY, app_secret TEXT NOT NULL,
@@ -113,8 +117,8 @@ CREATE TABLE IF NOT EXISTS messages (
 CREATE UNIQUE INDEX IF NOT EXISTS messages_by_wamid ON messages (wamid);
 CREATE INDEX IF NOT EXISTS messages_by_phone ON messages (phone, position);
 CREATE TABLE IF NOT EXISTS outbox (  -- updates that a webhook has yet to carry, once for each app
-    waba_id TEXT NOT NULL, due_ms INTEGER NOT NULL, id INTEGER NOT NULL, kind TEXT NOT NULL,
-    phone_number_id TEXT NOT NULL, subject TEXT NOT NULL, rest TEXT NOT NULL, app_id TEXT NOT NULL,
+    waba_id TEXT NOT NULL, app_id TEXT NOT NULL, due_ms INTEGER NOT NULL, id INTEGER NOT NULL,
+    kind TEXT NOT NULL, phone_number_id TEXT NOT NULL, subject TEXT NOT NULL, rest TEXT NOT NULL,
     PRIMARY KEY (waba_id, app_id, due_ms, id)
 ) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS retries (  -- phone_number_id: of a number with an address of its own, or empty
@@ -165,6 +169,13 @@ CREATE TABLE IF NOT EXISTS blocks (
     PRIMARY KEY (phone_number_id, phone)
 );
 """
+_BEFORE: Final = {  # by revision: what has to be done before the tables are made, and after
+    2: "ALTER TABLE outbox RENAME TO outbox_2;",
+}
+_AFTER: Final = {
+    2: "INSERT INTO outbox SELECT waba_id, app_id, due_ms, id, kind, phone_number_id, subject, rest "
+    "FROM outbox_2; DROP TABLE outbox_2;",
+}
 
 
 class WrongFile(Exception):
@@ -203,7 +214,7 @@ class Store:
         loop = asyncio.get_running_loop()
         writer = await loop.run_in_executor(self._writing, self._connect)
         self._writer = writer
-        await loop.run_in_executor(self._writing, self._prepare, writer)
+        await loop.run_in_executor(self._writing, _prepare, writer, self._path)
         self._reader = await loop.run_in_executor(self._reading, self._connect)
 
     async def close(self) -> None:
@@ -248,16 +259,6 @@ class Store:
             connection.execute(f"PRAGMA {pragma}")
         return connection
 
-    def _prepare(self, connection: sqlite3.Connection) -> None:
-        [(tables,)] = connection.execute("SELECT count(*) FROM sqlite_master").fetchall()
-        [(revision,)] = connection.execute("PRAGMA user_version").fetchall()
-        if tables and revision != FILE_REVISION:
-            raise WrongFile(
-                f"{self._path} was made by another version of the simulator (revision {revision}), and "
-                f"this one works on revision {FILE_REVISION}; start with an empty folder, or with that version"
-            )
-        connection.executescript(f"BEGIN; PRAGMA user_version={FILE_REVISION}; {_SCHEMA} COMMIT;")
-
     def _transaction(self, work: Callable[[Any], None]) -> None:
         connection = self._writer
         assert connection is not None, "the store is not open"  # noqa: S101  a defect, not an input
@@ -268,6 +269,45 @@ class Store:
         except BaseException:
             connection.execute("ROLLBACK")
             raise
+
+
+def upgrade_file(path: Path) -> None:
+    """Bring a closed file that an older version has made to this version's revision.
+
+    Raises:
+        WrongFile: its revision is not between the oldest that can be upgraded and this version's.
+        sqlite3.Error: it is damaged.
+    """
+    connection = sqlite3.connect(path, isolation_level=None)
+    try:
+        _prepare(connection, path)
+    finally:
+        connection.close()
+
+
+def _prepare(connection: sqlite3.Connection, path: Path) -> None:
+    """Make the tables that are not there, and upgrade those of an older revision, in one transaction."""
+    [(tables,)] = connection.execute("SELECT count(*) FROM sqlite_master").fetchall()
+    [(revision,)] = connection.execute("PRAGMA user_version").fetchall()
+    if tables and not OLDEST_FILE_REVISION <= revision <= FILE_REVISION:
+        raise WrongFile(
+            f"{path} was made by another version of the simulator (revision {revision}), and this one "
+            f"works on revisions {OLDEST_FILE_REVISION} to {FILE_REVISION}; start with an empty folder, "
+            "or with that version"
+        )
+    older = range(revision, FILE_REVISION) if tables else ()
+    steps = [
+        *(_BEFORE[one] for one in older),
+        _SCHEMA,
+        *(_AFTER[one] for one in older),
+        f"PRAGMA user_version={FILE_REVISION};",
+    ]
+    try:
+        connection.executescript(f"BEGIN IMMEDIATE; {' '.join(steps)} COMMIT;")
+    except BaseException:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+        raise
 
 
 def _run(

@@ -15,9 +15,13 @@ from waypost.simulator.store import Row, Store
 from waypost.simulator.wakes import Wakes
 
 ADD_UPDATE: Final = (  # one row for each app that hears of the account
-    "INSERT INTO outbox SELECT ?1,?2,?3,?4,?5,?6,?7, app_id FROM subscriptions WHERE waba_id=?1"
+    "INSERT INTO outbox (waba_id, due_ms, id, kind, phone_number_id, subject, rest, app_id) "
+    "SELECT ?1,?2,?3,?4,?5,?6,?7, app_id FROM subscriptions WHERE waba_id=?1"
 )
-_DUE: Final = "SELECT * FROM outbox WHERE {} AND due_ms<=? ORDER BY due_ms, id LIMIT ?"
+_DUE: Final = (
+    "SELECT waba_id, due_ms, id, kind, phone_number_id, subject, rest, app_id FROM outbox "
+    "WHERE {} AND due_ms<=? ORDER BY due_ms, id LIMIT ?"
+)
 _NEXT: Final = "SELECT min(due_ms) FROM outbox WHERE {}"
 _NEXT_OF_EACH: Final = (  # a look into the index for each of them, however long the outbox is
     "SELECT waba_id, app_id, (SELECT min(due_ms) FROM outbox WHERE outbox.waba_id=heard.waba_id "
