@@ -7,6 +7,7 @@ from typing import Any
 import aiohttp
 import pytest
 
+from tests.support.callback_sink import CallbackSink
 from tests.support.patience import HANGS_AFTER_S
 from waypost.assembly.dev import Dev, DevOptions, Running
 from waypost.config import Settings
@@ -54,6 +55,14 @@ class Started:
         }
         return (await self.ask("POST", "/wa/api/v1/msg", form))["messageId"]
 
+    async def subscribe(
+        self, url: str, *, tag: str, modes: str = "SENT,DELIVERED,READ,MESSAGE"
+    ) -> None:
+        """Subscribe a receiver of version 2 to the demonstration's app."""
+        path = f"/partner/app/{self.running.variables['APP_ID']}/subscription"
+        form = {"modes": modes, "tag": tag, "url": url, "version": "2", "doCheck": "false"}
+        await self.ask("POST", path, form)
+
     async def shown_texts(self, *, until: str | None = None) -> list[str]:
         """The texts on the demonstration's phone, once the one that is waited for is among them."""
         phone = self.running.variables["DESTINATION"]
@@ -91,6 +100,16 @@ class Starter:
         """Stop it in order."""
         self.started.remove(started)
         await started.dev.close()
+
+
+@pytest.fixture
+async def sink() -> AsyncGenerator[CallbackSink]:
+    """A receiver of callbacks that answers 200."""
+    receiver = CallbackSink()
+    await receiver.open()
+    yield receiver
+    receiver.gate.set()
+    await receiver.close()
 
 
 @pytest.fixture

@@ -12,6 +12,7 @@ import aiohttp
 import pytest
 
 from tests.dev.conftest import Starter
+from tests.support.callback_sink import CallbackSink
 from waypost.assembly import snapshots
 from waypost.base.clock import Bearing
 from waypost.simulator import FILE_REVISION, NotKept
@@ -194,30 +195,82 @@ def test_a_member_without_a_name_of_its_own_is_refused(tmp_path: Path) -> None:
         )
 
 
-async def test_a_save_that_finds_no_rest_leaves_the_older_one_as_it_was(
-    start: Starter, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+async def test_a_save_that_finds_no_rest_names_what_is_in_flight_and_leaves_all_as_it_was(
+    start: Starter, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sink: CallbackSink
 ) -> None:
-    monkeypatch.setattr("waypost.assembly.dev._REST_WITHIN_S", 0.3)
+    monkeypatch.setattr("waypost.assembly.dev._REST_WITHIN_S", 3)
     started = await start()
     await started.control("POST", "snapshots", {"name": "one"})
     folder = tmp_path / "data" / "snapshots"
     before = (folder / "one.waypost").read_bytes()
-    running = started.running.variables
+    sink.gate.clear()
+    await started.subscribe(sink.url, tag="crm")
+    await started.send_text("again")
+    while not sink.tries:
+        await started.control("GET", "clock")
 
-    async def never_rest() -> None:
+    refusal = await started.control("POST", "snapshots", {"name": "one"}, status=409)
+    clock = await started.control("GET", "clock")
+    sink.gate.set()
+
+    assert "1 callback to crm in flight" in refusal["error"]
+    assert refusal["field"] == "snapshot"
+    assert clock["ahead_ms"] >= 0
+    assert (folder / "one.waypost").read_bytes() == before
+    assert [path.name for path in folder.iterdir()] == ["one.waypost"]
+
+
+async def test_a_snapshot_is_saved_under_traffic_and_the_clock_keeps_its_time(
+    start: Starter, sink: CallbackSink
+) -> None:
+    started = await start()
+    await started.subscribe(sink.url, tag="crm")
+    running = started.running.variables
+    answered: list[str] = []
+
+    async def send() -> None:
+        while True:
+            answered.append(await started.send_text("traffic"))
+
+    async def write() -> None:
         body = {"to": running["SOURCE"], "text": "again"}
         while True:
             await started.control("POST", f"phones/{running['DESTINATION']}/messages", body)
 
     async with asyncio.TaskGroup() as group:
-        restless = [group.create_task(never_rest()) for _ in range(4)]
-        refusal = await started.control("POST", "snapshots", {"name": "one"}, status=409)
-        for one in restless:
+        traffic = [group.create_task(one()) for one in (send, send, write, write)]
+        while len(answered) < 20:
+            await started.control("GET", "clock")
+        saved = await started.control("POST", "snapshots", {"name": "busy"})
+        clock = await started.control("GET", "clock")
+        sent = len(answered)
+        while len(answered) < sent + 5:
+            await started.control("GET", "clock")
+        for one in traffic:
             one.cancel()
+    await started.control("POST", "snapshots/busy/load", {})
 
-    assert "had not come to rest" in refusal["error"]
-    assert (folder / "one.waypost").read_bytes() == before
-    assert [path.name for path in folder.iterdir()] == ["one.waypost"]
+    assert saved["snapshot"]["name"] == "busy"
+    assert clock["ahead_ms"] >= 0
+    assert "traffic" in await started.shown_texts(until="traffic")
+
+
+async def test_a_receiver_that_calls_the_api_before_it_answers_does_not_keep_a_snapshot_away(
+    start: Starter, sink: CallbackSink
+) -> None:
+    """Requests that wait while a snapshot is made are let through between its turns."""
+    started = await start()
+    await started.subscribe(sink.url, tag="crm")
+    sink.gate.clear()
+    await started.send_text("first")
+    while not sink.tries:
+        await started.control("GET", "clock")
+
+    saving = asyncio.create_task(started.control("POST", "snapshots", {"name": "busy"}))
+    await started.send_text("reply")
+    sink.gate.set()
+
+    assert (await saving)["snapshot"]["name"] == "busy"
 
 
 async def test_a_start_sweeps_what_a_killed_save_has_left(start: Starter, tmp_path: Path) -> None:

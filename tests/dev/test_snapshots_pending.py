@@ -4,7 +4,7 @@ import asyncio
 import contextlib
 import sqlite3
 import zipfile
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -21,47 +21,46 @@ HOUR_MS = 3_600_000
 LATER_MS = 600_000
 
 
-async def test_a_load_brings_back_everything_that_was_pending(start: Starter) -> None:
+async def test_a_load_brings_back_everything_that_was_pending(
+    start: Starter, sink: CallbackSink
+) -> None:
     started = await start()
-    async with _receiver() as receiver:
-        template_id, message_id = await _leave_all_pending(started, receiver)
-        await started.control("POST", "snapshots", {"name": "pending"})
-        await started.control("POST", "clock/advance", {"ms": HOUR_MS})
+    template_id, message_id = await _leave_all_pending(started, sink)
+    await started.control("POST", "snapshots", {"name": "pending"})
+    await started.control("POST", "clock/advance", {"ms": HOUR_MS})
 
-        await started.control("POST", "snapshots/pending/load", {})
+    await started.control("POST", "snapshots/pending/load", {})
 
-        assert await _template_status(started, template_id) == "PENDING"
-        assert await _state(started, message_id) == "sent"
-        await _all_happens(started, receiver, template_id, message_id)
+    assert await _template_status(started, template_id) == "PENDING"
+    assert await _state(started, message_id) == "sent"
+    await _all_happens(started, sink, template_id, message_id)
 
 
 async def test_another_folder_starts_from_a_snapshot_with_everything_pending(
-    start: Starter,
+    start: Starter, sink: CallbackSink
 ) -> None:
     started = await start()
-    async with _receiver() as receiver:
-        template_id, message_id = await _leave_all_pending(started, receiver)
-        await started.control("POST", "snapshots", {"name": "pending"})
-        await start.stop(started)
+    template_id, message_id = await _leave_all_pending(started, sink)
+    await started.control("POST", "snapshots", {"name": "pending"})
+    await start.stop(started)
 
-        file = start.folder / "data" / "snapshots" / "pending.waypost"
-        other = await start("other", start_from=file)
+    file = start.folder / "data" / "snapshots" / "pending.waypost"
+    other = await start("other", start_from=file)
 
-        await _all_happens(other, receiver, template_id, message_id)
+    await _all_happens(other, sink, template_id, message_id)
 
 
 async def test_a_snapshot_of_the_simulator_before_is_upgraded_as_it_is_loaded(
-    start: Starter, tmp_path: Path
+    start: Starter, tmp_path: Path, sink: CallbackSink
 ) -> None:
     started = await start()
-    async with _receiver() as receiver:
-        template_id, message_id = await _leave_all_pending(started, receiver)
-        await started.control("POST", "snapshots", {"name": "older"})
-        _rewrite(tmp_path / "data" / "snapshots" / "older.waypost", tmp_path, _to_revision_2)
+    template_id, message_id = await _leave_all_pending(started, sink)
+    await started.control("POST", "snapshots", {"name": "older"})
+    _rewrite(tmp_path / "data" / "snapshots" / "older.waypost", tmp_path, _to_revision_2)
 
-        await started.control("POST", "snapshots/older/load", {})
+    await started.control("POST", "snapshots/older/load", {})
 
-        await _all_happens(started, receiver, template_id, message_id)
+    await _all_happens(started, sink, template_id, message_id)
 
 
 def test_a_file_of_the_simulator_before_keeps_its_updates(tmp_path: Path) -> None:
@@ -122,18 +121,6 @@ def test_a_store_that_is_truly_damaged_is_refused(
         snapshots.unpack(file, tmp_path / "into", secret_key="k", machine_ms=0)
 
 
-@contextlib.asynccontextmanager
-async def _receiver() -> AsyncGenerator[CallbackSink]:
-    """A receiver that is down, until it is told otherwise."""
-    receiver = CallbackSink()
-    receiver.answers = always(503)
-    await receiver.open()
-    try:
-        yield receiver
-    finally:
-        await receiver.close()
-
-
 async def _leave_all_pending(started: Started, receiver: CallbackSink) -> tuple[str, str]:
     """Leave a review, statuses, a webhook and callbacks pending; gives the template and the message."""
     known = started.running.variables
@@ -145,14 +132,8 @@ async def _leave_all_pending(started: Started, receiver: CallbackSink) -> tuple[
     )
     fault = {"on": "webhook", "webhook": "message", "what": {"delay_ms": LATER_MS}}
     await started.control("POST", "faults", fault)
-    form = {
-        "modes": "SENT,DELIVERED,READ,MESSAGE",
-        "tag": "down",
-        "url": receiver.url,
-        "version": "2",
-        "doCheck": "false",
-    }
-    await started.ask("POST", f"{app}/subscription", form)
+    receiver.answers = always(503)
+    await started.subscribe(receiver.url, tag="down")
     draft = {
         "elementName": "pending",
         "languageCode": "en_US",
@@ -169,8 +150,9 @@ async def _leave_all_pending(started: Started, receiver: CallbackSink) -> tuple[
     )
     await _until(started, lambda: receiver.tries)
     async with asyncio.timeout(20):
-        while await _state(started, message_id) != "sent":
-            await asyncio.sleep(0.02)
+        while True:
+            if await _state(started, message_id) == "sent":
+                break
     return made["template"]["id"], message_id
 
 
@@ -193,7 +175,6 @@ async def _until(started: Started, condition: Callable[[], object]) -> None:
     async with asyncio.timeout(20):
         while not condition():
             await started.control("GET", "clock")
-            await asyncio.sleep(0.02)
 
 
 async def _template_status(started: Started, template_id: str) -> str:

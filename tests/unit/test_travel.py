@@ -34,6 +34,9 @@ class Sleeper:
     async def next_due_ms(self) -> int | None:
         return min(self.dues_ms, default=None)
 
+    async def in_flight(self) -> list[str]:
+        return ["1 nap"] if self.busy else []
+
     async def run(self) -> None:
         while True:
             due_ms = min(self.dues_ms, default=self.clock.now_ms() + 10**9)

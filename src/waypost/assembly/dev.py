@@ -6,7 +6,7 @@ import os
 import shutil
 import tempfile
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import AsyncGenerator, Callable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -20,6 +20,7 @@ from waypost.assembly.gate import Gate, out_of_order
 from waypost.assembly.host_check import HostCheck, accepted_hosts, graph_error, service_error
 from waypost.assembly.pair import Pair, Places
 from waypost.assembly.servers import HttpServer, bind, port_of
+from waypost.assembly.service import WEBHOOK_PATH
 from waypost.assembly.shelf import Shelf, snapshot_of
 from waypost.base.clock import Bearing, SystemClock, VirtualClock
 from waypost.base.ids import Ids, RandomIds, SeededIds
@@ -28,7 +29,7 @@ from waypost.base.travel import NotSettled, Travel
 from waypost.client.door import InProcess
 from waypost.config import Settings
 from waypost.console.sessions import Carried
-from waypost.simulator import NotKept, SimulatorSettings, Snapshot, read_scenario
+from waypost.simulator import NotAtRest, SimulatorSettings, Snapshot, read_scenario
 from waypost.store.contract import WrongStore
 from waypost.store.engines.sqlite import take_lock
 
@@ -179,7 +180,7 @@ class Dev:
         """Keep the state of both sides as it is at one moment, under a name.
 
         Raises:
-            NotKept: nothing comes to rest, because traffic goes on.
+            NotAtRest: something stays in flight; it is named.
         """
         file = self._shelf.place_of(name)
         beside = file.with_name(f".{file.name}")  # until it is known to be of one moment
@@ -199,10 +200,12 @@ class Dev:
 
         async with self._changing:
             try:
-                await self._travel.at_rest(look, within_s=_REST_WITHIN_S)
+                await self._travel.at_rest(
+                    look, within_s=_REST_WITHIN_S, pause_traffic=self._pause_traffic
+                )
                 beside.replace(file)
             except NotSettled as error:
-                raise NotKept(str(error)) from error
+                raise NotAtRest(str(error)) from error
             finally:
                 beside.unlink(missing_ok=True)
             return await asyncio.to_thread(snapshot_of, file)
@@ -234,6 +237,16 @@ class Dev:
     async def reset(self) -> None:
         """Put both sides where they started: at the snapshot they were started from, or at the seed."""
         await self._change_to(self._options.start_from)
+
+    @contextlib.asynccontextmanager
+    async def _pause_traffic(self) -> AsyncGenerator[None]:
+        """Make requests from outside wait; what one side sends the other passes, so that it comes to its end."""
+        service, simulator = self._gates
+        with (
+            service.paused(passing=lambda scope: scope["path"].startswith(WEBHOOK_PATH)),
+            simulator.paused(passing=lambda scope: not scope["path"].startswith("/control/")),
+        ):
+            yield
 
     async def _change_to(self, file: Path | None) -> None:
         """Close both sides, exchange what they keep, and open them anew; requests wait meanwhile.

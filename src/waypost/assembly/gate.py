@@ -1,6 +1,8 @@
 """An ASGI application that can be exchanged while its server goes on listening."""
 
 import asyncio
+import contextlib
+from collections.abc import Callable, Generator
 from typing import Any
 
 from waypost.assembly.servers import is_broken
@@ -11,6 +13,7 @@ class Gate:
 
     def __init__(self) -> None:
         self._application: Any = None
+        self._may_pass: Callable[[Any], bool] = _nobody
         self._is_open = asyncio.Event()
         self._inside = 0
         self._left = asyncio.Event()
@@ -20,7 +23,7 @@ class Gate:
 
         What one side had on its way to the other when both were closed is of the old state.
         """
-        if not self._is_open.is_set():
+        if not self._is_open.is_set() and not self._may_pass(scope):
             await self._is_open.wait()
             if is_broken(scope):
                 return
@@ -36,6 +39,21 @@ class Gate:
         """One of those inside need not be waited for any more."""
         self._inside -= 1
         self._left.set()
+
+    @contextlib.contextmanager
+    def paused(self, *, passing: Callable[[Any], bool]) -> Generator[None]:
+        """Make new requests wait; the application stays, and answers those that are inside.
+
+        Args:
+            passing: says by its scope which request goes in all the same.
+        """
+        self._may_pass = passing
+        self._is_open.clear()
+        try:
+            yield
+        finally:
+            self._may_pass = _nobody
+            self._is_open.set()
 
     def open(self, application: Any) -> None:
         """Let requests in to this application from now on."""
@@ -57,6 +75,11 @@ class Gate:
                     await self._left.wait()
         except TimeoutError:
             return
+
+
+def _nobody(scope: Any) -> bool:
+    del scope
+    return False
 
 
 class Passage:

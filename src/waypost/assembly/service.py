@@ -24,6 +24,7 @@ from waypost.base.clock import Clock
 from waypost.base.ids import Ids
 from waypost.base.logs import log
 from waypost.base.seals import Seals
+from waypost.base.travel import counted
 from waypost.callbacks.worker import Callbacks
 from waypost.config import Settings
 from waypost.dispatch.media import Copies
@@ -50,6 +51,7 @@ from waypost.store.engines.sqlite import SqliteEngine
 from waypost.store.files import MediaFiles
 from waypost.store.journal import Lane
 from waypost.store.retention import Keep
+from waypost.store.subscriptions import tags_of
 
 WEBHOOK_PATH: Final = "/operator/webhook"
 MEDIA_PATH: Final = "/media"
@@ -231,6 +233,7 @@ class Waypost:
             process=process,
             holder=holder,
         )
+        self._callbacks = callbacks
         self._running: list[asyncio.Task[None]] = []
 
         async def application(scope: Scope, receive: Receive, send: Send) -> None:
@@ -314,6 +317,23 @@ class Waypost:
             or not all(stage.is_still for stage in self._stages)
         )
 
+    async def in_flight(self) -> list[str]:
+        """Name what keeps it busy, callbacks by the tag of their subscription."""
+        counts = {stage.lane: stage.busy for stage in self._stages if stage.busy}
+        named = [
+            counted(count, IN_FLIGHT[lane])
+            for lane, count in counts.items()
+            if lane is not Lane.CALLBACKS
+        ]
+        if Lane.CALLBACKS in counts:
+            receivers = self._callbacks.in_flight
+            tags = await self.database.read(tags_of, [int(one) for one in receivers])
+            named += [
+                counted(count, "callback", f" to {tags.get(int(one), one)}")
+                for one, count in receivers.items()
+            ]
+        return named
+
     @property
     def moves(self) -> int:
         """How much it has begun to write."""
@@ -352,6 +372,14 @@ class Waypost:
         await self.database.close()
         self.passwords.close()
         await self.outside.close()
+
+
+IN_FLIGHT: Final = {  # what an entry of each lane is called where it keeps a snapshot from being made
+    Lane.SUBMISSIONS: "call to the operator",
+    Lane.DOUBTS: "unconfirmed message",
+    Lane.ARRIVALS: "inbound webhook",
+    Lane.MEDIA: "media download",
+}
 
 
 def keep_of(settings: Settings) -> Keep:

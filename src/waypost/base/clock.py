@@ -231,6 +231,11 @@ class VirtualClock:
         self._held = False
         self.set(at_ms=self._bearing.virtual_ms)
 
+    def catch_up(self) -> None:
+        """End a `hold` as if it had not been: read what the clock would read now without it."""
+        self._held = False
+        self.take(self._bearing)
+
     def take(self, bearing: Bearing) -> None:
         """Go as a bearing says."""
         self._bearing = bearing

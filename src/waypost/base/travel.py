@@ -7,6 +7,7 @@ import asyncio
 import contextlib
 import math
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from typing import Final, Protocol
 
@@ -18,6 +19,8 @@ FURTHEST_MS: Final = 10 * 366 * 24 * 3600 * 1000
 """How far one journey goes."""
 FASTEST: Final = 100_000
 _LOOK_AGAIN_S: Final = 0.001
+_TURN_S: Final = 2
+_BETWEEN_TURNS_S: Final = 0.05
 
 
 class Side(Protocol):
@@ -42,6 +45,10 @@ class Side(Protocol):
         """When the next thing will happen by itself; None when nothing waits."""
         ...
 
+    async def in_flight(self) -> list[str]:
+        """Name what keeps it busy, each with its number: `3 callbacks to crm`."""
+        ...
+
     def set_travelling(self, is_travelling: bool) -> None:
         """Time begins to be moved by hand, or has been: what only asks somebody outside may be done less often."""
         ...
@@ -64,6 +71,11 @@ class Journey:
 
 class NotSettled(Exception):
     """What was due did not come to an end; the text says on which side, and at which time."""
+
+
+def counted(count: int, what: str, rest: str = "") -> str:
+    """A number of things, for an error: `1 callback to crm`, `3 callbacks to crm`."""
+    return f"{count} {what}{'' if count == 1 else 's'}{rest}"
 
 
 class Travel:
@@ -115,22 +127,55 @@ class Travel:
             left_ms = max(0, to_ms - self.clock.now_ms())
             return Journey(stops, left_ms, is_complete=is_at_rest and not left_ms)
 
-    async def at_rest(self, look: Callable[[], Awaitable[None]], *, within_s: float) -> None:
-        """Look at all sides at one moment: time stands still, and nothing moves while `look` looks.
+    async def at_rest(
+        self,
+        look: Callable[[], Awaitable[None]],
+        *,
+        within_s: float,
+        pause_traffic: Callable[[], AbstractAsyncContextManager[None]] = contextlib.nullcontext,
+    ) -> None:
+        """Call `look` while nothing moves on any side; afterwards the clock reads as if it had never stopped.
 
         Args:
             look: is called again when something has moved meanwhile.
             within_s: real time for all of it.
+            pause_traffic: makes requests from outside wait. It is left for a moment after each turn
+                that found no rest, because what is in flight may need a request to be answered.
 
         Raises:
-            NotSettled: there was no such moment.
+            NotSettled: there was no such moment; it names what was in flight.
         """
-        async with self._held():
+        async with self._moving:
+            self.clock.hold()
             try:
                 async with asyncio.timeout(within_s):
-                    await self._look_at_rest(look, within_s)
+                    await self._take_turns(look, pause_traffic)
             except TimeoutError:
-                raise NotSettled(await self._why(within_s)) from None
+                who = await self._in_flight() or "requests from outside kept coming"
+                raise NotSettled(
+                    f"there was no moment of rest within {within_s:g} s: {who}"
+                ) from None
+            finally:
+                self.clock.catch_up()
+
+    async def _take_turns(
+        self,
+        look: Callable[[], Awaitable[None]],
+        pause_traffic: Callable[[], AbstractAsyncContextManager[None]],
+    ) -> None:
+        while True:
+            async with pause_traffic():
+                with contextlib.suppress(NotSettled):
+                    await self._settle(_TURN_S)
+                    before = self.moves
+                    await look()
+                    if before == self.moves and not any(side.busy for side in self.sides):
+                        return
+            await asyncio.sleep(_BETWEEN_TURNS_S)
+
+    async def _in_flight(self) -> str:
+        named = [one for side in self.sides for one in await side.in_flight()]
+        return f"{', '.join(named)} in flight" if named else ""
 
     async def run(self, *, factor: float) -> None:
         """Let the clock go on from where it stands, at another speed; 0 stops it."""
@@ -150,14 +195,6 @@ class Travel:
     def moves(self) -> int:
         """How much all sides have begun to write."""
         return sum(side.moves for side in self.sides)
-
-    async def _look_at_rest(self, look: Callable[[], Awaitable[None]], within_s: float) -> None:
-        while True:
-            await self._settle(within_s)
-            before = self.moves
-            await look()
-            if before == self.moves and not any(side.busy for side in self.sides):
-                return
 
     def _set_travelling(self, is_travelling: bool) -> None:
         for side in self.sides:
@@ -205,9 +242,10 @@ class Travel:
         if not names:
             names = [side.name for side in self.sides if self._is_due(await side.next_due_ms())]
         who = " and ".join(names) or "traffic from outside"
+        what = await self._in_flight()
         return (
-            f"at {self.clock.now_ms()} ms {who} had not come to rest after {within_s:g} s; "
-            "the clock stays there"
+            f"at {self.clock.now_ms()} ms {who} had not come to rest after {within_s:g} s"
+            f"{f' ({what})' if what else ''}; the clock stays there"
         )
 
 

@@ -91,6 +91,12 @@ class Callbacks:
         journal.on_wake(Lane.CALLBACKS, self._hear)
 
     @property
+    def in_flight(self) -> dict[str, int]:
+        """How many callbacks are in flight, by subscription."""
+        known = self._places.addresses.items()
+        return {one: len(address.began_ms) for one, address in known if address.began_ms}
+
+    @property
     def circuits(self) -> Counter[str]:
         """How many addresses this process has met stand in each state."""
         known = self._places.addresses.values()

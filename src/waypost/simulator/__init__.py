@@ -1,7 +1,7 @@
 """The other party: a stand-in for the operator's Graph interface, with phones; shares only `base` with us."""
 
 from waypost.simulator.control.scenarios import Scenario, WrongScenario, read_scenario
-from waypost.simulator.keeper import Keeper, NotKept, Snapshot
+from waypost.simulator.keeper import Keeper, NotAtRest, NotKept, Snapshot
 from waypost.simulator.settings import (
     AccountSeed,
     NumberSeed,
@@ -16,6 +16,7 @@ __all__ = [
     "OLDEST_FILE_REVISION",
     "AccountSeed",
     "Keeper",
+    "NotAtRest",
     "NotKept",
     "NumberSeed",
     "Scenario",

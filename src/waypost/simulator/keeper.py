@@ -9,6 +9,10 @@ class NotKept(Exception):
     """A snapshot that cannot be made, read or found; says what is wrong and what would do."""
 
 
+class NotAtRest(NotKept):
+    """A snapshot that could not be made, because something stayed in flight; says what."""
+
+
 @dataclass(frozen=True)
 class Snapshot:
     """A kept state of service and simulator.
@@ -35,7 +39,7 @@ class Keeper(Protocol):
         """Keep the state of both sides as it is at one moment, under a name.
 
         Raises:
-            NotKept: nothing comes to rest, because traffic goes on.
+            NotAtRest: something stays in flight; it is named.
         """
         ...
 

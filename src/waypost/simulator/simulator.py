@@ -6,7 +6,7 @@ from typing import Any
 
 from waypost.base.clock import Clock
 from waypost.base.ids import Ids
-from waypost.base.travel import Travel
+from waypost.base.travel import Travel, counted
 from waypost.simulator.accounts.accounts import Account, App, Number
 from waypost.simulator.app import Application
 from waypost.simulator.control.acts import speak
@@ -79,6 +79,15 @@ class Simulator:
         """Whether anything is being answered over Graph, written, or delivered."""
         parts = self._parts
         return parts.store.busy or parts.webhooks.busy or self.application.answering > 0
+
+    async def in_flight(self) -> list[str]:
+        """Name what keeps it busy."""
+        parts = self._parts
+        calls, posting = self.application.answering, parts.webhooks.posting
+        return [
+            *((counted(calls, "Graph call"),) if calls else ()),
+            *(counted(count, "webhook", f" to {uri}") for uri, count in posting.items()),
+        ]
 
     @property
     def moves(self) -> int:

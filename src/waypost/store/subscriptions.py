@@ -1,7 +1,7 @@
 """Where a partner wants callbacks, and which."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from sqlalchemy import Connection, delete, func, insert, select, update
@@ -171,6 +171,14 @@ def subscriptions_by_ids(
     """Subscriptions by id; those that were deleted are left out."""
     rows = connection.execute(_BY_ID, {"ids": list(ids)})
     return {row.id: subscription_of(row, unseal) for row in rows}
+
+
+def tags_of(connection: Connection, ids: Sequence[int]) -> dict[int, str]:
+    """The tags of subscriptions; those that were deleted are left out."""
+    rows = connection.execute(
+        select(subscriptions.c.id, subscriptions.c.tag).where(subscriptions.c.id.in_(ids))
+    )
+    return {row.id: row.tag for row in rows}
 
 
 def _headers_in(meta: str | None) -> dict[str, str]:

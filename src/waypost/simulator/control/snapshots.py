@@ -10,7 +10,7 @@ from starlette.responses import Response
 from waypost.simulator.control.downloads import file_answer
 from waypost.simulator.control.guard import ControlRefused
 from waypost.simulator.control.shapes import NothingShape, read_shape
-from waypost.simulator.keeper import Keeper, NotKept, Snapshot
+from waypost.simulator.keeper import Keeper, NotAtRest, NotKept, Snapshot
 from waypost.simulator.parts import Parts
 
 
@@ -70,6 +70,13 @@ async def _kept(work: Callable[[str], Awaitable[Any]], name: str) -> Any:
 
 
 def _refused(error: NotKept) -> ControlRefused:
+    if isinstance(error, NotAtRest):
+        return ControlRefused(
+            409,
+            field="snapshot",
+            rule=str(error),
+            accepted="a moment at which nothing is in flight: try again when that has ended",
+        )
     is_unknown = str(error).startswith("there is no snapshot")
     return ControlRefused(
         404 if is_unknown else 409,

@@ -3,6 +3,7 @@
 import asyncio
 import hashlib
 import hmac
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -73,6 +74,8 @@ class Webhooks:
         self.retries: dict[Outlet, Retry] = {}
         self.posts = 0
         self._delivering = 0
+        self.posting: Counter[str] = Counter()
+        """How many POSTs are in flight, by address."""
 
     async def open(self) -> None:
         """Take up the retries of before, and start a loop for each outlet."""
@@ -257,6 +260,7 @@ class Webhooks:
         if signed is not None:
             headers["X-Hub-Signature-256"] = signed
         self.posts += 1
+        self.posting[uri] += 1
         try:
             async with self._http().post(
                 uri, data=body, headers=headers, timeout=_TIMEOUT, allow_redirects=False
@@ -265,6 +269,10 @@ class Webhooks:
                 return None if answer.status == 200 else f"status {answer.status}"
         except (aiohttp.ClientError, TimeoutError, OSError, ValueError) as error:
             return repr(error)
+        finally:
+            self.posting[uri] -= 1
+            if not self.posting[uri]:
+                del self.posting[uri]
 
     async def _keep_retry(self, outlet: Outlet, attempts: int, reason: str) -> None:
         wait_s = RETRY_AFTER_S[min(attempts, len(RETRY_AFTER_S)) - 1]
