@@ -96,6 +96,27 @@ async def test_picture_comes_from_a_handle_and_can_be_fetched(
     assert fetched == content
 
 
+async def test_empty_handle_removes_the_picture_and_its_file(bench: Bench) -> None:
+    content = b"\xff\xd8\xffpicture"
+    query = {"file_length": str(len(content)), "file_type": "image/jpeg"}
+    session = (await bench.graph("POST", f"{APP}/uploads", params=query)).body["id"]
+    uploaded = await bench.graph("POST", session, data=content, headers={"file_offset": "0"})
+    await change(bench, about="Tea", profile_picture_handle=uploaded.body["h"])
+    shown = await bench.graph("GET", f"{PROFILE}?fields=profile_picture_url")
+    url = shown.body["data"][0]["profile_picture_url"]
+
+    async with bench.http.get(url) as before:
+        pass
+    statuses = [await change(bench, profile_picture_handle="") for _ in range(2)]
+    async with bench.http.get(url) as after:
+        pass
+    await bench.restart()
+
+    left = await bench.graph("GET", PROFILE)
+    assert (before.status, after.status, statuses) == (200, 400, [200, 200])
+    assert left.body["data"] == [{"about": "Tea", "messaging_product": "whatsapp"}]
+
+
 def users(*phones: str) -> dict[str, Any]:
     return {
         "messaging_product": "whatsapp",

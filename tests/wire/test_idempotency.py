@@ -99,6 +99,8 @@ GOOD: Final = {
     "POST /wa/app/{app_id}/template":                  Good(KEY, templates, DRAFT, IN_FRENCH),
     "POST /partner/app/{app_id}/template/metalibrary": Good(DIRECT, templates, READY, READY | {"elementName": "b"}, app="direct_app_id"),
     "POST /wa/api/v1/msg":                             Good(KEY, messages, TEXT, BYE),
+    "POST /sm/api/v1/msg":                             Good(KEY, messages, TEXT, BYE),
+    "POST /sm/api/v1/template/msg":                    Good(KEY, messages, SEND, SEND_BEN),
     "POST /partner/app/{app_id}/msg":                  Good(APP_TOKEN, messages, TEXT, BYE),
     "POST /wa/api/v1/template/msg":                    Good(KEY, messages, SEND, SEND_BEN),
     "POST /partner/app/{app_id}/template/msg":         Good(APP_TOKEN, messages, SEND, SEND_BEN),

@@ -2,12 +2,17 @@
 
 from functools import partial
 
-from waypost.accept.auth import admitted_app
+from waypost.accept.auth import admitted_app, holder_of_api_key
 from waypost.accept.requests import Answer, Request
 from waypost.accept.services import Services
 from waypost.domain.refusals import Reason, Refused
 from waypost.store.usage import usage_of
-from waypost.wire.account import read_days, usage_item, wallet_answer
+from waypost.wire.account import (
+    messaging_wallet_answer,
+    read_days,
+    usage_item,
+    wallet_answer,
+)
 from waypost.wire.lenient import read_integer
 
 
@@ -15,6 +20,13 @@ async def wallet_balance(services: Services, request: Request) -> Answer:
     """The wallet's balance: settings, shown as set. Source: facts 13, `wallet/balance`."""
     await admitted_app(services, request)
     return Answer(wallet_answer(services.wallet))
+
+
+async def messaging_wallet_balance(services: Services, request: Request) -> Answer:
+    """The wallet's balance by an API key, for the account. Source: public clients of the older messaging API."""
+    holder = await holder_of_api_key(services, request)
+    await request.spend(services.limiter, str(holder.partner_id))
+    return Answer(messaging_wallet_answer(services.wallet))
 
 
 async def usage(services: Services, request: Request) -> Answer:

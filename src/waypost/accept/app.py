@@ -50,6 +50,7 @@ class Door:
         tally: how often it has answered what: the value of a reason, `accepted`, `replayed`, or `defect`.
         statuses: how often it has answered with which status.
         took_s: from the request's headers to the answer, before it is sent.
+        deprecation: the header that every answer of an older address has.
     """
 
     def __init__(self, services: Services, row: RouteRow) -> None:
@@ -61,6 +62,7 @@ class Door:
         self._row = row
         self._takes_key = row.once is not Once.NO
         self._streams = row.carries is Carries.MULTIPART
+        self.deprecation = row.deprecation
         self._known = (
             row.rate,
             row.name,
@@ -112,6 +114,8 @@ class Door:
             _log.exception("defect", path=scope.get("path"))
             status, body = 500, _encode({"status": "error", "message": INTERNAL_TEXT})
             headers, kind = [], _JSON
+        if self.deprecation is not None:
+            headers.append(self.deprecation)
         self.statuses[status] += 1
         self.took_s.add(time.perf_counter() - began_s)
         if file is not None:
@@ -243,9 +247,11 @@ class _ByMethod:
         allowed = ", ".join(sorted(self._doors))
         refused = Refused(Reason.METHOD_NOT_ALLOWED, f"This path takes {allowed}.")
         status, told, _ = error_answer(refused)
-        response = Response(
-            _encode(told), status, {"Allow": allowed}, media_type="application/json"
-        )
+        headers = {"Allow": allowed}
+        for one in self._doors.values():
+            if one.deprecation is not None:
+                headers["Deprecation"] = one.deprecation[1].decode()
+        response = Response(_encode(told), status, headers, media_type="application/json")
         await response(scope, receive, send)
 
 

@@ -1,20 +1,19 @@
-"""What a partner may set for an app: preferences, and the callback calls of old."""
+"""What a partner may set for an app: preferences, contact, cap, and the callback calls of old."""
 
 from dataclasses import replace
 from typing import Any
 
-from waypost.accept.apps import keep
-from waypost.accept.auth import admitted_app, holder_of_api_key, opens
+from waypost.accept.apps import keep, partner_of
+from waypost.accept.auth import admitted_app
 from waypost.accept.requests import Answer, Request
 from waypost.accept.services import Services
 from waypost.domain.app import App
-from waypost.domain.phone_number import read_phone_number
 from waypost.domain.refusals import Reason, Refused
-from waypost.store.apps import app_by_name
-from waypost.wire.apps import read_callback_modes
+from waypost.wire.apps import contact_object, read_callback_modes, read_cap, read_contact
 from waypost.wire.subscriptions import check_url
 
 _SHOWN = (("Waypost-Reason", "Kept and shown; callbacks go where subscriptions say."),)
+_NO_MESSAGE = (("Waypost-Reason", "Kept; no opt-in message is sent by this service."),)
 
 
 async def set_preference(services: Services, request: Request) -> Answer:
@@ -59,40 +58,49 @@ async def set_callback(services: Services, request: Request) -> Answer:
     return Answer({"status": "success", "callback": callback}, headers=_SHOWN)
 
 
-async def opt_in(services: Services, request: Request) -> Answer:
-    """Take note that somebody has opted in; nothing is kept, because nothing asks for it any more.
+async def set_optin_message(services: Services, request: Request) -> Answer:
+    """Keep whether an opt-in message is wanted; none is sent. Source: ledger 1.9, `optinMessagePreference`."""
+    app = await admitted_app(services, request)
+    form = request.form_or_json()
+    form.required("enableOptinMessage", "true or false")
+    await _prefer(services, app, optin_message=form.flag("enableOptinMessage"))
+    return Answer({"status": "success"}, 202, headers=_NO_MESSAGE)
 
-    Source: facts 2: the opt-in calls are withdrawn, and no check is made.
+
+async def set_cap(services: Services, request: Request) -> Answer:
+    """Keep the cap of the app's fees, of which there are none; lists of apps show it.
+
+    Source: ledger 1.9, `PUT capping`.
     """
-    await admitted_app(services, request)
-    _phone(request.form_or_json().required("phone", "a phone number of 8 to 15 digits"))
-    return Answer({"status": "success"}, 202)
+    app = await admitted_app(services, request)
+    cap = read_cap(request.form_or_json())
+    await _prefer(services, app, cap=cap)
+    return Answer({"status": "success"})
 
 
-async def note_opted_in(services: Services, request: Request) -> Answer:
-    """The same by the app's name, for holders of an API key. Source: a public client's habit."""
-    holder = await holder_of_api_key(services, request)
-    app = await services.database.read(app_by_name, holder.partner_id, request.path["app_name"])
-    if app is None or not await opens(services, holder, app):
-        raise Refused(
-            Reason.INVALID_APP_DETAILS, "The path must end in the name of one of your apps."
-        )
-    await request.spend(services.limiter, app.id)
-    _phone(request.form_or_json().required("user", "a phone number of 8 to 15 digits"), "user")
-    return Answer({"status": "success"}, 202)
+async def show_cap(services: Services, request: Request) -> Answer:
+    """The cap that was set; 0: none was. Source: facts 13, `capping`; the shape is ours."""
+    app = await admitted_app(services, request)
+    return Answer({"status": "success", "cap": app.preferences.cap})
 
 
-async def user_status(services: Services, request: Request) -> Answer:
-    """Whoever is asked about counts as opted in. Source: facts 2, `userStatus`."""
-    await admitted_app(services, request)
-    phone = request.query("phone")
-    if not phone:
-        raise Refused(
-            Reason.FIELD_MISSING,
-            "Required request parameter 'phone' is not present: a phone number of 8 to 15 digits.",
-        )
-    _phone(phone)
-    return Answer({"status": "success", "userStatus": {"status": "OPT_IN"}})
+async def set_contact(services: Services, request: Request) -> Answer:
+    """Keep whom to contact about the app. Source: ledger 1.3, `onboarding/contact`."""
+    app = await admitted_app(services, request)
+    email, name, number = read_contact(request.form_or_json())
+    await _prefer(services, app, contact_email=email, contact_name=name, contact_number=number)
+    return Answer({"status": "success", "message": "contact details updated successfully"})
+
+
+async def show_contact(services: Services, request: Request) -> Answer:
+    """Whom to contact about the app: what was set for it, or the partner's account.
+
+    Source: decision 0065; the shape is ours.
+    """
+    app = await admitted_app(services, request)
+    return Answer(
+        {"status": "success", "contact": contact_object(app, await partner_of(services, app))}
+    )
 
 
 async def _prefer(services: Services, app: App, **preferences: Any) -> None:
@@ -102,8 +110,3 @@ async def _prefer(services: Services, app: App, **preferences: Any) -> None:
         return replace(held, preferences=replace(held.preferences, **preferences))
 
     await keep(services, app, preferring)
-
-
-def _phone(text: str, name: str = "phone") -> None:
-    if read_phone_number(text) is None:
-        raise Refused(Reason.FIELD_BROKEN, f"{name} must be a phone number of 8 to 15 digits.")

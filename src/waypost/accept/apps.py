@@ -84,7 +84,7 @@ async def link_app(services: Services, request: Request) -> Answer:
 async def show_app(services: Services, request: Request) -> Answer:
     """One app's details. Source: facts 2, `details`."""
     app = await admitted_app(services, request)
-    details = app_details(app, await _partner_of(services, app))
+    details = app_details(app, await partner_of(services, app))
     return Answer({"status": "success", "app": "true", "appDetails": details})
 
 
@@ -128,7 +128,7 @@ async def edit_app(services: Services, request: Request) -> Answer:
     app = await admitted_app(services, request)
     form = read_app(request.form_or_json(), is_new=False)
     changed = await keep(services, app, partial(_with_wishes, form=form))
-    shown = changed_app(changed, await _partner_of(services, changed))
+    shown = changed_app(changed, await partner_of(services, changed))
     return Answer({"status": "success", "app": shown})
 
 
@@ -183,7 +183,8 @@ def _with_wishes(app: App, form: AppForm) -> App:
     return replace(app, name=form.name or app.name, preferences=replace(app.preferences, **given))
 
 
-async def _partner_of(services: Services, app: App) -> Partner:
+async def partner_of(services: Services, app: App) -> Partner:
+    """The partner that an app belongs to."""
     partner = await services.database.read(partner_by_id, app.partner_id)
     if partner is None:
         raise LookupError(f"app {app.id} has no partner")

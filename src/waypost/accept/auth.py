@@ -8,6 +8,7 @@ from waypost.accept.services import Services
 from waypost.base.seals import TOKEN_PREFIX, hash_of
 from waypost.domain.app import App
 from waypost.domain.refusals import Reason, Refused
+from waypost.store.apps import app_by_name
 from waypost.wire.partner_token import is_partner_token
 
 
@@ -91,6 +92,27 @@ async def admitted_app(services: Services, request: Request) -> App:
             app = await app_of_api_key(services, request)
         case _:
             app = await app_of_app_token(services, request)
+    await request.spend(services.limiter, app.id)
+    return app
+
+
+async def admitted_app_by_name(services: Services, request: Request) -> App:
+    """The app whose name the path ends in, opened by an API key, one request of its rate spent.
+
+    Its id serves too: public clients put either there.
+
+    Raises:
+        Refused: 401 a wrong key, 400 an app that is not the partner's, 429 too many.
+    """
+    holder = await holder_of_api_key(services, request)
+    name = request.path["app_name"]
+    app = await services.database.read(app_by_name, holder.partner_id, name)
+    if app is None:
+        app = await services.directory.app(name)
+    if app is None or not await opens(services, holder, app):
+        raise Refused(
+            Reason.INVALID_APP_DETAILS, "The path must end in the name of one of your apps."
+        )
     await request.spend(services.limiter, app.id)
     return app
 

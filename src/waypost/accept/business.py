@@ -1,5 +1,6 @@
 """What belongs to an app's number at the operator: profile, block list, conversational components."""
 
+from functools import partial
 from typing import Any, Final, cast
 
 import msgspec
@@ -11,9 +12,18 @@ from waypost.accept.services import Services
 from waypost.accept.time_limit import in_time
 from waypost.domain.app import App
 from waypost.domain.outcome import Rejected, Unavailable
+from waypost.domain.phone_number import read_phone_number
 from waypost.domain.refusals import Reason, Refused
 from waypost.operators.contract import Ask, Uploaded
-from waypost.wire.account import BlockedUser, ChatCommand, profile_object, read_profile
+from waypost.store.app_users import set_blocked
+from waypost.wire.account import (
+    BlockedUser,
+    ChatCommand,
+    changed_by_block,
+    failure_of_block,
+    profile_object,
+    read_profile,
+)
 from waypost.wire.forms import Form, read_json
 
 MOST_ABOUT: Final = 139  # Source: the operator's page "Business profiles"
@@ -99,12 +109,45 @@ async def change_photo(services: Services, request: Request) -> Answer:
                 raise Refused(Reason.OPERATOR_REFUSED, text)
             case Unavailable(text=text):
                 raise unavailable(app, "business photo", text)
-    return Answer({"status": "success"})
+    return Answer({"status": "success", "message": "profile picture updated successfully"})
+
+
+async def delete_photo(services: Services, request: Request) -> Answer:
+    """Remove the number's picture; a number that has none answers alike.
+
+    Source: ledger 1.9; that the operator takes an empty handle for it is decision 0065.
+    """
+    app = await admitted_app(services, request)
+    body = {"messaging_product": _PRODUCT, "profile_picture_handle": ""}
+    await ask(services, app, Ask.SET_BUSINESS_PROFILE, number_of(app), body=body)
+    return Answer({"status": "success", "message": "profile photo deleted successfully"})
 
 
 async def block(services: Services, request: Request) -> Answer:
     """Block users of the number. Source: facts 13, `user/block`."""
     return await _change_block_list(services, request, Ask.BLOCK)
+
+
+async def block_one(services: Services, request: Request) -> Answer:
+    """Block or unblock one user of the number.
+
+    Refuses in this order: 401, 429, 400 fields, 400 in the operator's words, also where it names the user
+    among those that could not be blocked, 503.
+
+    Source: ledger 1.9, `PUT block`.
+    """
+    app = await admitted_app(services, request)
+    form = request.form_or_json()
+    phone = read_phone_number(form.required("phone", "a phone number of 8 to 15 digits"))
+    if phone is None:
+        raise Refused(Reason.FIELD_BROKEN, "phone must be a phone number of 8 to 15 digits.")
+    form.required("isBlocked", "true or false")
+    what = Ask.BLOCK if form.flag("isBlocked") else Ask.UNBLOCK
+    told = await _ask_to_block(services, app, what, [phone])
+    why = failure_of_block(told)
+    if why is not None:
+        raise Refused(Reason.OPERATOR_REFUSED, why)
+    return Answer({"status": "success"})
 
 
 async def unblock(services: Services, request: Request) -> Answer:
@@ -187,12 +230,26 @@ async def _change_block_list(services: Services, request: Request, what: Ask) ->
     )
     if not 1 <= len(users) <= MOST_BLOCKED:
         raise Refused(Reason.FIELD_BROKEN, f"block_users must name 1 to {MOST_BLOCKED} users.")
+    told = await _ask_to_block(services, app, what, [one.user for one in users])
+    return Answer({**told, "status": "success"})
+
+
+async def _ask_to_block(
+    services: Services, app: App, what: Ask, users: list[str]
+) -> dict[str, Any]:
+    """Have the operator block or unblock users, and record whom it has, for `userStatus`."""
     body = {
         "messaging_product": _PRODUCT,
-        "block_users": [{"user": one.user} for one in users],
+        "block_users": [{"user": user} for user in users],
     }
     told = await ask(services, app, what, number_of(app), body=body)
-    return Answer({**told, "status": "success"})
+    is_blocked = what is Ask.BLOCK
+    changed = changed_by_block(told, "added_users" if is_blocked else "removed_users")
+    if changed:
+        await services.database.write(
+            partial(set_blocked, app=app, phone_numbers=changed, blocked=is_blocked)
+        )
+    return told
 
 
 async def _profile(services: Services, app: App) -> dict[str, Any]:

@@ -12,7 +12,6 @@ _APP: Final = "/partner/app/{app_id}"
 # fmt: off
 NO_MEANING: Final = {  # Source: facts 2, 13; design, section 5; decision 0025
     "POST /partner/account/api/wallet/balance/transfer": "This service has no money in it: nobody is charged, so there is nothing to transfer.",
-    f"GET {_APP}/capping":                               "This service has no fees, so there is no cap on them.",
     f"GET {_APP}/onboarding/embed/link":                 "This service has no onboarding: the administrator connects numbers with `waypost app connect`.",
 }
 # fmt: on
@@ -21,12 +20,6 @@ NO_MEANING: Final = {  # Source: facts 2, 13; design, section 5; decision 0025
 async def refuse_for_partner(services: Services, request: Request) -> Answer:
     """Refuse a call of a partner's account, to those who may make it."""
     await admitted_partner(services, request)
-    raise Refused(Reason.NO_MEANING, NO_MEANING[request.route])
-
-
-async def refuse_for_app(services: Services, request: Request) -> Answer:
-    """Refuse a call of an app, to those who may make it."""
-    await admitted_app(services, request)
     raise Refused(Reason.NO_MEANING, NO_MEANING[request.route])
 
 

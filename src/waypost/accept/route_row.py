@@ -46,6 +46,8 @@ class RouteRow:
         calls: whether it may call somebody else before it answers (design, section 3).
         refuses: the reasons it may give beside those that its credential, its body and its key bring along.
         once: whether it takes an idempotency key.
+        deprecated_s: since when its address is an older one, in seconds since the epoch: every response
+            says so in the header `Deprecation`. Source: RFC 9745.
     """
 
     method: str
@@ -62,6 +64,14 @@ class RouteRow:
     calls: bool = False
     refuses: tuple[Reason, ...] = ()
     once: Once = Once.NO
+    deprecated_s: int | None = None
+
+    @property
+    def deprecation(self) -> tuple[bytes, bytes] | None:
+        """The header of every response of an older address; None of any other."""
+        if self.deprecated_s is None:
+            return None
+        return (b"deprecation", f"@{self.deprecated_s}".encode())
 
     @property
     def name(self) -> str:

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from waypost.accept.account import discount, usage, wallet_balance
+from waypost.accept.account import discount, messaging_wallet_balance, usage, wallet_balance
 from waypost.accept.app_keys import (
     create_key,
     delete_key,
@@ -12,12 +12,21 @@ from waypost.accept.app_keys import (
     revoke_token,
 )
 from waypost.accept.app_settings import (
-    note_opted_in,
-    opt_in,
     set_callback,
     set_callback_modes,
     set_callback_url,
+    set_cap,
+    set_contact,
+    set_optin_message,
     set_preference,
+    show_cap,
+    show_contact,
+)
+from waypost.accept.app_users import (
+    list_users,
+    note_opted_in,
+    note_opted_out,
+    opt_in,
     user_status,
 )
 from waypost.accept.apps import (
@@ -32,10 +41,12 @@ from waypost.accept.apps import (
 from waypost.accept.business import (
     block,
     block_list,
+    block_one,
     change_about,
     change_components,
     change_photo,
     change_profile,
+    delete_photo,
     show_about,
     show_components,
     show_photo,
@@ -72,7 +83,6 @@ from waypost.accept.messages import (
 from waypost.accept.no_meaning import (
     enable_mm_lite,
     onboarding_link,
-    refuse_for_app,
     refuse_for_partner,
 )
 from waypost.accept.numbers import business_account_details, health, ratings
@@ -101,7 +111,12 @@ from waypost.accept.template_edits import (
     delete_own_named,
 )
 from waypost.accept.template_library import create_from_library, list_library
-from waypost.accept.template_list import list_own_templates, list_templates, show_template
+from waypost.accept.template_list import (
+    list_own_templates,
+    list_templates,
+    list_templates_by_name,
+    show_template,
+)
 from waypost.accept.template_sync import sync_templates
 from waypost.accept.templates import create_template
 from waypost.domain.refusals import Reason
@@ -192,6 +207,7 @@ _SEND_REFUSES: Final = (
 _READ_REFUSES: Final = (
     Reason.MESSAGE_DOES_NOT_EXIST, Reason.APP_NOT_APPROVED, Reason.OPERATOR_REFUSED, Reason.OPERATOR_UNAVAILABLE,
 )  # fmt: skip
+_OLDER_S: Final = 1_751_241_600  # 30 June 2025. Source: facts 9.2: `/sm/api/v1` ended then
 _APP: Final = "/partner/app/{app_id}"
 _ONE_TEMPLATE: Final = f"{_APP}/templates/{{template_id}}"
 _KEY_APP: Final = "/wa/app/{app_id}"
@@ -255,6 +271,15 @@ ROUTES: Final = (  # Source: spec, "Endpoints"; facts 1.4, 3.5, 4.1
     RouteRow("GET",    _KEY_MESSAGE,              message_state,                 _KEY,       "partner_call",  (200, 400, 401), "message_state", "facts 9.1; the shape is ours", refuses=(Reason.MESSAGE_DOES_NOT_EXIST,)),
     RouteRow("POST",   f"{_APP}/v1/event",        post_event,                    _APP_TOKEN, "partner_call",  (200, 400, 401, 503), "success",  "facts 9.1, read receipts", _JSON, ("type@event", "message@event"), calls=True, refuses=(Reason.EVENT_NOT_SUPPORTED, Reason.INVALID_JSON_PAYLOAD, *_READ_REFUSES)),
 
+    # The older address of the messaging API. Source: facts 9.2; public clients; decision 0065
+    RouteRow("POST",   "/sm/api/v1/msg",          send_session_message,          _KEY,       "session",       (200, 400, 401), "submitted",     "facts 9.2; public clients", Carries.FORM_OR_JSON, _SESSION, refuses=(Reason.NESTED_AUTHENTICATION_FAILED, *_SEND_REFUSES), once=_IN_ONE, deprecated_s=_OLDER_S),
+    RouteRow("POST",   "/sm/api/v1/template/msg", send_template_message,         _KEY,       "send_template", (200, 400, 401), "submitted",     "facts 9.2; public clients", Carries.FORM_OR_JSON, _SEND, refuses=(Reason.INVALID_TEMPLATE, *_SEND_REFUSES), once=_IN_ONE, deprecated_s=_OLDER_S),
+    RouteRow("GET",    "/sm/api/v1/template/list/{app_name}", list_templates_by_name, _KEY,  "partner_call",  (200, 400, 401), "templates",     "facts 9.2; public clients", query=_OWN_LIST, refuses=(Reason.FIELD_BROKEN, Reason.INVALID_APP_DETAILS), deprecated_s=_OLDER_S),
+    RouteRow("GET",    "/sm/api/v1/users/{app_name}", list_users,                _KEY,       "partner_call",  (200, 400, 401), "users",         "facts 9.2; public clients", query=("maxResult", "pageNo@users"), refuses=(Reason.FIELD_BROKEN, Reason.INVALID_APP_DETAILS), deprecated_s=_OLDER_S),
+    RouteRow("POST",   "/sm/api/v1/app/opt/in/{app_name}",  note_opted_in,       _KEY,       "partner_call",  (202, 400, 401), "success",       "facts 9.2; public clients", _BOTH, ("user@optedin",), refuses=(Reason.FIELD_MISSING, Reason.FIELD_BROKEN, Reason.INVALID_APP_DETAILS), deprecated_s=_OLDER_S),
+    RouteRow("POST",   "/sm/api/v1/app/opt/out/{app_name}", note_opted_out,      _KEY,       "partner_call",  (202, 400, 401), "success",       "facts 9.2; public clients", _BOTH, ("user@optedin",), refuses=(Reason.FIELD_MISSING, Reason.FIELD_BROKEN, Reason.INVALID_APP_DETAILS), deprecated_s=_OLDER_S),
+    RouteRow("GET",    "/sm/api/v2/wallet/balance", messaging_wallet_balance,    _KEY,       "partner_call",  (200, 401),      "balance",       "facts 9.2; public clients", deprecated_s=_OLDER_S),
+
     # Media
     RouteRow("POST",   f"{_APP}/upload/media",   upload_for_handle,        _APP_TOKEN, "upload",        (200, 400, 401),      "handle_id",     "spec, Upload media, handle id", _MULTIPART, _UPLOAD, calls=True, refuses=_UPLOADS, once=_IN_ONE),
     RouteRow("POST",   f"{_APP}/media",          upload_for_sending,       _APP_TOKEN, "upload",        (200, 400, 401),      "media_id",      "spec, Upload media, media id", _MULTIPART, _UPLOAD, calls=True, refuses=(*_UPLOADS, Reason.NOT_A_CLOUD_APP), once=_IN_ONE),
@@ -293,13 +318,17 @@ ROUTES: Final = (  # Source: spec, "Endpoints"; facts 1.4, 3.5, 4.1
     RouteRow("PUT",    f"{_APP}/optin",                      opt_in,                    _APP_TOKEN, "partner_call",  (202, 400, 401),           "success",           "facts 2, withdrawn", _BOTH, ("phone",), refuses=(Reason.FIELD_MISSING, Reason.FIELD_BROKEN,)),
     RouteRow("POST",   "/wa/api/v1/optedin/{app_name}",      note_opted_in,             _KEY,       "partner_call",  (202, 400, 401),           "success",           "facts 2, withdrawn; by API key a public client's habit", _BOTH, ("user@optedin",), refuses=(Reason.FIELD_MISSING, Reason.FIELD_BROKEN, Reason.INVALID_APP_DETAILS)),
     RouteRow("GET",    f"{_APP}/userStatus",                 user_status,               _APP_TOKEN, "partner_call",  (200, 400, 401),           "user_status",       "facts 2, withdrawn", query=("phone",), refuses=(Reason.FIELD_MISSING, Reason.FIELD_BROKEN,)),
+    RouteRow("PUT",    f"{_APP}/optinMessagePreference",     set_optin_message,         _APP_TOKEN, "partner_call",  (202, 400, 401),           "success",           "ledger 1.9", _BOTH, ("enableOptinMessage",), refuses=(Reason.FIELD_MISSING, Reason.FIELD_BROKEN)),
+    RouteRow("GET",    f"{_APP}/contact",                    show_contact,              _APP_TOKEN, "partner_call",  (200, 401),                "contact",           "decision 0065"),
+    RouteRow("PUT",    f"{_APP}/onboarding/contact",         set_contact,               _PARTNER,   "partner_call",  (200, 400, 401),           "message",           "ledger 1.3", _BOTH, ("contactEmail", "contactName", "contactNumber"), refuses=(Reason.INVALID_DETAILS,)),
 
     # Account, numbers and everything else
     RouteRow("GET",    f"{_APP}/wallet/balance",             wallet_balance,            _APP_TOKEN, "partner_call",  (200, 401),                "wallet",            "facts 13"),
     RouteRow("POST",   f"{_ACCOUNT}/wallet/balance/transfer", refuse_for_partner,        _PARTNER,   "partner_call",  (400, 401),                "",                  "facts 13; decision 0025", _BOTH, ("walletName", "customerId", "amount"), refuses=(Reason.NO_MEANING,)),
     RouteRow("GET",    f"{_APP}/usage",                      usage,                     _APP_TOKEN, "partner_call",  (200, 400, 401),           "usage",             "facts 13", query=("from", "to@day"), refuses=(Reason.FIELD_MISSING, Reason.FIELD_BROKEN,)),
     RouteRow("GET",    f"{_APP}/discount",                   discount,                  _APP_TOKEN, "partner_call",  (200, 400, 401),           "discount",          "facts 13", query=("year", "month"), refuses=(Reason.FIELD_MISSING, Reason.FIELD_BROKEN,)),
-    RouteRow("GET",    f"{_APP}/capping",                    refuse_for_app,            _APP_TOKEN, "app_token",     (400, 401),                "",                  "facts 13; decision 0025", refuses=(Reason.NO_MEANING,)),
+    RouteRow("GET",    f"{_APP}/capping",                    show_cap,                  _APP_TOKEN, "app_token",     (200, 401),                "cap",               "facts 13; decision 0065"),
+    RouteRow("PUT",    f"{_APP}/capping",                    set_cap,                   _APP_TOKEN, "app_token",     (200, 400, 401),           "success",           "ledger 1.9; decision 0065", _BOTH, ("cap",), refuses=(Reason.FIELD_MISSING, Reason.FIELD_BROKEN)),
     RouteRow("GET",    f"{_APP}/health",                     health,                    _APP_TOKEN, "app_token",     (200, 400, 401),           "health",            "facts 13", calls=True, refuses=(Reason.APP_NOT_LIVE, Reason.NO_BUSINESS_ACCOUNT, Reason.WRONG_BUSINESS_ACCOUNT, Reason.BUSINESS_ACCOUNT_UNKNOWN,)),
     RouteRow("GET",    f"{_APP}/ratings",                    ratings,                   _APP_TOKEN, "ratings",       (200, 401),                "ratings",           "facts 13; decision 0025"),
     RouteRow("GET",    f"{_APP}/waba/info",                  business_account_details,  _APP_TOKEN, "partner_call",  (200, 400, 401, 503),      "waba_info",         "facts 13", calls=True, refuses=_DIRECT),
@@ -309,16 +338,19 @@ ROUTES: Final = (  # Source: spec, "Endpoints"; facts 1.4, 3.5, 4.1
     RouteRow("GET",    f"{_APP}/business/profile/about",     show_about,                _APP_TOKEN, "partner_call",  (200, 400, 401, 503),      "about",             "facts 13", calls=True, refuses=_DIRECT),
     RouteRow("PUT",    f"{_APP}/business/profile/about",     change_about,              _APP_TOKEN, "partner_call",  (200, 400, 401, 503),      "about",             "facts 13", _BOTH, ("about",), calls=True, refuses=(Reason.FIELD_MISSING, Reason.FIELD_BROKEN, *_DIRECT,)),
     RouteRow("GET",    f"{_APP}/business/profile/photo",     show_photo,                _APP_TOKEN, "partner_call",  (200, 400, 401, 503),      "photo",             "facts 13", calls=True, refuses=_DIRECT),
-    RouteRow("PUT",    f"{_APP}/business/profile/photo",     change_photo,              _APP_TOKEN, "partner_call",  (200, 400, 401, 503),      "success",           "facts 13", _MULTIPART, _PHOTO, calls=True, refuses=(Reason.FIELD_MISSING, Reason.FIELD_BROKEN, Reason.WRONG_FILE_TYPE, Reason.FILE_TOO_LARGE, Reason.MEDIA_NOT_FETCHED, *_DIRECT,)),
+    RouteRow("PUT",    f"{_APP}/business/profile/photo",     change_photo,              _APP_TOKEN, "partner_call",  (200, 400, 401, 503),      "photo",             "facts 13", _MULTIPART, _PHOTO, calls=True, refuses=(Reason.FIELD_MISSING, Reason.FIELD_BROKEN, Reason.WRONG_FILE_TYPE, Reason.FILE_TOO_LARGE, Reason.MEDIA_NOT_FETCHED, *_DIRECT,)),
+    RouteRow("DELETE", f"{_APP}/business/profile/photo",      delete_photo,              _APP_TOKEN, "partner_call",  (200, 400, 401, 503),      "photo",             "ledger 1.9; decision 0065", calls=True, refuses=_DIRECT),
     RouteRow("POST",   f"{_APP}/user/block",                 block,                     _APP_TOKEN, "partner_call",  (200, 400, 401, 503),      "blocked",           "facts 13", _BOTH, ("messaging_product", "block_users"), calls=True, refuses=(Reason.FIELD_MISSING, Reason.FIELD_BROKEN, *_DIRECT,)),
     RouteRow("POST",   f"{_APP}/user/unblock",               unblock,                   _APP_TOKEN, "partner_call",  (200, 400, 401, 503),      "blocked",           "facts 13", _BOTH, ("messaging_product", "block_users"), calls=True, refuses=(Reason.FIELD_MISSING, Reason.FIELD_BROKEN, *_DIRECT,)),
     RouteRow("GET",    f"{_APP}/user/blocklist",             block_list,                _APP_TOKEN, "partner_call",  (200, 400, 401, 503),      "block_list",        "facts 13", query=("limit@users", "after", "before"), calls=True, refuses=(Reason.FIELD_BROKEN, *_DIRECT,)),
+    RouteRow("PUT",    f"{_APP}/block",                      block_one,                 _APP_TOKEN, "partner_call",  (200, 400, 401, 503),      "success",           "ledger 1.9", _BOTH, ("phone", "isBlocked"), calls=True, refuses=(Reason.FIELD_MISSING, Reason.FIELD_BROKEN, *_DIRECT)),
     RouteRow("GET",    f"{_KEY_APP}/business/profile",       show_profile,              _KEY,       "partner_call",  (200, 400, 401, 503),      "profile",           "facts 13; by API key a public client's habit", calls=True, refuses=_DIRECT),
     RouteRow("PUT",    f"{_KEY_APP}/business/profile",       change_profile,            _KEY,       "partner_call",  (200, 400, 401, 503),      "profile",           "facts 13; by API key a public client's habit", _BOTH, _PROFILE, calls=True, refuses=(Reason.FIELD_MISSING, Reason.FILE_TOO_LARGE, *_DIRECT)),
     RouteRow("GET",    f"{_KEY_APP}/business/profile/about", show_about,                _KEY,       "partner_call",  (200, 400, 401, 503),      "about",             "facts 13; by API key a public client's habit", calls=True, refuses=_DIRECT),
     RouteRow("PUT",    f"{_KEY_APP}/business/profile/about", change_about,              _KEY,       "partner_call",  (200, 400, 401, 503),      "about",             "facts 13; by API key a public client's habit", _BOTH, ("about",), calls=True, refuses=(Reason.FIELD_MISSING, Reason.FIELD_BROKEN, *_DIRECT,)),
     RouteRow("GET",    f"{_KEY_APP}/business/profile/photo", show_photo,                _KEY,       "partner_call",  (200, 400, 401, 503),      "photo",             "facts 13; by API key a public client's habit", calls=True, refuses=_DIRECT),
-    RouteRow("PUT",    f"{_KEY_APP}/business/profile/photo", change_photo,              _KEY,       "partner_call",  (200, 400, 401, 503),      "success",           "facts 13; by API key a public client's habit", _MULTIPART, _PHOTO, calls=True, refuses=(Reason.FIELD_MISSING, Reason.FIELD_BROKEN, Reason.WRONG_FILE_TYPE, Reason.FILE_TOO_LARGE, Reason.MEDIA_NOT_FETCHED, *_DIRECT,)),
+    RouteRow("PUT",    f"{_KEY_APP}/business/profile/photo", change_photo,              _KEY,       "partner_call",  (200, 400, 401, 503),      "photo",             "facts 13; by API key a public client's habit", _MULTIPART, _PHOTO, calls=True, refuses=(Reason.FIELD_MISSING, Reason.FIELD_BROKEN, Reason.WRONG_FILE_TYPE, Reason.FILE_TOO_LARGE, Reason.MEDIA_NOT_FETCHED, *_DIRECT,)),
+    RouteRow("DELETE", f"{_KEY_APP}/business/profile/photo", delete_photo,              _KEY,       "partner_call",  (200, 400, 401, 503),      "photo",             "ledger 1.9; by API key a public client's habit; decision 0065", calls=True, refuses=_DIRECT),
     RouteRow("POST",   f"{_KEY_APP}/user/block",             block,                     _KEY,       "partner_call",  (200, 400, 401, 503),      "blocked",           "facts 13; by API key a public client's habit", _BOTH, ("messaging_product", "block_users"), calls=True, refuses=(Reason.FIELD_MISSING, Reason.FIELD_BROKEN, *_DIRECT,)),
     RouteRow("POST",   f"{_KEY_APP}/user/unblock",           unblock,                   _KEY,       "partner_call",  (200, 400, 401, 503),      "blocked",           "facts 13; by API key a public client's habit", _BOTH, ("messaging_product", "block_users"), calls=True, refuses=(Reason.FIELD_MISSING, Reason.FIELD_BROKEN, *_DIRECT,)),
     RouteRow("GET",    f"{_KEY_APP}/user/blocklist",         block_list,                _KEY,       "partner_call",  (200, 400, 401, 503),      "block_list",        "facts 13; by API key a public client's habit", query=("limit@users", "after", "before"), calls=True, refuses=(Reason.FIELD_BROKEN, *_DIRECT,)),

@@ -169,7 +169,12 @@ SHAPES: Final[dict[str, Schema]] = {  # Source: spec, "Resources and their field
     "deleted_app":    success(message=TEXT),
     "callback_modes": success(callback=record(custom=BOOLEAN, modes=listed(TEXT))),
     "callback":       success(callback=record(url=TEXT, custom=BOOLEAN, modes=listed(TEXT))),
-    "user_status":    success(userStatus=record(status=TEXT)),
+    "user_status":    success(optional=("message",), message=TEXT, userStatus=record(active=BOOLEAN, appId=TEXT, blocked=BOOLEAN, countryCode=TEXT, dialCode=TEXT, phone=TEXT, status=one_of("OPT_IN", "OPT_OUT"))),
+    "users":          success(users=listed(record(countryCode=TEXT, phoneCode=TEXT, optinStatus=one_of("OPT_IN", "OPT_OUT"), optinSource=TEXT, optinTimeStamp=INTEGER, lastMessageTimeStamp=INTEGER))),
+    "contact":        success(contact=record(contactEmail=TEXT, contactName=TEXT, contactNumber=TEXT)),
+    "cap":            success(cap=INTEGER),
+    "balance":        success(balance=NUMBER),
+    "message":        success(message=TEXT),
 
     # Account and number. Source: facts 13
     "wallet":     success(walletResponse=record(currency=TEXT, currentBalance=NUMBER, overDraftLimit=NUMBER)),

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from waypost.accept.auth import admitted_app, app_of_app_token
+from waypost.accept.auth import admitted_app, admitted_app_by_name, app_of_app_token
 from waypost.accept.requests import Answer, Request
 from waypost.accept.services import Services
 from waypost.domain.app import App
@@ -38,6 +38,12 @@ async def list_templates(services: Services, request: Request) -> Answer:
 async def list_own_templates(services: Services, request: Request) -> Answer:
     """The same list for the self-serve twin, with filters of its own. Source: facts 3.5."""
     app = await admitted_app(services, request)
+    return _listed(await _find(services, app, self_serve_wish(request.query)))
+
+
+async def list_templates_by_name(services: Services, request: Request) -> Answer:
+    """The self-serve list by the app's name. Source: public clients of the older messaging API."""
+    app = await admitted_app_by_name(services, request)
     return _listed(await _find(services, app, self_serve_wish(request.query)))
 
 

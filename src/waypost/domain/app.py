@@ -20,6 +20,9 @@ class AppPreferences:
         callback_modes: likewise.
         analytics: whether template analytics are on; there is no way back.
         unclicked_templates: ids of those whose taps analytics leave out.
+        optin_message: kept; no opt-in message is sent.
+        cap: of fees; 0: none was set.
+        contact_email: of the business, with its name and number; empty: none was set.
         live_since_ms: when the administrator made it live; 0: it was from the beginning, or is not.
     """
 
@@ -31,6 +34,11 @@ class AppPreferences:
     analytics_on_ui: bool = False
     unclicked_templates: tuple[str, ...] = ()
     live_since_ms: int = 0
+    optin_message: bool = False
+    cap: int = 0
+    contact_email: str = ""
+    contact_name: str = ""
+    contact_number: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -79,6 +79,7 @@ class Reason(StrEnum):
     COMPARISON_ENDS_FIRST = auto()
     TEMPLATE_NOT_APPROVED = auto()
     NOT_TEMPLATE_OWNER = auto()
+    INVALID_DETAILS = auto()
     KEY_BROKEN = auto()
     KEY_OF_ANOTHER_REQUEST = auto()
     KEY_IN_USE = auto()

@@ -1,19 +1,20 @@
 """What the operator says of a business account, its numbers and its users' preferences."""
 
 from functools import partial
-from typing import Any, cast
+from typing import Any, Final, cast
 
 from waypost.base.logs import log
 from waypost.domain.app import App
 from waypost.domain.event import AccountEvent
 from waypost.events.book import Applying
+from waypost.journal.user_events import emit_opted
 from waypost.store.account_apps import apps_concerned
-from waypost.store.recipients import recipient_id
+from waypost.store.app_users import set_opted
 from waypost.wire.account_v2 import account_body
 from waypost.wire.callback_kinds import USER, change_kind
-from waypost.wire.callback_v2 import user_body
 from waypost.wire.callback_v3 import change_body
 
+_SOURCE: Final = "USER"
 _log = log("events")
 
 
@@ -51,16 +52,7 @@ def _tell_users(applying: Applying, app: App, event: AccountEvent) -> None:
         phone, kind = str(wish.get("wa_id") or ""), USER.get(str(wish.get("value")).lower())
         if kind is None or not phone:
             continue
-        body = partial(user_body, app, applying.at_ms, phone=phone, type=kind.inner_type)
-        applying.telling.call_back(
-            app,
-            mode=kind.mode,
-            about=str(recipient_id(applying.connection, app, phone)),
-            message_id=None,
-            news=kind.inner_type,
-            render=partial(_in_version_2, body),
-        )
-
-
-def _in_version_2(body: "partial[bytes]", version: int) -> bytes | None:
-    return body() if version == 2 else None
+        opted_in = kind is USER["resume"]
+        connection, at_ms = applying.connection, applying.at_ms
+        set_opted(connection, app, phone, opted_in=opted_in, source=_SOURCE, at_ms=at_ms)
+        emit_opted(applying.telling, connection, app, phone, opted_in=opted_in, at_ms=at_ms)

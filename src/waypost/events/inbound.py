@@ -5,6 +5,7 @@ from typing import Any, Final
 
 from waypost.base.logs import log
 from waypost.domain.app import App
+from waypost.domain.app_user import WINDOW_MS
 from waypost.domain.event import InboundEvent
 from waypost.domain.inbound import Around, MediaLink
 from waypost.domain.media import INBOUND_LIFE_MS, InboundMedia
@@ -25,7 +26,6 @@ from waypost.wire.callback_v2 import mismatch_body
 from waypost.wire.inbound_v2 import inbound_body
 
 _log = log("events")
-WINDOW_MS: Final = 24 * 60 * 60 * 1000  # Source: operator's facts 4.1
 REPLIES: Final = ("button_reply", "list_reply")
 NUMBER_CHANGED: Final = "system"
 """The kind that says that a recipient has another number. Source: operator's facts 7.4."""

@@ -59,6 +59,7 @@ SECTIONS: Final = {  # modules whose routes stand under a heading that is not th
     "template_library":   "Template library",
     "business":           "Business profile and blocked users",
     "numbers":            "Health and ratings",
+    "app_users":          "Users of an app",
     "no_meaning":         "What has no meaning here",
 }
 KEY: Final = (
@@ -198,6 +199,13 @@ def _operation(row: RouteRow) -> dict[str, Any]:
         "security": SECURITY[row.credential],
         "responses": _responses(row),
     }
+    if row.deprecation is not None:
+        operation["deprecated"] = True
+        for response in operation["responses"].values():
+            response.setdefault("headers", {})["Deprecation"] = {
+                "description": "Since when this address is an older one (RFC 9745).",
+                "schema": {"const": row.deprecation[1].decode()},
+            }
     content = _content(row)
     if content:
         operation["requestBody"] = {"content": content, "required": bool(_required(row))}

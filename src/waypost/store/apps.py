@@ -10,6 +10,7 @@ from waypost.store.app_keys import forget_app_keys
 from waypost.store.rows import app_columns, app_of
 from waypost.store.tables import (
     app_stays,
+    app_users,
     apps,
     journal,
     messages,
@@ -133,6 +134,7 @@ def delete_app(connection: Connection, app: App) -> bool:
     for table in (template_stays, template_events):
         connection.execute(delete(table).where(table.c.template_id.in_(gone)))
     connection.execute(delete(app_stays).where(app_stays.c.app_id == app.id))
+    connection.execute(delete(app_users).where(app_users.c.app_id == app.id))
     connection.execute(delete(templates).where(of_app))
     connection.execute(delete(subscriptions).where(subscriptions.c.app_id == app.id))
     forget_app_keys(connection, app.id)

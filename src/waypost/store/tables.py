@@ -239,6 +239,19 @@ recipients = Table(  # whoever a number talks to; either of the two names may be
     Index("recipients_by_user_id", "app_id", "user_id", unique=True),
 )
 
+app_users = Table(  # who has opted in or out, and whom the app's number has blocked
+    "app_users",
+    metadata,
+    Column("app_id", Words, primary_key=True),
+    Column("phone_number", Words, primary_key=True),
+    Column("partner_id", BigInteger, nullable=False),
+    Column("opted_in", Boolean),  # NULL: nobody has said so either way
+    Column("source", Words, nullable=False, server_default=""),  # of the last change
+    Column("opted_on_ms", BigInteger),
+    Column("blocked", Boolean, nullable=False, server_default=false()),
+    Index("app_users_by_time", "app_id", "opted_on_ms"),
+)
+
 messages = Table(
     "messages",
     metadata,

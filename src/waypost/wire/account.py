@@ -9,6 +9,7 @@ import msgspec
 
 from waypost.domain.app import App
 from waypost.domain.partner import Wallet
+from waypost.domain.phone_number import read_phone_number
 from waypost.domain.refusals import Reason, Refused
 from waypost.domain.template import Category
 from waypost.wire.forms import Form
@@ -40,6 +41,48 @@ class ChatCommand(msgspec.Struct):
 
     command_name: str
     command_description: str
+
+
+def changed_by_block(told: Mapping[str, Any], done: str) -> set[str]:
+    """The phone numbers that the operator has blocked or unblocked, by its answer.
+
+    Args:
+        told: the answer.
+        done: `added_users` or `removed_users`.
+    """
+    return {
+        phone
+        for one in _users_of(told, done)
+        if (phone := read_phone_number(str(one.get("wa_id") or ""))) is not None
+    }
+
+
+def failure_of_block(told: Mapping[str, Any]) -> str | None:
+    """What the operator says of the first user that it could not block or unblock; None: it could all."""
+    for one in _users_of(told, "failed_users"):
+        match one.get("errors"):
+            case [{"error_data": {"details": str(details)}}, *_]:
+                return details
+            case [{"message": str(message)}, *_]:
+                return message
+            case _:
+                return "The operator could not block or unblock the user."
+    return None
+
+
+def _users_of(told: Mapping[str, Any], name: str) -> list[dict[str, Any]]:
+    match told.get("block_users"):
+        case {**members}:
+            found = members.get(name)
+        case _:
+            found = None
+    listed = cast("list[Any]", found) if isinstance(found, list) else []
+    return [cast("dict[str, Any]", one) for one in listed if isinstance(one, dict)]
+
+
+def messaging_wallet_answer(wallet: Wallet) -> dict[str, Any]:
+    """The balance as the older messaging API shows it. Source: public clients, which read `balance`."""
+    return {"status": "success", "balance": wallet.balance}
 
 
 def wallet_answer(wallet: Wallet) -> dict[str, Any]:

@@ -7,12 +7,18 @@ from typing import Any, Final
 from waypost.domain.app import App
 from waypost.domain.app_key import AppKey
 from waypost.domain.partner import Partner
+from waypost.domain.phone_number import read_phone_number
 from waypost.domain.refusals import Reason, Refused
 from waypost.domain.subscription import MODE_ALIASES, MODES
 from waypost.wire.forms import Form
+from waypost.wire.lenient import read_integer
 
 SHORTEST_NAME: Final = 6
 LONGEST_NAME: Final = 150
+LEAST_CAP: Final = 50  # Source: ledger 1.9, `PUT capping`
+MOST_CAP: Final = 750
+MOST_EMAIL: Final = 254
+_EMAIL: Final = re.compile(r"[!-?A-~]+@[!-?A-~]+")  # printable ASCII without a second @
 _NAME: Final = re.compile(r"[A-Za-z0-9 _-]*")  # which characters are meant is not public
 _TYPE: Final = "apicallbackpost"
 _VERSION: Final = 2
@@ -76,6 +82,54 @@ def read_callback_modes(form: Form) -> tuple[str, ...]:
     return tuple(mode for mode in MODES if mode in known)
 
 
+def read_cap(form: Form) -> int:
+    """The cap of an app's fees.
+
+    Raises:
+        Refused: missing, or not within the documented range.
+    """
+    text = form.required("cap", f"a whole number from {LEAST_CAP} to {MOST_CAP}")
+    cap = read_integer(text, "cap")
+    if not LEAST_CAP <= cap <= MOST_CAP:
+        raise Refused(
+            Reason.FIELD_BROKEN, f"cap must be a whole number from {LEAST_CAP} to {MOST_CAP}."
+        )
+    return cap
+
+
+def read_contact(form: Form) -> tuple[str, str, str]:
+    """E-mail address, name and phone number of a contact.
+
+    Raises:
+        Refused: one is missing or broken; with the documented text.
+    """
+    email = (form.text("contactEmail") or "").strip()
+    local, _, host = email.rpartition("@")
+    if not (local and host and len(email) <= MOST_EMAIL) or not _EMAIL.fullmatch(email):
+        raise _invalid_details("contactEmail must be an e-mail address.")
+    name = (form.text("contactName") or "").strip()
+    if not 1 <= len(name) <= LONGEST_NAME:
+        raise _invalid_details(f"contactName must have 1 to {LONGEST_NAME} characters.")
+    number = read_phone_number(form.text("contactNumber") or "")
+    if number is None:
+        raise _invalid_details("contactNumber must be a phone number of 8 to 15 digits.")
+    return email, name, number
+
+
+def _invalid_details(explanation: str) -> Refused:
+    return Refused(Reason.INVALID_DETAILS, explanation)
+
+
+def contact_object(app: App, partner: Partner) -> dict[str, Any]:
+    """Whom to contact about an app, by the names under which it is set; of the account where none was set."""
+    given = app.preferences
+    if not given.contact_email:
+        shown = (partner.email, partner.contact_name, partner.phone_number)
+    else:
+        shown = (given.contact_email, given.contact_name, given.contact_number)
+    return dict(zip(("contactEmail", "contactName", "contactNumber"), shown, strict=True))
+
+
 def partner_app(app: App) -> dict[str, Any]:
     """An app in the list of a partner's apps. Source: facts 2, `partnerApps`."""
     return {
@@ -88,7 +142,7 @@ def partner_app(app: App) -> dict[str, Any]:
         "stopped": False,
         "healthy": app.live and bool(app.phone_number_id),
         "walletId": str(app.partner_id),
-        "cap": 0,
+        "cap": app.preferences.cap,
         "createdOn": app.created_on_ms,
         "modifiedOn": app.modified_on_ms,
     }

@@ -74,8 +74,8 @@ ACCOUNT: Final = {  # by the operator's field. Source: facts 4.4, 6.6, 6.8
     "flows":                       CallbackKind("OTHERS",  "", "",                                 "flows", "as the operator gave it", "A flow's state or health has changed.", "operator's facts 7.2; mode ours"),
 }
 USER: Final = {  # by what was preferred. Source: facts 6.3
-    "stop":   CallbackKind("OTHERS", "user-event", "opted-out", "", "", "A recipient stops marketing messages.", "facts 6.3, 6.8; pairing ours"),
-    "resume": CallbackKind("OTHERS", "user-event", "opted-in",  "", "", "A recipient resumes marketing messages.", "facts 6.3, 6.8; pairing ours"),
+    "stop":   CallbackKind("OTHERS", "user-event", "opted-out", "", "", "A user opts out: by a call, or by stopping marketing messages.", "facts 6.3, 6.8; pairing ours"),
+    "resume": CallbackKind("OTHERS", "user-event", "opted-in",  "", "", "A user opts in: by a call, or by resuming marketing messages.", "facts 6.3, 6.8; pairing ours"),
 }
 PAUSED: Final = CallbackKind("ACCOUNT", "account-event", "subscription-paused", "", "", "A subscription was paused, because its receiver takes nothing.", "ours; decision 0042")
 PING: Final = CallbackKind("", "user-event", "sandbox-start", "messages", "statuses, `set-callback`", "An address is registered or changed; to that address only.", "facts 4.5, 6.3")

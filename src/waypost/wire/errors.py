@@ -124,6 +124,7 @@ ERRORS: Final = {  # Source: spec, "Errors"; facts 3.3, 4.1, 10. Where no text i
     Reason.COMPARISON_ENDS_FIRST:        ErrorRow(400, _COMPARISON_ENDS_FIRST,       "the call's public page"),
     Reason.TEMPLATE_NOT_APPROVED:        ErrorRow(400, _NOT_APPROVED,                "the call's public page"),
     Reason.NOT_TEMPLATE_OWNER:           ErrorRow(400, "Not Template Owner",         "the call's public page; within one partner only"),
+    Reason.INVALID_DETAILS:              ErrorRow(400, "Please provide valid details", "ledger 1.3, `onboarding/contact`"),
     Reason.KEY_BROKEN:                   ErrorRow(400, None,                         "decision 0044"),
     Reason.KEY_OF_ANOTHER_REQUEST:       ErrorRow(422, None,                         "decision 0044; the draft of the header's standard"),
     Reason.KEY_IN_USE:                   ErrorRow(409, None,                         "decision 0044; the draft of the header's standard"),

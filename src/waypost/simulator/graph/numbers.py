@@ -77,11 +77,14 @@ async def show_profile(parts: Parts, call: Call, number: Number) -> dict[str, An
 
 
 async def change_profile(parts: Parts, call: Call, number: Number) -> dict[str, Any]:
-    """Change a number's business profile; what is absent stays as it is."""
+    """Change a number's business profile; what is absent stays, and an empty handle removes the picture."""
     changes = profile_changes(call.fields)
     profile = parts.records.of(number.phone_number_id, PROFILE)
+    before = profile.get("picture", {}).get("name")
     handle = call.fields.get("profile_picture_handle")
-    if handle is not None:
+    if handle == "":
+        profile = {name: value for name, value in profile.items() if name != "picture"}
+    elif handle is not None:
         upload = parts.uploads.of_handle(handle) if isinstance(handle, str) else None
         if upload is None or upload.file_type not in _PICTURE_TYPES:
             raise bad_parameter("Param profile_picture_handle must be the handle of an image.")
@@ -93,9 +96,9 @@ async def change_profile(parts: Parts, call: Call, number: Number) -> dict[str, 
             "mime_type": upload.file_type,
             "size_bytes": upload.file_length,
         }
-    await parts.records.keep(number.phone_number_id, PROFILE, {**profile, **changes})
-    before = profile.get("picture", {}).get("name")
-    if "picture" in changes and before not in (None, changes["picture"]["name"]):
+    changed = {**profile, **changes}
+    await parts.records.keep(number.phone_number_id, PROFILE, changed)
+    if before not in (None, changed.get("picture", {}).get("name")):
         await parts.files.remove(before)
     return _SUCCESS
 

@@ -17,6 +17,7 @@ def upgrade() -> None:
     """Add what revision 6 has more."""
     _add_audit_log()
     _add_origins_of_access()
+    _add_app_users()
 
 
 def _add_audit_log() -> None:
@@ -43,3 +44,18 @@ def _add_origins_of_access() -> None:
     op.add_column(
         "console_sessions", sa.Column("administers_until_ms", sa.BigInteger(), nullable=True)
     )
+
+
+def _add_app_users() -> None:
+    op.create_table(
+        "app_users",
+        sa.Column("app_id", Words, nullable=False),
+        sa.Column("phone_number", Words, nullable=False),
+        sa.Column("partner_id", sa.BigInteger(), nullable=False),
+        sa.Column("opted_in", sa.Boolean(), nullable=True),
+        sa.Column("source", Words, server_default="", nullable=False),
+        sa.Column("opted_on_ms", sa.BigInteger(), nullable=True),
+        sa.Column("blocked", sa.Boolean(), server_default=sa.false(), nullable=False),
+        sa.PrimaryKeyConstraint("app_id", "phone_number"),
+    )
+    op.create_index("app_users_by_time", "app_users", ["app_id", "opted_on_ms"], unique=False)
