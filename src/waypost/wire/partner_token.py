@@ -55,7 +55,7 @@ def is_partner_token(seals: Seals, token: str) -> bool:
 
     try:
         _jws().decode_complete(token, seals.partner_token_key(), [ALGORITHM])
-    except PyJWTError:
+    except (PyJWTError, ValueError):  # or text that is no UTF-8
         return False
     return True
 
