@@ -25,7 +25,7 @@ class Failure:
 FAILURES: Final = {  # Source: operator's facts 5.2; facts 12; what to do is ours
     # code           what                                                 remedy
     500:     Failure("The operator does not take our credentials",        "Nothing is wrong with the message. The administrator mends the account at the operator; then send it again."),
-    1001:    Failure("The message names no app",                          "Give src.name, the name of the app, with the request, and send it again."),
+    1001:    Failure("The app's name and number do not match",            "Give the name of the app that has the source number as src.name, or leave src.name out, and send it again."),
     4001:    Failure("The operator took no more calls",                   "Send it again later, and fewer at once."),
     4002:    Failure("Nobody knows whether it arrived",                   "The operator did not answer in time. Ask the recipient before you send it again: it may have arrived."),
     33:      Failure("The number was deleted at the operator",            "Have the administrator connect the app to a number that is there."),

@@ -19,7 +19,7 @@ from waypost.dispatch.templates import TemplateOutcomes
 from waypost.dispatch.uploads import Failure
 from waypost.dispatch.waiting import Waiting, tried
 from waypost.domain.app import App, Line
-from waypost.domain.message import TemplateSend, media_references, reply_to_of
+from waypost.domain.message import media_references, reply_to_of
 from waypost.domain.outcome import (
     Outcome,
     Rejected,
@@ -40,8 +40,6 @@ from waypost.store.rows import message_of
 from waypost.store.templates import Act
 
 STOPPED_WHILE_SENDING = Uncertain("the service stopped while this message was being sent")
-NAMES_NO_APP = Rejected(1001, "Last Mapped Bot Failed: src.name was not given")
-"""What the API makes of a template message that names no app. Source: facts 9.2, 12."""
 
 
 class Dispatch:
@@ -315,8 +313,6 @@ class Dispatch:
     ) -> Outcome:
         message = message_of(row)
         content = message.content
-        if isinstance(content, TemplateSend) and not content.names_app:
-            return NAMES_NO_APP
         reply_to = reply_to_of(content)
         began_s = time.perf_counter()
         outcome = await self._operator.send(

@@ -220,9 +220,6 @@ class TemplateSend:
         card_media_kind: image or video.
         expiration_ms: when a limited-time offer ends; milliseconds since the epoch.
         sections: of a PRODUCT template.
-        names_app: whether the sender named the app where it must. A message without goes the usual way,
-            so that it is paced, traced and called back like any other, and dispatch fails it (1001)
-            instead of sending it; facts 9.2. It stands here and not in a column because nothing asks for it.
 
     Source: spec, "Send template message with postback texts"; order from facts 9.2.
     """
@@ -238,7 +235,6 @@ class TemplateSend:
     card_media_kind: MediaKind | None = None
     expiration_ms: int | None = None
     sections: tuple[ProductSection, ...] = ()
-    names_app: bool = True
 
 
 @dataclass(frozen=True, slots=True)
