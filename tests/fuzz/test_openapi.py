@@ -28,7 +28,7 @@ EXAMPLES = int(os.environ.get("WAYPOST_FUZZ_EXAMPLES", "5"))
 SCHEMA = openapi.document("http://127.0.0.1:1")
 KNOWN: dict[str, tuple[Any, ...]] = {
     "id": (demo.TEMPLATE_ID, "1000000000000017"),
-    "type": ("text", "image", "location", "QUICK_REPLY", "URL", "carousel", "list", "quick_reply", "template"),
+    "type": ("text", "image", "location", "QUICK_REPLY", "URL", "carousel", "list", "quick_reply", "template", "cta_url", "reaction", "location_request_message"),
     "link": ("https://media.example/a.png",),
     "url": ("https://shop.example/a",),
     "name": ("order_ready", "Ann"),

@@ -20,10 +20,13 @@ from waypost.domain.message import (
     SessionContacts,
     SessionList,
     SessionLocation,
+    SessionLocationRequest,
     SessionMedia,
     SessionProducts,
     SessionQuickReply,
+    SessionReaction,
     SessionText,
+    SessionUrlButton,
     TemplateSend,
     media_references,
     reply_to_of,
@@ -238,12 +241,63 @@ CARD = [{"name": {"formatted_name": "Ann"}}]
                 },
             },
         ),
+        (
+            SessionUrlButton("See the plan.", "Open", "https://acme.test/plan"),
+            "interactive",
+            {
+                "type": "cta_url",
+                "body": {"text": "See the plan."},
+                "action": {
+                    "name": "cta_url",
+                    "parameters": {"display_text": "Open", "url": "https://acme.test/plan"},
+                },
+            },
+        ),
+        (
+            SessionUrlButton("See.", "Open", "https://a.test", "Acme", MediaKind.VIDEO, PICTURE),
+            "interactive",
+            {
+                "type": "cta_url",
+                "header": {"type": "video", "video": {"id": "77"}},
+                "body": {"text": "See."},
+                "footer": {"text": "Acme"},
+                "action": {
+                    "name": "cta_url",
+                    "parameters": {"display_text": "Open", "url": "https://a.test"},
+                },
+            },
+        ),
+        (
+            SessionLocationRequest("Where are you?"),
+            "interactive",
+            {
+                "type": "location_request_message",
+                "body": {"text": "Where are you?"},
+                "action": {"name": "send_location"},
+            },
+        ),
     ],
 )
 def test_session_content_is_sent_as_the_operator_wants_it(
     content: Content, kind: str, expected: Any
 ) -> None:
     assert sent(content) == {"type": kind, kind: expected}
+
+
+@pytest.mark.parametrize("emoji", ["👍", ""])
+def test_reaction_names_the_operators_id_and_is_no_reply(emoji: str) -> None:
+    content = SessionReaction(emoji, id_number(7))
+
+    body = sent(content, reply_to="wamid.7")
+
+    assert body == {"type": "reaction", "reaction": {"message_id": "wamid.7", "emoji": emoji}}
+    assert reply_to_of(content) == id_number(7)
+
+
+def test_medium_above_a_url_button_is_one_that_the_message_holds() -> None:
+    content = SessionUrlButton("See.", "Open", "https://a.test", "", MediaKind.IMAGE, PICTURE)
+
+    assert media_references(content) == (PICTURE.id,)
 
 
 def test_template_is_named_in_its_language() -> None:

@@ -51,6 +51,8 @@ TYPES = [
     "contact",
     "list",
     "quick_reply",
+    "cta_url",
+    "location_request_message",
     "product_details",
     "carousel",
     "gif",

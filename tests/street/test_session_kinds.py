@@ -5,6 +5,7 @@ from typing import Any, Final
 import pytest
 
 from tests.support.both_versions import (
+    an_answer_comes_back,
     is_in_version_2,
     is_in_version_3,
     is_told_as_delivered,
@@ -59,6 +60,16 @@ def with_replies(kind: str, above: dict[str, Any], **content: str) -> Kind:
             "buttons": OPTIONS_SHOWN,
         },
     )
+
+
+def url_button(header: dict[str, Any], above: dict[str, Any]) -> Kind:
+    """A text with a button that opens an address, under a header or none."""
+    return (
+        {"type": "cta_url", "body": "See the plan.", "display_text": "Open", "url": LINK,
+         "footer": "Acme", **header},
+        {"type": "interactive", "text": "See the plan.", "footer": "Acme", **above,
+         "buttons": [{"index": 0, "type": "URL", "text": "Open", "url": LINK}]},
+    )  # fmt: skip
 
 
 # fmt: off
@@ -142,6 +153,19 @@ KINDS: Final[dict[str, Kind]] = {  # Source: facts 9.1; what is sent, and what t
          "footer": {"text": "Acme"}, "thumbnailId": "shoe-1"},
         {"type": "interactive", "text": "All we have", "footer": "Acme", "buttons": [
             {"index": 0, "type": "CATALOG", "text": "View catalog", "thumbnail_product_retailer_id": "shoe-1"}]},
+    ),
+    "cta_url": url_button({}, {}),
+    "cta_url with an image": url_button(
+        {"header": {"type": "image", "image": {"link": LINK}}},
+        {"header": {"format": "IMAGE", "image": {"link": LINK}}}),
+    "cta_url with a video": url_button(
+        {"header": {"type": "video", "video": {"link": LINK}}},
+        {"header": {"format": "VIDEO", "video": {"link": LINK}}}),
+    "location_request_message": (
+        {"type": "location_request_message", "body": {"type": "text", "text": "Where are you?"},
+         "action": {"name": "send_location"}},
+        {"type": "interactive", "text": "Where are you?",
+         "buttons": [{"index": 0, "type": "LOCATION_REQUEST", "text": "Send location"}]},
     ),
 }
 OF_UPLOADS: Final = {  # kind, MIME type, sample
@@ -238,3 +262,51 @@ async def test_every_kind_of_medium_is_sent_by_its_id(street: Street) -> None:
         assert shown[name]["type"] == kind
         media = {"id": operators[mime_type], "mime_type": mime_type, "filename": name}
         assert shown[name]["media"] == {"kind": kind, **media}
+
+
+@pytest.mark.parametrize("by_operator_id", [False, True], ids=["our id", "operator's id"])
+async def test_reaction_is_seen_on_its_message_until_it_is_removed(
+    street: Street, third: ThirdVersion, by_operator_id: bool
+) -> None:
+    await street.open_window()
+    about = await street.send_session({"type": "text", "text": "Done"})
+    operator_id = await operator_id_of(street, about)
+    reaction = {"type": "reaction", "msgId": operator_id if by_operator_id else about}
+
+    reacted = await street.send_session({**reaction, "emoji": "👍"})
+    removed = await street.send_session({**reaction, "emoji": ""}, by="partner")
+
+    for message_id, emoji in ((reacted, "👍"), (removed, "")):
+        assert await street.shown(message_id) == {
+            "type": "reaction",
+            "text": emoji,
+            "reaction": {"message_id": operator_id, "emoji": emoji},
+            "buttons": [],
+        }
+        await is_told_as_delivered(street, third, message_id, kind="session")
+
+
+async def test_reaction_to_a_message_of_the_recipient_names_it(street: Street) -> None:
+    asked = await street.reply(ANN, "What have you got?")
+
+    reacted = await street.send_session(
+        {"type": "reaction", "msgId": asked["payload"]["id"], "emoji": "👀"}
+    )
+
+    shown = await street.shown(reacted)
+    assert shown["reaction"] == {"message_id": asked["payload"]["id"], "emoji": "👀"}
+
+
+async def test_phone_answers_a_request_for_its_location_in_reply_to_it(
+    street: Street, third: ThirdVersion
+) -> None:
+    await street.open_window()
+    message, _ = KINDS["location_request_message"]
+    message_id = await street.send_session(message)
+    place = {"latitude": 52.52, "longitude": 13.405, "name": "Home", "address": "High Street 1"}
+
+    await an_answer_comes_back(
+        street, third, message_id, {"type": "location", "location": place},
+        second=("location", {"latitude": "52.52", "longitude": "13.405", "name": "Home", "address": "High Street 1"}),
+        third_says=("location", place),
+    )  # fmt: skip

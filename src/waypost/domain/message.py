@@ -201,6 +201,52 @@ class SessionProducts:
 
 
 @dataclass(frozen=True, slots=True)
+class SessionUrlButton:
+    """A text with one button that opens a URL.
+
+    Attributes:
+        label: of the button.
+        media_kind: image or video, above the text; None where there is no medium.
+
+    Source: public page "Session messages", `cta_url`.
+    """
+
+    body: str
+    label: str
+    url: str
+    footer: str = ""
+    media_kind: MediaKind | None = None
+    media: MediaRef = NO_MEDIUM
+    reply_to: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SessionReaction:
+    """A reaction to a message.
+
+    Attributes:
+        emoji: empty removes the reaction.
+        message_id: of the message reacted to: ours, or the operator's.
+
+    Source: public page "Session messages", `reaction`.
+    """
+
+    emoji: str
+    message_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class SessionLocationRequest:
+    """A text with a button that shares the recipient's location.
+
+    Source: public page "Session messages", `location_request_message`.
+    """
+
+    body: str
+    reply_to: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class CardSend:
     """One card of a carousel as sent."""
 
@@ -262,6 +308,9 @@ Content = (
     | SessionList
     | SessionQuickReply
     | SessionProducts
+    | SessionUrlButton
+    | SessionReaction
+    | SessionLocationRequest
     | TemplateSend
     | Passthrough
 )
@@ -309,6 +358,8 @@ def reply_to_of(content: Content) -> str | None:
     match content:
         case TemplateSend():
             return None
+        case SessionReaction(message_id=message_id):
+            return message_id
         case Passthrough(type="reaction", body={"message_id": str(message_id)}):
             return message_id
         case _:
@@ -325,7 +376,11 @@ PARTNERS_DATA: Final = frozenset({"flow_action_data", "flow_action_payload"})
 def media_references(content: Content) -> tuple[str, ...]:
     """Every media id that a message holds, ours and the operator's, in order; links are none."""
     match content:
-        case SessionMedia(media=media) | SessionQuickReply(media=media):
+        case (
+            SessionMedia(media=media)
+            | SessionQuickReply(media=media)
+            | SessionUrlButton(media=media)
+        ):
             found = [media.id]
         case TemplateSend(media=media, cards=cards):
             found = [media.id, *(card.media.id for card in cards)]

@@ -13,9 +13,11 @@ from waypost.domain.message import (
     MediaRef,
     SessionList,
     SessionLocation,
+    SessionLocationRequest,
     SessionMedia,
     SessionProducts,
     SessionQuickReply,
+    SessionUrlButton,
     TemplateSend,
 )
 from waypost.domain.parameters import least_and_most
@@ -63,6 +65,11 @@ LONGEST: Final = (  # Source: operator's facts 2.3, "MPM at send", and 4.1
     Longest(SessionProducts,   "sections",             lambda c: [c.sections],                              10),
     Longest(SessionProducts,   "sections.title",       lambda c: [one.title for one in c.sections],         24),
     Longest(SessionProducts,   "sections.productList", lambda c: [_products(c.sections)],                   30),
+    Longest(SessionUrlButton,  "body",                 lambda c: [c.body],                                1024),
+    Longest(SessionUrlButton,  "footer",               lambda c: [c.footer],                                60),
+    Longest(SessionUrlButton,  "display_text",         lambda c: [c.label],                                 20),
+    Longest(SessionUrlButton,  "url",                  lambda c: [c.url],                                 2000),
+    Longest(SessionLocationRequest, "body.text",       lambda c: [c.body],                                1024),
     Longest(TemplateSend,      "mpm.sections",         lambda c: [c.sections],                              10),
     Longest(TemplateSend,      "mpm.sections.title",   lambda c: [one.title for one in c.sections],         24),
     Longest(TemplateSend,      "mpm.products",         lambda c: [_products(c.sections)],                   30),
@@ -96,6 +103,8 @@ def operators_complaint(content: Content) -> str | None:
     for media in _media_of(content):
         if media.link is not None and not _ADDRESS.fullmatch(media.link):
             return "message must name its medium by an address that begins with http:// or https://"
+    if isinstance(content, SessionUrlButton) and not _ADDRESS.fullmatch(content.url):
+        return "message.url must begin with http:// or https://"
     if isinstance(content, SessionLocation):
         place = content.place
         if not (-90 <= place.latitude <= 90 and -180 <= place.longitude <= 180):
@@ -105,7 +114,11 @@ def operators_complaint(content: Content) -> str | None:
 
 def _media_of(content: Content) -> list[MediaRef]:
     match content:
-        case SessionMedia(media=media) | SessionQuickReply(media=media):
+        case (
+            SessionMedia(media=media)
+            | SessionQuickReply(media=media)
+            | SessionUrlButton(media=media)
+        ):
             return [media]
         case TemplateSend(media=media, cards=cards):
             return [media, *(card.media for card in cards)]

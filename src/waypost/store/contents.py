@@ -10,10 +10,13 @@ from waypost.domain.message import (
     SessionContacts,
     SessionList,
     SessionLocation,
+    SessionLocationRequest,
     SessionMedia,
     SessionProducts,
     SessionQuickReply,
+    SessionReaction,
     SessionText,
+    SessionUrlButton,
     TemplateSend,
 )
 
@@ -26,6 +29,9 @@ NAMES: Final[dict[type[Content], str]] = {  # the names are stored
     SessionList:       "list",
     SessionQuickReply: "quick_reply",
     SessionProducts:   "products",
+    SessionUrlButton:  "cta_url",
+    SessionReaction:   "reaction",
+    SessionLocationRequest: "location_request",
     TemplateSend:      "template",
     Passthrough:       "passthrough",
 }

@@ -16,15 +16,20 @@ from waypost.domain.message import (
     SessionContacts,
     SessionList,
     SessionLocation,
+    SessionLocationRequest,
     SessionMedia,
     SessionProducts,
     SessionQuickReply,
+    SessionReaction,
     SessionText,
+    SessionUrlButton,
 )
 from waypost.domain.refusals import Reason, Refused
 from waypost.wire.forms import Form, read_json
 from waypost.wire.lenient import Text, as_text, read_flag, read_number
 from waypost.wire.session_shapes import (
+    Header,
+    HeaderMedium,
     Option,
     PlainMessage,
     Product,
@@ -63,9 +68,7 @@ def read_session_message(form: Form) -> Content:
             whole = read_json(text, _any_message, name="message", accepted=f"as {kind} wants it")
             return read(whole, reply_to)
         if kind != "text":
-            raise Refused(
-                Reason.FIELD_BROKEN, f"message.type must be one of text, {', '.join(_TYPES)}."
-            )
+            raise Refused(Reason.FIELD_BROKEN, _unknown_type(kind))
     preview = message.previewUrl is not None and read_flag(message.previewUrl, "message.previewUrl")
     return _text(as_text(message.text), preview and not form.flag("disablePreview"), reply_to)
 
@@ -299,6 +302,71 @@ def _product_id(given: Text | Product) -> str:
     return as_text(given)
 
 
+def _url_button(given: SessionMessage, reply_to: str | None) -> SessionUrlButton:
+    body, label, url = _words(given.body), as_text(given.display_text), (given.url or "").strip()
+    if not body.strip():
+        raise _missing("body", "the text of the message")
+    if not label.strip():
+        raise _missing("display_text", "the label of the button")
+    if not url:
+        raise _missing("url", "the address that the button opens")
+    media_kind, media = _header_medium(given.header)
+    return SessionUrlButton(body, label, url, _words(given.footer), media_kind, media, reply_to)
+
+
+def _header_medium(given: Text | Header | None) -> tuple[MediaKind | None, MediaRef]:
+    """Return the medium of a header; None and no medium where there is no header.
+
+    Raises:
+        Refused: a header of another type, or one without its medium.
+    """
+    if given is None or given == "":
+        return None, MediaRef()
+    header = given if isinstance(given, Header) else Header()
+    kind = as_text(header.type).strip().lower()
+    if kind not in ("image", "video"):
+        raise Refused(
+            Reason.FIELD_BROKEN,
+            f'message.header.type must be image or video; it is "{kind[:20]}".',
+        )
+    medium = header.image if kind == "image" else header.video
+    if medium is None:
+        medium = HeaderMedium(header.id, header.url or header.originalUrl)
+    name = f"header.{kind}.link"
+    accepted = f"an address, or message.header.{kind}.id, of the {kind}"
+    return MediaKind(kind), media_ref(medium.id, medium.link, name, accepted)
+
+
+def _reaction(given: SessionMessage, _reply_to: str | None) -> SessionReaction:
+    message_id = as_text(given.msgId).strip()
+    if not message_id:
+        raise _missing("msgId", "the id of the message reacted to, ours or the operator's")
+    if given.emoji is None:
+        raise _missing("emoji", "one emoji, or an empty text to remove the reaction")
+    return SessionReaction(as_text(given.emoji).strip(), message_id)
+
+
+def _location_request(given: SessionMessage, reply_to: str | None) -> SessionLocationRequest:
+    body = _words(given.body)
+    if not body.strip():
+        raise _missing("body.text", "the text of the message")
+    name = as_text(given.action.name) if given.action else _SEND_LOCATION
+    if name != _SEND_LOCATION:
+        raise Refused(Reason.FIELD_BROKEN, f"message.action.name must be {_SEND_LOCATION}.")
+    return SessionLocationRequest(body, reply_to)
+
+
+def _unknown_type(kind: str) -> str:
+    rule = f"message.type must be one of text, {', '.join(_TYPES)}."
+    if kind in _OF_ORDERS:
+        rule += f" {kind} is sent with POST /partner/app/<APP_ID>/v3/message, type interactive."
+    return rule
+
+
+_SEND_LOCATION: Final = "send_location"
+_OF_ORDERS: Final = ("order_details", "order_status")
+"""Types that the public API documents for version 3 only. Source: public page "Payment link message"."""
+
 _Reader = Callable[[SessionMessage, str | None], Content]
 
 # fmt: off
@@ -319,5 +387,8 @@ _TYPES: Final[dict[str, _Reader]] = {  # Source: facts 9.1
     "list":        _list,
     "quick_reply": _quick_reply,
     PRODUCTS:      _products,
+    "cta_url":     _url_button,  # this and the two below: public page "Session messages"
+    "reaction":    _reaction,
+    "location_request_message": _location_request,
 }
 # fmt: on

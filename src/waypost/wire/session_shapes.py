@@ -43,7 +43,7 @@ class SessionMessage(msgspec.Struct):
     contact: dict[str, Any] | list[dict[str, Any]] | None = None
     title: Text | None = None
     body: "Text | Words | None" = None
-    header: "Text | Words | None" = None
+    header: "Text | Header | None" = None
     footer: "Text | Words | None" = None
     globalButtons: "list[Option] | None" = None  # noqa: N815
     items: "list[Item] | None" = None
@@ -55,12 +55,40 @@ class SessionMessage(msgspec.Struct):
     productId: Text | None = None  # noqa: N815
     sections: "list[ProductsOf] | None" = None
     thumbnailId: Text | None = None  # noqa: N815
+    display_text: Text | None = None
+    emoji: Text | None = None
+    msgId: Text | None = None  # noqa: N815  of the message reacted to
+    action: "Action | None" = None
 
 
 class Words(msgspec.Struct):
     """A text in an object of its own."""
 
     text: Text | None = None
+
+
+class Header(Words):
+    """A header: a text, or a medium, either beside its type or under the type's name."""
+
+    type: Text | None = None
+    id: Text | None = None
+    url: str | None = None
+    originalUrl: str | None = None  # noqa: N815
+    image: "HeaderMedium | None" = None
+    video: "HeaderMedium | None" = None
+
+
+class HeaderMedium(msgspec.Struct):
+    """The medium of a header."""
+
+    id: Text | None = None
+    link: str | None = None
+
+
+class Action(msgspec.Struct):
+    """What the button of a location request does."""
+
+    name: Text | None = None
 
 
 class Option(msgspec.Struct):

@@ -22,6 +22,9 @@ KINDS: Final = (  # Source: store/contents.py
     ("location",    ("location",),                         "Location"),
     ("contacts",    ("contacts",),                         "Contacts"),
     ("products",    ("products",),                         "Products"),
+    ("cta_url",     ("cta_url",),                          "URL button"),
+    ("reaction",    ("reaction",),                         "Reaction"),
+    ("location_request", ("location_request",),            "Location request"),
     ("passthrough", ("passthrough",),                      "In the operator's words"),
 )
 TIMES: Final = (

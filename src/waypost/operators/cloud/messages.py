@@ -8,6 +8,7 @@ from waypost.domain.message import (
     PARTNERS_DATA,
     Message,
     Passthrough,
+    SessionReaction,
     TemplateSend,
 )
 from waypost.domain.template import Template
@@ -47,6 +48,10 @@ def message_body(
         case TemplateSend() as send:
             body["type"] = "template"
             body["template"] = template_object(send, template, message.id, copies)
+        case SessionReaction(emoji=emoji):
+            body["type"] = "reaction"
+            body["reaction"] = {"message_id": reply_to, "emoji": emoji}
+            return body
         case Passthrough(type="reaction", body={"message_id": str()} as reaction):
             body["type"] = "reaction"
             body["reaction"] = {**cast("dict[str, Any]", reaction), "message_id": reply_to}

@@ -9,10 +9,12 @@ from waypost.domain.message import (
     SessionContacts,
     SessionList,
     SessionLocation,
+    SessionLocationRequest,
     SessionMedia,
     SessionProducts,
     SessionQuickReply,
     SessionText,
+    SessionUrlButton,
 )
 from waypost.domain.postback import reply_id_of
 
@@ -25,6 +27,8 @@ SessionContent = (
     | SessionList
     | SessionQuickReply
     | SessionProducts
+    | SessionUrlButton
+    | SessionLocationRequest
 )
 
 
@@ -57,6 +61,12 @@ def session_body(content: SessionContent, message_id: str, copies: Mapping[str, 
             kind, body = "interactive", _quick_reply(content, message_id, copies)
         case SessionProducts():
             kind, body = "interactive", _products(content)
+        case SessionUrlButton():
+            kind, body = "interactive", _url_button(content, copies)
+        case SessionLocationRequest():
+            action = {"name": "send_location"}
+            body = _interactive("location_request_message", action, None, content.body, "")
+            kind = "interactive"
     return {"type": kind, kind: body}
 
 
@@ -160,6 +170,16 @@ def _products(content: SessionProducts) -> Body:
                 action["parameters"] = thumbnail
     header = _text_header(content.header) if content.sub_type == "product_list" else None
     return _interactive(content.sub_type, action, header, content.body, content.footer)
+
+
+def _url_button(content: SessionUrlButton, copies: Mapping[str, str]) -> Body:
+    header: Body | None = None
+    if content.media_kind is not None:
+        kind = content.media_kind.value
+        header = {"type": kind, kind: medium(content.media, copies)}
+    parameters = {"display_text": content.label, "url": content.url}
+    action: Body = {"name": "cta_url", "parameters": parameters}
+    return _interactive("cta_url", action, header, content.body, content.footer)
 
 
 def product_section(title: str, product_ids: tuple[str, ...]) -> Body:
