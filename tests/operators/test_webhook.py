@@ -331,6 +331,34 @@ def test_status_of_a_payment_is_no_news_of_the_message() -> None:
     assert webhook.read(of_payment.item) == PaymentEvent("wamid.1", "ours", status)
 
 
+def payment(status: str, **transaction: Any) -> dict[str, Any]:
+    """A status that tells of a payment."""
+    told = {"reference_id": "r-1", "transaction": transaction}
+    return SENT | {"type": "payment", "status": status, "payment": told}
+
+
+def test_payment_told_again_is_the_same_news() -> None:
+    [first, again] = split(body_of(change(statuses=[payment("captured", id="t-1")] * 2)))
+
+    assert first.dedupe_key == again.dedupe_key
+
+
+@pytest.mark.parametrize(
+    "statuses",
+    [
+        [payment("failed", id="t-1"), payment("failed", id="t-2")],
+        [payment("captured", id="t-1"), payment("captured", id="t-1", refunds=[{"id": "r-1"}])],
+    ],
+    ids=["second attempt", "refund"],
+)
+def test_payment_that_went_on_under_the_same_status_is_news(
+    statuses: list[dict[str, Any]],
+) -> None:
+    [first, second] = split(body_of(change(statuses=statuses)))
+
+    assert first.dedupe_key != second.dedupe_key
+
+
 def test_text_is_read_with_its_sender() -> None:
     contacts = [{"wa_id": ANN, "profile": {"name": "Ann"}, "user_id": "US.7"}]
 

@@ -1,6 +1,9 @@
 """Statuses of messages, read in our words."""
 
+import hashlib
 from typing import Any, Final
+
+import msgspec
 
 from waypost.domain.event import Event, OddStatusEvent, PaymentEvent, StatusEvent, UnknownEvent
 from waypost.domain.message import MessageState
@@ -30,12 +33,18 @@ PAYMENT: Final = "payment"
 def status_key(given: dict[str, Any]) -> str | None:
     """What makes a status the same news; None where it does not say whose it is.
 
+    A payment may go on under the same status: another attempt fails, a part is refunded. So its content
+    counts too.
+
     Source: operator's facts 7.1, dedupe keys: of a group's message each member's counts.
     """
     message_id, status = as_text(given.get("id")), as_text(given.get("status")).lower()
     if not message_id:
         return None
-    word = f"{PAYMENT} " if as_text(given.get("type")) == PAYMENT else ""
+    word = ""
+    if as_text(given.get("type")) == PAYMENT:
+        content = msgspec.json.encode(given.get("payment"), order="sorted")
+        word = f"{PAYMENT} {hashlib.sha256(content).hexdigest()[:16]} "
     member = as_text(given.get("recipient_participant_id"))
     return f"status {word}{message_id} {status}" + (f" {member}" if member else "")
 
