@@ -66,6 +66,13 @@ FORM_SENT: Final = {
     "body": {"text": "Where?"},
     "action": {"name": "address_message", "parameters": {"country": "IN"}},
 }
+ORDER_SENT: Final = {
+    "type": "order_details",
+    "body": {"text": "Yours"},
+    "action": {"name": "review_and_pay", "parameters": {
+        "reference_id": "o-1", "type": "digital-goods", "currency": "INR", "total_amount": {"value": 100, "offset": 100},
+    }},
+}  # fmt: skip
 BODY: Final = {
     "type": "BODY",
     "text": "Hello {{1}}, how are you",
@@ -114,6 +121,7 @@ EXAMPLES: Final[dict[str, Any]] = {  # of each route that takes a body, one that
                                       "location": {"latitude": 1, "longitude": 2, "name": "x"}, "context_id": "WAMID",
                                       "referred_product": {"catalog_id": "1", "product_retailer_id": "2"},
                                       "referral": {"source_url": "http://a", "source_type": "ad"}},
+    "/control/phones/{phone}/pay":   {"message_id": "ORDER", "status": "captured", "code": "C", "reason": "R"},
     "/control/phones/{phone}/tap":   {"message_id": "WAMID", "index": 0, "card": None, "not_requested": False},
     "/control/phones/{phone}/answer": {"message_id": "FORM", "response": {"a": "b"}},
     "/control/phones/{phone}/number": {"to": "15557778888"},
@@ -225,7 +233,11 @@ class Desk:
         )
         query = b"file_length=5&file_type=image/png&file_name=a"
         _, begun = await self._ask("graph", "POST", f"/v25.0/{APP}/uploads", query)
-        self.messages = {"WAMID": await self._sent(BUTTONS), "FORM": await self._sent(FORM_SENT)}
+        self.messages = {
+            "WAMID": await self._sent(BUTTONS),
+            "FORM": await self._sent(FORM_SENT),
+            "ORDER": await self._sent(ORDER_SENT),
+        }
         crowd = {"name": "crowd", "first": "15553000000", "count": 5}
         await self._ask("control", "POST", "/control/fleets", b"", json.dumps(crowd).encode())
         self.ids = {

@@ -120,7 +120,7 @@ async def test_who_stops_marketing_is_told_as_a_preference_and_as_a_user(
 
 
 async def test_payment_is_told_in_version_3_only(street: Street) -> None:
-    """No phone of the simulator pays, so that the account's webhook says it."""
+    """Here of a message that is no order, as the operator would never tell it."""
     await street.open_window()
     async with listening(street, "PAYMENTS") as third:
         message_id = await street.send_text()

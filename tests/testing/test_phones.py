@@ -55,6 +55,47 @@ def test_reaction_and_reply_name_the_message_they_are_about(partner: Partner) ->
     assert reply.message_id == message_id
 
 
+def test_request_for_a_location_is_answered_in_reply_to_it(partner: Partner) -> None:
+    ann = partner.phone("Ann")
+    ann.write("Hi")
+    message_id = partner.send_session(
+        {
+            "type": "location_request_message",
+            "body": {"type": "text", "text": "Where are you?"},
+            "action": {"name": "send_location"},
+        },
+        ann,
+    )
+
+    ann.send_location(52.5, 13.4, reply_to=ann.wait_for_message("Where"))
+
+    assert partner.wait_for_callback("location").message_id == message_id
+
+
+def test_order_is_paid_after_a_payment_that_failed(partner: Partner) -> None:
+    ann = partner.phone("Ann")
+    ann.write("One tea, please")
+    parameters = {
+        "reference_id": "order-7",
+        "type": "digital-goods",
+        "currency": "INR",
+        "total_amount": {"value": 12000, "offset": 100},
+    }
+    action = {"name": "review_and_pay", "parameters": parameters}
+    interactive = {"type": "order_details", "body": {"text": "Your order"}, "action": action}
+    order_id = partner.send_passthrough({"type": "interactive", "interactive": interactive}, ann)
+
+    failed = ann.pay(status="failed")
+    paid = ann.pay()
+
+    assert failed != paid
+    message = ann.wait_for_message("Your order")
+    assert message.message_id == order_id
+    assert message.raw["payment"]["transaction_id"] == paid
+    with pytest.raises(DoorRefused, match="paid already"):
+        ann.pay(message)
+
+
 def test_row_of_a_list_is_chosen_by_its_title(partner: Partner) -> None:
     ann = partner.phone("Ann")
     ann.write("Hi")

@@ -104,12 +104,18 @@ class Phone:
         return self._say({"type": kind, "media": media})
 
     def send_location(
-        self, latitude: float, longitude: float, *, name: str = "", address: str = ""
+        self,
+        latitude: float,
+        longitude: float,
+        *,
+        name: str = "",
+        address: str = "",
+        reply_to: Message | None = None,
     ) -> str:
-        """Send a place; gives the wamid."""
+        """Send a place, perhaps in reply to a request for it; gives the wamid."""
         place: dict[str, Any] = {"latitude": latitude, "longitude": longitude}
         place |= {key: text for key, text in (("name", name), ("address", address)) if text}
-        return self._say({"type": "location", "location": place})
+        return self._say({"type": "location", "location": place}, reply_to)
 
     def react(self, emoji: str, message: Message | None = None) -> str:
         """React to a message, or with an empty text take the reaction back; gives the wamid."""
@@ -159,6 +165,18 @@ class Phone:
         target = message or self._newest(_is_form, "with a flow or a form")
         wish = {"message_id": target.wamid, "response": dict(response)}
         return str(self._act("answer", wish)["wamid"])
+
+    def pay(self, message: Message | None = None, *, status: str = "captured") -> str:
+        """Pay an order, without one the newest that is not paid; gives the transaction's id.
+
+        Args:
+            message: the order, of type `order_details`.
+            status: `captured`, `pending`, or `failed` to let the payment fail.
+        """
+        __tracebackhide__ = True
+        target = message or self._newest(_is_to_pay, "with an order to pay")
+        wish = {"message_id": target.wamid, "status": status}
+        return str(self._act("pay", wish)["payment"]["transaction_id"])
 
     def read(self, message: Message | None = None) -> int:
         """Read the chat that a message is in, or all chats; gives how many messages that were."""
@@ -236,6 +254,11 @@ class Phone:
         views = self._control.json("GET", path)["messages"]
         number = self._tenancy.names.phone_number_id
         return tuple(message_of(one) for one in views if one["phone_number_id"] == number)
+
+
+def _is_to_pay(message: Message) -> bool:
+    is_paid = message.raw.get("payment", {}).get("status") == "captured"
+    return not is_paid and any(each.type == "REVIEW_AND_PAY" for each in message.buttons)
 
 
 def _is_form(message: Message) -> bool:

@@ -90,6 +90,7 @@ class AsyncPhone(Twin[Phone]):
     write = awaited(Phone.write)
     send_media = awaited(Phone.send_media)
     send_location = awaited(Phone.send_location)
+    pay = awaited(Phone.pay)
     react = awaited(Phone.react)
     tap = awaited(Phone.tap)
     answer = awaited(Phone.answer)
@@ -140,6 +141,7 @@ class AsyncPartner(Twin[Partner]):
     what_happened = awaited(Partner.what_happened)
     send_text = awaited(Partner.send_text)
     send_session = awaited(Partner.send_session)
+    send_passthrough = awaited(Partner.send_passthrough)
     send_template = awaited(Partner.send_template)
 
     def __init__(self, original: Partner) -> None:

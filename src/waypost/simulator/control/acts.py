@@ -13,6 +13,7 @@ from waypost.simulator.control.shapes import (
     MarketingShape,
     MediumShape,
     NumberChangeShape,
+    PayShape,
     ReportShape,
     TapShape,
     WriteShape,
@@ -23,6 +24,7 @@ from waypost.simulator.handsets.inbound_kinds import KINDS, NOT_REQUESTED, NotSa
 from waypost.simulator.handsets.inboxes import Item
 from waypost.simulator.handsets.manners import Manner, Medium
 from waypost.simulator.media.references import MEDIA_KINDS
+from waypost.simulator.messages.order_messages import REVIEW_AND_PAY
 from waypost.simulator.parts import Parts
 
 _SENT: Final = ("image", "video", "audio", "document", "sticker")
@@ -173,6 +175,42 @@ async def answer_message(parts: Parts, request: Request) -> dict[str, Any]:
     return {"wamid": wamid, "message_id": item.wamid, "button": button}
 
 
+async def pay_order(parts: Parts, request: Request) -> dict[str, Any]:
+    """A phone pays an order, or fails to: that of a message, or the newest that is not paid."""
+    phone = digits_of(request)
+    wish = read_shape(PayShape, await request.body())
+
+    def is_meant(item: Item) -> bool:
+        if wish.message_id is not None:
+            return item.wamid == wish.message_id
+        payment: dict[str, Any] = item.shown.get("payment", {})
+        return (
+            not item.is_inbound
+            and _payable(item) is not None
+            and payment.get("status") != "captured"
+        )
+
+    item = await arrived(parts, phone, is_meant, wish.message_id, wish.wait_ms)
+    button = _payable(item)
+    if button is None:
+        raise ControlRefused(
+            409,
+            field="message_id",
+            rule="the message is no order",
+            accepted="an interactive message of type order_details",
+        )
+    number = parts.accounts.numbers[item.phone_number_id]
+    _check_reach(parts, phone, number)
+    error = {"code": wish.code, "reason": wish.reason}
+    try:
+        payment = await parts.handsets.pay(phone, number, item, button, wish.status, error)
+    except NotThere as wrong:
+        raise ControlRefused(
+            409, field="message_id", rule=str(wrong), accepted="an order that is not paid"
+        ) from wrong
+    return {"message_id": item.wamid, "payment": payment}
+
+
 async def change_number(parts: Parts, request: Request) -> dict[str, Any]:
     """A phone's owner moves to another number; the businesses he has a chat with are told."""
     phone = digits_of(request)
@@ -248,6 +286,10 @@ def number_of(parts: Parts, digits: str) -> Number:
 def _has_code(item: Item) -> bool:
     template: dict[str, Any] = item.shown.get("template", {})
     return template.get("category") == "AUTHENTICATION"
+
+
+def _payable(item: Item) -> dict[str, Any] | None:
+    return next((button for button in item.buttons if button["type"] == REVIEW_AND_PAY), None)
 
 
 def _answerable(item: Item) -> dict[str, Any] | None:

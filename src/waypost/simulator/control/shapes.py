@@ -178,6 +178,19 @@ class AnswerShape(_Shape, frozen=True):
     wait_ms: WaitMs = 0
 
 
+class PayShape(_Shape, frozen=True):
+    """A phone pays an order, or fails to."""
+
+    accepted: ClassVar[str] = (
+        "{message_id?, status?: captured, failed or pending, code?, reason?, wait_ms?: 0 to 60000}"
+    )
+    message_id: Name | None = None
+    status: Literal["captured", "failed", "pending"] = "captured"
+    code: Name = "BAD_REQUEST_ERROR"
+    reason: Name = "payment_failed"
+    wait_ms: WaitMs = 0
+
+
 class NumberChangeShape(_Shape, frozen=True):
     """A phone's owner moves to another number."""
 

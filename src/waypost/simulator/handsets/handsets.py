@@ -21,6 +21,7 @@ from waypost.simulator.handsets.inbound_kinds import (
 )
 from waypost.simulator.handsets.inboxes import Item
 from waypost.simulator.handsets.manners import Manner, Medium
+from waypost.simulator.handsets.payments import Payments
 from waypost.simulator.handsets.phone_acts import Act, PhoneActs
 from waypost.simulator.live_settings import LiveSettings
 from waypost.simulator.media.media import Media, MediaShelf
@@ -72,6 +73,7 @@ class Handsets:
         self._media = media
         self._blocks = blocks
         self._acts = PhoneActs(store, messages, outbox)
+        self._payments = Payments(store, clock, ids, messages, outbox)
 
     async def read(self, phone: str, numbers: Sequence[Number]) -> int:
         """Read everything that has arrived from these numbers, and say how many that were."""
@@ -131,6 +133,37 @@ class Handsets:
                 "FLOW, ADDRESS or CALL_PERMISSION"
             )
         return await self.say(phone, number, words, Manner(context_id=item.wamid))
+
+    async def pay(
+        self,
+        phone: str,
+        number: Number,
+        item: Item,
+        button: dict[str, Any],
+        status: str,
+        error: dict[str, str],
+    ) -> dict[str, Any]:
+        """Pay an order, or fail to; gives what the phone now shows of it.
+
+        Args:
+            phone: its digits.
+            number: the business number.
+            item: the order.
+            button: of it, under which it is paid.
+            status: a row of `payments.TRANSACTIONS`.
+            error: of a failed payment: `code` and `reason`.
+
+        Raises:
+            NotThere: it has been paid.
+        """
+        handset, _ = self._phones.meet(phone)
+        has_contacts = self._settings.value.statuses_contacts
+        shown = await self._payments.pay(
+            handset, number, item.wamid, button, status, error, has_contacts=has_contacts
+        )
+        if shown is None:
+            raise NotThere("the order is paid already")
+        return shown
 
     async def send_medium(
         self, phone: str, number: Number, kind: str, medium: Medium, manner: Manner = _PLAIN

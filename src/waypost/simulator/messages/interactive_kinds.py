@@ -16,6 +16,7 @@ from waypost.simulator.messages.interactive_parts import (
     text_of,
     wrong,
 )
+from waypost.simulator.messages.order_messages import order_details_buttons, order_status_buttons
 from waypost.simulator.messages.send_buttons import checked_sections
 
 _BODY_AT_MOST: Final = 1024
@@ -269,7 +270,7 @@ _ADDRESS  = _named("address_message",         "ADDRESS",          "Provide addre
 _CALLING  = _named("call_permission_request", "CALL_PERMISSION",  "Choose preference")
 _CONTACT  = _named("request_contact_info",    "REQUEST_CONTACT_INFO", "Share Contact Info")
 
-TYPES: Final = {  # Source: facts 4.1, and the operator's own pages for the last five
+TYPES: Final = {  # Source: facts 4.1, and the operator's own pages for the last seven
     #                                        needs body  headers    needs header  buttons
     "button":                   Interactive(True,        _ANY,      False,        _replies),
     "list":                     Interactive(True,        ("text",), False,        _rows),
@@ -279,6 +280,8 @@ TYPES: Final = {  # Source: facts 4.1, and the operator's own pages for the last
     "catalog_message":          Interactive(True,        (),        False,        _catalog),
     "flow":                     Interactive(True,        _ANY,      False,        _flow),
     "location_request_message": Interactive(True,        (),        False,        _LOCATION),
+    "order_details":            Interactive(True,        _ANY,      False,        order_details_buttons),
+    "order_status":             Interactive(True,        _ANY,      False,        order_status_buttons),
     "address_message":          Interactive(True,        _ANY,      False,        _ADDRESS),
     "call_permission_request":  Interactive(False,       (),        False,        _CALLING),
     "request_contact_info":     Interactive(True,        (),        False,        _CONTACT),

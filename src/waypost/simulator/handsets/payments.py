@@ -1,0 +1,145 @@
+"""Payments: what a phone's owner does about an order, and what the business hears of it."""
+
+import sqlite3
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import msgspec
+
+from waypost.base.clock import Clock
+from waypost.base.ids import Ids
+from waypost.simulator.accounts.accounts import Number
+from waypost.simulator.loose import an_object
+from waypost.simulator.messages.messages import Messages
+from waypost.simulator.messages.statuses import contact_text, recipient_of
+from waypost.simulator.phones.phone import Phone
+from waypost.simulator.store import Row, Store
+from waypost.simulator.webhooks.outbox import ADD_UPDATE, Outbox, ascii_json, status_rest
+
+# fmt: off
+TRANSACTIONS: Final = {  # status of a payment -> of its transaction; Source: the operator's page "Payment status webhooks"
+    "pending":  "pending",
+    "captured": "success",
+    "failed":   "failed",
+}
+# fmt: on
+_SHOWN: Final = "SELECT shown, callback_data FROM messages WHERE wamid=?"
+_KEEP: Final = "UPDATE messages SET shown=? WHERE wamid=?"
+_encode: Final = msgspec.json.Encoder().encode
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """One attempt to pay an order.
+
+    Args:
+        wamid: of the order.
+        button: of the order, as the phone shows it.
+        status: a row of `TRANSACTIONS`.
+        error: of a failed one: `code` and `reason`.
+        transaction_id: of a transaction that begins with this attempt.
+        has_contacts: whether the status names the recipient beside it, too.
+    """
+
+    phone: Phone
+    number: Number
+    at_ms: int
+    wamid: str
+    button: dict[str, Any]
+    status: str
+    error: dict[str, str]
+    transaction_id: str
+    is_heard: bool
+    has_contacts: bool
+
+
+class Payments:
+    """Pays orders: what the phone then shows and what the business hears are written together."""
+
+    def __init__(
+        self, store: Store, clock: Clock, ids: Ids, messages: Messages, outbox: Outbox
+    ) -> None:
+        self._store = store
+        self._clock = clock
+        self._ids = ids
+        self._messages = messages
+        self._outbox = outbox
+
+    async def pay(
+        self,
+        phone: Phone,
+        number: Number,
+        wamid: str,
+        button: dict[str, Any],
+        status: str,
+        error: dict[str, str],
+        *,
+        has_contacts: bool,
+    ) -> dict[str, Any] | None:
+        """Pay an order, or fail to; gives what the phone now shows of it, None where it was paid before."""
+        attempt = Attempt(
+            phone=phone,
+            number=number,
+            at_ms=self._clock.now_ms(),
+            wamid=wamid,
+            button=button,
+            status=status,
+            error=error if status == "failed" else {},
+            transaction_id=f"pay_{self._ids.digits(14)}",
+            is_heard=self._outbox.listens(number.waba_id),
+            has_contacts=has_contacts,
+        )
+        shown: dict[str, Any] | None = await self._store.write(self._written, attempt)
+        self._outbox.wake_of(number.waba_id).set()
+        self._messages.tell(phone.phone)
+        return shown
+
+    def _written(
+        self, connection: sqlite3.Connection, attempts: Sequence[Attempt]
+    ) -> Sequence[dict[str, Any] | None]:
+        return [self._write(connection, attempt) for attempt in attempts]
+
+    def _write(self, connection: sqlite3.Connection, attempt: Attempt) -> dict[str, Any] | None:
+        [(raw, callback_data)] = connection.execute(_SHOWN, (attempt.wamid,)).fetchall()
+        shown: dict[str, Any] = msgspec.json.decode(raw)
+        before = an_object(shown.get("payment")) or {}
+        if before.get("status") == "captured":
+            return None
+        now_s = attempt.at_ms // 1000
+        goes_on = before.get("status") == "pending"
+        payment = {
+            "status": attempt.status,
+            "transaction_id": before["transaction_id"] if goes_on else attempt.transaction_id,
+            "created_s": before["created_s"] if goes_on else now_s,
+            "updated_s": now_s,
+            **({"error": attempt.error} if attempt.error else {}),
+        }
+        kept = _encode({**shown, "payment": payment}).decode()
+        connection.execute(_KEEP, (kept, attempt.wamid))
+        if attempt.is_heard:
+            connection.execute(ADD_UPDATE, self._update(attempt, payment, callback_data))
+        return payment
+
+    def _update(self, attempt: Attempt, payment: dict[str, Any], callback_data: str | None) -> Row:
+        """The status that tells of it. Source: the operator's page "Payment status webhooks"."""
+        button = attempt.button
+        money = {"amount": button["amount"], "currency": button["currency"]}
+        transaction = {
+            "id": payment["transaction_id"],
+            "type": button["paid_by"],
+            "status": TRANSACTIONS[attempt.status],
+            "created_timestamp": payment["created_s"],
+            "updated_timestamp": payment["updated_s"],
+            **money,
+            **({"error": attempt.error} if attempt.error else {}),
+        }
+        told = {"reference_id": button["reference_id"], **money, "transaction": transaction}
+        more = ',"type":"payment","payment":' + ascii_json(told)
+        contact = contact_text(attempt.phone) if attempt.has_contacts else ""
+        rest = status_rest(recipient_of(attempt.phone), callback_data, more, contact=contact)
+        number = attempt.number
+        return (
+            number.waba_id, attempt.at_ms, self._outbox.next_id(), attempt.status,
+            number.phone_number_id, attempt.wamid, rest,
+        )  # fmt: skip
