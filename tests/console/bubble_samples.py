@@ -45,6 +45,13 @@ _SECTIONS: Final = [
     {"title": "Teas", "product_items": [{"product_retailer_id": "tea-1"}, {"product_retailer_id": "tea-2"}]},
     {"title": "Cups", "product_items": [{"product_retailer_id": "cup-1"}]},
 ]  # fmt: skip
+_ORDER: Final = {
+    "reference_id": "order-7", "type": "physical-goods", "currency": "INR", "total_amount": {"value": 29900, "offset": 100},
+    "payment_settings": [{"type": "payment_gateway", "payment_gateway": {"type": "razorpay", "configuration_name": "shop"}}],
+    "order": {"status": "pending", "subtotal": {"value": 29900, "offset": 100}, "items": [
+        {"retailer_id": "tea-1", "name": "Sencha from Uji, 100 g", "amount": {"value": 12000, "offset": 100}, "quantity": 2},
+        {"retailer_id": "cup-1", "name": "Cup", "amount": {"value": 5900, "offset": 100}, "quantity": 1}]},
+}  # fmt: skip
 
 
 def _action(kind: str, action: Any, body: str = "What shall it be?", **more: Any) -> Any:
@@ -92,6 +99,8 @@ _SENT: Final[dict[str, tuple[str, Any]]] = {  # by free-form sends; Source: desi
     "address":    ("interactive", _action("address_message", {"name": "address_message", "parameters": {"country": "IN"}})),
     "permission": ("interactive", _action("call_permission_request", {"name": "call_permission_request"})),
     "ask_card":   ("interactive", _action("request_contact_info", {"name": "request_contact_info"})),
+    "order":      ("interactive", _action("order_details", {"name": "review_and_pay", "parameters": _ORDER}, body="Your order is ready to be paid.", footer={"text": "The tea shop"})),
+    "order_news": ("interactive", _action("order_status", {"name": "review_order", "parameters": {"reference_id": "order-7", "order": {"status": "partially_shipped", "description": "The cup follows on Monday."}}}, body="Half of your order is on its way.")),
     "call":       ("interactive", _action("voice_call", {"name": "voice_call", "parameters": {"display_text": "Call the shop", "ttl_minutes": 30}})),
     "carousel":   ("interactive", _action("carousel", {"cards": [_card(0), _card(1), _card(2)]})),
 }

@@ -368,6 +368,38 @@ async def test_order_of_products_is_put_together_from_quantities(wall: Wall) -> 
     }  # fmt: skip
 
 
+async def test_order_is_paid_from_its_sheet_and_shows_that_it_is_paid(wall: Wall) -> None:
+    await wall.hang([drawn(sent("order"))])
+    bubble = wall.page.locator(".bubble")
+    await expect(bubble).to_contain_text("Sencha from Uji, 100 g")
+    await expect(bubble).to_contain_text("299.00 INR")
+    await button(wall.page, "Review and pay").click()
+    sheet = wall.page.get_by_role("dialog", name="Review and pay")
+    await expect(sheet).to_contain_text("299.00 INR for order order-7.")
+    await sheet.get_by_role("button", name="Pay", exact=True).click()
+
+    assert await wall.next_post() == (
+        "/bubbles/order/pay", {"csrf": "the-token", "status": "captured"},
+    )  # fmt: skip
+    await wall.hang([drawn(sent("order", payment={"status": "captured"}))])
+    await expect(button(wall.page, "Review and pay")).to_have_count(0)
+    await expect(bubble.locator(".bubble-facts")).to_contain_text("Paid")
+
+
+async def test_order_shows_what_was_last_told_of_it_and_why_a_payment_failed() -> None:
+    error = {"code": "BAD_REQUEST_ERROR", "reason": "payment_cancelled"}
+    order = sent("order", payment={"status": "failed", "error": error})
+    [order, news] = prepared([order, sent("order_news")], lambda _: {})
+
+    shown = [PAGES.part(FILE, "bubble", VISIT, one, VISIT, "/bubbles/x") for one in (order, news)]
+
+    for fact in ("Partially shipped", "The cup follows on Monday.", "Failed: payment cancelled"):
+        assert fact in shown[0]
+    assert "Partially shipped" in shown[1]
+    assert "Review and pay" in shown[0]
+    assert "Review and pay" not in shown[1]
+
+
 async def test_codes_are_copied_and_a_code_that_nobody_asked_for_is_said(wall: Wall) -> None:
     await wall.hang([drawn(of_template("one_tap")), drawn(of_template("offer"))])
 

@@ -3,9 +3,11 @@
 import base64
 from typing import Any, Final
 
+import msgspec
 import pytest
 import pytest_asyncio
 
+from tests.console.bubble_samples import sent
 from tests.console.conftest import LOOP, Desk
 from tests.support.media_samples import sample
 from tests.support.patience import patiently
@@ -189,6 +191,28 @@ async def test_order_and_reaction_go_with_their_message(desk: Desk) -> None:
     assert "nothing to answer" in await act(desk, f"{path}/answer", {"response": "{}"}, 403)
     assert "cannot be read" in await act(desk, f"{path}/answer", {"response": "[1]"}, 403)
     assert "no such button" in await act(desk, f"{path}/tap", {"index": "0", "text": "Yes"}, 403)
+
+
+async def test_order_is_paid_once_and_the_page_shows_it(desk: Desk) -> None:
+    await control(desk, "messages", {"to": demo.SOURCE, "text": "Hi"})
+    await desk.api.form("POST", f"/partner/app/{desk.app_id}/v3/message", {
+        "to": ANN, "type": "interactive",
+        "interactive": msgspec.json.encode(sent("order")["interactive"]).decode(),
+    })  # fmt: skip
+    item = await patiently(lambda: newest(desk), lambda item: item["type"] == "interactive")
+    path = f"/phones/{ANN}/items/{item['position']}"
+
+    await act(desk, f"{path}/pay", {"status": "failed"})
+    failed = await desk.get(f"/phones?show={ANN}&chats={demo.SOURCE}")
+    await act(desk, f"{path}/pay", {"status": "captured"})
+    paid = await desk.get(f"/phones?show={ANN}&chats={demo.SOURCE}")
+
+    assert "Failed: payment failed" in failed
+    assert "<span>In the operator's words</span>" in failed.replace("&#39;", "'")
+    assert "<dd>Paid</dd>" in paid
+    assert (await newest(desk))["payment"]["status"] == "captured"
+    assert "paid already" in await act(desk, f"{path}/pay", {"status": "captured"}, 403)
+    assert "cannot end like that" in await act(desk, f"{path}/pay", {"status": "stolen"}, 403)
 
 
 async def test_habits_are_kept_and_shown(desk: Desk) -> None:

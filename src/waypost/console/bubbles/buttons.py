@@ -4,6 +4,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from waypost.console.bubbles.formatting import safe_link
+from waypost.console.bubbles.orders import money
 from waypost.console.bubbles.reading import map_of, maps_of, text_of, whole_of
 
 MOST_SHOWN: Final = 3
@@ -49,6 +50,7 @@ KINDS: Final = {  # Source: design, section 9; what the simulator's `send_button
     "SPM":                  Kind("items",       "bag",      "View"),
     "PRODUCT":              Kind("items",       "bag",      "View"),
     "LOCATION_REQUEST":     Kind("place",       "place",    "Send location"),
+    "REVIEW_AND_PAY":       Kind("pay",         "bag",      "Review and pay"),
     "REQUEST_CONTACT_INFO": Kind("contact",     "person",   "Share contact info"),
 }
 _OTHER: Final = Kind("nothing", "")
@@ -186,6 +188,9 @@ def _note(name: str, raw: dict[str, Any]) -> str:
             return "One tap: the application takes the code; without it, the code is copied."
         case "OTP", "ZERO_TAP":
             return "Zero tap: the application takes the code by itself; without it, the code is copied."
+        case "REVIEW_AND_PAY", _:
+            total = money(raw.get("amount"), text_of(raw.get("currency")))
+            return f"{total} for order {text_of(raw.get('reference_id'))}."
         case "VOICE_CALL", _:
             minutes = whole_of(raw.get("ttl_minutes"))
             return f"Can be called for {minutes} minutes." if minutes else ""

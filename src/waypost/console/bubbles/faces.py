@@ -1,6 +1,6 @@
 """What is seen of one message or template: read from what the control door shows, or from a draft."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from markupsafe import Markup
@@ -22,6 +22,7 @@ from waypost.console.bubbles.formatting import (
     is_long,
 )
 from waypost.console.bubbles.media import Contact, Medium, Place, contacts_of, medium_of, place_of
+from waypost.console.bubbles.orders import facts_of_order, is_paid, items_of_order
 from waypost.console.bubbles.reading import map_of, maps_of, text_of, whole_of
 
 _MEDIA_FORMATS: Final = ("IMAGE", "VIDEO", "DOCUMENT", "GIF")
@@ -59,7 +60,7 @@ class CardFace:
 
 @dataclass(frozen=True, slots=True)
 class Basket:
-    """An order that a phone has sent."""
+    """An order that a phone has sent, or is to pay."""
 
     catalog_id: str
     lines: tuple[tuple[str, str, str], ...]
@@ -116,6 +117,8 @@ def face_of(shown: dict[str, Any], *, is_draft: bool = False) -> Face:
     rows: tuple[Row, ...] = ()
     if buttons and all(button.kind == "LIST_ROW" for button in buttons):
         rows, buttons = rows_of(buttons, raw_buttons), ()
+    if is_paid(shown):
+        buttons = tuple(_as_paid(button) for button in buttons)
     if _has_code(shown):
         buttons = (*buttons, not_requested())
     text = "" if _has_own_text(shown) else text_of(shown.get("text"))
@@ -190,7 +193,14 @@ def _card(card: dict[str, Any], place: int, is_draft: bool) -> CardFace:
     )
 
 
+def _as_paid(button: ButtonView) -> ButtonView:
+    return replace(button, does="nothing", text="Paid") if button.does == "pay" else button
+
+
 def _basket(shown: dict[str, Any]) -> Basket | None:
+    to_pay = items_of_order(shown)
+    if to_pay:
+        return Basket("", tuple(to_pay))
     order = map_of(shown.get("order"))
     if not order:
         return None
@@ -208,6 +218,8 @@ def _basket(shown: dict[str, Any]) -> Basket | None:
 def _facts(shown: dict[str, Any]) -> tuple[tuple[str, str], ...]:
     response = map_of(shown.get("response"))
     filled = map_of(response.get("values")) or response
+    if not filled:
+        return facts_of_order(shown)
     return tuple((name, text_of(value) or str(value)) for name, value in filled.items())
 
 

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 
 from waypost.console.bubbles.formatting import LONG_CHARS, plain_text
+from waypost.console.bubbles.orders import order_of, reference_of
 from waypost.console.bubbles.reading import map_of, maps_of, text_of
 
 FindMedium = Callable[[str], Mapping[str, Any]]
@@ -21,10 +22,12 @@ _WORDS: Final = {  # of what has no text
 def prepared(messages: Iterable[dict[str, Any]], find: FindMedium) -> list[dict[str, Any]]:
     """The items that are drawn, in their order; nothing of what came is changed.
 
-    A reaction is no item of its own: it is under the message it is about, the newest of each side.
+    A reaction is no item of its own: it is under the message it is about, the newest of each side. An
+    order has what was last said of it in `order_status`.
     """
     items = [with_media(one, find) for one in messages]
     by_id = {text_of(one.get("wamid")): one for one in items}
+    orders: dict[tuple[str, str], dict[str, Any]] = {}
     drawn: list[dict[str, Any]] = []
     for one in items:
         if one.get("type") == "reaction":
@@ -33,6 +36,7 @@ def prepared(messages: Iterable[dict[str, Any]], find: FindMedium) -> list[dict[
                 reacted = {**map_of(about.get("reactions")), text_of(one.get("direction")): one}
                 about["reactions"] = reacted
             continue
+        _join_order(one, orders)
         quoted = by_id.get(text_of(one.get("context_id")))
         if quoted is not None and quoted is not one:
             one["quoted"] = quote_of(quoted)
@@ -40,6 +44,16 @@ def prepared(messages: Iterable[dict[str, Any]], find: FindMedium) -> list[dict[
     for one in drawn:
         one["reactions"] = _emoji(map_of(one.get("reactions")))
     return drawn
+
+
+def _join_order(one: dict[str, Any], orders: dict[tuple[str, str], dict[str, Any]]) -> None:
+    """Remember an order, or tell the one that a status is of."""
+    kind, parameters = order_of(one)
+    key = (text_of(one.get("phone_number_id")), reference_of(one))
+    if kind == "order_details":
+        orders[key] = one
+    elif kind and key in orders:
+        orders[key]["order_status"] = parameters
 
 
 def with_media(shown: dict[str, Any], find: FindMedium) -> dict[str, Any]:

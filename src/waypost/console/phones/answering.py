@@ -14,6 +14,7 @@ from waypost.console.visit import Visit
 from waypost.domain.app import App
 
 _MOST_EMOJI: Final = 64
+_PAYMENTS: Final = {"captured": "Paid.", "pending": "Pending.", "failed": "Failed."}
 _READABLE: Final = "Fill the form in and send it again."
 
 
@@ -50,6 +51,16 @@ async def order(desk: Desk, visit: Visit) -> Response:
         hand, app.phone_number, {"type": "order", "order": basket, "context_id": item["wamid"]}
     )
     return hand.done("Ordered.", app.phone_number)
+
+
+async def pay(desk: Desk, visit: Visit) -> Response:
+    """Pay an order, leave its payment pending, or let it fail."""
+    hand, app, item = await _meant(desk, visit)
+    status = await visit.field("status", "captured")
+    if status not in _PAYMENTS:
+        raise NotMeant("A payment cannot end like that.", f"Choose {', '.join(_PAYMENTS)}.")
+    await hand.do("pay", {"message_id": item["wamid"], "status": status})
+    return hand.done(_PAYMENTS[status], app.phone_number)
 
 
 async def share_place(desk: Desk, visit: Visit) -> Response:

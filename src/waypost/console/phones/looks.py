@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from waypost.console.desk import Desk
 from waypost.console.doors import Control
+from waypost.console.messages.lines import kind_label
 from waypost.console.not_there import NotThere
 from waypost.console.phones.items import Entry, entries_of, summary_of
 from waypost.console.phones.places import LIST, Place, asked
@@ -73,7 +74,7 @@ class Handset:
         entries: of the open chat, in the order in which they came.
         before: the position below which there is more; None: there is not.
         sent: the newest messages of the open chat's app to this phone, arrived or not, as the service
-            knows them.
+            knows them, each with the `label` of its kind.
     """
 
     phone: str
@@ -164,7 +165,8 @@ async def look_at(desk: Desk, visit: Visit, place: Place) -> Handset:
     if open_chat is not None:
         wanted = {"partner_id": visit.partner.id, "app_id": open_chat.app.id}
         newest = partial(messages_of_app, **wanted, destination=place.phone, at_most=SENT)
-        sent = await desk.parts.database.read(newest)
+        rows = await desk.parts.database.read(newest)
+        sent = [{**row, "label": kind_label(row["kind"])} for row in rows]
     return Handset(
         phone=place.phone,
         state=_own(state, mine),

@@ -28,6 +28,7 @@ PHONES: Final = (
     PageRow(Kind.ACT,  f"{_ITEM}/tap",              answering.tap,            "tap a button"),
     PageRow(Kind.ACT,  f"{_ITEM}/answer",           answering.answer,         "send a form back"),
     PageRow(Kind.ACT,  f"{_ITEM}/order",            answering.order,          "send a basket"),
+    PageRow(Kind.ACT,  f"{_ITEM}/pay",              answering.pay,            "pay an order, or fail to"),
     PageRow(Kind.ACT,  f"{_ITEM}/location",         answering.share_place,    "answer a request for a place"),
     PageRow(Kind.ACT,  f"{_ITEM}/contact",          answering.share_contact,  "answer one for contact data"),
     PageRow(Kind.ACT,  f"{_ITEM}/react",            answering.react,          "react to a message"),

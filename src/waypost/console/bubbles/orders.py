@@ -1,0 +1,83 @@
+"""What is seen of an order that a business sends for review: its items, its total, and how it is doing."""
+
+from typing import Any, Final
+
+from waypost.console.bubbles.reading import map_of, maps_of, text_of, whole_of
+
+# fmt: off
+_PAYMENTS: Final = {  # Source: simulator/handsets/payments.py
+    "captured": "Paid",
+    "pending":  "Pending",
+    "failed":   "Failed",
+}
+# fmt: on
+_KINDS: Final = ("order_details", "order_status")
+
+
+def order_of(shown: dict[str, Any]) -> tuple[str, dict[str, Any]]:
+    """Return the type of a message about an order and its parameters; empty for any other message."""
+    interactive = map_of(shown.get("interactive"))
+    kind = text_of(interactive.get("type"))
+    if kind not in _KINDS:
+        return "", {}
+    return kind, map_of(map_of(interactive.get("action")).get("parameters"))
+
+
+def reference_of(shown: dict[str, Any]) -> str:
+    """Return what names an order in all messages about it; empty for any other message."""
+    return text_of(order_of(shown)[1].get("reference_id"))
+
+
+def items_of_order(shown: dict[str, Any]) -> list[tuple[str, str, str]]:
+    """Return name, quantity and price of each item of an order that is to be paid."""
+    kind, parameters = order_of(shown)
+    if kind != "order_details":
+        return []
+    currency = text_of(parameters.get("currency"))
+    return [
+        (
+            text_of(item.get("name")),
+            text_of(item.get("quantity")),
+            money(item.get("sale_amount") or item.get("amount"), currency),
+        )
+        for item in maps_of(map_of(parameters.get("order")).get("items"))
+    ]
+
+
+def facts_of_order(shown: dict[str, Any]) -> tuple[tuple[str, str], ...]:
+    """Return what else is to be known of an order, as names and values."""
+    kind, parameters = order_of(shown)
+    if not kind:
+        return ()
+    payment, status = map_of(shown.get("payment")), parameters
+    if kind == "order_details":
+        status = map_of(shown.get("order_status"))
+    else:
+        payment = map_of(parameters.get("payment"))
+    news = map_of(status.get("order")) if status else {}
+    total = money(parameters.get("total_amount"), text_of(parameters.get("currency")))
+    facts = (
+        ("Order", text_of(parameters.get("reference_id"))),
+        ("Total", total),
+        ("Status", text_of(news.get("status")).replace("_", " ").replace("-", " ").capitalize()),
+        ("Note", text_of(news.get("description"))),
+        ("Payment", _payment(payment)),
+    )
+    return tuple((name, value) for name, value in facts if value)
+
+
+def is_paid(shown: dict[str, Any]) -> bool:
+    """True if the phone has paid an order."""
+    return map_of(shown.get("payment")).get("status") == "captured"
+
+
+def money(amount: object, currency: str) -> str:
+    """Return an amount in hundredths as text; empty where there is none."""
+    value = whole_of(map_of(amount).get("value"))
+    return "" if value is None else f"{value // 100}.{value % 100:02} {currency}".strip()
+
+
+def _payment(payment: dict[str, Any]) -> str:
+    status = text_of(payment.get("status"))
+    reason = text_of(map_of(payment.get("error")).get("reason")).replace("_", " ")
+    return _PAYMENTS.get(status, status) + (f": {reason}" if reason else "")
