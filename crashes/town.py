@@ -17,7 +17,7 @@ from crashes.plans import Plan
 from crashes.processes import SETTLES_WITHIN_S, Child, NotInTime, free_port
 from crashes.stored import stored_at, stored_in_file
 
-ADMIN_TOKEN: Final = "the admin token of a crash test"
+ADMIN_TOKEN: Final = "the admin token of a crash test, long"
 CONTROL_TOKEN: Final = "the control token of a crash test"
 SECRET_KEY: Final = "0123456789abcdef" * 4
 STOP_WITHIN_S: Final = 10

@@ -4,11 +4,28 @@ from ipaddress import ip_network
 from pathlib import Path
 from typing import Annotated, Final, Literal
 
-from pydantic import Field, field_validator
+from pydantic import Field, ValidationInfo, field_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 STAGES: Final = ("accept", "dispatch", "events", "callbacks")
 """What a process of the service may be given to do."""
+
+
+MIN_SECRET_CHARS: Final = 32
+"""Of every token and key that opens the service; 32 hex digits have 128 bits."""
+DEMO_ADMIN_TOKEN: Final = "demo-admin-token"  # noqa: S105  known to everybody; `serve` refuses it
+
+
+def check_secret(value: str, name: str) -> None:
+    """Return when a token or key is long enough.
+
+    Raises:
+        ValueError: it is too short; the text says what would do, and not what was given.
+    """
+    if len(value) < MIN_SECRET_CHARS:
+        raise ValueError(
+            f"{name} must have at least {MIN_SECRET_CHARS} characters; 64 random hex digits are best"
+        )
 
 
 class Settings(BaseSettings):
@@ -56,11 +73,23 @@ class Settings(BaseSettings):
     )
     admin_token: str | None = Field(
         default=None,
-        description="Credential of the administration door; without it the door is closed.",
+        description="Credential of the admin API; without it nobody can use it. At least 32 characters.",
     )
     admin_hosts: Annotated[tuple[str, ...], NoDecode] = Field(
         default=(),
-        description="Further host names under which the administration door may be reached.",
+        description="Further host names under which the admin API, and everything of `waypost dev`, may be "
+        "reached, with commas.",
+    )
+    admin_host: str | None = Field(
+        default=None,
+        description="Address of the listener that `admin_port` opens; without it 127.0.0.1.",
+    )
+    admin_port: int | None = Field(
+        default=None,
+        ge=1,
+        le=65535,
+        description="A port of its own for the admin API and `/metrics`, which `port` then serves no more; "
+        "worker number n listens on the n-th after it.",
     )
     simulator_url: str | None = Field(
         default=None,
@@ -68,7 +97,8 @@ class Settings(BaseSettings):
         "the console then shows its phones.",
     )
     simulator_token: str | None = Field(
-        default=None, description="The control token of that simulator, where it needs one."
+        default=None,
+        description="The control token of that simulator, where it needs one. At least 32 characters.",
     )
     rates: bool = Field(default=True, description="Whether requests are limited as documented.")
     strict: bool = Field(
@@ -132,7 +162,8 @@ class Settings(BaseSettings):
     )
     metrics_token: str | None = Field(
         default=None,
-        description="Credential that opens `/metrics` and nothing else; without it loopback and `admin_token` do.",
+        description="Credential that opens `/metrics` and nothing else; without it loopback and `admin_token` do. "
+        "At least 32 characters.",
     )
     metrics_port: int | None = Field(
         default=None,
@@ -183,6 +214,9 @@ class Settings(BaseSettings):
         ge=8,
         description="How long a webhook that comes again is known at least; its items are kept so long too.",
     )
+    keep_audit_days: int = Field(
+        default=400, ge=1, description="How long entries of the audit log are kept."
+    )
     log_level: Literal["debug", "info", "warning", "error"] = Field(
         default="info", description="What is logged."
     )
@@ -213,13 +247,11 @@ class Settings(BaseSettings):
             raise ValueError(f"{wrong}; name one or more of {', '.join(STAGES)}, with commas")
         return tuple(name for name in STAGES if name in value)
 
-    @field_validator("secret_key")
+    @field_validator("secret_key", "admin_token", "metrics_token", "simulator_token")
     @classmethod
-    def _long_enough(cls, value: str | None) -> str | None:
-        if value is not None and len(value) < 32:
-            raise ValueError(
-                "secret_key must have at least 32 characters; 64 random hex digits are best"
-            )
+    def _long_enough(cls, value: str | None, info: ValidationInfo) -> str | None:
+        if value is not None and value != DEMO_ADMIN_TOKEN:
+            check_secret(value, str(info.field_name))
         return value
 
     @field_validator("database_url")

@@ -16,7 +16,7 @@ from crashes.processes import free_port
 from tests.docs.repository import ROOT, samples_of
 
 PAGE: Final = ROOT / "docs" / "how-to" / "connect-the-cloud-api.md"
-CONTROL_TOKEN: Final = "operators-control-token"
+CONTROL_TOKEN: Final = "operators-control-token-of-32-and-more"
 WABA_ID: Final = "102290129340398"
 NUMBER_ID: Final = "106540352242922"
 SOURCE: Final = "15550001111"

@@ -21,7 +21,7 @@ from waypost.store.media_folder import NAME_FILE, check_folder, name_of
 
 Start = Callable[..., Coroutine[None, None, Waypost]]
 KEY = "0123456789abcdef" * 4
-TOKEN = "the admin token of this test"
+TOKEN = "the admin token of this test, long"
 
 # fmt: off
 DOORS = {  # path: the stage that opens it; `` for a door of every process

@@ -39,7 +39,7 @@ from waypost.store.partners import add_api_key
 from waypost.store.tables import journal
 
 API_KEY: Final = "street-key"
-ADMIN_TOKEN: Final = "street-admin"
+ADMIN_TOKEN: Final = "street-admin-token-of-thirty-two-or-more"
 EVERY_MODE: Final = ",".join(mode for mode in MODE_BITS if mode not in ("ALL", "BILLING"))
 """Of version 2, but for the price of each message, which would be in every journey's way."""
 APIS: Final = {"messaging": "/wa/api/v1", "partner": f"/partner/app/{APP.id}"}

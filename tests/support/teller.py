@@ -21,7 +21,7 @@ from waypost.config import Settings
 from waypost.domain.app import App
 from waypost.journal.telling import Telling
 
-ADMIN_TOKEN: Final = "teller-admin"
+ADMIN_TOKEN: Final = "teller-admin-token-of-thirty-two-or-more"
 
 
 @dataclass

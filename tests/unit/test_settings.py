@@ -31,6 +31,12 @@ def test_setting_is_read_from_the_environment(monkeypatch: pytest.MonkeyPatch) -
         ("per_second", "1001"),
         ("allowed_networks", "10.0.0.0/99"),
         ("log_level", "loud"),
+        ("admin_token", "x"),
+        ("admin_token", "x" * 31),
+        ("metrics_token", "x" * 31),
+        ("simulator_token", "x" * 31),
+        ("secret_key", "x" * 31),
+        ("admin_port", "0"),
         ("operator_timeout_s", "0"),
     ],
 )
@@ -41,3 +47,18 @@ def test_setting_that_is_wrong_is_refused(
 
     with pytest.raises(ValidationError, match=name):
         Settings()
+
+
+@pytest.mark.parametrize("name", ["admin_token", "metrics_token", "simulator_token", "secret_key"])
+def test_token_or_key_of_32_characters_will_do(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    monkeypatch.setenv(f"WAYPOST_{name.upper()}", "x" * 32)
+
+    assert getattr(Settings(), name) == "x" * 32
+
+
+def test_a_token_that_is_too_short_is_not_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("WAYPOST_ADMIN_TOKEN", "hunter2")
+
+    with pytest.raises(ValidationError, match="admin_token must have at least 32") as error:
+        Settings()
+    assert "hunter2" not in error.value.errors()[0]["msg"]

@@ -30,7 +30,7 @@ from waypost.config import Settings
 from waypost.simulator import AccountSeed, NumberSeed, Simulator, SimulatorSettings
 from waypost.store.database import Database
 
-ADMIN_TOKEN = "wire-admin"
+ADMIN_TOKEN = "wire-admin-token-of-thirty-two-or-more"
 
 
 @dataclass

@@ -2,13 +2,14 @@
 
 from typing import Final
 
+from waypost.config import DEMO_ADMIN_TOKEN
 from waypost.domain.app import App, BusinessAccount, OperatorAccount
 from waypost.domain.buttons import Button, ButtonKind
 from waypost.domain.partner import Partner
 from waypost.domain.template import Category, Draft, Template, TemplateStatus
 
 INSTANCE_KEY: Final = "waypost demo instance key, known to everybody, refused by serve"
-ADMIN_TOKEN: Final = "demo-admin-token"
+ADMIN_TOKEN: Final = DEMO_ADMIN_TOKEN
 EMAIL: Final = "demo@waypost.test"
 PASSWORD: Final = "Demo-password-1"
 CLIENT_SECRET: Final = "d3a0" * 16

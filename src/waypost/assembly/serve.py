@@ -7,12 +7,13 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from waypost.assembly import demo
 from waypost.assembly.clock_file import kept_clock
 from waypost.assembly.fit import NotFit as NotFit
 from waypost.assembly.fit import check_fit
+from waypost.assembly.listeners import PathFilter, is_administrative, is_for_administrators
 from waypost.assembly.servers import (
     HttpServer,
     bind,
@@ -84,9 +85,13 @@ async def serve(
     else:
         hear_end_of_input(told, within_s=settings.stop_within_s + 2 * DOORS_S)
         number, bound = worker.number, take_over(worker.socket)
-    seen = aside = None
+    seen = apart = None
+    more: list[HttpServer] = []
     if settings.metrics_port is not None:
         seen = bind(settings.host, settings.metrics_port + number, option="WAYPOST_METRICS_PORT")
+    if settings.admin_port is not None:
+        host = settings.admin_host or "127.0.0.1"
+        apart = bind(host, settings.admin_port + number, option="WAYPOST_ADMIN_PORT")
     waypost = Waypost(settings, clock, ids, process=str(number))
     await waypost.open()
     try:
@@ -100,11 +105,15 @@ async def serve(
         waypost.start()
         with contextlib.suppress(StoreAway):
             await waypost.journal.shards.keep()  # so that it is ready when it first says anything
-        server = HttpServer(waypost.application, bound, stop_within_s=doors_s)
-        await server.start()
+        public: Any = waypost.application
+        if apart is not None:
+            more.append(HttpServer(PathFilter(public, is_for_administrators), apart))
+            public = PathFilter(public, lambda path: not is_administrative(path))
         if seen is not None:
-            aside = HttpServer(waypost.outside.on_its_own(), seen)
-            await aside.start()
+            more.append(HttpServer(waypost.outside.on_its_own(), seen))
+        server = HttpServer(public, bound, stop_within_s=doors_s)
+        for one in (server, *more):
+            await one.start()
         settle_memory()
         ready(f"http://{settings.host}:{port_of(bound)}")
         await told.wait()
@@ -113,8 +122,8 @@ async def serve(
         waypost.console.end_streams()
         await server.stop()
         await waypost.drain(within_s=max(0, until_s - time.monotonic()))
-        if aside is not None:  # seen from outside until nothing is worked any more
-            await aside.stop()
+        for one in more:  # seen from outside until nothing is worked any more
+            await one.stop()
     finally:
         await waypost.close()
 

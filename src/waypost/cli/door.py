@@ -43,7 +43,7 @@ async def with_door(use: Callable[[Door, bool], Awaitable[Any]]) -> Any:
         StoreAway, StoreInUse, WrongStore, address=address, credential="WAYPOST_ADMIN_TOKEN"
     ):
         if token is not None:
-            address = url or f"http://{settings.host}:{settings.port}"
+            address = url or _own_address(settings)
             door = Door(
                 OverHttp(address.removesuffix("/admin"), timeout_s=WITHIN_S),
                 {"Authorization": f"Bearer {token}"},
@@ -54,6 +54,14 @@ async def with_door(use: Callable[[Door, bool], Awaitable[Any]]) -> Any:
                 if url is not None:
                     raise
         return await _on_store(settings, use)
+
+
+def _own_address(settings: Settings) -> str:
+    """Where the admin API of the service with these settings listens."""
+    if settings.admin_port is None:
+        return f"http://{settings.host}:{settings.port}"
+    first = settings.admin_port + (1 if settings.workers > 1 else 0)
+    return f"http://{settings.admin_host or '127.0.0.1'}:{first}"
 
 
 def _demonstration() -> tuple[str | None, str | None]:
