@@ -42,7 +42,13 @@ class Site:
             return answer.status, await answer.text()
 
 
-async def open_site(folder: Path, simulator_url: str | None) -> tuple[Site, HttpServer]:
+async def open_site(
+    folder: Path,
+    simulator_url: str | None,
+    *,
+    admin_token: str | None = None,
+    administrates: bool = True,
+) -> tuple[Site, HttpServer]:
     bound = bind("127.0.0.1", 0, option="--port")
     base_url = f"http://127.0.0.1:{port_of(bound)}"
     clock = SystemClock()
@@ -51,6 +57,7 @@ async def open_site(folder: Path, simulator_url: str | None) -> tuple[Site, Http
         secret_key=INSTANCE_KEY,
         public_url=base_url,
         simulator_url=simulator_url,
+        admin_token=admin_token,
     )
     waypost = Waypost(settings, clock, RandomIds(clock))
     await waypost.open()
@@ -58,6 +65,8 @@ async def open_site(folder: Path, simulator_url: str | None) -> tuple[Site, Http
     await waypost.database.write(add_business_account, ACCOUNT)
     await waypost.database.write(add_app, APP, "hash of a key")
     session = await waypost.console.parts.sessions.begin(PARTNER)
+    if administrates:
+        await waypost.console.parts.sessions.let_administrate(session)
     cookies = {cookie_name(waypost.console.desk): session.token}
     http = aiohttp.ClientSession(cookies=cookies, cookie_jar=aiohttp.CookieJar(unsafe=True))
     server = HttpServer(waypost.application, bound)

@@ -11,6 +11,7 @@ from starlette.exceptions import HTTPException
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Match, Route, Router
 
+from waypost.accept.audit import with_audit
 from waypost.accept.idempotency import HEADER, once
 from waypost.accept.requests import (
     Receive,
@@ -58,7 +59,7 @@ class Door:
         self.statuses: Counter[int] = Counter()
         self.took_s = Spread(CALL_S)
         self._services = services
-        self._endpoint = row.endpoint
+        self._endpoint = with_audit(row)
         self._row = row
         self._takes_key = row.once is not Once.NO
         self._streams = row.carries is Carries.MULTIPART

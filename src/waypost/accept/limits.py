@@ -37,6 +37,7 @@ RATES: Final = {  # Source: spec, "Limits"; facts 11; design, section 5. One win
     "login_failures_address": Rate(60,    60_000,  "address or /64",   "decision 0072; always on", "failed logins"),
     "login_failures_email":   Rate(200,   60_000,  "e-mail",           "decision 0072; always on", "failed logins"),
     "admin_failures":   Rate(10,          60_000,  "address or /64",   "decision 0072; always on", "wrong admin tokens"),
+    "audited_refusals": Rate(100,         60_000,  "service",          "decision 0074; always on", "entries of the audit log without a valid credential"),
     "app_token":        Rate(10,          60_000,  "app",              "facts 11, with health and capping"),
     "templates":        Rate(10,          60_000,  "app",              "spec, Limits; facts 11: create, list, edit"),
     "send_template":    Rate(10,          60_000,  "app",              "spec, Limits"),
@@ -79,6 +80,14 @@ class Limiter(Protocol):
         """
         ...
 
+    async def check(self, name: str, of: str) -> None:
+        """Return when one is left, and spend nothing.
+
+        Raises:
+            Refused: none is left.
+        """
+        ...
+
     async def give_back(self, name: str, of: str, at_ms: int) -> None:
         """Take back what was spent then: the request was refused for another reason."""
         ...
@@ -113,6 +122,14 @@ class LocalLimiter:
             raise _none_left(rate, window[0] + rate.within_ms - now_ms)
         window.append(now_ms)
         return now_ms
+
+    async def check(self, name: str, of: str) -> None:
+        """See `Limiter`. Never waits."""
+        rate, now_ms = RATES[name], self._clock.now_ms()
+        window = self._windows.get((name, of), ())
+        alive = [at_ms for at_ms in window if at_ms > now_ms - rate.within_ms]
+        if self._on and len(alive) >= rate.at_most:
+            raise _none_left(rate, alive[0] + rate.within_ms - now_ms)
 
     async def give_back(self, name: str, of: str, at_ms: int) -> None:
         """See `Limiter`. Never waits."""
@@ -171,6 +188,17 @@ class SharedLimiter:
             raise _none_left(rate, spent.wait_ms)
         self._full.pop((name, of), None)
         return spent.at_ms
+
+    async def check(self, name: str, of: str) -> None:
+        """See `Limiter`. By our clock, which is near the store's."""
+        rate = RATES[name]
+        if not self._on or rate.within_ms < SHARED_FROM_MS:
+            await self._local.check(name, of)
+            return
+        spending = Spending(name, of, rate.at_most, rate.within_ms, self._clock.now_ms())
+        wait_ms = await self._database.read(wait_of_rate, spending)
+        if wait_ms:
+            raise _none_left(rate, wait_ms)
 
     async def give_back(self, name: str, of: str, at_ms: int) -> None:
         """See `Limiter`."""

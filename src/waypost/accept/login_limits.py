@@ -50,6 +50,25 @@ class LoginLimits:
         """
         return await self._spend(zip(_WINDOWS, (f"{email} {address}", address, email), strict=True))
 
+    async def check_admin(self, address: str) -> None:
+        """Return when an admin token from this address may be looked at.
+
+        Raises:
+            Refused: there were too many wrong ones; then the right one is refused too.
+        """
+        await self._limiter.check("admin_failures", address)
+
+    async def may_audit_refusal(self) -> bool:
+        """True where a rejected request without a valid credential gets an entry of the audit log.
+
+        Their number has a bound, so that nobody fills the log from outside.
+        """
+        try:
+            await self._limiter.spend("audited_refusals", "")
+        except Refused:
+            return False
+        return True
+
     async def spend_admin(self, address: str) -> LoginAttempt:
         """The same of an attempt to use the admin API.
 

@@ -13,6 +13,7 @@ from waypost.base.seals import Seals
 from waypost.domain.partner import Wallet
 from waypost.operators.contract import Operator
 from waypost.outbound.vetted import VettedClient
+from waypost.store.audit_log import AuditLog
 from waypost.store.database import Database
 from waypost.store.directory import Directory
 from waypost.store.files import MediaFiles
@@ -28,6 +29,7 @@ class Services:
         strict: hold requests to the operator's rules too, at once.
         proxies: whom to believe about where a request comes from.
         files: the bytes of media.
+        audit: the log of what partners change about their account.
         uploads: takes files, and fetches what partners name by address.
         public_url: where partners and receivers reach us, without a slash at its end.
         wallet: what the wallet's balance is shown as.
@@ -47,5 +49,6 @@ class Services:
     wallet: Wallet
     files: MediaFiles
     uploads: Uploads
+    audit: AuditLog
     strict: bool = False
     proxies: Proxies = field(default_factory=Proxies)

@@ -1,17 +1,17 @@
 """The administration door: `/admin/…`, JSON, a credential of its own, loopback unless set."""
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 from typing import Any, Final, Protocol
 
 import msgspec
 from starlette.requests import Request
-from starlette.responses import Response
 from starlette.routing import Route
 
 from waypost.admin import actions
 from waypost.admin.actions import Office
+from waypost.admin.audit import AuditCalls
 from waypost.admin.callbacks import CallbackCalls, CircuitOf
-from waypost.admin.guard import check_admin
+from waypost.admin.gate import AdminGate
 from waypost.admin.operator_calls import OperatorCalls
 from waypost.admin.reading import flag_in, number_in, read_body
 from waypost.admin.traces import Traces
@@ -33,9 +33,7 @@ from waypost.store.trace import (
     newest_messages,
     newest_templates,
 )
-from waypost.wire.errors import error_answer
 
-_encode: Final = msgspec.json.Encoder().encode
 MOST_MESSAGES: Final = 100
 MOST_TEMPLATES: Final = 1000
 
@@ -94,9 +92,7 @@ class AdminDoor:
     """The calls of the door.
 
     Args:
-        token: the admin token; None closes the door to everybody but the console.
-        consoles: what the console of this process holds instead; empty where there is none.
-        hosts: host names that count as this service's own beside loopback.
+        gate: admits requests, and records what is done.
         circuit_of: gives the state of a subscription's circuit.
         outbound: posts to addresses that partners chose.
     """
@@ -106,18 +102,16 @@ class AdminDoor:
         office: Office,
         passwords: Hashes,
         *,
-        token: str | None,
-        consoles: str = "",
-        hosts: Sequence[str] = (),
+        gate: AdminGate,
         circuit_of: CircuitOf = lambda _: None,
         outbound: VettedClient,
     ) -> None:
         self._office = office
         self._callbacks = CallbackCalls(office, circuit_of, outbound)
         self._passwords = passwords
+        self._audit = AuditCalls(office.database)
         self._traces = Traces(office.database)
-        self._tokens = [one for one in (token, consoles) if one]
-        self._hosts = hosts
+        self._gate = gate
 
     def routes(self) -> list[Route]:
         """Every route of the door."""
@@ -146,29 +140,17 @@ class AdminDoor:
             ("GET",    "/admin/messages",                             self._message_counts),
             ("GET",    "/admin/messages/{message_id}",                self._message),
             ("GET",    "/admin/trace/{message_id:path}",              self._traces.show),
+            ("GET",    "/admin/audit",                                self._audit.show),
         )
         # fmt: on
         return [
-            Route(path, self._guarded(call), methods=[method])
+            Route(path, self._gate.around(method, path, call), methods=[method])
             for method, path, call in (
                 *table,
                 *OperatorCalls(self._office).table(),
                 *self._callbacks.table(),
             )
         ]
-
-    def _guarded(
-        self, call: Callable[[Request], Awaitable[Any]]
-    ) -> Callable[[Request], Awaitable[Response]]:
-        async def answer(request: Request) -> Response:
-            try:
-                check_admin(request, self._tokens, self._hosts)
-                told, status, headers = await call(request), 200, {}
-            except Refused as refused:
-                status, told, headers = error_answer(refused)
-            return Response(_encode(told), status, headers, media_type="application/json")
-
-        return answer
 
     async def _partners(self, _request: Request) -> Any:
         return {"partners": await self._office.database.read(stored.all_partners)}

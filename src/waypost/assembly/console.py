@@ -7,7 +7,7 @@ from waypost.accept.proxies import Proxies, counted_as
 from waypost.accept.requests import Scope
 from waypost.base.clock import Clock
 from waypost.base.ids import Ids
-from waypost.base.seals import Seals
+from waypost.base.seals import Seals, same
 from waypost.client.door import Application, OverHttp, Transport
 from waypost.config import Settings
 from waypost.console.app import Console
@@ -17,6 +17,7 @@ from waypost.console.pages import Pages
 from waypost.console.parts import Attempts, Parts, Passwords, Ready
 from waypost.console.pulse import Pulse
 from waypost.console.sessions import Sessions
+from waypost.store.audit_log import AuditLog
 from waypost.store.database import Database
 from waypost.store.directory import Directory
 from waypost.store.files import MediaFiles
@@ -52,6 +53,7 @@ def make_console(
     ids: Ids,
     seals: Seals,
     proxies: Proxies,
+    audit: AuditLog,
     admin_token: str,
     stand: ConsoleStand,
 ) -> Console:
@@ -90,6 +92,11 @@ def make_console(
             assets=assets,
             pulse=Pulse(database),
             sessions=Sessions(database, ids),
+            audit=audit,
+            is_admin_token=lambda given: (
+                settings.admin_token is not None and same(given, settings.admin_token)
+            ),
+            has_admin_token=settings.admin_token is not None,
             public_url=settings.address,
             demo_partner_id=stand.demo_partner_id,
             hosts=settings.admin_hosts,

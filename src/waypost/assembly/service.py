@@ -11,13 +11,14 @@ from waypost.accept.limits import Limiter, LocalLimiter, SharedLimiter
 from waypost.accept.login_limits import LoginLimits
 from waypost.accept.media_door import MediaDoor
 from waypost.accept.passwords import Passwords
-from waypost.accept.proxies import Proxies
+from waypost.accept.proxies import Proxies, counted_as
 from waypost.accept.requests import Receive, Scope, Send
 from waypost.accept.routes import ROUTES
 from waypost.accept.services import Services
 from waypost.accept.uploads import Uploads
 from waypost.admin.actions import Office
 from waypost.admin.app import AdminDoor
+from waypost.admin.gate import AdminGate
 from waypost.assembly.console import AS_SET, ConsoleStand, make_console
 from waypost.assembly.outside import Outside
 from waypost.base.clock import Clock
@@ -44,6 +45,7 @@ from waypost.operations.docs import Docs
 from waypost.operations.retention import Retention
 from waypost.operators.cloud.adapter import CloudOperator
 from waypost.outbound.vetted import VettedClient
+from waypost.store.audit_log import AuditLog
 from waypost.store.contract import Engine
 from waypost.store.database import Database
 from waypost.store.directory import Directory
@@ -114,6 +116,7 @@ class Waypost:
         limiter = self._limiter(clock, on=settings.rates)
         # One window of failures for API and console, on also where rates are off.
         login_limits = LoginLimits(limiter if settings.rates else self._limiter(clock, on=True))
+        audit = AuditLog(self.database, clock)
         services = Services(
             clock=clock,
             ids=ids,
@@ -138,15 +141,29 @@ class Waypost:
                 ids=ids,
             ),
             strict=settings.strict,
+            audit=audit,
             proxies=Proxies(settings.trusted_proxies),
         )
         consoles_token = ids.secret()
+
+        def address_of(scope: Scope) -> str:
+            return counted_as(services.proxies.client_address(scope))
+
         admin = AdminDoor(
             self.office,
             self.passwords,
-            token=settings.admin_token,
-            consoles=consoles_token,
-            hosts=settings.admin_hosts,
+            gate=AdminGate(
+                token=settings.admin_token,
+                console_token=consoles_token,
+                hosts=(
+                    *settings.admin_hosts,
+                    *([settings.admin_host] if settings.admin_host else []),
+                ),
+                limits=login_limits,
+                address_of=address_of,
+                audit=audit,
+                directory=self.directory,
+            ),
             circuit_of=lambda subscription_id: callbacks.circuit_of(subscription_id),
             outbound=self._outbound,
         )
@@ -252,6 +269,7 @@ class Waypost:
             ids=ids,
             seals=seals,
             proxies=services.proxies,
+            audit=audit,
             admin_token=consoles_token,
             stand=stand,
         )
@@ -389,6 +407,7 @@ def keep_of(settings: Settings) -> Keep:
         messages_days=settings.keep_messages_days,
         dedupe_days=settings.keep_dedupe_days,
         attempts_days=settings.keep_attempts_days,
+        audit_days=settings.keep_audit_days,
     )
 
 

@@ -10,9 +10,10 @@ from waypost.base.clock import SystemClock
 from waypost.base.private_files import set_umask
 from waypost.cli.accounts import account
 from waypost.cli.apps import app as apps
+from waypost.cli.audit import audit
 from waypost.cli.callbacks import callbacks
 from waypost.cli.clock import clock
-from waypost.cli.complaints import one_line, settings_of
+from waypost.cli.complaints import MISUSED, complain, one_line, settings_of
 from waypost.cli.doctor import doctor
 from waypost.cli.entries import entry, message
 from waypost.cli.partners import partner
@@ -20,6 +21,7 @@ from waypost.cli.snapshots import snapshot
 from waypost.cli.store import move, store
 from waypost.cli.trace import trace
 from waypost.client.variables import read_variables
+from waypost.config import check_secret
 
 app = typer.Typer(
     help="A messaging and template service that a business runs itself.",
@@ -144,6 +146,10 @@ def simulator(
     from waypost.cli.running import run
     from waypost.simulator import SimulatorSettings
 
+    try:
+        check_secret(control_token, "WAYPOST_CONTROL_TOKEN")
+    except ValueError as error:
+        complain(str(error), code=MISUSED)
     settings = settings_of(data=data, host=host, port=port)
     set_up_logs(SystemClock(), as_json=settings.log_format == "json", level=settings.log_level)
     run(
@@ -181,6 +187,7 @@ def listen(
 app.command()(message)
 app.command()(trace)
 app.command()(doctor)
+app.command()(audit)
 app.command()(move)
 
 

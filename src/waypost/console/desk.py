@@ -44,6 +44,12 @@ class Desk:
 
         return stream(visit, with_shell, watch=self.watch, **pace)
 
+    def administrates(self, visit: Visit) -> bool:
+        """True where the visitor may change what all partners share: at a demonstration everybody may."""
+        if self.parts.demo_partner_id is not None:
+            return True
+        return visit.session is not None and visit.session.administers_until_ms is not None
+
     async def shell(self) -> Shell:
         """What stands around the page."""
         return await self.around.shell()

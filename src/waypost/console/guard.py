@@ -13,8 +13,9 @@ from waypost.base.logs import log
 from waypost.base.seals import same
 from waypost.client.door import DoorRefused, NotReached
 from waypost.console import pages
+from waypost.console.auditing import record_action, record_rejection
 from waypost.console.desk import Desk
-from waypost.console.not_there import NotAllowed, NotMeant, NotThere
+from waypost.console.not_there import NotAdministrator, NotAllowed, NotMeant, NotThere
 from waypost.console.rows import Kind, PageRow, Who
 from waypost.console.sessions import LIFE_MS
 from waypost.console.visit import Visit
@@ -36,8 +37,10 @@ def guarded(row: PageRow, desk: Desk) -> Callable[[Request], Awaitable[Response]
         visit = Visit(request, chosen_app_id=request.cookies.get(pages.APP, ""))
         try:
             response = await _admit(row, desk, visit) or await row.endpoint(desk, visit)
+            await record_action(row, desk, visit, response)
         except Exception as error:  # noqa: BLE001  a page answers whatever happens
             response = await _sorry(desk, visit, error, row)
+            await record_rejection(row, desk, visit, response, error)
             if isinstance(error, NotAllowed):
                 response.headers["Allow"] = error.allowed
         finally:
@@ -108,6 +111,7 @@ async def _admit(row: PageRow, desk: Desk, visit: Visit) -> Response | None:
     """None: the endpoint may be asked.
 
     Raises:
+        NotAdministrator: it is the administrator's.
         NotMeant: no page of ours sent this.
         NotThere: the app is not the partner's.
     """
@@ -133,6 +137,8 @@ async def _admit(row: PageRow, desk: Desk, visit: Visit) -> Response | None:
         await _check_ours(desk, visit)
     if visit.session is not None:
         visit.apps = await parts.database.read(apps_of, visit.partner.id)
+    if row.is_shared and not desk.administrates(visit):
+        raise NotAdministrator
     if "app_id" in visit.path:
         visit.named_app = next((one for one in visit.apps if one.id == visit.path["app_id"]), None)
         if visit.named_app is None:
@@ -187,6 +193,8 @@ async def _sorry(desk: Desk, visit: Visit, error: Exception, row: PageRow) -> Re
             status, said, remedy = 404, error.what, "Look for it in the lists."
         case NotAllowed():
             status, said, remedy = 405, error.what, error.remedy
+        case NotAdministrator():
+            status, said, remedy = 403, error.what, error.remedy
         case NotMeant():
             status, said, remedy = 403 if row.kind is Kind.ACT else 400, error.what, error.remedy
         case Refused():

@@ -29,6 +29,13 @@ class NotMeant(Exception):
         self.remedy = remedy
 
 
+class NotAdministrator(Exception):
+    """A page or an act that is for the administrator."""
+
+    what = "This is for the administrator: all partners of this service share the simulator."
+    remedy = "Give the admin token under Settings, Administrator."
+
+
 class NotAllowed(Exception):
     """An address that takes other methods.
 

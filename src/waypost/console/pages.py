@@ -94,6 +94,10 @@ class Pages:
         return modules[name]
 
 
+class RejectedRedirect(RedirectResponse):
+    """Leads on to a page that says why an act was rejected."""
+
+
 def go(
     path: str, *, said: str = "", remedy: str = "", kind: str = "good", secure: bool = False
 ) -> Response:
@@ -106,7 +110,7 @@ def go(
         kind: good, warn or bad.
         secure: whether the service is reached by https.
     """
-    answer = RedirectResponse(path, 303)
+    answer = RejectedRedirect(path, 303) if kind == "bad" else RedirectResponse(path, 303)
     if said:
         notice = {"said": _begin_of(said), "remedy": _begin_of(remedy), "kind": kind}
         told = json.dumps([notice], ensure_ascii=False)

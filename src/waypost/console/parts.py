@@ -12,6 +12,7 @@ from waypost.console.doors import Doors
 from waypost.console.pages import Pages
 from waypost.console.pulse import Pulse
 from waypost.console.sessions import Sessions
+from waypost.store.audit_log import AuditLog
 from waypost.store.database import Database
 from waypost.store.directory import Directory
 from waypost.store.files import MediaFiles
@@ -48,11 +49,19 @@ class Attempts(Protocol):
         """
         ...
 
-    async def spend_admin(self, address: str) -> Attempt:
-        """Count one attempt to become the administrator.
+    async def check_admin(self, address: str) -> None:
+        """Return when an admin token from this address may be looked at.
 
         Raises:
-            Refused: there were too many failures.
+            Refused: there were too many wrong ones.
+        """
+        ...
+
+    async def spend_admin(self, address: str) -> Attempt:
+        """Count a wrong admin token.
+
+        Raises:
+            Refused: there were too many.
         """
         ...
 
@@ -69,6 +78,9 @@ class Parts:
         clock: what rules follow; under `dev` a person moves it.
         attempts: of signing in; on whatever the settings say of rates.
         address_of: what a request's client is counted by.
+        audit: the log of what is done in the console.
+        is_admin_token: whether a text is the service's admin token.
+        has_admin_token: whether it has one.
         public_url: where partners and receivers reach the service, without a slash at its end.
         demo_partner_id: whom one click enters as; None under `serve`.
         hosts: host names beside loopback under which a demonstration may be entered.
@@ -89,6 +101,9 @@ class Parts:
     assets: Assets
     pulse: Pulse
     sessions: Sessions
+    audit: AuditLog
+    is_admin_token: Callable[[str], bool]
+    has_admin_token: bool
     public_url: str
     demo_partner_id: int | None = None
     hosts: tuple[str, ...] = ()

@@ -35,6 +35,8 @@ class PageRow:
 
     Attributes:
         does: in a few words, for whoever reads the table.
+        is_shared: shows or changes what all partners share; under `serve` for the administrator.
+        is_audited: has an entry in the audit log, also where it is rejected.
     """
 
     kind: Kind
@@ -42,6 +44,8 @@ class PageRow:
     endpoint: Endpoint
     does: str
     who: Who = Who.PARTNER
+    is_shared: bool = False
+    is_audited: bool = False
 
     @property
     def method(self) -> str:

@@ -17,6 +17,7 @@ from waypost.store.console_sessions import (
     carry_sessions,
     drop_session,
     drop_sessions_of,
+    put_administration,
     session_with_partner,
     sessions_of,
     sessions_to_carry,
@@ -24,6 +25,7 @@ from waypost.store.console_sessions import (
 from waypost.store.database import Database
 
 LIFE_MS: Final = 12 * 60 * 60 * 1000
+ADMINISTERS_MS: Final = 60 * 60 * 1000
 _CSRF: Final = "csrf\0"
 
 Carried = tuple[SessionRow, str]
@@ -36,11 +38,13 @@ class Session:
 
     Attributes:
         token: what the cookie holds.
+        administers_until_ms: None: it does not.
     """
 
     token: str
     partner: Partner
     expires_on_ms: int
+    administers_until_ms: int | None = None
 
     @property
     def csrf(self) -> str:
@@ -74,7 +78,23 @@ class Sessions:
         if not token or len(token) > 200:
             return None
         found = await self._database.read(session_with_partner, hash_of(token), self._now_ms())
-        return None if found is None else Session(token, found[1], found[0].expires_on_ms)
+        if found is None:
+            return None
+        row, partner = found
+        until_ms = row.administers_until_ms
+        is_over = until_ms is None or until_ms <= self._now_ms()
+        return Session(token, partner, row.expires_on_ms, None if is_over else until_ms)
+
+    async def let_administrate(self, session: Session | None) -> None:
+        """Have a session administrate for an hour."""
+        if session is not None:
+            until_ms = self._now_ms() + ADMINISTERS_MS
+            await self._database.write(put_administration, hash_of(session.token), until_ms)
+
+    async def stop_administrating(self, session: Session | None) -> None:
+        """Have it administrate no more."""
+        if session is not None:
+            await self._database.write(put_administration, hash_of(session.token), None)
 
     async def end(self, token: str) -> None:
         """Sign out."""

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 
-from sqlalchemy import Connection, delete, insert, select
+from sqlalchemy import Connection, delete, insert, select, update
 
 from waypost.domain.partner import Partner
 from waypost.store.rows import partner_of
@@ -93,3 +93,12 @@ def drop_sessions_of(connection: Connection, partner_id: int, but_hash: str = ""
         console_sessions.c.partner_id == partner_id, console_sessions.c.hash != but_hash
     )
     return connection.execute(ended).rowcount
+
+
+def put_administration(connection: Connection, hash: str, until_ms: int | None) -> None:
+    """Note until when a session administrates; None: not any more."""
+    connection.execute(
+        update(console_sessions)
+        .where(console_sessions.c.hash == hash)
+        .values(administers_until_ms=until_ms)
+    )

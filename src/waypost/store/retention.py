@@ -12,6 +12,7 @@ from typing import Any, Final
 from sqlalchemy import Connection, bindparam, delete, exists, func, select, update
 
 from waypost.domain.message import MessageState
+from waypost.store.audit_log import delete_audit_entries
 from waypost.store.facts import set_facts
 from waypost.store.idempotency import delete_expired
 from waypost.store.journal import Lane
@@ -50,6 +51,7 @@ class Keep:
     messages_days: int
     dedupe_days: int
     attempts_days: int
+    audit_days: int = 400
 
 
 Forget = Callable[[Connection, int, str], str | None]
@@ -212,6 +214,7 @@ RULES: Final = (  # Source: design 12.10; decision 0051. In this order
     Rule("inbound",     lambda keep: keep.messages_days,                    forget_inbound),
     Rule("expired",     lambda keep: 0,                                     forget_expired),
     Rule("credentials", lambda keep: keep.bodies_days,                      forget_credentials),
+    Rule("audit",       lambda keep: keep.audit_days,                       delete_audit_entries),
     Rule("sequences",   lambda keep: 0,                                     forget_sequences),
 )
 # fmt: on

@@ -1,5 +1,6 @@
 """The callbacks pages' rows of the route table."""
 
+from dataclasses import replace
 from typing import Final
 
 from waypost.console.callbacks import (
@@ -18,7 +19,7 @@ _ONE: Final = _BASE + "/subscriptions/{subscription_id}"
 _TOLD: Final = _BASE + "/deliveries/{callback_id}"
 
 # fmt: off
-CALLBACKS: Final = (  # Source: design, section 10
+_ROWS: Final = (  # Source: design, section 10
     #       kind       path                        endpoint                                  what it does
     PageRow(Kind.PAGE, _BASE,                      subscriptions.show_subscriptions,         "who is told, and how they are doing"),
     PageRow(Kind.LIVE, _BASE + "/live",            subscriptions.live_subscriptions,         "and what changes of it"),
@@ -45,3 +46,5 @@ CALLBACKS: Final = (  # Source: design, section 10
     PageRow(Kind.PAGE, _BASE + "/verify",          snippets.show_snippets,                   "how a receiver verifies a signature"),
 )
 # fmt: on
+
+CALLBACKS: Final = tuple(replace(row, is_audited=row.kind is Kind.ACT) for row in _ROWS)

@@ -11,6 +11,6 @@ OVERVIEW: Final = (
     PageRow(Kind.PAGE, "/apps/{app_id}",                           show.show_overview,    "what is happening now"),
     PageRow(Kind.LIVE, "/apps/{app_id}/live",                      show.live_overview,    "and what changes of it"),
     PageRow(Kind.ACT,  "/apps/{app_id}/first-message",             beginning.send_first,  "send a template to a phone"),
-    PageRow(Kind.ACT,  "/apps/{app_id}/entries/{position}/again",  show.try_again,        "work what was set aside"),
+    PageRow(Kind.ACT,  "/apps/{app_id}/entries/{position}/again",  show.try_again,        "work what was set aside", is_audited=True),
 )
 # fmt: on

@@ -1,12 +1,15 @@
 """The settings' rows of the route table."""
 
+from dataclasses import replace
 from typing import Final
 
 from waypost.console.rows import Kind, PageRow
 from waypost.console.settings import (
+    administrator,
     api_keys,
     app_acts,
     app_list,
+    audit,
     one_app,
     operator,
     password,
@@ -15,7 +18,7 @@ from waypost.console.settings import (
 from waypost.console.settings import client_secrets as secrets
 
 # fmt: off
-SETTINGS: Final = (  # Source: spec, "Authentication"; facts 1 and 2
+_ROWS: Final = (  # Source: spec, "Authentication"; facts 1 and 2
     #       kind       path                                             endpoint                     what it does
     PageRow(Kind.PAGE, "/settings",                                     profile.show_profile,        "the account, and who is signed in to it"),
     PageRow(Kind.ACT,  "/settings/sessions/end-others",                 profile.end_others,          "sign out everywhere else"),
@@ -40,5 +43,11 @@ SETTINGS: Final = (  # Source: spec, "Authentication"; facts 1 and 2
     PageRow(Kind.ACT,  "/apps/{app_id}/settings/tokens",                app_acts.mint_token,         "make an app token that expires"),
     PageRow(Kind.ACT,  "/apps/{app_id}/settings/tokens/{key_id}/revoke", app_acts.revoke_minted,     "revoke one"),
     PageRow(Kind.ACT,  "/apps/{app_id}/settings/operator",              operator.switch_app,         "have another operator account carry it"),
+    PageRow(Kind.PAGE, "/settings/audit",                               audit.show_audit,            "who did what from where"),
+    PageRow(Kind.PAGE, "/settings/administrator",                       administrator.show_administrator, "whether this session administrates"),
+    PageRow(Kind.ACT,  "/settings/administrator",                       administrator.begin,         "administrate for an hour"),
+    PageRow(Kind.ACT,  "/settings/administrator/end",                   administrator.end,           "give it up"),
 )
 # fmt: on
+
+SETTINGS: Final = tuple(replace(row, is_audited=row.kind is Kind.ACT) for row in _ROWS)

@@ -56,5 +56,11 @@ _ROWS: Final = (
 # fmt: on
 
 SIMULATOR: Final = tuple(
-    replace(row, endpoint=with_simulator(row.kind, row.endpoint)) for row in _ROWS
+    replace(
+        row,
+        endpoint=with_simulator(row.kind, row.endpoint),
+        is_shared=True,
+        is_audited=row.kind is Kind.ACT,
+    )
+    for row in _ROWS
 )

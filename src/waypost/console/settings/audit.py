@@ -1,0 +1,31 @@
+"""The audit log as a page: a partner's own entries, or for the administrator all of them."""
+
+from typing import Final
+
+from starlette.responses import Response
+
+from waypost.console.desk import Desk
+from waypost.console.visit import Visit
+from waypost.store.audit_log import AuditFilter
+
+ENTRIES: Final = 50
+_OUTCOMES: Final = {"done": False, "rejected": True}
+
+
+async def show_audit(desk: Desk, visit: Visit) -> Response:
+    """The newest entries, and a way to older ones."""
+    outcome, before = visit.query("outcome"), visit.query("before")
+    shows_all = desk.administrates(visit)
+    is_number = before.isascii() and before.isdecimal() and len(before) < 19
+    wanted = AuditFilter(
+        partner_id=None if shows_all else visit.partner.id,
+        rejected=_OUTCOMES.get(outcome),
+        before_id=int(before) if is_number else None,
+    )
+    found = await desk.parts.audit.page(wanted, ENTRIES + 1)
+    entries = found[:ENTRIES]
+    return await desk.page(
+        visit, "settings/audit.html",
+        entries=entries, shows_all=shows_all, outcome=outcome if outcome in _OUTCOMES else "",
+        older=entries[-1].id if len(found) > ENTRIES else None,
+    )  # fmt: skip

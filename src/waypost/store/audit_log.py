@@ -1,0 +1,180 @@
+"""The audit log: who did what from where, and what came of it; rejected actions too.
+
+An entry is on disk before its action is reported as done. It names ids and reasons, never what was in a
+request, so no secret can be part of it.
+"""
+
+from dataclasses import dataclass
+from typing import Final
+
+from sqlalchemy import Connection, delete, insert, select
+
+from waypost.base.clock import Clock
+from waypost.store.database import Database
+from waypost.store.tables import audit_log
+
+ADMIN: Final = "admin"
+"""The actor who holds the admin token."""
+NOBODY: Final = "nobody"
+"""The actor of a rejected request without a valid credential."""
+MAX_TEXT: Final = 300
+_MOST_FORGOTTEN: Final = 200
+
+
+@dataclass(frozen=True, slots=True)
+class AuditEntry:
+    """One action.
+
+    Attributes:
+        id: in the order in which entries were written; 0 before that.
+        partner_id: the partner whose account it concerns; None: none, or not known.
+        actor: `admin`, `nobody`, or the partner's e-mail address.
+        remote_address: of the client.
+        action: method and path template.
+        subject: ids of what it is about.
+        status: of the response; from 400 on the action was rejected.
+        detail: why it was rejected, as a short name.
+    """
+
+    at_ms: int
+    partner_id: int | None
+    actor: str
+    remote_address: str
+    action: str
+    subject: str
+    status: int
+    detail: str = ""
+    id: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class AuditFilter:
+    """Which entries are wanted; None is any.
+
+    Attributes:
+        rejected: only rejected ones, or only others.
+        before_id: entries older than this one.
+    """
+
+    partner_id: int | None = None
+    actor: str | None = None
+    action: str | None = None
+    rejected: bool | None = None
+    since_ms: int | None = None
+    until_ms: int | None = None
+    before_id: int | None = None
+
+
+class AuditLog:
+    """Writes entries.
+
+    Args:
+        database: keeps them.
+        clock: stamps them.
+    """
+
+    def __init__(self, database: Database, clock: Clock) -> None:
+        self._database = database
+        self._clock = clock
+
+    async def record(
+        self,
+        *,
+        actor: str,
+        remote_address: str,
+        action: str,
+        status: int,
+        partner_id: int | None = None,
+        subject: str = "",
+        detail: str = "",
+    ) -> None:
+        """Return when the entry is on disk.
+
+        Raises:
+            StoreAway: it cannot be written.
+        """
+        entry = AuditEntry(
+            at_ms=self._clock.now_ms(),
+            partner_id=partner_id,
+            actor=_kept(actor),
+            remote_address=_kept(remote_address),
+            action=_kept(action),
+            subject=_kept(subject),
+            status=status,
+            detail=_kept(detail),
+        )
+        await self._database.write(add_audit_entry, entry)
+
+    async def page(self, wanted: AuditFilter, at_most: int) -> list[AuditEntry]:
+        """Return entries, the newest first."""
+        return await self._database.read(audit_page, wanted, at_most)
+
+
+def add_audit_entry(connection: Connection, entry: AuditEntry) -> None:
+    """Add one."""
+    connection.execute(
+        insert(audit_log),
+        {
+            "at_ms": entry.at_ms,
+            "partner_id": entry.partner_id,
+            "actor": entry.actor,
+            "remote_address": entry.remote_address,
+            "action": entry.action,
+            "subject": entry.subject,
+            "status": entry.status,
+            "detail": entry.detail,
+        },
+    )
+
+
+def audit_page(connection: Connection, wanted: AuditFilter, at_most: int) -> list[AuditEntry]:
+    """Return the newest entries that are wanted, newest first."""
+    columns = audit_log.c
+    found = select(audit_log).order_by(columns.id.desc()).limit(at_most)
+    if wanted.partner_id is not None:
+        found = found.where(columns.partner_id == wanted.partner_id)
+    if wanted.actor is not None:
+        found = found.where(columns.actor == wanted.actor)
+    if wanted.action is not None:
+        found = found.where(columns.action.contains(wanted.action, autoescape=True))
+    if wanted.rejected is not None:
+        found = found.where(columns.status >= 400 if wanted.rejected else columns.status < 400)
+    if wanted.since_ms is not None:
+        found = found.where(columns.at_ms >= wanted.since_ms)
+    if wanted.until_ms is not None:
+        found = found.where(columns.at_ms < wanted.until_ms)
+    if wanted.before_id is not None:
+        found = found.where(columns.id < wanted.before_id)
+    return [
+        AuditEntry(
+            at_ms=row.at_ms,
+            partner_id=row.partner_id,
+            actor=row.actor,
+            remote_address=row.remote_address,
+            action=row.action,
+            subject=row.subject,
+            status=row.status,
+            detail=row.detail,
+            id=row.id,
+        )
+        for row in connection.execute(found)
+    ]
+
+
+def delete_audit_entries(connection: Connection, before_ms: int, after: str) -> str | None:
+    """Delete some entries from before a time; None when there are no more."""
+    del after
+    oldest = (
+        select(audit_log.c.id)
+        .where(audit_log.c.at_ms < before_ms)
+        .order_by(audit_log.c.at_ms)
+        .limit(_MOST_FORGOTTEN)
+    )
+    gone = connection.execute(delete(audit_log).where(audit_log.c.id.in_(oldest))).rowcount
+    return "more" if gone == _MOST_FORGOTTEN else None
+
+
+def _kept(text: str) -> str:
+    """A text as the store takes it: printable, and not too long."""
+    plain = "".join(char if char.isprintable() else "?" for char in text[:MAX_TEXT])
+    return plain.encode("utf-8", "replace").decode()

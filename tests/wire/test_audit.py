@@ -1,0 +1,272 @@
+"""What the admin API and the partner API leave in the audit log; and wrong admin tokens."""
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlencode
+
+import msgspec
+import pytest
+from sqlalchemy import Connection, text
+
+from tests.support.builders import ACCOUNT, APP, INSTANCE_KEY, OPERATOR, PARTNER
+from waypost.accept.limits import RATES
+from waypost.assembly.service import Waypost
+from waypost.base.clock import ManualClock
+from waypost.base.ids import RandomIds
+from waypost.base.seals import hash_of
+from waypost.client.door import Door, DoorRefused, InProcess
+from waypost.config import Settings
+from waypost.store.audit_log import AuditEntry, AuditFilter, audit_page
+from waypost.store.partners import add_app, add_business_account, add_partner
+
+TOKEN = "right-admin-token-of-thirty-two-or-more"
+HERE, ELSEWHERE = "198.51.100.4", "203.0.113.9"
+PASSWORD = "Secret-horse-1"
+MOST = RATES["admin_failures"].at_most
+
+
+@pytest.fixture
+async def waypost(tmp_path: Path) -> AsyncIterator[Waypost]:
+    """A service with one partner and an app."""
+    clock = ManualClock()
+    settings = Settings(
+        data=tmp_path, secret_key=INSTANCE_KEY, admin_token=TOKEN, rates=False,
+        public_url="http://127.0.0.1:8080",
+    )  # fmt: skip
+    waypost = Waypost(settings, clock, RandomIds(clock))
+    await waypost.open()
+    await waypost.database.write(add_partner, PARTNER, "", 0)
+    await waypost.database.write(add_business_account, ACCOUNT)
+    await waypost.database.write(add_app, APP, "hash of a key")
+    yield waypost
+    await waypost.close()
+
+
+async def ask(
+    waypost: Waypost, method: str, path: str, body: Any = None, *, token: str = TOKEN,
+    peer: str = HERE, headers: dict[str, str] | None = None,
+) -> tuple[int, Any]:  # fmt: skip
+    place, _, query = path.partition("?")
+    content = b"" if body is None else msgspec.json.encode(body)
+    named = {
+        "host": "127.0.0.1", "authorization": f"Bearer {token}",
+        "content-type": "application/json", **(headers or {}),
+    }  # fmt: skip
+    scope: dict[str, Any] = {
+        "type": "http", "http_version": "1.1", "method": method, "path": place,
+        "raw_path": place.encode(), "root_path": "", "scheme": "http",
+        "query_string": query.encode(), "client": (peer, 4711), "server": ("127.0.0.1", 80),
+        "headers": [(name.encode(), value.encode()) for name, value in named.items()],
+    }  # fmt: skip
+    sent: list[Any] = []
+
+    async def receive() -> dict[str, Any]:
+        return {"type": "http.request", "body": content, "more_body": False}
+
+    async def send(message: Any) -> None:
+        sent.append(message)
+
+    await waypost.application(scope, receive, send)
+    text = b"".join(one.get("body", b"") for one in sent[1:])
+    return sent[0]["status"], msgspec.json.decode(text) if text else None
+
+
+async def entries(waypost: Waypost, **wanted: Any) -> list[AuditEntry]:
+    return await waypost.database.read(audit_page, AuditFilter(**wanted), 1000)
+
+
+# fmt: off
+ACTIONS: tuple[tuple[str, str, Any, int, int | None, str, str], ...] = (
+    # method   path                                             body                                        status  partner       subject            detail
+    ("POST",   "/admin/partners",                               {"email": "bob@acme.test", "name": "Bob", "password": PASSWORD}, 200, None, "id=",  ""),
+    ("POST",   "/admin/partners",                               {"email": "none", "name": "Bob"},           400,    None,         "",                "field_broken"),
+    ("POST",   "/admin/partners",                               {"nonsense": PASSWORD},                     400,    None,         "",                "unreadable"),
+    ("POST",   f"/admin/partners/{PARTNER.id}/client-secrets",  {},                                         200,    PARTNER.id,   f"partner_id={PARTNER.id}", ""),
+    ("POST",   f"/admin/partners/{PARTNER.id}/password",        {"password": PASSWORD},                     200,    PARTNER.id,   f"partner_id={PARTNER.id}", ""),
+    ("POST",   f"/admin/partners/{PARTNER.id}/password",        {"password": "short"},                      400,    PARTNER.id,   f"partner_id={PARTNER.id}", "field_broken"),
+    ("POST",   f"/admin/partners/{PARTNER.id}/api-keys",        {"name": "shop"},                           200,    PARTNER.id,   f"partner_id={PARTNER.id}", ""),
+    ("DELETE", f"/admin/partners/{PARTNER.id}/api-keys/abc",    None,                                       404,    PARTNER.id,   f"partner_id={PARTNER.id} key_id=abc", "not_found"),
+    ("POST",   "/admin/api-keys/revoke",                        {"api_key": PASSWORD},                      404,    None,         "",                "not_found"),
+    ("POST",   f"/admin/apps/{APP.id}/token/revoke",            {},                                         200,    PARTNER.id,   f"app_id={APP.id}", ""),
+    ("DELETE", "/admin/entries/17",                             None,                                       404,    None,         "position=17",     "not_found"),
+)
+# fmt: on
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body", "status", "partner", "subject", "detail"), ACTIONS
+)
+async def test_each_action_of_the_admin_api_has_its_entry(
+    waypost: Waypost, method: str, path: str, body: Any, status: int, partner: int | None,
+    subject: str, detail: str,
+) -> None:  # fmt: skip
+    before = await entries(waypost)
+
+    given, _ = await ask(waypost, method, path, body)
+
+    assert before == []
+    [entry] = await entries(waypost)
+    assert given == entry.status == status
+    assert (entry.actor, entry.remote_address, entry.partner_id) == ("admin", HERE, partner)
+    assert entry.action.startswith(f"{method} /admin/")
+    assert entry.subject.startswith(subject)
+    assert entry.detail.startswith(detail)
+    assert bool(entry.detail) == (status >= 400)
+
+
+async def test_reading_has_no_entry_but_that_of_a_secret(waypost: Waypost) -> None:
+    for path in ("/admin/partners", "/admin/apps", "/admin/audit", "/admin/lanes"):
+        await ask(waypost, "GET", path)
+    assert await entries(waypost) == []
+
+    await ask(waypost, "GET", "/admin/subscriptions/5/key")
+
+    [entry] = await entries(waypost)
+    assert entry.subject == "subscription_id=5"
+
+
+async def test_after_ten_wrong_tokens_an_address_is_refused_even_with_the_right_one(
+    waypost: Waypost,
+) -> None:
+    statuses = [
+        (await ask(waypost, "GET", "/admin/apps", token=f"wrong{number}"))[0]
+        for number in range(MOST + 20)
+    ]
+
+    assert statuses == [401] * MOST + [429] * 20
+    assert (await ask(waypost, "GET", "/admin/apps"))[0] == 429
+    assert (await ask(waypost, "GET", "/admin/apps", peer=ELSEWHERE))[0] == 200
+    found = await entries(waypost)
+    assert [(one.actor, one.status) for one in found] == [("nobody", 401)] * MOST
+
+
+async def test_right_tokens_never_count(waypost: Waypost) -> None:
+    for _ in range(50):
+        assert (await ask(waypost, "GET", "/admin/apps"))[0] == 200
+
+
+async def test_refusals_of_nobody_do_not_fill_the_log(waypost: Waypost) -> None:
+    most = RATES["audited_refusals"].at_most
+    for number in range(most + 50):
+        await ask(waypost, "GET", "/admin/apps", peer=f"198.51.{number}.1", token="wrong")
+        await ask(waypost, "GET", "/admin/apps", headers={"host": "evil.example"})
+
+    assert len(await entries(waypost)) == most
+
+
+async def test_no_entry_holds_a_secret_that_was_given_or_made(waypost: Waypost) -> None:
+    made: list[str] = [TOKEN, PASSWORD]
+    partner = f"/admin/partners/{PARTNER.id}"
+    made.append((await ask(waypost, "POST", f"{partner}/client-secrets", {}))[1]["client_secret"])
+    made.append((await ask(waypost, "POST", f"{partner}/api-keys", {}))[1]["api_key"])
+    made.append(
+        (await ask(waypost, "POST", f"/admin/apps/{APP.id}/token/revoke", {}))[1]["app_token"]
+    )
+    await ask(waypost, "POST", f"{partner}/password", {"password": PASSWORD})
+    await ask(waypost, "POST", "/admin/api-keys/revoke", {"api_key": made[3]})
+    account = {
+        "base_url": "http://127.0.0.1:9", "version": "v25.0", "token": OPERATOR.token,
+        "app_id": OPERATOR.app_id, "app_secret": OPERATOR.app_secret,
+        "verify_token": OPERATOR.verify_token,
+    }  # fmt: skip
+    made += [OPERATOR.token, OPERATOR.app_secret, OPERATOR.verify_token]
+    await ask(waypost, "PUT", "/admin/operator-accounts/main", account)
+    await ask(waypost, "GET", "/admin/apps", token="wrong-token-that-somebody-mistyped")
+    made.append("wrong-token-that-somebody-mistyped")
+
+    found = await entries(waypost)
+
+    assert len(found) == 7
+    for entry in found:
+        told = str(msgspec.to_builtins(entry))
+        assert not [one for one in made if one in told or hash_of(one) in told]
+
+
+def drop_log(connection: Connection) -> None:
+    connection.execute(text("DROP TABLE audit_log"))
+
+
+async def test_an_action_is_not_reported_as_done_without_its_entry(waypost: Waypost) -> None:
+    """The table is away: stands for whatever keeps the entry from being written."""
+    await waypost.database.write(drop_log)
+    before = await ask(waypost, "GET", "/admin/apps")
+    path = f"/admin/partners/{PARTNER.id}/client-secrets"
+    status, body = await ask(waypost, "POST", path, {})
+
+    assert before[0] == 200
+    assert status == 500
+    assert "client_secret" not in str(body)
+
+
+async def test_pages_of_the_log_by_the_admin_api(waypost: Waypost) -> None:
+    for number in range(5):
+        await ask(waypost, "DELETE", f"/admin/entries/{number}")
+    await ask(waypost, "POST", f"/admin/partners/{PARTNER.id}/client-secrets", {})
+
+    _, first = await ask(waypost, "GET", "/admin/audit?limit=4")
+    _, second = await ask(waypost, "GET", f"/admin/audit?limit=4&before={first['next']}")
+    _, own = await ask(waypost, "GET", f"/admin/audit?partner_id={PARTNER.id}&outcome=done")
+    _, rejected = await ask(waypost, "GET", "/admin/audit?outcome=rejected&action=entries")
+
+    assert [len(first["entries"]), len(second["entries"])] == [4, 2]
+    assert second["next"] is None
+    assert [one["action"] for one in own["entries"]] == [
+        "POST /admin/partners/{partner_id}/client-secrets"
+    ]
+    assert len(rejected["entries"]) == 5
+
+
+@pytest.mark.parametrize(
+    ("query", "names"),
+    [
+        ("limit=0", "limit must be 1 to 500."),
+        ("limit=501", "limit must be 1 to 500."),
+        ("before=x", "before must be a number."),
+        ("partner_id=", "partner_id must be a number."),
+        ("since_ms=-1", "since_ms must be a number."),
+        ("outcome=maybe", "outcome must be done or rejected."),
+        ("user=ann", "user is no filter of the audit log"),
+    ],
+)
+async def test_a_wrong_filter_is_named(waypost: Waypost, query: str, names: str) -> None:
+    status, body = await ask(waypost, "GET", f"/admin/audit?{query}")
+
+    assert status == 400
+    assert names in body["message"]
+
+
+async def test_changes_of_an_account_by_the_partner_api_have_entries(waypost: Waypost) -> None:
+    _, made = await ask(waypost, "POST", f"/admin/partners/{PARTNER.id}/client-secrets", {})
+    form = urlencode({"email": PARTNER.email, "password": made["client_secret"]}).encode()
+
+    async def call(method: str, path: str, content: bytes, token: str) -> tuple[int, Any]:
+        transport = InProcess(waypost.application)
+        kind = {"Content-Type": "application/x-www-form-urlencoded", "token": token}
+        reply = await transport(method, path, kind, content)
+        return reply.status, msgspec.json.decode(reply.body)
+
+    _, login = await call("POST", "/partner/account/login", form, "")
+    token = login["token"]
+    key = await call("POST", f"/partner/app/{APP.id}/apikey", b"", token)
+    gone = await call("DELETE", f"/partner/app/{APP.id}/apikey/nothing", b"", token)
+    wrong = await call("POST", f"/partner/app/{APP.id}/apikey", b"", "wrong")
+
+    assert wrong[0] == 401
+    found = await entries(waypost, actor=PARTNER.email)
+    assert [(one.action, one.status < 400) for one in found] == [
+        ("DELETE /partner/app/{app_id}/apikey/{key_id}", gone[0] < 400),
+        ("POST /partner/app/{app_id}/apikey", key[0] < 400),
+    ]
+    assert all(one.partner_id == PARTNER.id for one in found)
+    assert all(APP.id in one.subject for one in found)
+
+
+async def test_the_door_of_a_script_reads_the_log(waypost: Waypost) -> None:
+    door = Door(InProcess(waypost.application), {"Authorization": f"Bearer {TOKEN}"})
+
+    with pytest.raises(DoorRefused):
+        await door.json("DELETE", "/admin/entries/1")
+
+    told = await door.json("GET", "/admin/audit")
+    assert [one["status"] for one in told["entries"]] == [404]
