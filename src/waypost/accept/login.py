@@ -6,6 +6,7 @@ from waypost.accept.requests import Answer, Request
 from waypost.accept.services import Services
 from waypost.base.logs import log
 from waypost.base.seals import hash_of
+from waypost.base.throttled_logging import ThrottledLog
 from waypost.domain.partner import PARTNER_TOKEN_LIFE_MS
 from waypost.domain.refusals import Reason, Refused
 from waypost.store.partners import add_partner_token, login_facts
@@ -15,7 +16,7 @@ from waypost.wire.partner_token import issue_partner_token
 MOST_BYTES = 16 * 1024  # of a body that nobody has vouched for yet
 MOST_EMAIL = 254
 MOST_PASSWORD = 1024
-_log = log("accept")
+_log = ThrottledLog(log("accept"))
 
 
 async def log_in(services: Services, request: Request) -> Answer:

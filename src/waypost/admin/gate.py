@@ -8,7 +8,9 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from waypost.admin.guard import check_json, check_origin, token_of
+from waypost.base.logs import log
 from waypost.base.seals import same
+from waypost.base.throttled_logging import ThrottledLog
 from waypost.domain.refusals import Reason, Refused
 from waypost.store.audit_log import ADMIN, NOBODY, AuditLog
 from waypost.store.directory import Directory
@@ -16,6 +18,7 @@ from waypost.wire.errors import error_answer
 
 Call = Callable[[Request], Awaitable[Any]]
 _encode: Final = msgspec.json.Encoder().encode
+_log = ThrottledLog(log("admin"))
 _SHOWS_A_SECRET: Final = ("/admin/subscriptions/{subscription_id}/key",)
 """Reading these is an action too."""
 
@@ -107,6 +110,7 @@ class AdminGate:
         address = self._address_of(request.scope)
         await self._limits.check_admin(address)
         if not given or self._token is None or not same(given, self._token):
+            _log.warning("a wrong admin token was refused", address=address)
             await self._limits.spend_admin(address)
             raise Refused(
                 Reason.AUTHENTICATION_FAILED, "Authorization must be Bearer and the admin_token."

@@ -6,6 +6,7 @@ from starlette.responses import RedirectResponse, Response
 
 from waypost.base.logs import log
 from waypost.base.seals import hash_of
+from waypost.base.throttled_logging import ThrottledLog
 from waypost.console.desk import Desk
 from waypost.console.guard import check_host, cookie_name, put_session
 from waypost.console.not_there import NotThere
@@ -18,7 +19,7 @@ from waypost.store.partners import login_facts, partner_by_id
 MOST_EMAIL: Final = 254
 MOST_PASSWORD: Final = 1024
 WRONG: Final = "E-mail address or password is wrong."
-_log = log("console")
+_log = ThrottledLog(log("console"))
 
 
 async def show_sign_in(desk: Desk, visit: Visit) -> Response:

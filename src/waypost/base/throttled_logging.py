@@ -1,0 +1,103 @@
+"""Log records whose number anybody outside can choose: some a minute of each kind, and how many were left out."""
+
+import logging
+import time
+from collections.abc import Callable
+from typing import Any, Final, Protocol
+
+MAX_RECORDS: Final = 10
+WITHIN_S: Final = 60.0
+
+
+class Throttle:
+    """Counts events of one kind.
+
+    Args:
+        at_most: records within the time.
+        within_s: real time.
+        now_s: a clock that never goes back.
+    """
+
+    def __init__(
+        self,
+        at_most: int = MAX_RECORDS,
+        within_s: float = WITHIN_S,
+        *,
+        now_s: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._at_most = at_most
+        self._within_s = within_s
+        self._now_s = now_s
+        self._began_s = now_s()
+        self._records = 0
+        self._left_out = 0
+
+    def admit(self) -> int | None:
+        """Return how many events were left out before this one; None: leave out this one too."""
+        now_s = self._now_s()
+        if now_s - self._began_s >= self._within_s:
+            self._began_s, self._records = now_s, 0
+        if self._records >= self._at_most:
+            self._left_out += 1
+            return None
+        self._records += 1
+        left_out, self._left_out = self._left_out, 0
+        return left_out
+
+
+class _Logger(Protocol):
+    def info(self, event: str, **values: Any) -> Any: ...
+    def warning(self, event: str, **values: Any) -> Any: ...
+
+
+class ThrottledLog:
+    """Writes records at a bounded rate, each kind by itself.
+
+    Args:
+        logger: that writes them.
+    """
+
+    def __init__(self, logger: _Logger) -> None:
+        self._logger = logger
+        self._throttles: dict[str, Throttle] = {}
+
+    def info(self, event: str, **values: Any) -> None:
+        """Write a record, or count it."""
+        left_out = self._admit(event)
+        if left_out is not None:
+            self._logger.info(event, **values, **_said_of(left_out))
+
+    def warning(self, event: str, **values: Any) -> None:
+        """Write a record, or count it."""
+        left_out = self._admit(event)
+        if left_out is not None:
+            self._logger.warning(event, **values, **_said_of(left_out))
+
+    def _admit(self, event: str) -> int | None:
+        return self._throttles.setdefault(event, Throttle()).admit()
+
+
+class ThrottlingFilter(logging.Filter):
+    """Throttles the records of a library's logger, each text by itself."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._throttles: dict[str, Throttle] = {}
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """True where the record is written; it then says how many were not."""
+        left_out = self._throttles.setdefault(str(record.msg)[:200], Throttle()).admit()
+        if left_out:
+            record.msg = f"{record.msg} ({left_out} more were not logged)"
+        return left_out is not None
+
+
+def throttle_library(name: str) -> None:
+    """Throttle a library's logger from now on, once."""
+    logger = logging.getLogger(name)
+    if not any(isinstance(one, ThrottlingFilter) for one in logger.filters):
+        logger.addFilter(ThrottlingFilter())
+
+
+def _said_of(left_out: int) -> dict[str, int]:
+    return {"left_out": left_out} if left_out else {}
