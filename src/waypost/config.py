@@ -56,6 +56,11 @@ class Settings(BaseSettings):
         description="What this process does, with commas; less than all needs `database_url`, "
         "and other processes that do the rest.",
     )
+    hold: bool = Field(
+        default=False,
+        description="Send nothing, call nobody, accept nothing new and delete nothing: reading, the console and "
+        "administration work, so that a restored store can be looked at.",
+    )
     public_url: str | None = Field(
         default=None,
         description="Where partners and receivers reach the service; without it host and port.",

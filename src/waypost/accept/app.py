@@ -12,6 +12,7 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute, Match, Route, Router
 
 from waypost.accept.audit import with_audit
+from waypost.accept.held import HELD_BODY, HELD_RETRY_S, Held, is_held, refuse_held
 from waypost.accept.idempotency import HEADER, once
 from waypost.accept.requests import (
     Receive,
@@ -59,9 +60,10 @@ class Door:
         self.statuses: Counter[int] = Counter()
         self.took_s = Spread(CALL_S)
         self._services = services
-        self._endpoint = with_audit(row)
+        held = services.held and is_held(row)
+        self._endpoint = refuse_held if held else with_audit(row)
         self._row = row
-        self._takes_key = row.once is not Once.NO
+        self._takes_key = row.once is not Once.NO and not held
         self._streams = row.carries is Carries.MULTIPART
         self.deprecation = row.deprecation
         self._known = (
@@ -103,6 +105,10 @@ class Door:
             status, told, extra = error_answer(refused)
             body, kind = _encode(told), _JSON
             headers = [(name.encode(), value.encode()) for name, value in extra.items()]
+        except Held:
+            self.tally["held"] += 1
+            status, body, kind = 503, HELD_BODY, _JSON
+            headers = [(b"retry-after", HELD_RETRY_S)]
         except ConnectionError:
             return
         except StoreAway as away:

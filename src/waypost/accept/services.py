@@ -27,6 +27,7 @@ class Services:
         login_limits: of failed logins; on whatever the settings say of rates.
         operator: for direct calls, by the routes that may make them.
         strict: hold requests to the operator's rules too, at once.
+        held: accept nothing, and call nobody; what only reads the store works.
         proxies: whom to believe about where a request comes from.
         files: the bytes of media.
         audit: the log of what partners change about their account.
@@ -51,4 +52,5 @@ class Services:
     uploads: Uploads
     audit: AuditLog
     strict: bool = False
+    held: bool = False
     proxies: Proxies = field(default_factory=Proxies)

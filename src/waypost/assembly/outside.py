@@ -70,6 +70,7 @@ class Outside:
                 name=holder,
                 folder=settings.data,
                 least_free_mb=settings.least_free_mb,
+                held=settings.hold,
                 stuck_s=max(120, 2 * settings.operator_timeout_s),
                 stages={stage.lane.name.lower(): (stage, None) for stage in self._stages},
             )

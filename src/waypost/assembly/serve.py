@@ -104,7 +104,10 @@ async def serve(
         doors_s = min(DOORS_S, settings.stop_within_s)
         waypost.start()
         with contextlib.suppress(StoreAway):
-            await waypost.journal.shards.keep()  # so that it is ready when it first says anything
+            if not settings.hold:
+                await (
+                    waypost.journal.shards.keep()
+                )  # so that it is ready when it first says anything
         public: Any = waypost.application
         if apart is not None:
             more.append(HttpServer(PathFilter(public, is_for_administrators), apart))

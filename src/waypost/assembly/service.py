@@ -25,6 +25,7 @@ from waypost.base.clock import Clock
 from waypost.base.ids import Ids
 from waypost.base.logs import log
 from waypost.base.seals import Seals
+from waypost.base.throttled_logging import throttle_library
 from waypost.base.travel import counted
 from waypost.callbacks.worker import Callbacks
 from waypost.config import Settings
@@ -85,6 +86,7 @@ class Waypost:
         seals = Seals(settings.secret_key)
         self._settings = settings
         self._log = log("assembly")
+        throttle_library("uvicorn.error")  # it has a record for each request that it cannot read
         self.database = Database(engine_of(settings))
         self.directory = Directory(self.database, seals, clock)
         self.passwords = Passwords()
@@ -97,7 +99,9 @@ class Waypost:
             plans=plans_with(settings.in_flight),
             lanes=lanes_of(settings.stages),
         )
-        self._operator = CloudOperator(clock, timeout_s=settings.operator_timeout_s)
+        self._operator = CloudOperator(
+            clock, timeout_s=settings.operator_timeout_s, held=settings.hold
+        )
         self.office = Office(
             database=self.database,
             directory=self.directory,
@@ -109,7 +113,9 @@ class Waypost:
             per_second=settings.per_second,
             data=settings.data,
         )
-        self._outbound = VettedClient(allowed_networks=settings.allowed_networks)
+        self._outbound = VettedClient(
+            allowed_networks=settings.allowed_networks, held=settings.hold
+        )
         self.files = MediaFiles(settings.media_folder)
         self.sweep = MediaSweep(self.database, self.files, clock)
         self.retention = Retention(self.database, clock, keep_of(settings))
@@ -142,6 +148,7 @@ class Waypost:
             ),
             strict=settings.strict,
             audit=audit,
+            held=settings.hold,
             proxies=Proxies(settings.trusted_proxies),
         )
         consoles_token = ids.secret()
@@ -173,6 +180,7 @@ class Waypost:
             operator=self._operator,
             clock=clock,
             ids=ids,
+            held=settings.hold,
         )
         self._copies = Copies(
             database=self.database, files=self.files, operator=self._operator, clock=clock
@@ -310,11 +318,13 @@ class Waypost:
         await self._outbound.open()
 
     def start(self) -> None:
-        """Begin to work the lanes.
+        """Begin to work the lanes, and to delete what is old; held, do neither.
 
         Raises:
             NoTracing: spans are asked for, and OpenTelemetry is not installed.
         """
+        if self._settings.hold:
+            return
         self.journal.start()
         sweeps = (
             [self.sweep] if "events" in self._settings.stages else []

@@ -108,19 +108,30 @@ def serve(
             help="What to do, with commas: accept, dispatch, events, callbacks. [default: all]"
         ),
     ] = None,
+    hold: Annotated[
+        bool,
+        typer.Option(
+            "--hold",
+            help="Send nothing, call nobody, accept nothing: to look at a restored store.",
+        ),
+    ] = False,
     worker: Annotated[int | None, typer.Option(hidden=True)] = None,
     socket: Annotated[int | None, typer.Option(hidden=True)] = None,
 ) -> None:
     """Start the service alone, for real traffic. Settings come from WAYPOST_ variables too."""
     from waypost.base.logs import set_up_logs
 
-    settings = settings_of(data=data, host=host, port=port, workers=workers, stages=stages)
+    settings = settings_of(
+        data=data, host=host, port=port, workers=workers, stages=stages, hold=hold or None
+    )
     as_json = settings.log_format == "json"
     set_up_logs(SystemClock(), as_json=as_json, level=settings.log_level, worker=worker)
     if worker is None and settings.workers > 1:
         from waypost.cli.supervising import supervise
 
-        supervise(settings, given={"data": data, "host": host, "stages": stages})
+        supervise(
+            settings, given={"data": data, "host": host, "stages": stages, "hold": hold or None}
+        )
     else:
         from waypost.cli.serving import work
 

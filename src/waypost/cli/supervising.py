@@ -24,7 +24,7 @@ def supervise(settings: Settings, *, given: Mapping[str, object]) -> None:
         part
         for name, value in given.items()
         if value is not None
-        for part in (f"--{name}", str(value))
+        for part in ((f"--{name}",) if value is True else (f"--{name}", str(value)))
     ]
 
     def ready(address: str) -> None:

@@ -8,6 +8,7 @@ from starlette.responses import PlainTextResponse, Response
 from waypost.base.clock import Clock
 from waypost.base.ids import Ids
 from waypost.base.logs import log
+from waypost.base.throttled_logging import ThrottledLog
 from waypost.domain.app import OperatorAccount
 from waypost.domain.arrival import Arrival
 from waypost.operators.contract import Operator
@@ -30,13 +31,15 @@ class Webhook:
         operator: Operator,
         clock: Clock,
         ids: Ids,
+        held: bool = False,
     ) -> None:
+        self._held = held
         self._database = database
         self._directory = directory
         self._operator = operator
         self._clock = clock
         self._ids = ids
-        self._log = log("webhook")
+        self._log = ThrottledLog(log("webhook"))
         self.counts: Counter[str] = Counter()
         """How webhooks were answered, by word; `items` counts what was in those that were kept."""
 
@@ -55,6 +58,9 @@ class Webhook:
         A wrong signature is answered 401 and keeps nothing; what is no JSON but rightly signed is
         kept all the same.
         """
+        if self._held:  # the operator keeps it and posts it again, for days
+            self.counts["held"] += 1
+            return PlainTextResponse("the service is held", 503, {"Retry-After": "60"})
         account = await self._account(request)
         body = await _bounded_body(request)
         if body is None:

@@ -44,6 +44,7 @@ class Parts:
     stuck_s: float
     stages: Mapping[str, tuple[Stage, asyncio.Task[None] | None]]
     stopping: bool = False
+    held: bool = False
 
 
 Check = Callable[[Parts], Awaitable[str]]
@@ -52,6 +53,10 @@ Check = Callable[[Parts], Awaitable[str]]
 
 async def _is_not_stopping(parts: Parts) -> str:
     return "the service is stopping" if parts.stopping else ""
+
+
+async def _is_not_held(parts: Parts) -> str:
+    return "the service is held: it sends nothing and accepts nothing" if parts.held else ""
 
 
 async def _store_reads(parts: Parts) -> str:
@@ -68,6 +73,8 @@ async def _store_writes(parts: Parts) -> str:
 
 
 async def _lanes_are_worked(parts: Parts) -> str:
+    if parts.held:
+        return ""
     for name, (stage, task) in parts.stages.items():
         if task is None:
             return f"the lane {name} is not worked yet"
@@ -81,7 +88,11 @@ async def _lanes_are_worked(parts: Parts) -> str:
 
 
 async def _leases_are_kept(parts: Parts) -> str:
-    return "" if parts.journal.shards.is_kept else "its leases could not be renewed in time"
+    return (
+        ""
+        if parts.held or parts.journal.shards.is_kept
+        else "its leases could not be renewed in time"
+    )
 
 
 async def _has_room(parts: Parts) -> str:
@@ -94,6 +105,7 @@ async def _has_room(parts: Parts) -> str:
 CHECKS: Final[Mapping[str, tuple[Check, str]]] = {  # Source: decision 0046
     #                check               what it means
     "stopping":     (_is_not_stopping,  "It has not been told to stop."),
+    "held":         (_is_not_held,      "It was not started with `--hold`."),
     "store_reads":  (_store_reads,      "The store answers a read within 2 s, and its schema is not older than this version's."),
     "store_writes": (_store_writes,     "A write is on disk within 2 s."),
     "lanes":        (_lanes_are_worked, "The loop of each lane runs, gets somewhere, and does not fail."),

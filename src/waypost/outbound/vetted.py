@@ -45,6 +45,9 @@ class Answer:
     error: str | None = None
 
 
+HELD: Final = "the service is held: it calls nobody"
+
+
 class VettedClient:
     """Posts to addresses that partners chose, and gets what stands behind them.
 
@@ -64,7 +67,9 @@ class VettedClient:
         allowed_networks: Sequence[Network] = (),
         timeout_s: float = 10,
         resolve: Resolve | None = None,
+        held: bool = False,
     ) -> None:
+        self._held = held
         self._allowed = [ip_network(network) for network in allowed_networks]
         self._system = ThreadResolver()
         self._names = VettedNames(resolve or self._system, self.vet)
@@ -108,6 +113,8 @@ class VettedClient:
 
         A name that nobody answers for now may be called: it may be there later, and is vetted again then.
         """
+        if self._held:
+            return HELD
         try:
             host = URL(url).raw_host or ""
             async with asyncio.timeout(CONNECT_S):
@@ -138,6 +145,8 @@ class VettedClient:
         """
         if self._session is None:
             raise RuntimeError("the client is not open")
+        if self._held:
+            return Answer(None, 0, error=HELD)
         began_ns = time.monotonic_ns()
         try:
             reply = await self._posts.post(
@@ -166,6 +175,8 @@ class VettedClient:
         """
         if self._session is None:
             raise RuntimeError("the client is not open")
+        if self._held:
+            return Answer(None, 0, error=HELD)
         began_ns = time.monotonic_ns()
         sent = {"Accept-Encoding": "identity", **(headers or {})}
         try:

@@ -26,10 +26,13 @@ class CloudOperator:
     Args:
         clock: by which an account near its limits waits.
         timeout_s: for a whole call; after it a message is uncertain.
+        held: call nobody.
     """
 
-    def __init__(self, clock: Clock | None = None, *, timeout_s: float = 30) -> None:
-        self._calls = Calls(clock or SystemClock(), timeout_s=timeout_s)
+    def __init__(
+        self, clock: Clock | None = None, *, timeout_s: float = 30, held: bool = False
+    ) -> None:
+        self._calls = Calls(clock or SystemClock(), timeout_s=timeout_s, held=held)
 
     async def open(self) -> None:
         """Make the connection pool."""

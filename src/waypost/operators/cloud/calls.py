@@ -29,15 +29,20 @@ _encode: Final = msgspec.json.Encoder().encode
 _Body = aiohttp.FormData | IO[bytes] | bytes
 
 
+HELD: Final = "the service is held: it calls no operator"
+
+
 class Calls:
     """The connection pool, and the calls through it.
 
     Args:
         clock: by which accounts near their limits wait.
         timeout_s: for a whole call, where the call names none of its own.
+        held: make no call at all.
     """
 
-    def __init__(self, clock: Clock, *, timeout_s: float) -> None:
+    def __init__(self, clock: Clock, *, timeout_s: float, held: bool = False) -> None:
+        self._held = held
         self.usages = Usages(clock)
         self._timeout_s = timeout_s
         self._timeout = timeout_of(timeout_s)
@@ -70,6 +75,8 @@ class Calls:
         """For what is not JSON."""
         if self._session is None:
             raise RuntimeError("the adapter is not open")
+        if self._held:
+            raise aiohttp.ClientConnectionError(HELD)
         return self._session
 
     def __call__(
@@ -122,7 +129,7 @@ class Calls:
             body: JSON.
             business: the business account whose limits it spends.
         """
-        wait = self.usages.must_wait(account, Kind.MESSAGES, business)
+        wait = self._must_wait(account, Kind.MESSAGES, business)
         if wait is not None:
             return wait
         try:
@@ -160,7 +167,7 @@ class Calls:
         Only a failure to connect proves that the operator has nothing; after that a broken answer is
         uncertain. A call that would go beyond the account's limits is not made at all.
         """
-        wait = self.usages.must_wait(account, kind, business)
+        wait = self._must_wait(account, kind, business)
         if wait is not None:
             return wait
         try:
@@ -184,6 +191,12 @@ class Calls:
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
             return Uncertain(f"the operator's answer was lost: {error!r}")
         return self._heard(account, status, content, told, kind, business)
+
+    def _must_wait(self, account: OperatorAccount, kind: Kind, business: str) -> Unavailable | None:
+        """Why a call is not made now; None: it is."""
+        if self._held:
+            return Unavailable(HELD, again=Again.NOT_REACHED)
+        return self.usages.must_wait(account, kind, business)
 
     def _heard(
         self,
