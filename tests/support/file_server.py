@@ -10,14 +10,18 @@ from tests.support.media_samples import SAMPLES, sample
 class FileServer:
     """Answers `/{sample}` with a sample, `/{sample}/{bytes}` with a larger one, `/status/{n}` with a status.
 
+    `/hops/{n}` redirects so many times, and then to a sample; `/to?{address}` redirects to an address.
     `/held` is answered when the server closes.
 
     Attributes:
         asked: the paths that were asked for.
+        headers: of each request, in the same order.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, host: str = "127.0.0.1") -> None:
+        self._host = host
         self.asked: list[str] = []
+        self.headers: list[dict[str, str]] = []
         self.url = ""
         self._closing = asyncio.Event()
         self._runner: web.AppRunner | None = None
@@ -28,8 +32,8 @@ class FileServer:
         application.router.add_get("/{path:.*}", self._answer)
         self._runner = web.AppRunner(application, shutdown_timeout=0.1)
         await self._runner.setup()
-        await web.TCPSite(self._runner, "127.0.0.1", 0).start()
-        self.url = f"http://127.0.0.1:{self._runner.addresses[0][1]}"
+        await web.TCPSite(self._runner, self._host, 0).start()
+        self.url = f"http://{self._host}:{self._runner.addresses[0][1]}"
 
     async def close(self) -> None:
         """Listen no more."""
@@ -39,9 +43,16 @@ class FileServer:
 
     async def _answer(self, request: web.Request) -> web.StreamResponse:
         self.asked.append(request.path)
+        self.headers.append(dict(request.headers))
         first, _, second = request.match_info["path"].partition("/")
         if first == "status":
             return web.Response(status=int(second), headers={"Location": f"{self.url}/png"})
+        if first == "hops":
+            left = int(second)
+            target = f"/hops/{left - 1}" if left > 1 else f"{self.url}/png"
+            return web.Response(status=302 if left % 2 else 307, headers={"Location": target})
+        if first == "to":
+            return web.Response(status=301, headers={"Location": request.query_string})
         if first == "held":
             await self._closing.wait()
         if first == "broken":

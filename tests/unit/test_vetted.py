@@ -5,12 +5,15 @@ from collections.abc import AsyncIterator
 from ipaddress import ip_address
 
 import pytest
+from yarl import URL
 
 from tests.support.callback_sink import CallbackSink, always
 from tests.support.file_server import FileServer
 from tests.support.media_samples import sample
+from waypost.base.posts import AddrInfo
 from waypost.outbound.addresses import is_public
-from waypost.outbound.vetted import NotAllowed, VettedClient
+from waypost.outbound.failures import NotAllowed
+from waypost.outbound.vetted import VettedClient, WrongRedirect, redirected
 
 PUBLIC = ["93.184.216.34", "8.8.8.8", "2606:4700:4700::1111", "::ffff:8.8.8.8", "64:ff9b::808:808"]
 PRIVATE = [
@@ -144,7 +147,7 @@ async def test_name_that_resolves_to_this_machine_is_not_reached(
     answer = await strict.post(f"http://innocent.test:{sink.port}/", b"{}", {})
 
     assert answer.status is None
-    assert "NotAllowed" in (answer.error or "")
+    assert "is not a public address" in (answer.error or "")
     assert sink.tries == []
 
 
@@ -222,8 +225,113 @@ async def test_bytes_behind_an_address_are_handed_on_as_they_come(
 async def test_answer_with_another_status_is_not_read(
     local: VettedClient, files: FileServer
 ) -> None:
-    assert await gotten(local, f"{files.url}/status/302") == (302, None, b"")
-    assert files.asked == ["/status/302"]
+    assert await gotten(local, f"{files.url}/status/304") == (304, None, b"")
+    assert files.asked == ["/status/304"]
+
+
+@pytest.mark.parametrize("hops", [1, 2, 3])
+async def test_up_to_three_redirects_are_followed(
+    local: VettedClient, files: FileServer, hops: int
+) -> None:
+    assert await gotten(local, f"{files.url}/hops/{hops}") == (200, None, sample("png"))
+    assert len(files.asked) == hops + 1
+
+
+async def test_a_fourth_redirect_is_not_followed(local: VettedClient, files: FileServer) -> None:
+    status, error, content = await gotten(local, f"{files.url}/hops/4")
+
+    assert (status, error, content) == (None, "it redirects more than 3 times", b"")
+    assert files.asked == ["/hops/4", "/hops/3", "/hops/2", "/hops/1"]
+
+
+@pytest.mark.parametrize(
+    "target", ["file:///etc/passwd", "ftp://93.184.216.34/a", "gopher://x", "http://", "//[::1"]
+)
+async def test_a_redirect_to_what_is_no_web_address_is_not_followed(
+    local: VettedClient, files: FileServer, target: str
+) -> None:
+    status, error, _ = await gotten(local, f"{files.url}/to?{target}")
+
+    assert (status, error) == (None, "it redirects to what is no http or https address")
+
+
+@pytest.fixture
+async def second_files() -> AsyncIterator[FileServer]:
+    """What stands behind an address of another network."""
+    files = FileServer("127.0.0.2")
+    await files.open()
+    yield files
+    await files.close()
+
+
+async def test_each_redirect_is_vetted_like_the_first_address(
+    files: FileServer, second_files: FileServer
+) -> None:
+    """The first address is allowed here by its network; none of those that it redirects to is."""
+    port = files.url.rpartition(":")[2]
+    client = VettedClient(allowed_networks=("127.0.0.2/32",))
+    await client.open()
+    hosts = ("127.0.0.1", "localhost", "[::1]", "0x7f.1", "2130706433", "[::ffff:127.0.0.1]")
+
+    answers = [
+        await gotten(client, f"{second_files.url}/to?http://{host}:{port}/png") for host in hosts
+    ]
+
+    await client.close()
+    assert files.asked == []
+    assert len(second_files.asked) == len(hosts)
+    for status, error, _ in answers:
+        assert status is None
+        assert "is not a public" in (error or "") or error == "this is no http or https address"
+
+
+async def test_a_name_is_resolved_and_vetted_anew_at_each_redirect(
+    files: FileServer, second_files: FileServer
+) -> None:
+    port = second_files.url.rpartition(":")[2]
+    answers = [["127.0.0.2"], ["127.0.0.1"]]  # the second time it leads elsewhere
+
+    async def resolve(_host: str, port: int) -> list[AddrInfo]:
+        found = answers.pop(0) if len(answers) > 1 else answers[0]
+        return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (one, port)) for one in found]
+
+    client = VettedClient(allowed_networks=("127.0.0.2/32",), resolve=resolve)
+    await client.open()
+
+    status, error, _ = await gotten(client, f"http://a.test:{port}/to?http://b.test:{port}/png")
+
+    await client.close()
+    assert status is None
+    assert "127.0.0.1 is not a public address" in (error or "")
+    assert second_files.asked == ["/to"]
+    assert files.asked == []
+
+
+async def test_credentials_are_not_forwarded_to_where_a_redirect_leads(
+    local: VettedClient, files: FileServer
+) -> None:
+    async def take(_part: bytes) -> None:
+        pass
+
+    port = files.url.rpartition(":")[2]
+    url = f"http://ann:secret@127.0.0.1:{port}/to?http://eve:other@127.0.0.1:{port}/png"
+    answer = await local.get(url, take, headers={"X-Secret": "s"})
+
+    first, second = files.headers
+    assert answer.status == 200
+    assert "Authorization" in first
+    assert first["X-Secret"] == "s"
+    assert "Authorization" not in second
+    assert "X-Secret" not in second
+    assert "Cookie" not in second
+
+
+def test_a_redirect_from_https_to_http_is_not_followed() -> None:
+    with pytest.raises(WrongRedirect, match="from https to http"):
+        redirected(URL("https://a.test/x"), "http://a.test/y")
+
+    assert str(redirected(URL("https://a.test/x"), "/y?z=1")) == "https://a.test/y?z=1"
+    assert str(redirected(URL("http://a.test/x"), "https://b.test/")) == "https://b.test/"
 
 
 async def test_bytes_that_break_off_are_told_apart_from_whole_ones(
@@ -250,7 +358,7 @@ async def test_address_that_is_not_public_is_not_fetched(
 
     assert status is None
     assert error is not None
-    assert error.startswith("NotAllowed")
+    assert "is not a public address" in error
     assert files.asked == []
 
 

@@ -40,6 +40,10 @@ class AnswerLost(OSError):
     """The request may have arrived; a whole answer has not."""
 
 
+class NotHttp(AnswerLost):
+    """What came back is no HTTP response."""
+
+
 class TimedOut(AnswerLost):
     """No answer in time."""
 
@@ -292,7 +296,7 @@ class _Line(asyncio.Protocol):
         try:
             self._parser.feed_data(data)
         except (httptools.HttpParserError, httptools.HttpParserUpgrade) as error:
-            self._fail(AnswerLost(f"what was answered is not HTTP: {error}"[:300]))
+            self._fail(NotHttp(f"what was answered is not HTTP: {error}"[:300]))
 
     def connection_lost(self, exc: Exception | None) -> None:
         if exc is None and self._is_known and not self._has_end:

@@ -1,4 +1,4 @@
-"""Resolve, vet, connect to what was vetted, follow nothing."""
+"""Resolve, vet, connect to what was vetted; a GET follows a few redirects, each vetted like the first address."""
 
 import asyncio
 import socket
@@ -14,6 +14,7 @@ from yarl import URL
 
 from waypost.base.posts import Posts, Resolve
 from waypost.outbound.addresses import is_public
+from waypost.outbound.failures import NotAllowed, plain_reason
 from waypost.outbound.resolving import ThreadResolver, VettedNames
 
 Network = str
@@ -22,10 +23,8 @@ IDLE_S: Final = 2
 CONNECT_S: Final = 5
 PER_ADDRESS: Final = 256  # whoever posts shares out by subscription; several may share a host
 MOST_ANSWER_BYTES: Final = 4096
-
-
-class NotAllowed(OSError):
-    """The address is not public; nothing was connected."""
+MOST_REDIRECTS: Final = 3
+REDIRECTS: Final = (301, 302, 303, 307, 308)
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +34,7 @@ class Answer:
     Attributes:
         status: None when there was no answer.
         body: its first 4 KiB.
-        error: why there was none.
+        error: why there was none, in plain words.
     """
 
     status: int | None
@@ -52,8 +51,9 @@ class VettedClient:
     """Posts to addresses that partners chose, and gets what stands behind them.
 
     A name is refused where any of its addresses is not public. Each connection is vetted again where
-    its socket is made, so literal addresses and rebinding are seen too. No redirect is followed, no
-    proxy of the environment is used.
+    its socket is made, so literal addresses and rebinding are seen too. A post follows no redirect, a
+    get at most three, and each is resolved and vetted as if it had been given (decision 0067). No proxy
+    of the environment is used.
 
     Args:
         allowed_networks: ranges that may be reached although they are not public.
@@ -120,7 +120,7 @@ class VettedClient:
             async with asyncio.timeout(CONNECT_S):
                 await self._names.infos(host, 0)
         except (NotAllowed, ValueError) as error:  # an address that cannot be read is none
-            return _why(error)
+            return plain_reason(error)
         except (OSError, TimeoutError):
             return None
         return None
@@ -153,7 +153,7 @@ class VettedClient:
                 url, body, headers, within_s=self._timeout_s, may_go=may_go
             )
         except (OSError, ValueError) as error:
-            return Answer(None, _since_ms(began_ns), error=_why(error))
+            return Answer(None, _since_ms(began_ns), error=plain_reason(error))
         return Answer(reply.status, _since_ms(began_ns), reply.body, CIMultiDict(reply.headers))
 
     async def get(
@@ -165,7 +165,7 @@ class VettedClient:
     ) -> Answer:
         """Get bytes, handed on as they come, and say what came back; the body is not in the answer.
 
-        Only a 200 is read. An answer of another status, one that is encoded, and one that breaks off
+        Only a 200 is read; redirects are followed. An answer of another status, one that is encoded, and one that breaks off
         are told apart by `status` and `error`.
 
         Args:
@@ -180,23 +180,28 @@ class VettedClient:
         began_ns = time.monotonic_ns()
         sent = {"Accept-Encoding": "identity", **(headers or {})}
         try:
-            async with self._session.get(url, headers=sent, allow_redirects=False) as response:
-                status, told = response.status, response.headers
-                if status != 200:
-                    return Answer(status, _since_ms(began_ns), headers=told)
-                encoding = told.get("Content-Encoding", "identity").lower()
-                if encoding != "identity":
-                    error = f"its answer is encoded as {encoding[:20]}"
-                    return Answer(None, _since_ms(began_ns), headers=told, error=error)
-                async for part in response.content.iter_any():
-                    await _hand_on(part, take)
-                return Answer(status, _since_ms(began_ns), headers=told)
+            where = URL(url)
+            async with asyncio.timeout(self._timeout_s):
+                for _ in range(MOST_REDIRECTS + 1):
+                    async with self._session.get(
+                        where, headers=sent, allow_redirects=False
+                    ) as response:
+                        status, told = response.status, response.headers
+                        if status not in REDIRECTS or "Location" not in told:
+                            error = await _read_whole(response, take)
+                            answered = None if error else status
+                            return Answer(answered, _since_ms(began_ns), headers=told, error=error)
+                        where, sent = redirected(where, told["Location"]), _WITHOUT_CREDENTIALS
+                error = f"it redirects more than {MOST_REDIRECTS} times"
+                return Answer(None, _since_ms(began_ns), error=error)
         except asyncio.CancelledError:
             raise
+        except WrongRedirect as wrong:
+            return Answer(None, _since_ms(began_ns), error=str(wrong))
         except _NotTaken as not_taken:
             raise not_taken.error from None
         except (aiohttp.ClientError, TimeoutError, OSError, ValueError) as error:
-            return Answer(None, _since_ms(began_ns), error=_why(error))
+            return Answer(None, _since_ms(began_ns), error=plain_reason(error))
 
     def vet(self, host: str) -> None:
         """Refuse an address that may not be reached.
@@ -221,6 +226,46 @@ class VettedClient:
         return made
 
 
+class WrongRedirect(Exception):
+    """A redirect that is not followed; the text says why."""
+
+
+_WITHOUT_CREDENTIALS: Final = {"Accept-Encoding": "identity"}
+"""The headers of a redirected request: what was meant for one address is sent to no other."""
+
+
+def redirected(where: URL, location: str) -> URL:
+    """The address that a redirect names, without a user and password.
+
+    Raises:
+        WrongRedirect: it is no address of http or https, or leads from https to http.
+    """
+    try:
+        given = URL(location)
+        target = URL() if given.scheme and not given.raw_host else where.join(given).with_user(None)
+    except ValueError:
+        target = URL()
+    if target.scheme not in ("http", "https") or not target.raw_host:
+        raise WrongRedirect("it redirects to what is no http or https address")
+    if where.scheme == "https" and target.scheme == "http":
+        raise WrongRedirect("it redirects from https to http")
+    return target
+
+
+async def _read_whole(
+    response: aiohttp.ClientResponse, take: Callable[[bytes], Awaitable[None]]
+) -> str | None:
+    """Hand on the body of a 200; say why it cannot be read, or None. Any other status has no body here."""
+    if response.status != 200:
+        return None
+    encoding = response.headers.get("Content-Encoding", "identity").lower()
+    if encoding != "identity":
+        return f"its answer is encoded as {encoding[:20]}"
+    async for part in response.content.iter_any():
+        await _hand_on(part, take)
+    return None
+
+
 class _NotTaken(Exception):
     """Whoever took the parts has failed, not the other side."""
 
@@ -238,8 +283,3 @@ async def _hand_on(part: bytes, take: Callable[[bytes], Awaitable[None]]) -> Non
 
 def _since_ms(began_ns: int) -> int:
     return (time.monotonic_ns() - began_ns) // 1_000_000
-
-
-def _why(error: BaseException) -> str:
-    cause = error.__cause__ if isinstance(error.__cause__, NotAllowed) else error
-    return f"{type(cause).__name__}: {cause}"[:500] or type(cause).__name__

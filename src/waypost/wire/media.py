@@ -47,7 +47,9 @@ def choose_type(found: tuple[str, ...], declared: str, hint: str, *, for_handle:
     if declared:
         if declared in accepted and declared in found:
             return declared
-        raise wrong_type(declared if declared not in accepted else found[0], accepted)
+        if declared in accepted:
+            raise wrong_type(found[0], (declared,))
+        raise wrong_type(declared, accepted)
     for one in (hint, *found):
         if one in accepted and one in found:
             return one
@@ -60,7 +62,12 @@ def accepted_types(*, for_handle: bool) -> tuple[str, ...]:
 
 
 def wrong_type(received: str, accepted: tuple[str, ...]) -> Refused:
-    """The documented refusal of a type."""
+    """The documented refusal of a type.
+
+    Args:
+        received: what was declared, or what the bytes are.
+        accepted: what would be accepted: where a type is declared that the bytes are not, that one.
+    """
     plain = "".join(char for char in received if " " <= char <= "~" and char != "'")[:100]
     return Refused(
         Reason.WRONG_FILE_TYPE,
@@ -78,8 +85,8 @@ def not_fetched(field: str, why: str) -> Refused:
     """The refusal of an address."""
     return Refused(
         Reason.MEDIA_NOT_FETCHED,
-        f"{field} must be a file, or the public http or https address of one, which answers 200 "
-        f"within 10 s and without a redirect; {why}.",
+        f"{field} must be {'a file, or ' if field == 'file' else ''}the public http or https address "
+        f"of a file, which answers 200 within 10 s, after at most three redirects; {why}.",
     )
 
 
