@@ -120,7 +120,6 @@ REFUSED: list[tuple[str, list[Part], dict[str, Any], int | None]] = [
     ("catalog and more",    buttons({"type": "CATALOG", "text": "View"}, reply()), {},                         None),
     ("short lifetime",      HELLO,                                                 {"message_send_ttl_seconds": 5}, None),
     ("unknown handle",      [image("4::x"), *HELLO],                               {},                         None),
-    ("offer in UTILITY",    [*HELLO, offer(), row_of(link())],                     {},                         None),
     ("long offer",          [*HELLO, offer("x" * 17), row_of(link())],             MARKETING,                  None),
     ("offer without text",  [*HELLO, offer(""), row_of(link())],                   MARKETING,                  None),
     ("offer's long body",   [body("x" * 601), offer(), row_of(link())],            MARKETING,                  2388040),
@@ -129,7 +128,6 @@ REFUSED: list[tuple[str, list[Part], dict[str, Any], int | None]] = [
     ("offer without link",  [*HELLO, offer(), row_of(CODE)],                       MARKETING,                  None),
     ("link before code",    [*HELLO, offer(), row_of(link(), CODE)],               MARKETING,                  None),
     ("expiry without code", [*HELLO, offer(has_expiration=True), row_of(link())],  MARKETING,                  None),
-    ("carousel in UTILITY", carousel(card(), card()),                              {},                         None),
     ("one card",            carousel(card()),                                      MARKETING,                  None),
     ("eleven cards",        carousel(*[card()] * 11),                              MARKETING,                  None),
     ("card without header", carousel(*[{"components": [body("A"), row_of(reply())]}] * 2), MARKETING,          None),
@@ -144,10 +142,8 @@ REFUSED: list[tuple[str, list[Part], dict[str, Any], int | None]] = [
     ("card, no example",    carousel(*[card(text="A {{1}} b")] * 2),               MARKETING,                  None),
     ("footer in a card",    carousel(*[{"components": [image(), {"type": "FOOTER", "text": "x"}]}] * 2), MARKETING, None),
     ("carousel and footer", [*carousel(card(), card()), {"type": "FOOTER", "text": "Bye"}], MARKETING,         None),
-    ("catalog in UTILITY",  buttons({"type": "CATALOG", "text": "View"}),          {},                         None),
     ("catalog with header", [TITLE, *buttons({"type": "CATALOG", "text": "View"})], MARKETING,                 None),
     ("items, no header",    buttons({"type": "MPM", "text": "View"}),              MARKETING,                  None),
-    ("items in UTILITY",    [TITLE, *buttons({"type": "MPM", "text": "View"})],    {},                         None),
     ("product, no header",  buttons({"type": "SPM", "text": "View"}),              MARKETING,                  None),
     ("product, no button",  [PRODUCT, *HELLO],                                     MARKETING,                  None),
     ("flow for utility",    buttons(FLOW),                                         {},                         None),
@@ -249,6 +245,39 @@ async def test_template_is_taken_for_review(
     assert answer.body["category"] == fields.get("category", "UTILITY").upper()
     assert int(answer.body["id"]) < 2**53
     assert len(answer.body["id"]) == 16
+
+
+# fmt: off
+FOR_MARKETING_WHEN_STRICT: list[tuple[str, list[Part]]] = [  # Source: facts 2.2, notes; decision 0068
+    # what                  components
+    ("offer in UTILITY",    [*HELLO, offer(), row_of(link())]),
+    ("carousel in UTILITY", carousel(card(), card())),
+    ("catalog in UTILITY",  buttons({"type": "CATALOG", "text": "View"})),
+    ("items in UTILITY",    [TITLE, *buttons({"type": "MPM", "text": "View"})]),
+]
+# fmt: on
+
+
+@pytest.mark.parametrize(
+    "components",
+    [row[1] for row in FOR_MARKETING_WHEN_STRICT],
+    ids=[row[0] for row in FOR_MARKETING_WHEN_STRICT],
+)
+async def test_utility_templates_of_sales_are_refused_by_a_strict_operator_only(
+    slow: Bench, components: list[Part]
+) -> None:
+    components = json.loads(json.dumps(components).replace(HANDLE, await slow.handle_of()))
+
+    accepted = await slow.create(components)
+    await slow.control("PUT", "settings", {"strict": True})
+    refused = await slow.create(components, name="another")
+    for_marketing = await slow.create(components, name="a_third", category="MARKETING")
+    code = await slow.create(components, name="a_fourth", category="AUTHENTICATION")
+
+    assert (accepted.status, accepted.body.get("category")) == (200, "UTILITY"), accepted.body
+    assert (refused.status, refused.error["code"]) == (400, 100)
+    assert for_marketing.status == 200, for_marketing.body
+    assert code.status == 400
 
 
 async def test_second_content_in_one_language_is_refused(slow: Bench) -> None:

@@ -36,7 +36,7 @@ class SimulatorSettings:
         check_languages: whether a template's language must be on the operator's list.
         strict: whether the operator also does what gets in the way of development: 100 creations
             an hour, no two templates of the same wording, no names of its sample templates
-            (decision 0035).
+            (decision 0035), no offers, carousels, catalogs or products in UTILITY (decision 0068).
         marketing_words: what makes a template marketing that was submitted as UTILITY: with
             allow_category_change it is taken as MARKETING, without it is rejected in its review.
         templates_at_most: templates of one account, each language counted.

@@ -12,7 +12,7 @@ from waypost.simulator.templates.button_checks import check_buttons
 from waypost.simulator.templates.drafts import Draft, read_draft
 from waypost.simulator.templates.otp_checks import authentication_malformed
 from waypost.simulator.templates.reference_checks import check_references
-from waypost.simulator.templates.special_checks import SPECIAL
+from waypost.simulator.templates.special_checks import SPECIAL, utility_malformed
 from waypost.simulator.templates.texts import variables, without_variables
 
 MEDIA_FORMATS: Final = ("IMAGE", "VIDEO", "DOCUMENT", "GIF")
@@ -24,14 +24,19 @@ _LEADING_OR_TRAILING: Final = re.compile(r"^\s*\{\{[^{}]*\}\}|\{\{[^{}]*\}\}\s*$
 
 @dataclass(frozen=True)
 class Check:
-    """One row: what is wrong, if anything, and the subcode it is refused with."""
+    """One row: what is wrong, if anything, the subcode it is refused with, and whether only when strict."""
 
     subcode: int | None
     complaint: Callable[[Draft], str | None]
+    strict: bool = False
 
 
 def check_draft(
-    fields: Mapping[str, Any], known: Known | None = None, *, any_language: bool = False
+    fields: Mapping[str, Any],
+    known: Known | None = None,
+    *,
+    any_language: bool = False,
+    strict: bool = False,
 ) -> Draft:
     """Read a submission and hold it against every check.
 
@@ -39,6 +44,7 @@ def check_draft(
         fields: the submission.
         known: what it may refer to; None: uploads and flows are not looked up.
         any_language: whether a language that is not on the operator's list will do.
+        strict: hold it against the rows too that apply where the settings are strict.
 
     Raises:
         GraphRefused: for what cannot be read, or for the first row it breaks.
@@ -47,7 +53,7 @@ def check_draft(
     """
     draft = read_draft(fields, any_language=any_language)
     for check in CHECKS:
-        complaint = check.complaint(draft)
+        complaint = None if check.strict and not strict else check.complaint(draft)
         if complaint:
             raise template_refused(check.subcode, complaint)
     for one in (draft, *draft.cards()):
@@ -244,6 +250,7 @@ CHECKS: Final = (  # Source: facts 2.3, 2.4; no subcode where none is documented
     Check(None,    _lifetime),
     Check(None,    authentication_malformed),
     *(Check(None,  complaint) for complaint in SPECIAL),
+    Check(None,    utility_malformed, strict=True),
     Check(2388040, _in_cards(_too_long("BODY", 160))),
     Check(2388072, _in_cards(_names_malformed("BODY"))),
     Check(None,    _in_cards(_header_example_missing)),

@@ -9,6 +9,7 @@ from waypost.simulator.templates.drafts import Draft
 _OFFER_TEXT_AT_MOST: Final = 16  # Source: facts 2.3, "LTO text"
 _CARDS: Final = (2, 10)  # Source: facts 2.3, "Carousel cards"
 _CARD_BUTTONS: Final = ("QUICK_REPLY", "URL", "PHONE_NUMBER", "SPM")  # Source: facts 2.2, 2.3
+_CATEGORIES: Final = ("MARKETING", "UTILITY")
 _CARD_HEADERS: Final = ("IMAGE", "VIDEO", "PRODUCT")  # Source: facts 2.2
 
 
@@ -26,7 +27,7 @@ def offer_malformed(draft: Draft) -> str | None:
     has_expiration = offer.get("has_expiration", False)
     header = draft.parts.get("HEADER", {"format": "IMAGE"})
     kinds = _kinds(draft)
-    if draft.category != "MARKETING":
+    if draft.category not in _CATEGORIES:
         return "A limited-time offer is for MARKETING templates."
     if not 1 <= len(text) <= _OFFER_TEXT_AT_MOST:
         return f"The text of a limited-time offer has 1 to {_OFFER_TEXT_AT_MOST} characters."
@@ -52,7 +53,7 @@ def catalog_malformed(draft: Draft) -> str | None:
     for kind, needed in wished.items():
         if kind not in kinds:
             continue
-        if draft.category != "MARKETING":
+        if draft.category not in _CATEGORIES:
             return f"A {kind} button is for MARKETING templates."
         if header != needed:
             return f"A template with a {kind} button has {_header_words(needed)}."
@@ -63,6 +64,24 @@ def catalog_malformed(draft: Draft) -> str | None:
 
 def _header_words(wished: str) -> str:
     return f"a header of the format {wished}" if wished else "no header"
+
+
+def utility_malformed(draft: Draft) -> str | None:
+    """What is wrong with a UTILITY template of a kind that the operator's samples show as MARKETING only.
+
+    Checked where the settings are strict: the API in front of the operator documents these for both
+    categories (decision 0068). Source: facts 2.2, notes.
+    """
+    if draft.category != "UTILITY":
+        return None
+    if "LIMITED_TIME_OFFER" in draft.parts:
+        return "A limited-time offer is for MARKETING templates."
+    if "CAROUSEL" in draft.parts:
+        return "A carousel is for MARKETING templates."
+    for kind in _kinds(draft):
+        if kind in ("CATALOG", "MPM", "SPM"):
+            return f"A {kind} button is for MARKETING templates."
+    return None
 
 
 def flow_malformed(draft: Draft) -> str | None:
@@ -93,7 +112,7 @@ def carousel_malformed(draft: Draft) -> str | None:
     if "CAROUSEL" not in draft.parts:
         return None
     cards = draft.cards()
-    if draft.category != "MARKETING":
+    if draft.category not in _CATEGORIES:
         return "A carousel is for MARKETING templates."
     if set(draft.parts) != {"BODY", "CAROUSEL"}:
         return "A template with a carousel has a body beside it, and nothing else."

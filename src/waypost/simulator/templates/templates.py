@@ -86,7 +86,10 @@ class Templates:
         """
         settings = self._settings.value
         draft = check_draft(
-            fields, self._references.of(waba_id), any_language=not settings.check_languages
+            fields,
+            self._references.of(waba_id),
+            any_language=not settings.check_languages,
+            strict=settings.strict,
         )
         async with self._changes:
             self._names.check(waba_id, draft, self.by_key.get, len(self.of(waba_id)))
@@ -141,6 +144,7 @@ class Templates:
                 },
                 self._references.of(template.waba_id) if "components" in fields else None,
                 any_language=True,
+                strict=self._settings.value.strict,
             )
             approved = template.status == "APPROVED"
             edited = replace(
