@@ -108,3 +108,29 @@ async def test_another_partners_app_is_answered_as_one_that_does_not_exist(
     assert (theirs.status, theirs.raw) == (nobodys.status, nobodys.raw)
     assert theirs.headers.get("Waypost-Reason") == nobodys.headers.get("Waypost-Reason")
     assert with_theirs.status == theirs.status
+
+
+@pytest.mark.parametrize(
+    "row",
+    [row for row in OF_ONE_APP if row.credential is Credential.APP_TOKEN],
+    ids=lambda row: row.name,
+)
+async def test_partner_token_opens_what_the_app_token_opens_of_the_partners_own_apps(
+    row: RouteRow, worlds: "Worlds", values: dict[str, str]
+) -> None:
+    """Source: spec, "Authentication", 1; decision 0068."""
+    world = worlds.lenient
+
+    with_mine = await world.ask(asking(row, "{partner_token}"), values)
+    theirs = await world.ask(asking(row, "{partner_token}", app="{other_app_id}"), values)
+    nobodys = await world.ask(asking(row, "{partner_token}", app=NOBODYS), values)
+    with_theirs = await world.ask(asking(row, "{other_partner_token}"), values)
+    with_app_token = await world.ask(asking(row, "{other_app_token}"), values)
+    with_mine_of_app = await world.ask(asking(row, "{app_token}"), values)
+
+    assert with_mine.status == with_mine_of_app.status
+    assert with_mine.status != 401 or with_mine.raw == with_mine_of_app.raw
+    assert (theirs.status, theirs.raw) == (nobodys.status, nobodys.raw)
+    assert theirs.headers.get("Waypost-Reason") == nobodys.headers.get("Waypost-Reason")
+    assert theirs.status in (400, 401)
+    assert (with_theirs.status, with_theirs.raw) == (with_app_token.status, with_app_token.raw)

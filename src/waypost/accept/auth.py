@@ -162,7 +162,7 @@ async def admitted_partner(services: Services, request: Request) -> int:
 
 
 async def app_of_app_token(services: Services, request: Request, *, query: bool = False) -> App:
-    """The app in the path, whose app token the request must hold: the first, a second key, or a minted one.
+    """The app in the path, opened by its app token (the first, a second key, or a minted one) or its partner's token.
 
     Args:
         services: for look-ups.
@@ -170,12 +170,21 @@ async def app_of_app_token(services: Services, request: Request, *, query: bool 
         query: take the token from the query too, an old habit of the template list (facts 1.1).
 
     Raises:
-        Refused: no valid app token, or one of another app. An app that is another partner's or does
-            not exist is answered alike.
+        Refused: no valid token, or one for other apps. An app that is another partner's or does not
+            exist is answered alike.
+
+    Source: spec, "Authentication", 1: "The partner token from login is used as the authorization value
+        on other partner endpoints"; decision 0068.
     """
     app = await services.directory.app(request.path["app_id"])
     known = False
     for token in tokens_of(request, query=query):
+        if is_partner_token(services.seals, token):
+            partner_id = await services.directory.partner_of_token(hash_of(token))
+            if app is not None and app.partner_id == partner_id:
+                return app
+            known = known or partner_id is not None
+            continue
         token_hash = hash_of(token)
         if app is not None and _is_token_of(services, app, token_hash):
             return app
@@ -185,11 +194,12 @@ async def app_of_app_token(services: Services, request: Request, *, query: bool 
         known = known or await services.directory.partner_of_app_token(token_hash) is not None
     if known:
         raise Refused(
-            Reason.NOT_FOR_THIS_APP, "The app token is valid, but not for the app in the path."
+            Reason.NOT_FOR_THIS_APP, "The token is valid, but not for the app in the path."
         )
     raise Refused(
         Reason.AUTHENTICATION_FAILED,
-        "The header Authorization or token must hold the app token of the app in the path, as it is.",
+        "The header Authorization or token must hold the app token of the app in the path, as it is, "
+        "or a partner token of the app's partner, at most 24 hours old.",
     )
 
 

@@ -36,7 +36,7 @@ PATH_PARTS: Final = {  # name: meaning, example
 SECURITY: Final[Mapping[Credential, list[dict[str, list[str]]]]] = {  # Source: facts 1.1: either header will do
     Credential.NONE:          [],
     Credential.PARTNER_TOKEN: [{"partnerToken": []}, {"partnerTokenHeader": []}],
-    Credential.APP_TOKEN:     [{"appToken": []}, {"appTokenHeader": []}],
+    Credential.APP_TOKEN:     [{"appToken": []}, {"appTokenHeader": []}, {"partnerToken": []}, {"partnerTokenHeader": []}],
     Credential.API_KEY:       [{"apiKey": []}],
 }
 SCHEMES: Final = {
