@@ -10,7 +10,7 @@ from waypost.base.steps import Step, steps
 from waypost.domain.app import App
 from waypost.domain.message import Content, Message, TemplateSend
 from waypost.domain.refusals import Reason, Refused
-from waypost.domain.send_rules import operators_complaint, templates_complaint
+from waypost.domain.send_rules import operators_complaint, postback_complaint, templates_complaint
 from waypost.domain.template import Template, TemplateStatus, TemplateType
 from waypost.wire.addresses import Addresses, read_addresses
 from waypost.wire.forms import Form
@@ -230,6 +230,7 @@ async def _template_content(
             Reason.INVALID_TEMPLATE,
             "template.id must be the id of one of this app's templates, as its creation answered it.",
         )
+    refuse_for(postback_complaint(content, template.draft))
     return content, template
 
 

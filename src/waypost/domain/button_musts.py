@@ -7,7 +7,7 @@ from typing import Final
 
 from waypost.domain.buttons import FIELDS, Button, ButtonKind, OtpType, SupportedApp
 from waypost.domain.template import Draft
-from waypost.domain.template_musts import If, Must, Wrong
+from waypost.domain.template_musts import If, Must, Wrong, has_text
 
 Is = Callable[[Button], bool]
 MOST_URL_CHARS: Final = 2000  # Source: operator's facts 2.3
@@ -53,7 +53,8 @@ def have_their_fields(draft: Draft) -> Wrong | None:
     """Every button has the fields of its kind."""
     for at, button in enumerate(draft.buttons):
         for field in FIELDS[button.kind]:
-            if not getattr(button, field):
+            value = getattr(button, field)
+            if not value or not has_text(value):
                 return Wrong(f"[{at}].{field}", f"{button.kind} has it")
     return None
 

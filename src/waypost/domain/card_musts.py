@@ -56,7 +56,8 @@ def be_alike(member: str, of: Callable[[Card], Any]) -> Must:
 
 def have_a_card_sample(card: Card) -> bool:
     """An address, a media id or a handle of the card's medium."""
-    return bool(card.media_url or card.media_id or card.example_media)
+    samples = (card.media_url, card.media_id, card.example_media)
+    return any(one and one.strip() for one in samples)
 
 
 def make_up(card: Card) -> list[Any]:

@@ -88,6 +88,31 @@ def _products(sections: tuple[Any, ...]) -> tuple[object, ...]:
     return tuple(product for section in sections for product in section.product_ids)
 
 
+def postback_complaint(send: TemplateSend, draft: Draft) -> str | None:
+    """What is wrong with the buttons that postback texts are given for, or None.
+
+    Source: spec, `postbackTexts`: "`index` is the button index and starts from 0"; facts 9.2: over all
+        buttons of the template, or of the card.
+    """
+    of_template = draft.cards or ()
+    asked = [("postbackTexts", "template", send.postback_texts, len(draft.buttons))]
+    for at, card in enumerate(send.cards):
+        if card.postback_texts and at >= len(of_template):
+            has = f"has {len(of_template)} cards" if of_template else "has no cards"
+            return f"message.cards[{at}] must be a card of the template to have postbackTexts; it {has}"
+        if card.postback_texts:
+            field = f"message.cards[{at}].postbackTexts"
+            asked.append((field, "card", card.postback_texts, len(of_template[at].buttons)))
+    for field, of, postback_texts, count in asked:
+        beyond = [index for index in postback_texts or () if index >= count]
+        if beyond and not count:
+            return f"{field} must be left out: the {of} has no buttons"
+        if beyond:
+            accepted = f"0 to {count - 1}" if count > 1 else "0"
+            return f"{field} must name buttons of the {of}, index {accepted}; it names index {beyond[0]}"
+    return None
+
+
 def operators_complaint(content: Content) -> str | None:
     """What the operator will refuse in a message, or None: field, rule, and what it has."""
     name = "template" if isinstance(content, TemplateSend) else "message"

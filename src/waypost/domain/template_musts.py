@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from waypost.domain.languages import LANGUAGES
 from waypost.domain.template import Category, Draft, TemplateType
@@ -61,8 +61,29 @@ def unless(is_about: If, must: Must) -> Must:
 
 
 def be_given(field: str) -> Must:
-    """The field must be there and not be empty."""
-    return lambda draft: Wrong() if _is_absent(getattr(draft, field)) else None
+    """The field must be there, and not be empty or blank."""
+
+    def must(draft: Draft) -> Wrong | None:
+        value = getattr(draft, field)
+        return Wrong() if _is_absent(value) or not has_text(value) else None
+
+    return must
+
+
+def be_visible(field: str) -> Must:
+    """The field, when given, has more than white space."""
+
+    def must(draft: Draft) -> Wrong | None:
+        value = getattr(draft, field)
+        return None if _is_absent(value) or has_text(value) else Wrong()
+
+    return must
+
+
+def has_text(value: Any) -> bool:
+    """True unless the value is a text, or texts, of white space only."""
+    texts = cast("tuple[Any, ...]", value) if isinstance(value, tuple) else (value,)
+    return any(not isinstance(one, str) or one.strip() for one in texts)
 
 
 def be_absent(field: str) -> Must:
@@ -147,7 +168,8 @@ def begin_with_the_code(draft: Draft) -> Wrong | None:
 
 def have_a_sample(draft: Draft) -> Wrong | None:
     """A handle, a media id or an address of the sample."""
-    return None if draft.example_media or draft.media_id or draft.media_url else Wrong()
+    samples = (draft.example_media, draft.media_id, draft.media_url)
+    return None if any(one and one.strip() for one in samples) else Wrong()
 
 
 def finish_variables(field: str) -> Must:

@@ -14,6 +14,7 @@ _ADDRESS: Final = (
 )
 _NUMBER: Final = "Write the number with its country code, such as +15550001111."
 _SHORTER: Final = "Shorten it."
+_VISIBLE: Final = "Write a text, or leave the field empty."
 _SAMPLE: Final = "Upload a sample, or give its public address."
 _LABEL: Final = "Give the button all the fields of its kind, or remove it."
 
@@ -41,9 +42,12 @@ REMEDIES: Final = {  # Source: the row of each rule in template_rules.py; said t
     "header-length":        _SHORTER,
     "header-type":          "Remove the header text, or choose TEXT; other types show their medium there.",
     "header-category":      "Remove the header.",
+    "header-blank":         _VISIBLE,
+    "header-example-blank": _VISIBLE,
     "header-example":       "Remove the header's sample.",
     "footer-length":        _SHORTER,
     "footer-category":      "Remove the footer, and say in codeExpirationMinutes how long the code lives.",
+    "footer-blank":         _VISIBLE,
     "sample-document":      _SAMPLE,
     "sample-enabled":       _SAMPLE,
     "button-fields":        _LABEL,
@@ -63,6 +67,9 @@ REMEDIES: Final = {  # Source: the row of each rule in template_rules.py; said t
     "card-sample":          "Upload the card's sample, or give its public address.",
     "card-button-fields":   _LABEL,
     "card-url-example":     "Give an address as it looks with the variable filled in.",
+    "card-body-blank":      _VISIBLE,
+    "card-sample-blank":    _VISIBLE,
+    "card-otp":             "Choose QUICK_REPLY, URL or PHONE_NUMBER.",
     "offer-text-of-lto":    "Remove the offer's text, or make it a limited-time offer.",
     "expiry-of-lto":        "Leave the expiry out, or make it a limited-time offer.",
     "offer-text-given":     "Say what the offer is, such as Ends soon.",

@@ -47,6 +47,7 @@ from waypost.domain.template_musts import (
     be_free_of,
     be_given,
     be_one_of,
+    be_visible,
     be_within,
     begin_with_the_code,
     finish_variables,
@@ -108,6 +109,7 @@ _NUMBERED = "must number its variables {{1}}, {{2}} and so on without a gap, or 
 _FINISHED = "must finish each of its variables; write {{1}}, {{2}} and so on"
 _FITS = "must be the text with each of its variables replaced by a value"
 _PACKAGE = "must be at most 224 characters: two or more segments with dots between them, each beginning with a letter"
+_VISIBLE = "must have at least one visible character, or be left out"
 _IS_REQUIRED = "is required: "
 _MUST_SAMPLE = "is required, or mediaId or mediaUrl: a sample of the medium"
 
@@ -135,18 +137,21 @@ SPEC_RULES: Final = (  # Source: spec, "Create template", "Errors" and "Limits";
     Rule("header-length",         "header",                     be_at_most("header", 60),                                                 "must be at most 60 characters",                                           "spec, Limits"),
     Rule("header-type",           "header",                     unless(of_type(_TEXT), be_absent("header")),                              "is for templateType TEXT only",                                           "spec, Create template, header; decision 0017"),
     Rule("header-category",       "header",                     when(_SECRET, be_absent("header")),                                       "is not for AUTHENTICATION",                                               "spec, Create template, header"),
+    Rule("header-blank",          "header",                     be_visible("header"),                                                     _VISIBLE,                                                                  "spec, Create template, header"),
+    Rule("header-example-blank",  "exampleHeader",              be_visible("example_header"),                                             _VISIBLE,                                                                  "spec, Create template, exampleHeader"),
     Rule("header-example",        "exampleHeader",              when(of_type(_CATALOG), be_absent("example_header")),                     "is not for templateType CATALOG",                                         "spec, Create template, exampleHeader"),
     Rule("footer-length",         "footer",                     be_at_most("footer", 60),                                                 "must be at most 60 characters",                                           "spec, Limits"),
     Rule("footer-category",       "footer",                     when(_SECRET, be_absent("footer")),                                       "is not for AUTHENTICATION, whose footer is made from codeExpirationMinutes", "spec, Create template, footer"),
+    Rule("footer-blank",          "footer",                     be_visible("footer"),                                                     _VISIBLE,                                                                  "spec, Create template, footer"),
     Rule("sample-document",       "exampleMedia",               when(of_type(_DOCUMENT), have_a_sample),                                  f"{_MUST_SAMPLE}, always for DOCUMENT",                                    "spec, Create template, exampleMedia; facts 3.1"),
     Rule("sample-enabled",        "exampleMedia",               when(lambda draft: draft.enable_sample and of_type(_IMAGE, _VIDEO)(draft), have_a_sample), f"{_MUST_SAMPLE}, when enableSample is true for IMAGE or VIDEO", "spec, Create template, enableSample; facts 3.1"),
     Rule("button-fields",         "buttons",                    have_their_fields,                                                        "is required for a button of its kind",                                    "spec, Button shapes; facts 3.1"),
     Rule("url-example",           "buttons",                    each("example", have_an_example_for_its_variable),                        "is required because the url has a variable: an array with one text",      "spec, Button shapes"),
     Rule("otp-category",          "buttons",                    unless(_SECRET, each("type", lambda one: one.kind is not _OTP)),          "must not be OTP: such a button is for AUTHENTICATION only",               "spec, Button shapes"),
     Rule("otp-type",              "buttons",                    each("otp_type", lambda one: one.otp_type in tuple(OtpType), among=of_kind(_OTP)), "must be COPY_CODE, ONE_TAP or ZERO_TAP",                        "spec, Button shapes; facts 3.1"),
-    Rule("otp-package",           "buttons",                    each("package_name", lambda one: all(app.package_name for app in one.supported_apps) and bool(one.supported_apps), among=_TAPS), "is required for ONE_TAP and ZERO_TAP, here or in supported_apps", "spec, Button shapes; facts 3.1"),
-    Rule("otp-signature",         "buttons",                    each("signature_hash", lambda one: all(app.signature_hash for app in one.supported_apps), among=_TAPS), "is required for ONE_TAP and ZERO_TAP, here or in supported_apps", "spec, Button shapes; facts 3.1"),
-    Rule("otp-autofill",          "buttons",                    each("autofill_text", lambda one: bool(one.autofill_text), among=of_otp_type(OtpType.ONE_TAP)), "is required for ONE_TAP",                         "spec, Button shapes"),
+    Rule("otp-package",           "buttons",                    each("package_name", lambda one: all(app.package_name.strip() for app in one.supported_apps) and bool(one.supported_apps), among=_TAPS), "is required for ONE_TAP and ZERO_TAP, here or in supported_apps", "spec, Button shapes; facts 3.1"),
+    Rule("otp-signature",         "buttons",                    each("signature_hash", lambda one: all(app.signature_hash.strip() for app in one.supported_apps), among=_TAPS), "is required for ONE_TAP and ZERO_TAP, here or in supported_apps", "spec, Button shapes; facts 3.1"),
+    Rule("otp-autofill",          "buttons",                    each("autofill_text", lambda one: bool(one.autofill_text.strip()), among=of_otp_type(OtpType.ONE_TAP)), "is required for ONE_TAP",                         "spec, Button shapes"),
     Rule("otp-terms",             "buttons",                    each("zero_tap_terms_accepted", lambda one: one.zero_tap_terms_accepted is True, among=of_otp_type(OtpType.ZERO_TAP)), "must be true for ZERO_TAP", "facts 3.1, OTP zero tap"),
     Rule("flow-category",         "buttons",                    unless(of_category(_MARKETING), each("type", lambda one: one.kind is not _FLOW)), "must not be FLOW: such a button is for MARKETING only",          "spec, Flow passthrough message"),
     Rule("mpm-type",              "buttons",                    unless(of_type(_PRODUCT), each("type", lambda one: one.kind is not _MPM)), "must not be MPM: such a button is for templateType PRODUCT only",        "spec, Create template, rule 5"),
@@ -157,6 +162,9 @@ SPEC_RULES: Final = (  # Source: spec, "Create template", "Errors" and "Limits";
     Rule("card-sample",           "cards",                      each_card("exampleMedia", have_a_card_sample),                            "is required, or mediaUrl or mediaId",                                     "spec, Card object"),
     Rule("card-button-fields",    "cards",                      in_cards("buttons", have_their_fields),                                   "is required for a button of its kind",                                    "spec, Button shapes"),
     Rule("card-url-example",      "cards",                      in_cards("buttons", each("example", have_an_example_for_its_variable)),   "is required because the url has a variable: an array with one text",      "spec, Button shapes"),
+    Rule("card-body-blank",       "cards",                      in_cards("body", be_visible("content")),                                  _VISIBLE,                                                                  "spec, Card object"),
+    Rule("card-sample-blank",     "cards",                      in_cards("sampleText", be_visible("example")),                            _VISIBLE,                                                                  "spec, Card object"),
+    Rule("card-otp",              "cards",                      in_cards("buttons", each("type", lambda one: one.kind is not _OTP)),      "must not be OTP: such a button is for AUTHENTICATION only",               "spec, Button shapes"),
     Rule("offer-text-of-lto",     "limitedOfferText",           unless(is_lto, be_absent("limited_offer_text")),                          "is for LTO templates only: isLTO must be true",                           "spec, Create template, rule 4"),
     Rule("expiry-of-lto",         "hasExpiration",              unless(is_lto, be_absent("has_expiration")),                              "is for LTO templates only: isLTO must be true",                           "spec, Create template, rule 4"),
     Rule("offer-text-given",      "limitedOfferText",           when(is_lto, be_given("limited_offer_text")),                             "is required for an LTO template: at most 16 characters",                  "spec, Create template, limitedOfferText"),

@@ -64,10 +64,10 @@ class Form:
         """The field.
 
         Raises:
-            Refused: missing or empty.
+            Refused: missing, empty or blank.
         """
         value = self.text(name)
-        if not value:
+        if not value or value.isspace():
             raise Refused(
                 Reason.FIELD_MISSING,
                 f"Required request parameter '{name}' is not present: {accepted}.",

@@ -50,13 +50,14 @@ _any_message: Final = msgspec.json.Decoder(SessionMessage, strict=False)
 def read_session_message(form: Form) -> Content:
     """The message of a session form.
 
-    A message that is no JSON object is taken as a plain text (facts 9.1).
+    A message that is no JSON is taken as a plain text (facts 9.1), and so is a number.
 
     Raises:
         Refused: missing, unreadable, of a type that there is not, or without what its type needs.
     """
     text = form.required("message", _ACCEPTED)
     if text.lstrip()[:1] not in ("{", "["):
+        _refuse_json(text)
         return _text(text, False, None)
     message = read_json(text, _message, name="message", accepted=_ACCEPTED)
     reply_to = as_text(message.context.msgId) or None if message.context else None
@@ -71,6 +72,21 @@ def read_session_message(form: Form) -> Content:
             raise Refused(Reason.FIELD_BROKEN, _unknown_type(kind))
     preview = message.previewUrl is not None and read_flag(message.previewUrl, "message.previewUrl")
     return _text(as_text(message.text), preview and not form.flag("disablePreview"), reply_to)
+
+
+def _refuse_json(text: str) -> None:
+    """Refuse JSON that is no object and that nobody means as a text: null, true, false, a quoted string."""
+    try:
+        value = msgspec.json.decode(text)
+    except (msgspec.DecodeError, UnicodeError):
+        return
+    if value is None or isinstance(value, bool | str):
+        kind = "a string" if isinstance(value, str) else msgspec.json.encode(value).decode()
+        raise Refused(
+            Reason.FIELD_BROKEN,
+            f"message must be a JSON object such as {_ACCEPTED}, or plain text without quotes; "
+            f"it is JSON's {kind}.",
+        )
 
 
 def is_about_products(form: Form) -> bool:
@@ -291,7 +307,8 @@ def _products(given: SessionMessage, reply_to: str | None) -> SessionProducts:
         reply_to=reply_to,
     )
     for field, name in needed:
-        if not getattr(products, field):
+        value: object = getattr(products, field)
+        if not (value.strip() if isinstance(value, str) else value):
             raise _missing(name, f"for {sub_type}")
     return products
 

@@ -165,12 +165,28 @@ def _own_postback_texts(form: Form) -> dict[int, str] | None:
     if own is None:
         return None
     accepted = '[{"index":0,"text":"..."}]'
-    return _by_index(read_json(own, _postback_texts, name="postbackTexts", accepted=accepted))
+    given = read_json(own, _postback_texts, name="postbackTexts", accepted=accepted)
+    return _by_index(given, "postbackTexts")
 
 
-def _by_index(given: PostbackTexts) -> dict[int, str] | None:
+def _by_index(given: PostbackTexts, field: str) -> dict[int, str] | None:
     items = [given] if isinstance(given, PostbackText) else given
-    return {item.index: as_text(item.text) for item in items or []} or None
+    found: dict[int, str] = {}
+    for at, item in enumerate(items or []):
+        text = as_text(item.text)
+        if not text.strip():
+            raise Refused(
+                Reason.FIELD_BROKEN,
+                f"{field}[{at}].text must have at least one visible character; leave out the "
+                f"item of index {item.index} for a button without a postback text.",
+            )
+        if item.index in found:
+            raise Refused(
+                Reason.FIELD_BROKEN,
+                f"{field}[{at}].index must be given once; {item.index} stands before it.",
+            )
+        found[item.index] = text
+    return found or None
 
 
 def _with_message(
@@ -197,7 +213,7 @@ def _with_message(
     return TemplateSend(
         template.id,
         params,
-        own or _by_index(message.postbackTexts),
+        own or _by_index(message.postbackTexts, "message.postbackTexts"),
         expiration_ms=None
         if expiration is None or expiration == ""
         else read_integer(expiration, "template.expiration"),
@@ -259,7 +275,8 @@ def _card(at: int, card: CardMedium) -> CardSend:
     media = media_ref(
         medium.id, medium.link or medium.url, f"cards[{at}].link", f"or message.cards[{at}].id"
     )
-    return CardSend(media, _by_index(card.postbackTexts) or {})
+    postback_texts = _by_index(card.postbackTexts, f"message.cards[{at}].postbackTexts")
+    return CardSend(media, postback_texts or {})
 
 
 def _sections(mpm: ProductSections | None) -> tuple[ProductSection, ...]:

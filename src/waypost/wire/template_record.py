@@ -58,13 +58,18 @@ def _meta(draft: Draft) -> dict[str, Any]:
 
 
 def _container_meta(template: Template) -> dict[str, Any]:
-    """A copy of the components; `enableSample` is true whatever was sent. Source: facts 3.1, 3.2."""
+    """A copy of the components as submitted; `enableSample` is true whatever was sent.
+
+    The footer of AUTHENTICATION is the one that is set from `codeExpirationMinutes`.
+
+    Source: spec, "Template record", containerMeta, and "Create template", footer; facts 3.1, 3.2.
+    """
     draft = template.draft
     offer = {"text": draft.limited_offer_text, "has_expiration": bool(draft.has_expiration)}
     return _present(
         {
             "appId": template.app_id,
-            "data": body_of(draft),
+            "data": draft.content or body_of(draft),
             "buttons": submitted_buttons(draft.buttons) or None,
             "header": draft.header,
             "footer": footer_of(draft),
