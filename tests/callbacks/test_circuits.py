@@ -236,3 +236,29 @@ async def test_order_hold_goes_on_after_a_restart(
 
 def _more(count: Callable[[str], int], than: int) -> bool:
     return count("ben") > than
+
+
+async def test_open_circuit_says_since_when_it_fails_and_when_it_is_tried_next(
+    teller: Teller, sink: CallbackSink, clock: ManualClock
+) -> None:
+    sink.answers = always(500)
+    subscription = await teller.subscribe(sink.url)
+    since_ms = clock.now_ms()
+    await teller.tell(*MANY[:5])
+
+    standing = await patiently(
+        lambda: teller.standing(subscription), lambda one: one["next_attempt_ms"] is not None
+    )
+    assert standing["failing_since_ms"] == since_ms
+    assert since_ms < standing["next_attempt_ms"] <= since_ms + 2_000
+    waits = await teller.admin("GET", f"callbacks/{sink.tries[0].callback_id}")
+    assert waits["failing_since_ms"] == since_ms
+    assert waits["next_attempt_ms"] == standing["next_attempt_ms"]
+
+    sink.answers = always(200)
+    await teller.pass_time_until(lambda: len(sink.taken) == 5, step_ms=1_000)
+
+    well = await patiently(
+        lambda: teller.standing(subscription), lambda one: one["failing_since_ms"] is None
+    )
+    assert well["next_attempt_ms"] is None

@@ -3,13 +3,15 @@
 from typing import Any
 
 import pytest
+from sqlalchemy import update
 
 from tests.callbacks.conftest import MakeTeller
-from tests.support.callback_sink import CallbackSink, always
+from tests.support.callback_sink import CallbackSink, always, in_turn
 from tests.support.patience import patiently
 from tests.support.teller import Teller
 from waypost.base.clock import ManualClock
 from waypost.client.door import DoorRefused
+from waypost.store.tables import attempts
 
 
 async def delivered(teller: Teller, sink: CallbackSink, *abouts: str, times: int = 1) -> None:
@@ -138,3 +140,59 @@ async def test_replay_in_vain_changes_nothing_of_what_was_delivered(
         lambda one: len(one["attempts"]) == 2,
     )
     assert shown["delivered"] is True
+
+
+async def test_replay_leaves_the_time_of_the_first_delivery_and_is_labelled(
+    teller: Teller, sink: CallbackSink, clock: ManualClock
+) -> None:
+    await teller.subscribe(sink.url)
+    sink.answers = in_turn(500, 200)
+    await teller.tell("ann")
+    await teller.pass_time_until(lambda: len(sink.taken) == 1, step_ms=1_000)
+    await quiet(teller)
+    callback_id = sink.taken[0].callback_id
+    before = await teller.admin("GET", f"callbacks/{callback_id}")
+    clock.advance(ms=60_000)
+
+    await replay(teller, callback_id=callback_id)
+    await sink.wait_until(lambda: len(sink.taken) == 2)
+    await quiet(teller)
+
+    after = await teller.admin("GET", f"callbacks/{callback_id}")
+    assert [one["kind"] for one in after["attempts"]] == ["initial", "retry", "replay"]
+    assert (after["ended_on_ms"], after["delivered"]) == (before["ended_on_ms"], True)
+
+
+async def test_replay_that_fails_leaves_a_delivered_callback_delivered(
+    teller: Teller, sink: CallbackSink, clock: ManualClock
+) -> None:
+    await teller.subscribe(sink.url)
+    await delivered(teller, sink, "ann")
+    callback_id = sink.taken[0].callback_id
+    before = await teller.admin("GET", f"callbacks/{callback_id}")
+    sink.answers = always(500)
+
+    await replay(teller, callback_id=callback_id)
+    await teller.pass_time_until(lambda: len(sink.tries) >= 3, step_ms=10_000)
+
+    after = await teller.admin("GET", f"callbacks/{callback_id}")
+    assert {one["kind"] for one in after["attempts"][1:]} == {"replay"}
+    assert (after["ended_on_ms"], after["delivered"]) == (before["ended_on_ms"], True)
+
+
+async def test_attempts_of_before_revision_6_are_labelled_by_their_order(
+    teller: Teller, sink: CallbackSink
+) -> None:
+    await teller.subscribe(sink.url)
+    await delivered(teller, sink, "ann")
+    callback_id = sink.taken[0].callback_id
+    await replay(teller, callback_id=callback_id)
+    await sink.wait_until(lambda: len(sink.taken) == 2)
+    await quiet(teller)
+
+    await teller.waypost.database.write(
+        lambda connection: connection.execute(update(attempts).values(kind=""))
+    )
+
+    shown = await teller.admin("GET", f"callbacks/{callback_id}")
+    assert [one["kind"] for one in shown["attempts"]] == ["initial", "retry"]

@@ -303,6 +303,7 @@ def test_setting_that_is_wrong_is_named_in_one_line(shell: Shell) -> None:
 
 def test_version_is_printed(shell: Shell) -> None:
     assert shell.run("version") == (0, f"{__version__}\n", "")
+    assert shell.run("--version") == (0, f"{__version__}\n", "")
 
 
 async def serve_in(folder: Path, **settings: str) -> None:

@@ -114,7 +114,7 @@ async def test_callback_that_is_refused_shows_each_attempt_and_when_the_next_is_
 
     printed = (await traced(street, message_id)).stdout
 
-    assert "attempt 1: answered 500 after" in printed
+    assert "attempt 1, initial: answered 500 after" in printed
     assert "waits in lane callbacks at " in printed
 
 

@@ -41,6 +41,7 @@ CASES: Final = {
     "clock show --env-file page.md":                             (1, "page.md has no CONTROL_URL"),
     "clock show --env-file bytes":                               (1, "bytes is no file of variables"),
     "clock show --env-file gone.env":                            (1, "nobody answers at http://127.0.0.1:9; start what should answer there"),
+    "clock advance":                                             (2, "at least one of --days, --hours, --minutes and --seconds"),
     "clock advance --hours -1":                                  (2, "'--hours'"),
     "clock advance --hours 99999999999999 --env-file gone.env":  (1, "nobody answers"),
     "snapshot save kept --to no/where --env-file gone.env":      (1, "nobody answers"),

@@ -2,7 +2,7 @@
 
 import pytest
 
-from waypost.console.spelling import duration, grouped, plain
+from waypost.console.spelling import duration, grouped, phone, plain
 
 
 @pytest.mark.parametrize(
@@ -22,3 +22,22 @@ def test_thousands_stand_apart_and_small_numbers_keep_a_tenth() -> None:
         "1\u202f234\u202f567",
     ]
     assert [grouped(one) for one in (None, 7, 1_234)] == ["", "7", "1\u202f234"]
+
+
+@pytest.mark.parametrize(
+    ("digits", "text"),
+    [
+        ("15550002001", "+1 555 000 2001"),
+        ("442079460958", "+44 20 7946 0958"),
+        ("4915112345678", "+49 1511 2345678"),
+        ("919876543210", "+91 98765 43210"),
+        ("5511987654321", "+55 11 98765 4321"),
+        ("99999999999999", "+99999999999999"),
+        ("123", "123"),
+        ("US.1234567890123", "US.1234567890123"),
+        ("", ""),
+        (None, ""),
+    ],
+)
+def test_phone_numbers_are_grouped_as_in_their_country(digits: str | None, text: str) -> None:
+    assert phone(digits) == text

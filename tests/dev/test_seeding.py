@@ -45,3 +45,13 @@ async def test_killed_in_the_middle_of_its_first_start_it_starts_whole(
     await started.ask("POST", "/partner/account/login", form)
     await started.send_text("Hello")
     await started.shown_texts(until="Hello")
+
+
+async def test_a_phone_that_was_renamed_keeps_its_name_over_a_restart(start: Starter) -> None:
+    started = await start()
+    await started.control("PUT", f"phones/{demo.DESTINATION}", {"name": "Zoe"})
+    await start.stop(started)
+
+    again = await start()
+
+    assert (await again.control("GET", f"phones/{demo.DESTINATION}"))["name"] == "Zoe"

@@ -157,3 +157,21 @@ def _limits(parameter: Any) -> list[Any]:
             return ["x", "x" * parameter.at_most]
         case _:
             return [True]
+
+
+@pytest.mark.parametrize(
+    ("name", "hint"),
+    [
+        ("message.send", "did you mean messages.send?"),
+        ("zzz", "see `accepted` for the names"),
+    ],
+)
+def test_an_unknown_call_is_refused_with_the_nearest_name_and_the_names_once(
+    name: str, hint: str
+) -> None:
+    with pytest.raises(ControlRefused) as refused:
+        read_faults({**CALL, "call": name})
+
+    answer = refused.value.answer()
+    assert answer["error"] == f"call: {name!r} is unknown; {hint}"
+    assert answer["accepted"].split(", ").count("messages.send") == 1

@@ -1,6 +1,9 @@
 """What a failed wait says, line by line, with what differs from run to run left out."""
 
 import re
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
@@ -169,3 +172,45 @@ def test_only_the_newest_of_many_are_shown(partner: Partner) -> None:
     assert lines[2] == "  … and 3 older"
     assert lines[3] == '  T wrote text "Message 3"'
     assert len(lines) == 15
+
+
+class _Broken(BaseHTTPRequestHandler):
+    """An application with a defect."""
+
+    def do_POST(self) -> None:
+        self.rfile.read(int(self.headers["Content-Length"]))
+        body = b"Traceback: KeyError 'order'"
+        self.send_response(500)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, format: str, *args: object) -> None:
+        """Print nothing."""
+
+
+@pytest.fixture
+def broken_application() -> Iterator[str]:
+    server = ThreadingHTTPServer(("127.0.0.1", 0), _Broken)
+    serving = threading.Thread(target=server.serve_forever, args=(0.05,))
+    serving.start()
+    yield f"http://127.0.0.1:{server.server_address[1]}/hook"
+    server.shutdown()
+    serving.join()
+    server.server_close()
+
+
+def test_missed_message_says_what_the_application_answered_to_callbacks(
+    partner: Partner, broken_application: str
+) -> None:
+    ann = partner.phone("Ann")
+    partner.callbacks_to(broken_application)
+    ann.write("Where is my order?")
+
+    with pytest.raises(NotSeen) as missed:
+        ann.wait_for_message("on its way", within_s=2)
+
+    lines = said_by(missed.value, partner)
+    at = lines.index(f"callbacks that {broken_application} did not answer with 2xx, newest last:")
+    assert lines[at + 1].startswith('  text, phone <Ann>, "Where is my order?"; answered 500')
+    assert "Traceback: KeyError 'order'" in lines[at + 1]

@@ -121,7 +121,10 @@ def test_plugin_gives_each_test_its_own_and_puts_back_what_it_left(tmp_path: Pat
     assert run.output.count("Waypost: what happened") == 2
     # How a door's word came to the test, and by which thread, is nobody's concern.
     refused, awaited = run.told["test_is_refused"], run.told["test_waits_in_vain_as_a_coroutine"]
-    assert "DoorRefused: call: is unknown: 'messages.sendd'; accepted: " in refused
+    assert (
+        "DoorRefused: call: 'messages.sendd' is unknown; did you mean messages.send? (400)"
+        in refused
+    )
     assert "src/waypost" not in refused
     assert "NotSeen: no callback `text` came within 0.05 s" in awaited
     assert not [name for name in ("src/waypost", "concurrent", "threads.py") if name in awaited]

@@ -93,9 +93,7 @@ class Pair:
         """Work the lanes, and have a phone write in, so that its window is open; gives the app's token."""
         self._travel.sides = (self.waypost, self.simulator)
         self.waypost.start()
-        await self.simulator.write_in(
-            phone=demo.DESTINATION, to=demo.SOURCE, text="Hello!", name=demo.PHONES[0][1]
-        )
+        await self.simulator.write_in(phone=demo.DESTINATION, to=demo.SOURCE, text="Hello!")
         app = await self.waypost.directory.app(demo.APP_ID)
         return self.waypost.office.seals.app_token(demo.APP_ID, app.token_serial if app else 1)
 

@@ -25,6 +25,7 @@ from waypost.assembly.snapshot_bounds import (
     read_page_bytes,
 )
 from waypost.base.clock import Bearing
+from waypost.base.error_texts import error_text
 from waypost.simulator import FILE_REVISION, OLDEST_FILE_REVISION, NotKept, upgrade_file
 from waypost.store.revision import OLDEST
 from waypost.store.tables import REVISION
@@ -116,7 +117,7 @@ def read_page(file: Path) -> Page:
     except FileNotFoundError:
         raise NotKept(f"there is no file {file}") from None
     except Exception as why:  # of a damaged file the libraries raise a dozen kinds
-        raise NotKept(f"{file.name} is no snapshot of waypost: {why!r}") from why
+        raise NotKept(f"{file.name} is no snapshot of waypost: {error_text(why)}") from why
 
 
 def unpack(file: Path, data: Path, *, secret_key: str, machine_ms: int) -> None:
@@ -149,7 +150,7 @@ def unpack(file: Path, data: Path, *, secret_key: str, machine_ms: int) -> None:
         raise
     except Exception as why:  # as above
         shutil.rmtree(making, ignore_errors=True)
-        raise NotKept(f"{file.name} is damaged: {why!r}") from why
+        raise NotKept(f"{file.name} is damaged: {error_text(why)}") from why
     bearing = Bearing(page.at_ms, machine_ms, page.factor)
     clock_file.write_bearing(making / clock_file.NAME, bearing)
     (making / _OLD).touch()

@@ -13,13 +13,13 @@ from waypost.base.clock import Clock
 from waypost.base.ids import Ids
 from waypost.base.seals import Seals
 from waypost.callbacks.addresses import SLOW_MS, Address
-from waypost.callbacks.circuits import Came, Circuit, travel_grid_ms
+from waypost.callbacks.circuits import Came, Circuit, State, travel_grid_ms
 from waypost.callbacks.deliver import deliver
 from waypost.callbacks.figures import Figures
 from waypost.callbacks.pausing import Pause, pause, reason_to_pause, say_paused
 from waypost.callbacks.places import Places, is_replay, subscription_in
 from waypost.callbacks.retries import asked_ms, wait_ms
-from waypost.domain.callback import Attempt, Callback
+from waypost.domain.callback import Attempt, AttemptKind, Callback
 from waypost.domain.subscription import Subscription
 from waypost.journal.entry import Entry
 from waypost.journal.in_store import Journal
@@ -218,7 +218,7 @@ class Callbacks:
     async def _taken(self, entry: Entry, row: Any, address: Address, attempt: Attempt) -> None:
         standing = None
         if address.circuit.failing_since_ms is not None:
-            standing = Standing(row.subscription_id, None, None)
+            standing = Standing(row.subscription_id, None)
         address.circuit.takes(self._clock.now_ms())
         self.figures.tried(entry, row, attempt, ended=True)
         tried = self._tried(entry, row, attempt, True)
@@ -237,11 +237,17 @@ class Callbacks:
         now_ms = self._clock.now_ms()
         asked = asked_ms(attempt.told, now_ms)
         circuit, was_failing = address.circuit, address.circuit.failing_since_ms
+        was_until_ms = circuit.until_ms
         circuit.fails(now_ms, self._chance, is_probe=is_probe, asked_ms=asked)
         standing = None
-        if asked or was_failing is None:
-            until_ms = circuit.until_ms if asked else None
-            standing = Standing(row.subscription_id, circuit.failing_since_ms, until_ms)
+        is_open = circuit.state is State.OPEN
+        if asked or was_failing is None or (is_open and circuit.until_ms != was_until_ms):
+            standing = Standing(
+                row.subscription_id,
+                circuit.failing_since_ms,
+                asked_until_ms=circuit.until_ms if asked else None,
+                next_attempt_ms=circuit.until_ms if is_open else None,
+            )
         wait = wait_ms(entry.attempt + 1, self._chance)
         ended = None if wait is not None else False
         self.figures.tried(entry, row, attempt, ended=ended)
@@ -296,7 +302,7 @@ class Callbacks:
         """What is kept of an attempt; one that was told again in vain has been told all the same."""
         if is_replay(entry.group) and not ended:
             ended = None
-        return Tried(row.id, row.subscription_id, attempt, ended)
+        return Tried(row.id, row.subscription_id, attempt, ended, _kind_of(entry))
 
     async def _end(self, entry: Entry, ended: _Ended) -> None:
         await self._journal.settle(entry, _record, ended)
@@ -315,6 +321,12 @@ class Callbacks:
 
     def _unhold(self, group: str) -> None:
         self._journal.unhold(Lane.CALLBACKS, group)
+
+
+def _kind_of(entry: Entry) -> AttemptKind:
+    if is_replay(entry.group):
+        return AttemptKind.REPLAY
+    return AttemptKind.RETRY if entry.attempt else AttemptKind.INITIAL
 
 
 def _record(connection: Connection, ended: Sequence[_Ended]) -> list[None]:

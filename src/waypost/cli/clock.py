@@ -5,12 +5,16 @@ from typing import Annotated, Any, Final
 
 import typer
 
+from waypost.cli.complaints import MISUSED, complain
 from waypost.cli.control import ENV_FILE, EnvFile, ask
 
 PROGRESS_MS: Final = 5_000
 """How often a long advance says how far it has come."""
 
 clock = typer.Typer(help="The clock of a running `waypost dev`.", no_args_is_help=True)
+
+
+Number = Annotated[int | None, typer.Option(min=0)]
 
 
 @clock.command("show")
@@ -21,10 +25,10 @@ def show_clock(env_file: EnvFile = ENV_FILE) -> None:
 
 @clock.command("advance")
 def advance_clock(
-    days: Annotated[int, typer.Option(min=0)] = 0,
-    hours: Annotated[int, typer.Option(min=0)] = 0,
-    minutes: Annotated[int, typer.Option(min=0)] = 0,
-    seconds: Annotated[int, typer.Option(min=0)] = 0,
+    days: Number = None,
+    hours: Number = None,
+    minutes: Number = None,
+    seconds: Number = None,
     env_file: EnvFile = ENV_FILE,
 ) -> None:
     """Move the clock from due time to due time; returns when it has arrived.
@@ -32,7 +36,14 @@ def advance_clock(
     Where that takes long it says every few seconds how far it has come. Stopped with Ctrl-C, it leaves
     the clock where it is.
     """
-    left_ms = (((days * 24 + hours) * 60 + minutes) * 60 + seconds) * 1000
+    if days is hours is minutes is seconds is None:
+        complain(
+            "say how far: at least one of --days, --hours, --minutes and --seconds, each a whole "
+            "number, as in `waypost clock advance --hours 24`",
+            code=MISUSED,
+        )
+    in_hours = (days or 0) * 24 + (hours or 0)
+    left_ms = ((in_hours * 60 + (minutes or 0)) * 60 + (seconds or 0)) * 1000
     steps = 0
     while True:
         wish = {"ms": left_ms, "within_ms": PROGRESS_MS}

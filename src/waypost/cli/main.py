@@ -208,6 +208,24 @@ def version() -> None:
     typer.echo(__version__)
 
 
+def _print_version(is_given: bool) -> None:
+    if is_given:
+        typer.echo(__version__)
+        raise typer.Exit
+
+
+@app.callback()
+def options(
+    is_version: Annotated[
+        bool,
+        typer.Option(
+            "--version", callback=_print_version, is_eager=True, help="Print the version."
+        ),
+    ] = False,
+) -> None:
+    """A messaging and template service that a business runs itself."""
+
+
 app.add_typer(partner, name="partner")
 app.add_typer(account, name="account")
 app.add_typer(apps, name="app")

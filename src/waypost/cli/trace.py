@@ -68,7 +68,7 @@ def _callback(callback: Mapping[str, Any]) -> Iterator[str]:
         came = one["error"] if one["status"] is None else f"answered {one['status']}"
         began = _one_line(one["answer"])
         yield (
-            f"    {at(one['at_ms'])}  attempt {number}: {came} after {one['duration_ms']} ms"
+            f"    {at(one['at_ms'])}  attempt {number}, {one['kind']}: {came} after {one['duration_ms']} ms"
             + (f": {began}" if began else "")
         )
     yield from _entry(callback["waiting"], "    waits")
@@ -82,6 +82,12 @@ def _entry(entry: Mapping[str, Any] | None, begin: str) -> Iterator[str]:
             f"due {at(entry['due_ms'])}, tried {entry['attempt']} times{defects}"
             + (f": {entry['note']}" if entry["note"] else "")
         )
+        if entry.get("failing_since_ms"):
+            next_ms = entry["next_attempt_ms"]
+            yield (
+                f"{begin} for its receiver, failing since {at(entry['failing_since_ms'])}"
+                + (f"; next attempt {at(next_ms)}" if next_ms else "")
+            )
 
 
 def _fields(*fields: tuple[str, Any]) -> Iterator[str]:

@@ -1,9 +1,12 @@
 """What a door answered, and what it means when it was not what was asked for."""
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 import msgspec
+
+SEE_ACCEPTED: Final = "see `accepted` for the names"
+"""Ends a sentence of the simulator's control API that does not repeat its member `accepted`."""
 
 
 class DoorRefused(Exception):
@@ -69,6 +72,8 @@ def read_answer(reply: Reply, asked: str = "") -> Any:
     if 200 <= reply.status < 300:
         return answer
     match answer:
+        case {"error": str(message), "accepted": str(accepted)} if message.endswith(SEE_ACCEPTED):
+            raise DoorRefused(reply.status, f"{message}: {accepted}", reply.why)
         case (
             {"message": str(message)}
             | {"error": str(message)}

@@ -2,6 +2,7 @@
 
 import json
 from datetime import UTC, datetime
+from functools import lru_cache
 from typing import Any
 
 
@@ -41,12 +42,19 @@ def exact(at_ms: int | None) -> str:
     return datetime.fromtimestamp(at_ms / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S.%f")[:-3] + " UTC"
 
 
+@lru_cache(maxsize=4096)
 def phone(digits: str | None) -> str:
-    """A phone number with its dial code apart: `+1 555 000 2001`; what is none stays as it is."""
-    if not digits or not digits.isdecimal() or not 8 <= len(digits) <= 15:
+    """A phone number grouped as in its country: `+44 20 7946 0958`; what is no number stays as it is."""
+    if not digits or not (digits.isascii() and digits.isdecimal()) or not 8 <= len(digits) <= 15:
         return digits or ""
-    head, tail = digits[:-10], digits[-10:]
-    return f"+{head} {tail[:3]} {tail[3:6]} {tail[6:]}" if head else f"+{digits}"
+    import phonenumbers  # here, because its tables are large
+
+    try:
+        number = phonenumbers.parse(f"+{digits}")
+    except phonenumbers.NumberParseException:
+        return f"+{digits}"
+    grouped = phonenumbers.format_number(number, phonenumbers.PhoneNumberFormat.INTERNATIONAL)
+    return grouped.replace("-", " ")
 
 
 def pretty(value: Any) -> str:

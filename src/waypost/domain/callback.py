@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from enum import StrEnum
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +22,14 @@ class Callback:
     sequence: int
     body: bytes
     keys: tuple[bytes, ...] = ()
+
+
+class AttemptKind(StrEnum):
+    """Why a callback was sent at this time."""
+
+    INITIAL = "initial"  # the first try
+    RETRY = "retry"  # it was tried before, and not delivered
+    REPLAY = "replay"  # somebody asked for it to be sent again
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,12 +6,13 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 import msgspec
-from sqlalchemy import Connection, func, select
+from sqlalchemy import Connection, bindparam, func, select, update
 
-from waypost.domain.callback import Attempt
+from waypost.domain.callback import Attempt, AttemptKind
 from waypost.store.fresh import are_fresh
 from waypost.store.one_of import one_of
 from waypost.store.prepared import Adding, Changing
+from waypost.store.receivers import receiver_failure
 from waypost.store.statements import insert_or
 from waypost.store.tables import attempts, callbacks, sequences
 
@@ -62,6 +63,7 @@ class Tried:
     """One attempt of one callback.
 
     Attributes:
+        kind: why it was made.
         ended: True when it was delivered, False when it is given up, None when it is tried again.
     """
 
@@ -69,10 +71,11 @@ class Tried:
     subscription_id: int
     attempt: Attempt
     ended: bool | None
+    kind: AttemptKind = AttemptKind.INITIAL
 
 
 def record_attempts(connection: Connection, tries: Sequence[Tried]) -> None:
-    """Keep attempts, and how callbacks ended."""
+    """Keep attempts, and how callbacks ended: a replay does not change when one was first delivered."""
     _ATTEMPT.run(
         connection,
         [
@@ -86,20 +89,26 @@ def record_attempts(connection: Connection, tries: Sequence[Tried]) -> None:
                 "error": one.attempt.error,
                 "request_headers": _text(one.attempt.sent),
                 "answer_headers": _text(one.attempt.told),
+                "kind": one.kind.value,
             }
             for one in tries
         ],
     )
-    ended = [
-        {
-            "at": one.callback_id,
-            "ended_on_ms": one.attempt.at_ms + one.attempt.duration_ms,
-            "delivered": one.ended,
-        }
-        for one in tries
-        if one.ended is not None
-    ]
-    _END.run(connection, ended)
+    ended = [one for one in tries if one.ended is not None]
+    _END.run(connection, [_end(one) for one in ended if one.kind is not AttemptKind.REPLAY])
+    replayed = [_end(one) for one in ended if one.kind is AttemptKind.REPLAY]
+    if replayed:
+        connection.execute(_END_REPLAYED, replayed)
+
+
+def _end(tried: Tried) -> dict[str, Any]:
+    at_ms = tried.attempt.at_ms + tried.attempt.duration_ms
+    return {"at": tried.callback_id, "ended_on_ms": at_ms, "delivered": tried.ended}
+
+
+def attempt_kind(kind: str, number: int) -> str:
+    """Why an attempt was made; of those before revision 6 it is known from their number, counted from 1."""
+    return kind or (AttemptKind.INITIAL if number == 1 else AttemptKind.RETRY).value
 
 
 def first_tried(connection: Connection, ids: Collection[str]) -> dict[str, int]:
@@ -111,9 +120,16 @@ def first_tried(connection: Connection, ids: Collection[str]) -> dict[str, int]:
 
 
 def callback_with_attempts(connection: Connection, callback_id: str) -> dict[str, Any] | None:
-    """A callback with its exact bytes as text, and every attempt; None when there is none."""
+    """A callback with its exact bytes as text, and every attempt; None when there is none.
+
+    While it is not delivered it says too since when its receiver has been failing, and when it is tried next.
+    """
     row = connection.execute(_BY_ID, {"ids": [callback_id]}).mappings().one_or_none()
-    return None if row is None else shown_callback(connection, dict(row))
+    if row is None:
+        return None
+    is_open = row["ended_on_ms"] is None
+    failure = receiver_failure(connection, row["subscription_id"]) if is_open else {}
+    return {**shown_callback(connection, dict(row)), **failure}
 
 
 def shown_callback(connection: Connection, row: dict[str, Any]) -> dict[str, Any]:
@@ -125,11 +141,12 @@ def shown_callback(connection: Connection, row: dict[str, Any]) -> dict[str, Any
         "attempts": [
             {
                 **one,
+                "kind": attempt_kind(one["kind"], number),
                 "answer": one["answer"].decode("utf-8", "replace"),
                 "request_headers": json.loads(one["request_headers"] or "{}"),
                 "answer_headers": json.loads(one["answer_headers"] or "{}"),
             }
-            for one in connection.execute(tries).mappings()
+            for number, one in enumerate(connection.execute(tries).mappings(), 1)
         ],
     }
 
@@ -160,6 +177,11 @@ _ADD: Final = Adding(
 )  # fmt: skip
 _ATTEMPT: Final = Adding(
     attempts, "callback_id", "subscription_id", "at_ms", "duration_ms", "status", "answer", "error",
-    "request_headers", "answer_headers",
+    "request_headers", "answer_headers", "kind",
 )  # fmt: skip
 _END: Final = Changing(callbacks, "id", "ended_on_ms", "delivered")
+_END_REPLAYED: Final = (
+    update(callbacks)
+    .where(callbacks.c.id == bindparam("at"), callbacks.c.delivered.is_not(True))
+    .values(ended_on_ms=bindparam("ended_on_ms"), delivered=bindparam("delivered"))
+)

@@ -148,7 +148,7 @@ def tries_of(connection: Connection, ids: Collection[str]) -> dict[str, list[Any
     """Attempts by callback, oldest first, without headers and answers."""
     if not ids:
         return {}
-    columns = ("callback_id", "at_ms", "duration_ms", "status", "error")
+    columns = ("callback_id", "at_ms", "duration_ms", "status", "error", "kind")
     rows = connection.execute(
         select(*(attempts.c[name] for name in columns))
         .where(one_of(attempts.c.callback_id, "ids"))

@@ -25,11 +25,13 @@ class Standing:
     Attributes:
         failing_since_ms: it has taken nothing since then; None: it takes.
         asked_until_ms: its receiver asked not to be called before then; None: it did not.
+        next_attempt_ms: its circuit is open, and a callback tries it then; None: it is not open.
     """
 
     subscription_id: int
     failing_since_ms: int | None
-    asked_until_ms: int | None
+    asked_until_ms: int | None = None
+    next_attempt_ms: int | None = None
 
 
 def keep_standings(connection: Connection, standings: Sequence[Standing]) -> None:
@@ -42,6 +44,7 @@ def keep_standings(connection: Connection, standings: Sequence[Standing]) -> Non
                 "at": one.subscription_id,
                 "failing_since_ms": one.failing_since_ms,
                 "asked_until_ms": one.asked_until_ms,
+                "next_attempt_ms": one.next_attempt_ms,
             }
             for _, one in sorted(last.items())
         ],
@@ -74,6 +77,7 @@ def resume_subscription(connection: Connection, id: int) -> Row[Any] | None:
         .values(
             failing_since_ms=None,
             asked_until_ms=None,
+            next_attempt_ms=None,
             paused_on_ms=None,
             pause_reason=None,
         )
@@ -135,6 +139,15 @@ def receivers(
     return [{**row, **_waiting(connection, row["id"], most)} for row in rows]
 
 
+def receiver_failure(connection: Connection, id: int) -> dict[str, int | None]:
+    """Since when a subscription's receiver has been failing, and when it is tried next; None: it is not."""
+    columns = (subscriptions.c.failing_since_ms, subscriptions.c.next_attempt_ms)
+    row = connection.execute(select(*columns).where(subscriptions.c.id == id)).one_or_none()
+    if row is None or row.failing_since_ms is None:
+        return {"failing_since_ms": None, "next_attempt_ms": None}
+    return {"failing_since_ms": row.failing_since_ms, "next_attempt_ms": row.next_attempt_ms}
+
+
 def paused_and_failing(connection: Connection) -> list[Row[Any]]:
     """Subscriptions that the service has paused, and those whose address takes nothing."""
     wanted = _SHOWN.where(
@@ -170,14 +183,16 @@ _some = (  # in no order: where one is wanted, PostgreSQL may sort all of them b
     .subquery()
 )
 _COUNTED: Final = select(func.count()).select_from(_some)
-_STANDING: Final = Changing(subscriptions, "id", "failing_since_ms", "asked_until_ms")
+_STANDING: Final = Changing(
+    subscriptions, "id", "failing_since_ms", "asked_until_ms", "next_attempt_ms"
+)
 _SHOWN: Final[Select[Any]] = select(
     *(
         subscriptions.c[name]
         for name in (
             "id", "partner_id", "app_id", "tag", "url", "version", "modes", "active", "created_on_ms",
             "key_serial", "old_key_until_ms", "failing_since_ms", "asked_until_ms", "paused_on_ms",
-            "pause_reason",
+            "pause_reason", "next_attempt_ms",
         )
     )
 )  # fmt: skip

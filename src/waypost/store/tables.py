@@ -404,6 +404,7 @@ subscriptions = Table(
     Column("asked_until_ms", BigInteger),  # its receiver asked not to be called before then
     Column("paused_on_ms", BigInteger),  # by us, until somebody resumes it; NULL: not paused
     Column("pause_reason", Words),
+    Column("next_attempt_ms", BigInteger),  # its circuit is open until then; only while it fails
     UniqueConstraint("app_id", "tag"),
     sqlite_autoincrement=True,  # a deleted subscription's id is never another's
 )
@@ -452,6 +453,7 @@ attempts = Table(
     Column("subscription_id", BigInteger),
     Column("request_headers", Words),  # JSON: as sent; of the partner's own ones the names only
     Column("answer_headers", Words),  # JSON: the first of them
+    Column("kind", Words, nullable=False, server_default=text("''")),  # '': before revision 6
     Index("attempts_by_subscription", "subscription_id", "at_ms"),
 )
 

@@ -7,6 +7,7 @@ from sqlalchemy import Connection, func, select
 from waypost.domain.message import MessageState
 from waypost.store.callbacks import shown_callback
 from waypost.store.journal import EntryState, Lane
+from waypost.store.receivers import receiver_failure
 from waypost.store.tables import (
     callbacks,
     journal,
@@ -101,6 +102,8 @@ def whole_way(connection: Connection, message_id: str) -> dict[str, Any] | None:
         is_open = told["ended_on_ms"] is None
         group = f"subscription {told['subscription_id']}"
         told["waiting"] = _entry(connection, Lane.CALLBACKS, group, told["id"]) if is_open else None
+        if told["waiting"] is not None:
+            told["waiting"] |= receiver_failure(connection, told["subscription_id"])
     return trace
 
 

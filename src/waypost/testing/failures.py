@@ -42,6 +42,7 @@ def not_on_phone(
             _listed(f"on {name}'s phone", seen),
             _listed("sent to this phone, and not on it", _traces(tenancy, lost), silent=True),
             [f"sent to other phones: {', '.join(sorted(others))}"] if others and not lost else [],
+            _refused_callbacks(tenancy),
             _surroundings(tenancy),
         )
     )
@@ -98,6 +99,13 @@ def _listed(
     left_out = len(seen) - _NEWEST
     older = [f"  … and {left_out} older"] if left_out > 0 else []
     return [f"{what}, newest last:", *older, *(f"  {one}" for one in seen[-_NEWEST:])]
+
+
+def _refused_callbacks(tenancy: Tenancy) -> list[str]:
+    """Callbacks that the application did not answer with 2xx: it may never have come to its reply."""
+    refused = [one for one in tenancy.box.tries if not one.was_taken]
+    where = tenancy.box.goes_to or "the test's own receiver"
+    return _listed(f"callbacks that {where} did not answer with 2xx", refused, silent=True)
 
 
 def _surroundings(tenancy: Tenancy) -> list[str]:

@@ -13,6 +13,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Final
 from urllib.parse import urlsplit
 
+from waypost.base.error_texts import error_text
 from waypost.testing.callback import Callback
 
 _ANSWER_WITHIN_S: Final = 10  # Source: docs/how-to/receive-callbacks.md, "Answer"
@@ -141,6 +142,6 @@ def _pass_on(url: str, body: bytes, headers: Mapping[str, str]) -> tuple[int, by
         answer = connection.getresponse()
         return answer.status, answer.read()
     except (OSError, http.client.HTTPException) as error:
-        return 0, f"your application at {url} did not answer: {error!r}".encode()
+        return 0, f"your application at {url} did not answer: {error_text(error)}".encode()
     finally:
         connection.close()

@@ -17,6 +17,7 @@ from waypost.console.not_there import NotMeant
 from waypost.console.spelling import duration
 from waypost.console.streams import Piece
 from waypost.console.visit import Visit
+from waypost.domain.callback import AttemptKind
 from waypost.store.deliveries import (
     STATES,
     Deliveries,
@@ -135,7 +136,8 @@ async def described(
             "kind": STATE_KINDS[state_of(row)],
             "whom": names.get(row["about"], row["about"]),
             "tag": tags.get(row["subscription_id"], ""),
-            "tries": len(tries.get(row["id"], ())),
+            "tries": sum(one.kind != AttemptKind.REPLAY for one in tries.get(row["id"], ())),
+            "replays": sum(one.kind == AttemptKind.REPLAY for one in tries.get(row["id"], ())),
             "came": came_of(tries[row["id"]][-1]) if row["id"] in tries else "",
             "is_taken": row["id"] in tries and is_taken(tries[row["id"]][-1].status),
         }

@@ -14,8 +14,10 @@ from waypost.console.desk import Desk
 from waypost.console.not_there import NotThere
 from waypost.console.streams import Piece
 from waypost.console.visit import Visit
+from waypost.domain.callback import AttemptKind
 from waypost.domain.subscription import Subscription
 from waypost.store.deliveries import delivery, entries_of
+from waypost.store.receivers import receiver_failure
 from waypost.store.subscriptions import replay_group, subscription_of_partner
 
 PARTS: Final = "callbacks/delivery_parts.html"
@@ -87,13 +89,16 @@ async def _now(desk: Desk, visit: Visit) -> dict[str, Any]:
     row = await _named(desk, visit)
     parts = desk.parts
 
-    def look(connection: Connection) -> tuple[Subscription | None, list[Any]]:
+    def look(
+        connection: Connection,
+    ) -> tuple[Subscription | None, list[Any], dict[str, int | None]]:
         held = subscription_of_partner(
             connection, visit.partner.id, row["subscription_id"], parts.directory.unseal
         )
-        return held, entries_of(connection, row["subscription_id"], row["id"])
+        entries = entries_of(connection, row["subscription_id"], row["id"])
+        return held, entries, receiver_failure(connection, row["subscription_id"])
 
-    held, entries = await parts.database.read(look)
+    held, entries, failure = await parts.database.read(look)
     [one] = await described(desk, visit, [row])
     body = row["body"].encode()
     last = next((one for one in reversed(row["attempts"]) if one["request_headers"]), None)
@@ -101,6 +106,7 @@ async def _now(desk: Desk, visit: Visit) -> dict[str, Any]:
     if last is not None:
         signing = signing_of(parts.seals, held, body, last["request_headers"], parts.clock.now_ms())
     group = replay_group(row["subscription_id"])
+    live = next((entry for entry in entries if entry.grp != group), None)
     return {
         "root": base_of(visit),
         "held": held,
@@ -111,7 +117,10 @@ async def _now(desk: Desk, visit: Visit) -> dict[str, Any]:
             "is_told": held is not None and held.is_told,
             "size_bytes": len(body),
             "digest": hashlib.sha256(body).hexdigest(),
-            "live_entry": next((entry for entry in entries if entry.grp != group), None),
+            "live_entry": live,
+            "next_ms": max(live.due_ms if live else 0, failure["next_attempt_ms"] or 0),
+            "failing_since_ms": failure["failing_since_ms"],
+            "replayed": sum(one["kind"] == AttemptKind.REPLAY for one in row["attempts"]),
             "replays": [entry for entry in entries if entry.grp == group],
         },
     }

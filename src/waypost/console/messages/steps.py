@@ -9,6 +9,7 @@ from waypost.console.failures import FAILURES
 from waypost.console.messages.folding import folded
 from waypost.console.messages.step import Step
 from waypost.console.spelling import grouped
+from waypost.domain.callback import AttemptKind
 from waypost.store.message_news import TRIED
 
 
@@ -104,12 +105,14 @@ def _callbacks(trace: Mapping[str, Any]) -> Iterator[Step]:
 
 
 def _ended(told: Mapping[str, Any]) -> tuple[str, str]:
-    tries = len(told["attempts"])
+    replays = sum(one["kind"] == AttemptKind.REPLAY for one in told["attempts"])
+    tries = len(told["attempts"]) - replays
+    replayed = ", replayed since" if replays else ""
     times = "" if tries < 2 else f" at try {tries}"
     how_often = "once" if tries == 1 else f"{tries} times"
     if told["ended_on_ms"] is not None:
         return (
-            ("good", f"taken{times}")
+            ("good", f"taken{times}{replayed}")
             if told["delivered"]
             else ("bad", f"given up, tried {how_often}")
         )

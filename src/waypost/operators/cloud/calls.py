@@ -9,6 +9,7 @@ from multidict import CIMultiDict
 from yarl import URL
 
 from waypost.base.clock import Clock
+from waypost.base.error_texts import error_text
 from waypost.base.posts import AnswerLost, NotReached, Posts
 from waypost.domain.app import OperatorAccount
 from waypost.domain.outcome import Again, Outcome, Unavailable, Uncertain, Waits
@@ -142,7 +143,7 @@ class Calls:
         except NotReached as error:
             return Unavailable(f"the operator was not reached: {error}", again=Again.NOT_REACHED)
         except AnswerLost as error:
-            return Uncertain(f"the operator's answer was lost: {error!r}")
+            return Uncertain(f"the operator's answer was lost: {error_text(error)}")
         except ValueError as error:
             return Unavailable(f"the operator cannot be asked: {error}", again=Again.NOT_REACHED)
         told = CIMultiDict(reply.headers)
@@ -187,9 +188,11 @@ class Calls:
             aiohttp.ConnectionTimeoutError,
             aiohttp.InvalidURL,
         ) as error:
-            return Unavailable(f"the operator was not reached: {error}", again=Again.NOT_REACHED)
+            return Unavailable(
+                f"the operator was not reached: {error_text(error)}", again=Again.NOT_REACHED
+            )
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
-            return Uncertain(f"the operator's answer was lost: {error!r}")
+            return Uncertain(f"the operator's answer was lost: {error_text(error)}")
         return self._heard(account, status, content, told, kind, business)
 
     def _must_wait(self, account: OperatorAccount, kind: Kind, business: str) -> Unavailable | None:

@@ -12,6 +12,7 @@ from urllib.parse import quote, urlsplit
 import aiohttp
 from yarl import URL
 
+from waypost.base.error_texts import error_text
 from waypost.domain.app import OperatorAccount
 from waypost.domain.media import DAY_MS, MEDIA_LIFE_MS, Media
 from waypost.domain.outcome import (
@@ -142,7 +143,7 @@ async def fetch_media(
                 digest.update(part)
                 yield part
     except (aiohttp.ClientError, TimeoutError, OSError) as error:
-        yield Unavailable(f"the bytes broke off: {error!r}")
+        yield Unavailable(f"the bytes broke off: {error_text(error)}")
         return
     wanted = _hex_digest(told.get("sha256"))
     if wanted is not None and wanted != digest.hexdigest():

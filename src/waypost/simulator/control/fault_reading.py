@@ -1,5 +1,7 @@
 """Reading a fault as it was given: each member held against the tables, refused with what would do."""
 
+import difflib
+from collections.abc import Sequence
 from typing import Any, Final, cast
 
 from waypost.simulator.control.guard import ControlRefused
@@ -82,7 +84,7 @@ def _fault(members: dict[str, Any], path: str, seed: int | None) -> dict[str, An
         raise _wrong(f"{path}{other}", f"does not go with on: {on}", f"{on}, and no {other}")
     name = members.get(on, ANY)
     if name != ANY and name not in _NAMES[on]:
-        raise _wrong(f"{path}{on}", f"is unknown: {name!r}", ", ".join((ANY, *_NAMES[on])))
+        raise _unknown(f"{path}{on}", name, (ANY, *_NAMES[on]))
     _check_filters(members, path, on, name)
     for parameter in _PLAIN:
         if parameter.name in members:
@@ -96,6 +98,18 @@ def _fault(members: dict[str, Any], path: str, seed: int | None) -> dict[str, An
     if seed is not None:
         read.setdefault("seed", seed)
     return read
+
+
+def _unknown(field: str, name: object, names: Sequence[str]) -> ControlRefused:
+    """A name that is none: the nearest one, or all of them, once."""
+    near = difflib.get_close_matches(str(name), names, n=1)
+    return ControlRefused(
+        400,
+        field=field,
+        rule=f"{str(name)[:100]!r} is unknown",
+        accepted=", ".join(names),
+        hint=f"did you mean {near[0]}?" if near else "see `accepted` for the names",
+    )
 
 
 def _check_filters(members: dict[str, Any], path: str, on: str, name: str) -> None:

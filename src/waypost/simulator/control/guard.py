@@ -13,10 +13,17 @@ _WITH_BODY: Final = frozenset({"POST", "PUT", "PATCH"})
 
 
 class ControlRefused(Exception):
-    """The control door will not do it; names the field, the rule and what would be accepted."""
+    """The control door will not do it; names the field, the rule and what would be accepted.
 
-    def __init__(self, status: int, *, field: str, rule: str, accepted: str) -> None:
+    Args:
+        hint: stands in the sentence in place of what would be accepted, where that is long.
+    """
+
+    def __init__(
+        self, status: int, *, field: str, rule: str, accepted: str, hint: str = ""
+    ) -> None:
         super().__init__(f"{field}: {rule}")
+        self.hint = hint
         self.status = status
         self.field = field
         self.rule = rule
@@ -25,7 +32,7 @@ class ControlRefused(Exception):
     def answer(self) -> dict[str, str]:
         """The body of the refusal."""
         return {
-            "error": f"{self.field}: {self.rule}; accepted: {self.accepted}",
+            "error": f"{self.field}: {self.rule}; {self.hint or f'accepted: {self.accepted}'}",
             "field": self.field,
             "rule": self.rule,
             "accepted": self.accepted,

@@ -11,6 +11,7 @@ from typing import Final
 import aiohttp
 
 from waypost.base.clock import Clock
+from waypost.base.error_texts import error_text
 from waypost.base.ids import Ids
 from waypost.base.logs import log
 from waypost.simulator.accounts.accounts import Accounts, Destination, Outlet
@@ -161,7 +162,7 @@ class Webhooks:
                 text = (await answer.content.read(4096)).decode(errors="replace").strip()
                 status = answer.status
         except (aiohttp.ClientError, TimeoutError, OSError, ValueError) as error:
-            raise HandshakeFailed(f"the address could not be asked: {error!r}") from error
+            raise HandshakeFailed(f"the address could not be asked: {error_text(error)}") from error
         if status != 200:
             raise HandshakeFailed(
                 f"the address answered {status}, not 200 (is its verify token the same?): {text[:200]!r}"
@@ -268,7 +269,7 @@ class Webhooks:
                 await answer.read()
                 return None if answer.status == 200 else f"status {answer.status}"
         except (aiohttp.ClientError, TimeoutError, OSError, ValueError) as error:
-            return repr(error)
+            return error_text(error)
         finally:
             self.posting[uri] -= 1
             if not self.posting[uri]:

@@ -1,4 +1,4 @@
-"""The audit log."""
+"""The audit log; the history of deliveries."""
 
 from typing import Final
 
@@ -18,6 +18,7 @@ def upgrade() -> None:
     _add_audit_log()
     _add_origins_of_access()
     _add_app_users()
+    _add_delivery_history()
 
 
 def _add_audit_log() -> None:
@@ -59,3 +60,11 @@ def _add_app_users() -> None:
         sa.PrimaryKeyConstraint("app_id", "phone_number"),
     )
     op.create_index("app_users_by_time", "app_users", ["app_id", "opted_on_ms"], unique=False)
+
+
+def _add_delivery_history() -> None:
+    """Add why each attempt was made, and when the next one of an open circuit is due."""
+    op.add_column(
+        "attempts", sa.Column("kind", Words, server_default=sa.text("''"), nullable=False)
+    )
+    op.add_column("subscriptions", sa.Column("next_attempt_ms", sa.BigInteger(), nullable=True))
