@@ -7,7 +7,8 @@ MINUTES  ?= 10
 
 VENV := .venv
 BIN  := $(VENV)/bin
-PIP  := $(BIN)/python -m pip --quiet --disable-pip-version-check --no-input
+# Twice quiet: warnings about index settings of the machine are hidden, errors are not.
+PIP  := $(BIN)/python -m pip --quiet --quiet --disable-pip-version-check --no-input
 
 RUN_READY := $(VENV)/run.stamp
 DEV_READY := $(VENV)/dev.stamp
@@ -71,7 +72,7 @@ pin:  ## write constraints.txt anew: the newest versions that pyproject.toml all
 # The newest stamp says what .venv holds. A changed pin or dependency makes both stamps old.
 
 $(RUN_READY): $(VENV)/pyvenv.cfg $(PINS)
-	@echo "Installing what running needs into $(VENV) ..."
+	@echo "Installing what running needs into $(VENV), which takes about a minute ..."
 	@$(PIP) install -c constraints.txt -e .
 	@touch $@
 

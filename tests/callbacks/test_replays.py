@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from sqlalchemy import update
+from sqlalchemy import Connection, update
 
 from tests.callbacks.conftest import MakeTeller
 from tests.support.callback_sink import CallbackSink, always, in_turn
@@ -190,9 +190,11 @@ async def test_attempts_of_before_revision_6_are_labelled_by_their_order(
     await sink.wait_until(lambda: len(sink.taken) == 2)
     await quiet(teller)
 
-    await teller.waypost.database.write(
-        lambda connection: connection.execute(update(attempts).values(kind=""))
-    )
+    await teller.waypost.database.write(_forget_kinds)
 
     shown = await teller.admin("GET", f"callbacks/{callback_id}")
     assert [one["kind"] for one in shown["attempts"]] == ["initial", "retry"]
+
+
+def _forget_kinds(connection: Connection) -> None:
+    connection.execute(update(attempts).values(kind=""))

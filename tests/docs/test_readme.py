@@ -1,15 +1,33 @@
-"""The README's journey, copied line by line into a shell beside a running `waypost dev`."""
+"""The README's journey, pasted as a whole into a shell beside a running `waypost dev`."""
 
 import json
 import os
 import re
+import signal
 import subprocess
 from pathlib import Path
 from typing import Any
 
 from tests.docs.repository import ROOT
+from tests.support.patience import HANGS_AFTER_S
 
 MOST_LINES = 10
+BACKEND = """
+import pathlib
+
+def build_wheel(*_):
+    raise AssertionError
+
+def build_editable(*_):
+    raise AssertionError
+
+def prepare_metadata_for_build_editable(folder, settings=None):
+    info = pathlib.Path(folder) / "one-1.dist-info"
+    info.mkdir()
+    requires = "Requires-Dist: no-such-thing-9"
+    (info / "METADATA").write_text(f"Metadata-Version: 2.1\\nName: one\\nVersion: 1\\n{requires}\\n")
+    return info.name
+"""
 
 
 def journey() -> list[str]:
@@ -19,40 +37,40 @@ def journey() -> list[str]:
     return block[1].splitlines()
 
 
-def typed(shell: subprocess.Popen[str], lines: list[str], *, until: str) -> list[str]:
-    """Type lines as one does who waits for the answer, and give what was said up to that."""
-    assert shell.stdin is not None
-    assert shell.stdout is not None
-    shell.stdin.write("".join(f"{line}\n" for line in lines))
-    shell.stdin.flush()
-    said: list[str] = []
-    for line in shell.stdout:
-        said.append(line)
-        if until in line:
-            return said
-    raise AssertionError(f"{until!r} was not said: {said}")
-
-
-def test_journey_ends_with_the_tapped_buttons_postback_text(running: Path) -> None:
-    lines = journey()
-    listening = next(nth for nth, line in enumerate(lines) if " listen" in line)
-
-    with (running / "complaints").open("w+") as complaints:
+def test_journey_pasted_as_a_whole_ends_with_the_tapped_buttons_postback_text(
+    running: Path,
+) -> None:
+    """A paste gives the shell all lines at once: none of them may need somebody who waits."""
+    with (running / "errors").open("w+") as errors:
         shell = subprocess.Popen(
             ["bash", "-m"],
             cwd=running,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            stderr=complaints,
+            stderr=errors,
             text=True,
             env={"PATH": os.environ["PATH"], "HOME": str(running)},
         )
-        said = typed(shell, lines[: listening + 1], until="listening at")
-        said += typed(shell, lines[listening + 1 :], until='"postbackText": "')
-        said += shell.communicate("kill %1\nwait\n", timeout=30)[0].splitlines()
-        complaints.seek(0)
-        whole = "\n".join([*said, complaints.read()])
+        assert shell.stdin is not None
+        assert shell.stdout is not None
+        shell.stdin.write("".join(f"{line}\n" for line in journey()))
+        shell.stdin.close()
+        said: list[str] = []
+        for line in shell.stdout:
+            said.append(line)
+            if '"postbackText": "' in line:
+                break
+        listener = re.search(r"stop the listener with: kill (\d+)", "".join(said))
+        if listener is not None:
+            os.kill(int(listener[1]), signal.SIGTERM)
+        said += shell.stdout.read().splitlines()
+        shell.wait(timeout=HANGS_AFTER_S)
+        shell.stdout.close()
+        errors.seek(0)
+        whole = "\n".join([*said, errors.read()])
 
+    assert listener is not None, whole
+    assert said.index(next(one for one in said if "listening at" in one)) == 0, whole
     told: list[dict[str, Any]] = [json.loads(line) for line in said if line.startswith('{"app": ')]
     assert told, whole
     assert told[-1]["payload"]["payload"] == {
@@ -62,6 +80,26 @@ def test_journey_ends_with_the_tapped_buttons_postback_text(running: Path) -> No
     }, whole
     kinds = [one["payload"]["type"] for one in told if one["type"] == "message-event"]
     assert kinds == ["enqueued", "sent", "delivered", "read"]
+
+
+def test_installing_prints_no_warnings_and_all_errors(tmp_path: Path) -> None:
+    """Index settings of a machine make pip warn; who runs `make run` first shall not read of them."""
+    for name in ("Makefile", "constraints.txt"):
+        (tmp_path / name).write_text((ROOT / name).read_text(encoding="utf-8"))
+    (tmp_path / "pyproject.toml").write_text(
+        "[build-system]\nrequires = []\nbuild-backend = 'backend'\nbackend-path = ['.']\n"
+    )
+    (tmp_path / "backend.py").write_text(BACKEND)
+    environment = {**os.environ, "PIP_FIND_LINKS": "file:///no/such/folder", "PIP_NO_INDEX": "1"}
+
+    made = subprocess.run(
+        ["make", "run"], cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
+    )
+
+    assert made.returncode != 0
+    assert "WARNING" not in made.stderr
+    assert "ERROR: " in made.stderr
+    assert "about a minute" in made.stdout
 
 
 def test_journey_has_at_most_ten_lines() -> None:

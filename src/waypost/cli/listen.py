@@ -1,7 +1,10 @@
 """`waypost listen`: a receiver that subscribes, prints every callback, and unsubscribes at the end."""
 
 import json
-from collections.abc import Callable
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from waypost.assembly.servers import HttpServer, bind, port_of, signalled
@@ -10,9 +13,21 @@ from waypost.client.variables import MissingVariable
 
 
 async def listen(
-    variables: dict[str, str], *, modes: str, port: int, say: Callable[[str], None]
+    variables: dict[str, str],
+    *,
+    modes: str,
+    port: int,
+    say: Callable[[str], None],
+    ready_fd: int | None = None,
 ) -> None:
     """Receive callbacks of one app until a signal, one line each.
+
+    Args:
+        variables: of the running `waypost dev`.
+        modes: which callbacks, with commas.
+        port: to receive on; 0 takes a free one.
+        say: prints a line.
+        ready_fd: a pipe that is closed after one byte once callbacks come.
 
     Raises:
         DoorRefused: the subscription was refused.
@@ -37,11 +52,28 @@ async def listen(
     fields = {"modes": modes, "tag": f"listen-{port_of(bound)}", "url": url, "version": "2"}
     try:
         made = await door.form("POST", path, fields)
-        say(f"listening at {url}; Ctrl+C stops")
+        say(f"listening at {url}; Ctrl+C stops" if ready_fd is None else f"listening at {url}")
+        if ready_fd is not None:
+            os.write(ready_fd, b"1")
+            os.close(ready_fd)
         await signalled()
         await door.json("DELETE", f"{path}/{made['subscription']['id']}")
     finally:
         await server.stop()
+
+
+def listen_in_background(options: Sequence[str], *, say: Callable[[str], None]) -> int:
+    """Start `waypost listen` as a process of its own, and return its exit code, or 0 once it listens."""
+    is_ready, ready_fd = os.pipe()
+    command = [sys.executable, "-m", "waypost", "listen", *options, "--ready-fd", str(ready_fd)]
+    listener = subprocess.Popen(command, pass_fds=(ready_fd,), stdin=subprocess.DEVNULL)  # noqa: S603  our own
+    os.close(ready_fd)
+    with os.fdopen(is_ready, "rb") as pipe:
+        if not pipe.read(1):  # it ended, and has said why
+            return listener.wait() or 1
+    say(f"stop the listener with: kill {listener.pid}")
+    listener.returncode = 0  # it outlives this process, and nobody waits for it
+    return 0
 
 
 class _Receiver:

@@ -185,14 +185,28 @@ def listen(
     port: Annotated[
         int, typer.Option(min=0, max=MOST, help="Port to receive on; 0 takes a free one.")
     ] = 0,
+    background: Annotated[
+        bool,
+        typer.Option("--background", help="Return once it listens, and go on printing."),
+    ] = False,
+    ready_fd: Annotated[int | None, typer.Option(hidden=True)] = None,
 ) -> None:
     """Subscribe to the demonstration's callbacks and print each as one line of JSON."""
+    if background:
+        from waypost.cli.listen import listen_in_background
+
+        options = ["--env-file", str(env_file), "--modes", modes, "--port", str(port)]
+        raise typer.Exit(listen_in_background(options, say=typer.echo))
     from waypost.cli.listen import listen as listen_until_signalled
     from waypost.cli.running import run
 
     with one_line(address=f"PARTNER_URL in {env_file}", credential=f"APP_TOKEN in {env_file}"):
         variables = read_variables(env_file)
-        run(listen_until_signalled(variables, modes=modes, port=port, say=typer.echo))
+        run(
+            listen_until_signalled(
+                variables, modes=modes, port=port, say=typer.echo, ready_fd=ready_fd
+            )
+        )
 
 
 app.command()(message)
