@@ -380,3 +380,38 @@ async def _another_partner(desk: Desk) -> tuple[str, Door]:
         },
     )  # fmt: skip
     return made["id"], Door(OverHttp(desk.base_url), {"Authorization": made["app_token"]})
+
+
+async def test_callback_behind_an_open_circuit_says_since_when_and_until_when_and_replays_are_named(
+    desk: Desk, receiver: CallbackSink
+) -> None:
+    receiver.answers = always(500)
+    known = await subscribe(desk, receiver.url)
+    message_id = await desk.send_text("Good morning")
+    await patiently(lambda: standing(desk, known), lambda one: one["next_attempt_ms"] is not None)
+    first = told(receiver)[0]
+    delivery = f"{base(desk)}/deliveries/{first.callback_id}"
+    trace = f"/apps/{desk.app_id}/messages/{message_id}"
+
+    failing = "callbacks to orders have been failing since"
+    assert failing in await desk.get(delivery)
+    assert "<dt>Failing</dt>" in await desk.get(trace)
+    assert "orders" in await desk.get(base(desk))
+
+    receiver.answers = always(200)
+    await patiently(lambda: standing(desk, known), lambda one: one["failing_since_ms"] is None)
+    await patiently(
+        lambda: desk.admin.json("GET", "/admin/lanes"), lambda lanes: not lanes["callbacks"]
+    )
+    assert failing not in await desk.get(delivery)
+    count = len(told(receiver))
+    await desk.admin.json("POST", "/admin/callbacks/replay", {"callback_id": first.callback_id})
+    await receiver.wait_until(lambda: len(told(receiver)) == count + 1)
+    page = await patiently(
+        lambda: desk.get(delivery), lambda text: '<span class="try-kind">replay</span>' in text
+    )
+
+    assert '<span class="try-kind">initial</span>' in page
+    assert "replayed 1 time since" in page
+    assert "replayed" in await desk.get(f"{base(desk)}/deliveries")
+    assert ", replayed since" in await desk.get(trace)
