@@ -44,6 +44,9 @@ def test_page_leads_from_an_empty_folder_to_a_tap_a_late_failure_and_a_refusal(
     assert messages[1]["interactive"]["button_reply"] == {"id": "today", "title": "Yes"}
     assert statuses[:3] == ["sent", "delivered", "read"]
     assert statuses[-1] == "failed"
+    assert [one["groups"][0]["type"] for one in values if "groups" in one] == [
+        "group_participants_add"
+    ]
     assert re.findall(r'"code":(\d+)', "".join(told)) == ["131047"]
     assert re.findall(r'"code":(\d+)', done.stdout) == ["131016"]
 

@@ -25,6 +25,7 @@ _ACTIVE: Final = """
 SELECT phone, max(position) FROM (
     SELECT phone, position FROM messages
     WHERE phone_number_id IN (SELECT value FROM json_each(?)) AND failed_ms IS NULL
+    AND phone NOT LIKE 'group:%'
     ORDER BY position DESC LIMIT ?
 ) GROUP BY phone ORDER BY max(position) DESC LIMIT ?
 """

@@ -13,12 +13,21 @@ from waypost.simulator.errors import bad_parameter, message_refused
 from waypost.simulator.live_settings import LiveSettings
 from waypost.simulator.loose import a_text, an_object
 from waypost.simulator.media.references import References
+from waypost.simulator.messages.direct_send import DirectSend, direct_send_of
+from waypost.simulator.messages.envelope import callback_data_of, check_envelope
+from waypost.simulator.messages.groups import group_contact, group_place, group_sent
 from waypost.simulator.messages.held import DROPPED_WITH, Held
 from waypost.simulator.messages.limits import Limits
 from waypost.simulator.messages.message_kinds import KINDS, shown_message
 from waypost.simulator.messages.receptions import Receptions
 from waypost.simulator.messages.standings import Standings
-from waypost.simulator.messages.statuses import FAILURES, Fate, Sent, planned_updates
+from waypost.simulator.messages.statuses import (
+    FAILURES,
+    Fate,
+    Sent,
+    errors_of,
+    planned_updates,
+)
 from waypost.simulator.messages.takings import Taken, take_all, waiting_row
 from waypost.simulator.messages.template_plans import TemplatePlans
 from waypost.simulator.messages.template_sends import Shown, shown_template
@@ -31,7 +40,6 @@ from waypost.simulator.templates.templates import Templates
 from waypost.simulator.templates.uses import TemplateUses
 from waypost.simulator.webhooks.outbox import Outbox
 
-_CALLBACK_DATA_AT_MOST: Final = 512  # Source: facts 4.1
 _TIMES: Final = 11  # where a message's own times begin in its row
 _TYPING_MS: Final = 25_000  # Source: facts 4.1
 _NOT_SENDABLE: Final = {"PAUSED": 132015, "DISABLED": 132016}  # Source: facts 5.2
@@ -113,10 +121,13 @@ class Messages:
 
         Source: facts 4, 5.2.
         """
-        phone = self._recipient(request)
-        callback_data = _callback_data(request)
+        check_envelope(request)
+        group = group_place(request)
+        phone = group or self._recipient(request)
+        callback_data = callback_data_of(request)
         self._standings.check(number, phone, request.get("recipient_identity_key_hash"))
-        kind = request.get("type", "text")
+        kind: Any = request.get("type", "text")
+        direct = direct_send_of(request, kind)
         template: Template | None = None
         if kind == "template":
             template, shown = self._template_message(number, request)
@@ -125,18 +136,27 @@ class Messages:
             shown = shown_message(kind, request.get(kind), known)
         else:
             raise message_refused(131051, f"Message type {kind!r} is not supported")
+        if group is not None:
+            wamid = await self._keep_of_group(
+                number, group, kind, shown, callback_data, request, raw, fail_code
+            )
+            return {
+                "messaging_product": "whatsapp",
+                "contacts": [group_contact(group)],
+                "messages": [{"id": wamid}],
+            }
         if phone == number.phone_number:
             raise message_refused(131021, "Recipient phone number is the sender's own")
         if self._blocks.is_blocked(number.phone_number_id, phone):
             raise message_refused(130403, "The business has blocked this user")
-        self._check_window(number, phone, template, shown)
+        self._check_window(number, phone, template, shown, direct)
         if self._settings.value.limits:
             self._limits.spend(number.phone_number_id, phone, number.throughput)
         self._typing_until_ms.pop((phone, number.phone_number_id), None)
         if fail_code is None:
             fail_code = self._standings.failure_of(number)
         wamid = await self._keep(
-            number, phone, kind, shown, template, callback_data, request, raw, fail_code
+            number, phone, kind, shown, template, direct, callback_data, request, raw, fail_code
         )
         message = {"id": wamid}
         if template is not None:
@@ -199,11 +219,17 @@ class Messages:
         return self._arrivals.setdefault(phone, asyncio.Event())
 
     def _check_window(
-        self, number: Number, phone: str, template: Template | None, shown: Shown
+        self,
+        number: Number,
+        phone: str,
+        template: Template | None,
+        shown: Shown,
+        direct: DirectSend,
     ) -> None:
         """Refuse what the window decides at once. Source: facts 5.2 (131047), 8, 13."""
         is_open = self._phones.window_is_open(number.phone_number_id, phone, self._clock.now_ms())
-        if template is None and not is_open and self._settings.value.window_at_once:
+        needs_window = template is None and not direct.category
+        if needs_window and not is_open and self._settings.value.window_at_once:
             raise message_refused(131047, FAILURES[131047])
         self._standings.check_content(number, phone, template, shown, is_free=is_open)
 
@@ -236,7 +262,6 @@ class Messages:
 
     def _recipient(self, request: dict[str, Any]) -> str:
         """The digits of the phone that is meant. Source: facts 4.1, 7.5."""
-        _check_envelope(request)
         user_id = request.get("recipient")
         to = request.get("to")
         if not to and user_id:
@@ -246,7 +271,7 @@ class Messages:
             return phone.phone
         if not to:
             raise bad_parameter("The parameter to is required.")
-        digits = phone_digits(to)
+        digits = phone_digits(str(to) if type(to) is int else to)
         if digits is None:
             raise message_refused(131009, "to: a phone number has 8 to 15 digits")
         return digits
@@ -266,6 +291,7 @@ class Messages:
         kind: str,
         shown: Shown,
         template: Template | None,
+        direct: DirectSend,
         callback_data: str | None,
         request: dict[str, Any],
         raw: bytes,
@@ -283,6 +309,7 @@ class Messages:
             wamid=wamid,
             now_ms=now_ms,
             is_in_window=is_in_window,
+            direct=direct,
             sender_fails=fail_code,
         )
         fate = reception.fate
@@ -295,7 +322,9 @@ class Messages:
             skips_delivered=self._settings.value.skips_delivered,
             at_ms=now_ms,
             callback_data=callback_data,
-            category="service" if template is None else template.category.lower(),
+            category=direct.category or "service"
+            if template is None
+            else template.category.lower(),
             is_in_window=is_in_window,
         )
         updates = self._planned(sent, fate)
@@ -329,26 +358,47 @@ class Messages:
         self.tell(phone)
         return sent.wamid
 
+    async def _keep_of_group(
+        self,
+        number: Number,
+        group: str,
+        kind: str,
+        shown: Shown,
+        callback_data: str | None,
+        request: dict[str, Any],
+        raw: bytes,
+        fail_code: int | None,
+    ) -> str:
+        """Keep a message to a group, and say that it was sent; its members are nobody here."""
+        if fail_code is None:
+            fail_code = self._standings.failure_of(number)
+        now_ms, wamid = self._clock.now_ms(), sent_wamid(self._ids, number.phone_number)
+        context = an_object(request.get("context"))
+        message: Row = (
+            self.next_position(), wamid, group, number.phone_number_id, 0, kind, now_ms,
+            msgspec.json.encode(shown).decode(), raw.decode(errors="replace"), callback_data,
+            a_text(context.get("message_id")) if context else None,
+            None, None, now_ms if fail_code else None, fail_code,
+        )  # fmt: skip
+        updates: list[Row] = []
+        if self._outbox.listens(number.waba_id):
+            updates = [
+                group_sent(
+                    group,
+                    self._outbox,
+                    waba_id=number.waba_id,
+                    phone_number_id=number.phone_number_id,
+                    wamid=wamid,
+                    callback_data=callback_data,
+                    at_ms=now_ms,
+                    errors=errors_of(fail_code) if fail_code else "",
+                )
+            ]
+        await self._store.write(take_all, Taken(message, updates, None))
+        self._outbox.wake_of(number.waba_id).set()
+        return wamid
+
     def _planned(self, sent: Sent, fate: Fate) -> list[Row]:
         if not self._outbox.listens(sent.waba_id):
             return []
         return planned_updates(sent, fate, self._outbox, self._settings.value.statuses_version)
-
-
-def _check_envelope(request: dict[str, Any]) -> None:
-    if request.get("messaging_product") != "whatsapp":
-        raise bad_parameter("The parameter messaging_product is required.")
-    if request.get("recipient_type", "individual") != "individual":
-        raise bad_parameter("Param recipient_type must be one of {individual}.")
-
-
-def _callback_data(request: dict[str, Any]) -> str | None:
-    given = request.get("biz_opaque_callback_data")
-    if given is None:
-        return None
-    if not isinstance(given, str) or len(given) > _CALLBACK_DATA_AT_MOST:
-        raise bad_parameter(
-            "Param biz_opaque_callback_data must be a string of at most "
-            f"{_CALLBACK_DATA_AT_MOST} characters."
-        )
-    return given

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from waypost.simulator.accounts.accounts import Accounts, Number
+from waypost.simulator.messages.direct_send import DirectSend
 from waypost.simulator.messages.statuses import Fate
 from waypost.simulator.phones.conditions import Situation, failure_of, lifetime_ms
 from waypost.simulator.phones.phone import Phone
@@ -50,6 +51,7 @@ class Receptions:
         wamid: str,
         now_ms: int,
         is_in_window: bool,
+        direct: DirectSend = DirectSend(),  # noqa: B008  a frozen value
         sender_fails: int | None = None,
     ) -> Reception:
         """What becomes of a message that is being taken.
@@ -65,16 +67,17 @@ class Receptions:
             wamid: the message's id.
             now_ms: when it is taken.
             is_in_window: whether the phone wrote in the last 24 hours.
+            direct: the category that stands for a template, if there is one.
             sender_fails: the code that every message of the number fails with; None: with none.
 
         Source: facts 5.2, 7.3.
         """
         deliver_after_ms, read_after_ms = self._phones.habits_ms(phone)
-        lives_ms = lifetime_ms(template)
+        lives_ms = lifetime_ms(template) if direct.lives_ms is None else direct.lives_ms
         arrives_ms = now_ms + deliver_after_ms
         situation = Situation(
             condition=phone.condition,
-            category="" if template is None else template.category,
+            category=direct.category.upper() if template is None else template.category,
             is_business=phone.phone in self._accounts.numbers_by_digits,
             is_in_window=is_in_window,
             wants_marketing=self._phones.wants_marketing(number.phone_number_id, phone.phone),

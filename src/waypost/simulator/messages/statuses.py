@@ -77,7 +77,7 @@ def planned_updates(sent: Sent, fate: Fate, outbox: Outbox, version: StatusesVer
     if version is StatusesVersion.V23:
         paid += _conversation(sent)
     if fate.failed_ms is not None:
-        rest = _rest(sent, failed_handset(sent.handset), _errors(fate.failed_code or 0))
+        rest = _rest(sent, failed_handset(sent.handset), errors_of(fate.failed_code or 0))
         return [_row(sent, fate.failed_ms, outbox, "failed", rest)]
     priced = _rest(sent, sent.handset, paid)
     rows = [_row(sent, sent.at_ms, outbox, "sent", priced)]
@@ -164,7 +164,8 @@ def _conversation(sent: Sent) -> str:
 
 
 @lru_cache(maxsize=16)
-def _errors(code: int) -> str:
+def errors_of(code: int) -> str:
+    """The `errors` of a failure, as a further member."""
     return errors_rest([webhook_error(code, FAILURES.get(code, "The message failed."))])
 
 
