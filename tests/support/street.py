@@ -91,7 +91,7 @@ class Street:
     async def open(self) -> None:
         """Start both sides, make the partner, and subscribe its receiver to everything but prices."""
         await self.open_on_filled()
-        await self._make_partner()
+        await self.make_partner()
         await self.subscribe()
 
     async def open_on_filled(self) -> None:
@@ -201,6 +201,14 @@ class Street:
         )
         assert answer.status == 200, answer
         return answer.body["subscription"]
+
+    async def unsubscribe(self, tag: str) -> None:
+        """Delete the subscription with this tag."""
+        path, headers = f"/partner/app/{APP.id}/subscription", {"Authorization": self.app_token}
+        held = (await self.ask("GET", path, headers=headers)).body["subscriptions"]
+        [id] = [one["id"] for one in held if one["tag"] == tag]
+        answer = await self.ask("DELETE", f"{path}/{id}", headers=headers)
+        assert answer.status == 204, answer
 
     async def create_template(
         self, *, buttons: Sequence[Mapping[str, Any]] = (), **fields: str
@@ -498,7 +506,8 @@ class Street:
         events = [one["payload"] for one in self.callbacks if one["type"] == "message-event"]
         return [event for event in events if message_id in (event["id"], event.get("gsId"))]
 
-    async def _make_partner(self) -> None:
+    async def make_partner(self) -> None:
+        """Make the partner with its key, its business account and its app."""
         office = self.waypost.office
         await actions.add_partner(office, PARTNER, "no password")
         now_ms = self.clock.now_ms()

@@ -25,7 +25,7 @@ async def send_passthrough(services: Services, request: Request) -> Answer:
     Source: spec, "Flow passthrough message"; facts 9.3.
     """
     app = await admitted_app(services, request)
-    given = read_passthrough(request.form_or_json())
+    given = read_passthrough(request.members())
     if isinstance(given, ReadReceipt):
         await mark_read(services, app, given)
         return Answer({"success": True})

@@ -23,6 +23,8 @@ Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 MOST_BYTES: Final = 1024 * 1024
 """Of one form; the largest field has 1,024 characters, but buttons and examples come beside it."""
 
+FORM_TYPE: Final = "application/x-www-form-urlencoded"
+
 UNCOUNTED: Final = "waypost.uncounted"
 """In the scope of the console's own calls, which spend nothing. Source: design, section 5."""
 
@@ -117,13 +119,27 @@ class Request:
             ]
         )
 
+    def members(self) -> dict[str, Any] | Form:
+        """The members of a JSON body, also of one that is declared to be a form, or else the form.
+
+        Source: ledger, contradiction S3: pages send JSON text under the header of a form.
+
+        Raises:
+            Refused: as `form`.
+        """
+        kind = self._kind()
+        is_json = kind in ("", FORM_TYPE) and self.body.lstrip()[:1] == b"{"
+        if kind == "application/json" or is_json:
+            return read_json_body(self.body)
+        return self._form(kind)
+
     def _kind(self) -> str:
         return (self.header(b"content-type") or "").partition(";")[0].strip().lower()
 
     def _form(self, kind: str) -> Form:
         if kind == "multipart/form-data":
             return read_form_parts(self.header(b"content-type") or "", self.body)
-        if kind not in ("", "application/x-www-form-urlencoded"):
+        if kind not in ("", FORM_TYPE):
             raise Refused(Reason.UNREADABLE, "The body must be application/x-www-form-urlencoded.")
         return read_form(self.body)
 

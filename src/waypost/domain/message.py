@@ -285,12 +285,14 @@ class TemplateSend:
 
 @dataclass(frozen=True, slots=True)
 class Passthrough:
-    """A message in the operator's own words: what the partner sent but the recipient.
+    """A message in the operator's own words: what the partner sent, all of it.
 
     Attributes:
         type: as in the body: `text`, `template`, …
         body: the object under the name of its type, untouched; a list for contacts.
         reply_to: from `context.message_id`.
+        members: every other member of the body, known here or not, untouched: `to`, `category`, …
+            None where a version that kept none of them has accepted the message.
 
     Source: spec, "Flow passthrough message"; facts 9.3.
     """
@@ -298,6 +300,7 @@ class Passthrough:
     type: str
     body: Any
     reply_to: str | None = None
+    members: dict[str, Any] | None = None
 
 
 Content = (
@@ -323,7 +326,7 @@ class Message:
     Attributes:
         source: the app's phone number, digits.
         destination: the recipient's phone number as sent by the partner, digits; of a passthrough to
-            a business-scoped user id that id, such as `US.1349`.
+            a business-scoped user id that id, such as `US.1349`; to a group as `group_destination` has it.
         sandbox: as sent; kept and shown, no other effect (design 12.13).
         request: the form as it came, for the trace; it holds no credential.
     """

@@ -4,6 +4,7 @@ import re
 from functools import lru_cache
 from typing import Final
 
+_GROUP: Final = "group:"  # before a group's id, where a message's destination is one
 _PUNCTUATION: Final = str.maketrans("", "", "+ -()")
 _DIGITS: Final = re.compile(r"[0-9]{8,15}", re.ASCII)
 
@@ -18,6 +19,16 @@ def read_phone_number(text: str) -> str | None:
     """
     digits = text.translate(_PUNCTUATION)
     return digits if _DIGITS.fullmatch(digits) else None
+
+
+def group_destination(group_id: str) -> str:
+    """The destination of a message to a group, told apart from every phone number and user id."""
+    return _GROUP + group_id
+
+
+def group_of(destination: str) -> str | None:
+    """The group's id, or None where the destination is one person."""
+    return destination.removeprefix(_GROUP) if destination.startswith(_GROUP) else None
 
 
 @lru_cache(maxsize=16384)

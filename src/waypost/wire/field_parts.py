@@ -19,6 +19,11 @@ _NAME: Final = re.compile(r"([^\[\]]+)((?:\[[^\[\]]*\])+)")
 _encode: Final = msgspec.json.Encoder().encode
 
 
+def is_part(name: str) -> bool:
+    """Whether a field of this name is a part of another."""
+    return _NAME.fullmatch(name) is not None
+
+
 def joined(pairs: Sequence[tuple[str, str]]) -> dict[str, Branch]:
     """The fields that came in parts, by name. A name of another form is no part and is left out.
 

@@ -11,7 +11,7 @@ from urllib.parse import unquote_to_bytes
 import msgspec
 
 from waypost.domain.refusals import Reason, Refused
-from waypost.wire.field_parts import Branch, joined, json_of
+from waypost.wire.field_parts import Branch, is_part, joined, json_of
 from waypost.wire.lenient import read_flag
 
 Shape = TypeVar("Shape")
@@ -55,6 +55,17 @@ class Form:
             has_parts = "[" in "".join(self._fields)
             parts = self._parts = joined(self._pairs) if has_parts else {}
         return json_of(parts[name]) if name in parts else None
+
+    def texts(self) -> dict[str, str]:
+        """Every field that holds something, by name; those that came in parts are put together.
+
+        Raises:
+            Refused: as `text`.
+        """
+        parts = joined(self._pairs) if "[" in "".join(self._fields) else {}
+        whole = {name: json_of(part) for name, part in parts.items()}
+        whole |= {name: text for name, text in self._fields.items() if not is_part(name)}
+        return {name: text for name, text in whole.items() if text}
 
     def all(self, *names: str) -> list[str]:
         """Every value given under one of the names, in order."""

@@ -2,18 +2,27 @@
 
 import re
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import msgspec
 
 from waypost.domain.message import Passthrough
-from waypost.domain.phone_number import read_phone_number
+from waypost.domain.phone_number import group_destination, group_of, read_phone_number
 from waypost.domain.refusals import Reason, Refused
 from waypost.wire.forms import Form, read_json, read_json_body
 from waypost.wire.lenient import Text, as_text
 
+Shape = TypeVar("Shape")
 PRODUCT: Final = "whatsapp"
 MESSAGE_EVENT: Final = "message-event"
+CALLBACK_DATA: Final = "biz_opaque_callback_data"
+MOST_CALLBACK_DATA_CHARS: Final = 512 - 37
+"""The operator's limit, less our id and a space before it. Source: operator's facts 4.1."""
+MOST_GROUP_ID_CHARS: Final = 200
+RECIPIENT_TYPES: Final = ("individual", "group")  # Source: ledger C31
+RECEIPT_MEMBERS: Final = (  # Source: facts 9.1, read receipts
+    "messaging_product", "status", "message_id", "typing_indicator",
+)  # fmt: skip
 TYPES: Final = (  # Source: facts 9.3
     "text", "image", "audio", "video", "document", "sticker", "location", "contacts", "reaction",
     "interactive", "template",
@@ -72,7 +81,7 @@ class PassthroughSend:
 
     Attributes:
         input: the recipient as the partner wrote it.
-        destination: digits, or a business-scoped user id.
+        destination: digits, a business-scoped user id, or a group (`group_destination`).
     """
 
     input: str
@@ -96,44 +105,120 @@ class ReadReceipt:
 _object: Final = msgspec.json.Decoder(dict[str, Any])
 _list: Final = msgspec.json.Decoder(list[dict[str, Any]])
 _context: Final = msgspec.json.Decoder(AnsweredMessage)
+_any: Final = msgspec.json.Decoder(Any)
+Members = dict[str, Any]
 
 
-def read_passthrough(form: Form) -> PassthroughSend | ReadReceipt:
+def read_passthrough(given: Members | Form) -> PassthroughSend | ReadReceipt:
     """A message, or the receipt that some clients post in the same place (facts 9.1).
 
-    The body is not held against the operator's rules: it goes as it is, and the operator says.
+    The body is not held against the operator's rules: it goes as it is, every member of it, and the
+    operator decides. A form's texts are read first (`_members_of`).
 
     Raises:
-        Refused: another product, a bad recipient, no type or one that there is not, or no object for it.
+        Refused: another product, a bad recipient, no type or one that there is not, no object for it, a
+            template without a name, or a receipt with a member that it cannot carry.
     """
-    product = form.text("messaging_product")
-    if product and product.strip().lower() != PRODUCT:
+    members = _members_of(given) if isinstance(given, Form) else dict(given)
+    product = _word(members, "messaging_product")
+    if product not in ("", PRODUCT):
         raise Refused(Reason.FIELD_BROKEN, "messaging_product must be whatsapp.")
-    if (form.text("status") or "").strip().lower() == "read":
-        typing = bool((form.text("typing_indicator") or "").strip())
-        return ReadReceipt(form.required("message_id", "the id of an inbound message"), typing)
-    individual = form.text("recipient_type")
-    if individual and individual.strip().lower() != "individual":
-        raise Refused(Reason.FIELD_BROKEN, "recipient_type must be individual.")
-    recipient = form.text("to") or form.text("recipient") or ""
-    destination = _destination(recipient.strip())
-    kind = form.required("type", ", ".join(TYPES)).strip().lower()
+    if _word(members, "status") == "read":
+        return _receipt(members)
+    to_whom = _word(members, "recipient_type")
+    if to_whom not in ("", *RECIPIENT_TYPES):
+        raise Refused(
+            Reason.FIELD_BROKEN, f"recipient_type must be {' or '.join(RECIPIENT_TYPES)}."
+        )
+    shown, destination = _recipient(members, is_group=to_whom == "group")
+    kind = _word(members, "type")
+    if not kind:
+        raise _missing("type", ", ".join(TYPES))
     if kind not in TYPES:
         raise Refused(Reason.FIELD_BROKEN, f"type must be one of {', '.join(TYPES)}.")
-    body = _read_object(form, kind)
-    reply_to: str | None = None
-    context = form.text("context")
-    if context and context.strip():
-        answered = read_json(context, _context, name="context", accepted='{"message_id":"..."}')
-        reply_to = as_text(answered.message_id) or None
-    return PassthroughSend(recipient, destination, Passthrough(kind, body, reply_to))
+    body = _object_of(members, kind)
+    _check_callback_data(members)
+    for name, word in (("messaging_product", product), ("recipient_type", to_whom)):
+        members.pop(name, None)
+        if word:
+            members[name] = word
+    del members["type"], members[kind]
+    reply_to = _answered(members)
+    return PassthroughSend(shown, destination, Passthrough(kind, body, reply_to, members))
 
 
-def _destination(recipient: str) -> str:
+def _members_of(form: Form) -> Members:
+    """The members that a form's fields stand for; an empty field is none.
+
+    A field that holds a JSON object or list is that, and `ttl_seconds` a number; all else is a text.
+    """
+    members: Members = {}
+    for name, text in form.texts().items():
+        members[name] = text
+        if name == "ttl_seconds" and text.isascii() and text.isdecimal() and len(text) < 10:
+            members[name] = int(text)
+        elif text[0] in "{[" and name not in (*TYPES, "context"):
+            try:
+                members[name] = read_json(text, _any, name=name, accepted="JSON")
+            except Refused as refused:
+                if not isinstance(refused.__cause__, msgspec.DecodeError):
+                    raise
+    return members
+
+
+def _word(members: Members, name: str) -> str:
+    """A member that is one word, in lower case; empty where it is not there.
+
+    Raises:
+        Refused: it is no text.
+    """
+    value = members.get(name)
+    if value is None:
+        return ""
+    if not isinstance(value, str):
+        raise Refused(Reason.FIELD_BROKEN, f"{name} must be a text.")
+    return value.strip().lower()
+
+
+def _receipt(members: Members) -> ReadReceipt:
+    strangers = [name for name, value in members.items() if value is not None]
+    strangers = [name for name in strangers if name not in RECEIPT_MEMBERS]
+    if strangers:
+        raise Refused(
+            Reason.FIELD_BROKEN,
+            f"{strangers[0][:100]} cannot stand in a read receipt: it has {', '.join(RECEIPT_MEMBERS)}.",
+        )
+    message_id = members.get("message_id")
+    if not message_id or not isinstance(message_id, str | int) or isinstance(message_id, bool):
+        raise _missing("message_id", "the id of an inbound message")
+    typing = members.get("typing_indicator")
+    return ReadReceipt(str(message_id), bool(typing.strip() if isinstance(typing, str) else typing))
+
+
+def _recipient(members: Members, *, is_group: bool) -> tuple[str, str]:
+    """The recipient as written, and as the destination of a message: `to` before `recipient`."""
+    name = "to" if members.get("to") not in (None, "") else "recipient"
+    given = members.get(name, "")
+    if given is None:
+        given = ""
+    if not isinstance(given, str | int) or isinstance(given, bool):
+        raise Refused(Reason.FIELD_BROKEN, f"{name} must be a text.")
+    shown = str(given)
+    if is_group:
+        if not shown.strip() or len(shown) > MOST_GROUP_ID_CHARS:
+            raise Refused(
+                Reason.INVALID_DESTINATION,
+                f"to must be the id of a group, of at most {MOST_GROUP_ID_CHARS} characters.",
+            )
+        return shown, group_destination(shown.strip())
+    return shown, _destination(shown.strip(), name)
+
+
+def _destination(recipient: str, name: str) -> str:
     number = read_phone_number(recipient)
     if number is not None:
         return number
-    if _USER_ID.fullmatch(recipient):
+    if name == "recipient" and _USER_ID.fullmatch(recipient):
         return recipient
     raise Refused(
         Reason.INVALID_DESTINATION,
@@ -142,12 +227,56 @@ def _destination(recipient: str) -> str:
     )
 
 
-def _read_object(form: Form, kind: str) -> Any:
+def _object_of(members: Members, kind: str) -> Any:
+    """The object under the name of the type, which may come as JSON text; with the name of a template."""
     accepted = "a list of objects" if kind == "contacts" else "an object"
-    text = form.required(kind, f"{accepted}, as the operator's documentation shows it")
+    body = members.get(kind)
+    if body is None or body == "":
+        raise _missing(kind, f"{accepted}, as the operator's documentation shows it")
     if kind == "contacts":
-        return read_json(text, _list, name=kind, accepted=accepted)
-    return read_json(text, _object, name=kind, accepted=accepted)
+        return _shaped(body, _list, name=kind, accepted=accepted)
+    body = _shaped(body, _object, name=kind, accepted=accepted)
+    if kind == "template":
+        name = body.get("name")
+        if not isinstance(name, str) or not name.strip():
+            raise Refused(Reason.FIELD_BROKEN, "template.name must be the name of a template.")
+    return body
+
+
+def _answered(members: Members) -> str | None:
+    """The id of the message that this one answers; a context that came as JSON text becomes an object."""
+    context = members.get("context")
+    if context is None or (isinstance(context, str) and not context.strip()):
+        return None
+    answered = _shaped(context, _context, name="context", accepted='{"message_id":"..."}')
+    members["context"] = _shaped(context, _object, name="context", accepted="an object")
+    return as_text(answered.message_id) or None
+
+
+def _shaped(value: Any, shape: "msgspec.json.Decoder[Shape]", *, name: str, accepted: str) -> Shape:
+    """A value in a shape; it may come as JSON text."""
+    if isinstance(value, str):
+        return read_json(value, shape, name=name, accepted=accepted)
+    try:
+        return msgspec.convert(value, shape.type)
+    except msgspec.ValidationError as error:
+        raise Refused(Reason.UNREADABLE, f"{name} must be {accepted}: {error}.") from error
+
+
+def _check_callback_data(members: Members) -> None:
+    """The partner's own callback data goes behind our id, within the operator's limit."""
+    data = members.get(CALLBACK_DATA)
+    if data is not None and not (isinstance(data, str) and len(data) <= MOST_CALLBACK_DATA_CHARS):
+        raise Refused(
+            Reason.FIELD_BROKEN,
+            f"{CALLBACK_DATA} must be a text of at most {MOST_CALLBACK_DATA_CHARS} characters.",
+        )
+
+
+def _missing(name: str, accepted: str) -> Refused:
+    return Refused(
+        Reason.FIELD_MISSING, f"Required request parameter '{name}' is not present: {accepted}."
+    )
 
 
 def read_event(body: bytes) -> ReadReceipt:
@@ -195,9 +324,10 @@ def taken(message_id: str, send: PassthroughSend) -> dict[str, Any]:
 
     Source: spec, "Flow passthrough message", Response; operator's facts 4.3.
     """
-    shown = "wa_id" if send.destination[:1].isdecimal() else "user_id"
+    group_id = group_of(send.destination)
+    shown = "wa_id" if group_id or send.destination[:1].isdecimal() else "user_id"
     return {
         "messages": [{"id": message_id}],
         "messaging_product": PRODUCT,
-        "contacts": [{"input": send.input, shown: send.destination}],
+        "contacts": [{"input": send.input, shown: group_id or send.destination}],
     }

@@ -1,7 +1,7 @@
 """Messages to request bodies."""
 
 from collections.abc import Mapping
-from typing import Any, cast
+from typing import Any, Final, cast
 
 from waypost.domain.message import (
     MEDIA_MEMBERS,
@@ -14,6 +14,14 @@ from waypost.domain.message import (
 from waypost.domain.template import Template
 from waypost.operators.cloud.session_bodies import session_body
 from waypost.operators.cloud.template_bodies import template_object
+
+CALLBACK_DATA: Final = "biz_opaque_callback_data"
+"""The member that comes back with every status. Source: operator's facts 4.1."""
+
+
+def our_id_in(data: object) -> str:
+    """Our id of the message that a status is about, from the callback data; it stands before the sender's own."""
+    return data.partition(" ")[0] if isinstance(data, str) else ""
 
 
 def message_body(
@@ -35,6 +43,11 @@ def message_body(
     Source: operator's facts 4.1, 4.2; a number without `+` may get a country code put before it. A
         destination of letters is a business-scoped user id, which goes under `recipient`.
     """
+    match message.content:
+        case Passthrough(members=dict()) as sent:
+            return _passed_through(sent, message.id, reply_to, copies)
+        case _:
+            pass
     body: dict[str, Any] = {
         "messaging_product": "whatsapp",
         "recipient_type": "individual",
@@ -43,7 +56,7 @@ def message_body(
         body["to"] = f"+{message.destination}"
     else:
         body["recipient"] = message.destination
-    body["biz_opaque_callback_data"] = message.id
+    body[CALLBACK_DATA] = message.id
     match message.content:
         case TemplateSend() as send:
             body["type"] = "template"
@@ -63,6 +76,34 @@ def message_body(
             body |= session_body(content, message.id, copies)
     if reply_to is not None:
         body["context"] = {"message_id": reply_to}
+    return body
+
+
+def _passed_through(
+    sent: Passthrough, message_id: str, reply_to: str | None, copies: Mapping[str, str]
+) -> dict[str, Any]:
+    """What the partner sent, member by member, with the operator's ids in the place of ours.
+
+    Added are `messaging_product` and `recipient_type` where they are missing, and our id as callback
+    data, before the partner's own. Source: decision 0061.
+    """
+    members = sent.members or {}
+    body: dict[str, Any] = {
+        "messaging_product": "whatsapp",
+        "recipient_type": "individual",
+        **members,
+        "type": sent.type,
+        **cast("dict[str, Any]", _with_copies({sent.type: sent.body}, copies)),
+    }
+    theirs = members.get(CALLBACK_DATA)
+    body[CALLBACK_DATA] = f"{message_id} {theirs}" if theirs else message_id
+    match sent:
+        case Passthrough(type="reaction", body={"message_id": str()}):
+            body["reaction"] = {**body["reaction"], "message_id": reply_to}
+        case Passthrough(reply_to=str(given)) if given != reply_to:
+            body["context"] = {**members["context"], "message_id": reply_to}
+        case _:
+            pass
     return body
 
 
