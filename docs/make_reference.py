@@ -42,6 +42,7 @@ from waypost.operators.cloud.codes import CODES, Mode, Row
 from waypost.simulator.faults.fault_kinds import CALL, FILTERS, WEBHOOK, WEBHOOKS, WHENS
 from waypost.simulator.faults.fault_kinds import KINDS as FAULTS
 from waypost.simulator.graph.call_names import CALL_NAMES
+from waypost.wire.callback_kinds import CHANGES
 from waypost.wire.callback_kinds import KINDS as CALLBACKS
 from waypost.wire.errors import ERRORS
 
@@ -286,6 +287,9 @@ def _yes(claim: object) -> str:
     return "yes" if claim else "no"
 
 
+BRINGS = {one.mode for one in CALLBACKS}
+
+
 def callbacks_page() -> str:
     """Every kind of callback, and every mode."""
     rows = [
@@ -308,6 +312,27 @@ def callbacks_page() -> str:
         table(
             ("Mode", "`type`", "`payload.type`", "`field`", "In the value", "When", "Source"), rows
         ),
+        "## Fields of the operator",
+        "Every documented field of the operator's webhooks, and what it becomes. One that has no shape in version 2 comes in "
+        "version 3 as it came, with `gs_app_id`, and with `gs_template_id` where it is about a template of yours. A field "
+        "that is not in the table comes in the same way, under `OTHERS` "
+        "([decision 0060](../decisions/0060-every-field-of-the-operator-is-called-back.md)).",
+        table(
+            ("Field", "Version 2", "Version 3", "Mode", "Source"),
+            [
+                ("`messages`", "see above", "see above", "by what is in it", "facts 4.4, 6, 7"),
+                *(
+                    (
+                        f"`{one.field}`",
+                        f"`{one.type}`, `{one.inner_type}`" if one.type else "nothing",
+                        "as it came",
+                        f"`{one.mode}`",
+                        one.source,
+                    )
+                    for one in CHANGES.values()
+                ),
+            ],
+        ),
         "## Modes",
         "`mode` of a subscription is the sum of its modes' bits. `ALL` is every mode in version 3, and adds "
         "nothing in version 2.",
@@ -316,7 +341,9 @@ def callbacks_page() -> str:
             [
                 (
                     f"`{mode}`",
-                    MODE_BITS.get(mode, "none known; nothing comes"),
+                    MODE_BITS.get(
+                        mode, "none known" if mode in BRINGS else "none known; nothing comes"
+                    ),
                     ", ".join(f"`{one}`" for one, of in MODE_ALIASES.items() if of == mode),
                 )
                 for mode in MODES

@@ -310,16 +310,21 @@ def test_word_of_a_status_is_the_same_news_in_any_case() -> None:
 ERRORS = [{"code": 131031, "title": "Business Account locked"}, {"code": 0}]
 
 
-def test_errors_of_the_account_are_kept_with_their_codes() -> None:
+def test_errors_of_the_account_are_an_event_of_their_own() -> None:
     [event] = read(change(errors=ERRORS))
 
-    assert event == UnknownEvent("messages errors 131031 0")
+    assert isinstance(event, AccountEvent)
+    assert (event.field, event.phone_number_id, event.members["errors"]) == (
+        "messages",
+        NUMBER,
+        ERRORS,
+    )
 
 
 def test_errors_beside_messages_lose_no_message() -> None:
     events = read(change(statuses=[SENT], messages=[HELLO], errors=ERRORS))
 
-    assert [type(event) for event in events] == [StatusEvent, InboundEvent, UnknownEvent]
+    assert [type(event) for event in events] == [StatusEvent, InboundEvent, AccountEvent]
 
 
 def test_status_of_a_payment_is_no_news_of_the_message() -> None:
@@ -457,7 +462,7 @@ def test_review_is_read_in_our_words() -> None:
         element_name="order_ready",
         language_code="en_US",
         status="APPROVED",
-        raw=review(),
+        raw=review() | {"time": 1760000000},
         at_s=1760000000,
     )
 
@@ -528,7 +533,7 @@ def test_quality_is_read_in_our_words() -> None:
         "value": NAMED | {"previous_quality_score": "GREEN", "new_quality_score": "yellow"},
     }
 
-    assert read(told) == [QualityEvent(**NEWS, quality="YELLOW", raw=told)]
+    assert read(told) == [QualityEvent(**NEWS, quality="YELLOW", raw=told | {"time": 1760000000})]
 
 
 def test_category_is_read_as_what_it_is_and_what_it_will_be() -> None:
@@ -571,10 +576,36 @@ def test_change_of_an_account_is_read_with_the_number_it_names(
     }.get(field, (None, None))
 
 
-def test_field_that_is_new_is_one_item_and_unknown() -> None:
-    [event] = read({"field": "brand_new", "value": {"anything": [1, 2]}})
+@pytest.mark.parametrize("value", [{"anything": [1, 2]}, [1, 2], "x", None])
+def test_field_that_is_new_is_one_item_with_its_value_as_it_came(value: Any) -> None:
+    [event] = read({"field": "brand_new", "value": value})
 
-    assert event == UnknownEvent("brand_new")
+    assert isinstance(event, AccountEvent)
+    assert (event.field, event.value, event.time) == ("brand_new", value, 1760000000)
+
+
+def test_message_of_a_group_is_in_an_order_of_its_own() -> None:
+    [private, of_group] = split(
+        body_of(change(messages=[HELLO, HELLO | {"id": "wamid.3", "group_id": "GROUP=="}]))
+    )
+
+    assert (private.order_key, of_group.order_key) == (f"{NUMBER} {ANN}", f"{NUMBER} group GROUP==")
+    event = webhook.read(of_group.item)
+    assert isinstance(event, InboundEvent)
+    assert event.group_id == "GROUP=="
+
+
+def test_status_of_a_group_names_no_recipient() -> None:
+    status = SENT | {
+        "recipient_id": "GROUP==",
+        "recipient_type": "group",
+        "recipient_participant_id": ANN,
+    }
+
+    [event] = read(change(statuses=[status]))
+
+    assert isinstance(event, StatusEvent)
+    assert (event.recipient, event.recipient_user_id, event.is_of_group) == (None, None, True)
 
 
 @pytest.mark.parametrize(

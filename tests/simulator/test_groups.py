@@ -7,7 +7,7 @@ import pytest
 
 from tests.simulator.conftest import ANN, NUMBER_ID, WABA, Bench
 
-GROUP = "Y2FwaV9ncm91cDoxNzA1NTU1MDEzOToxMjAzNjM0MDQ2OTQyMzM4MjAZD"
+GROUP = "Y2FwaV9ncm91cDoxMjM0NTY3ODkw"
 TO_GROUP = {"recipient_type": "group", "to": GROUP, "type": "text", "text": {"body": "Hello all"}}
 
 

@@ -3,9 +3,10 @@
 import json
 from typing import Any
 
-from sqlalchemy import Connection, insert
+from sqlalchemy import Connection, insert, update
 
 from tests.support.builders import ANN, APP, AT_MS, BEN, PARTNER
+from waypost.store.arrivals import NO_RECIPIENT
 from waypost.store.database import Database
 from waypost.store.inbound_lists import search_inbound
 from waypost.store.message_lists import Place
@@ -107,3 +108,23 @@ async def test_another_partner_has_received_nothing(database: Database) -> None:
         return search_inbound(connection, PARTNER.id + 1, APP.id, Wanted())
 
     assert (await database.read(look)).rows == []
+
+
+async def test_message_from_a_group_names_the_group_and_no_sender(database: Database) -> None:
+    def seed(connection: Connection, count: int) -> None:
+        _seed(connection, count)
+        item = json.dumps({"message": {"type": "text", "text": {"body": "Hi"}, "group_id": "G"}})
+        more = {"item": item.encode()}
+        connection.execute(update(arrival_items).where(arrival_items.c.id == 1).values(**more))
+        connection.execute(update(inbound_messages).values(recipient_id=NO_RECIPIENT))
+
+    await database.write(seed, 1)
+
+    [row] = await found(database, Wanted())
+
+    assert (row["phone_number"], row["user_id"], row["group_id"], row["text"]) == (
+        None,
+        None,
+        "G",
+        "Hi",
+    )

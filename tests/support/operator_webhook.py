@@ -3,6 +3,7 @@
 import hashlib
 import hmac
 import json
+from collections.abc import Sequence
 from typing import Any
 
 from tests.support.builders import ACCOUNT, APP, OPERATOR
@@ -11,7 +12,7 @@ from tests.support.street import Street
 from waypost.assembly.service import WEBHOOK_PATH
 
 
-async def tell(street: Street, field: str, value: dict[str, Any], **entry: Any) -> None:
+async def tell(street: Street, field: str, value: Any, **entry: Any) -> None:
     """Post one change; return when the service has kept it and applied it.
 
     Args:
@@ -20,10 +21,17 @@ async def tell(street: Street, field: str, value: dict[str, Any], **entry: Any) 
         value: of the change.
         entry: further members of the entry, such as `time`.
     """
-    changes = [{"field": field, "value": value}]
+    await tell_all(street, [(field, value)], **entry)
+
+
+async def tell_all(street: Street, news: Sequence[tuple[str, Any]], **entry: Any) -> None:
+    """Post changes in one body, an entry for each; return when all of them have been applied."""
     whole = {
         "object": "whatsapp_business_account",
-        "entry": [{"id": ACCOUNT.id, **entry, "changes": changes}],
+        "entry": [
+            {"id": ACCOUNT.id, **entry, "changes": [{"field": field, "value": value}]}
+            for field, value in news
+        ],
     }
     body = json.dumps(whole).encode()
     digest = hmac.new(OPERATOR.app_secret.encode(), body, hashlib.sha256).hexdigest()

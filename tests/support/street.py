@@ -206,8 +206,8 @@ class Street:
         """Delete the subscription with this tag."""
         path, headers = f"/partner/app/{APP.id}/subscription", {"Authorization": self.app_token}
         held = (await self.ask("GET", path, headers=headers)).body["subscriptions"]
-        [id] = [one["id"] for one in held if one["tag"] == tag]
-        answer = await self.ask("DELETE", f"{path}/{id}", headers=headers)
+        [named] = [one["id"] for one in held if one["tag"] == tag]
+        answer = await self.ask("DELETE", f"{path}/{named}", headers=headers)
         assert answer.status == 204, answer
 
     async def create_template(

@@ -162,9 +162,9 @@ _SEND: Final = (
     "channel", "source", "src", "destination", "src.name", "template", "message@template", "postbackTexts", "sandbox",
 )
 _PASSTHROUGH: Final = (
-    "messaging_product", "recipient_type", "to", "recipient", "type@passthrough", "context@passthrough", "status@read",
-    "message_id@read", "typing_indicator", "text@passthrough", "image", "audio", "video", "document", "sticker",
-    "location", "contacts", "reaction", "interactive", "template@passthrough",
+    "messaging_product", "recipient_type", "to", "recipient", "type@passthrough", "context@passthrough", "category@direct",
+    "ttl_seconds", "biz_opaque_callback_data", "status@read", "message_id@read", "typing_indicator", "text@passthrough",
+    "image", "audio", "video", "document", "sticker", "location", "contacts", "reaction", "interactive", "template@passthrough",
 )
 _UPLOAD: Final = ("file", "file_type")
 _PHOTO: Final = ("file@photo", "image@photo", "file_type")
@@ -222,7 +222,7 @@ _KEY_SUBSCRIPTIONS: Final = "/wa/app/{app_id}/subscription"
 _KEY_SUBSCRIPTION: Final = f"{_KEY_SUBSCRIPTIONS}/{{subscription_id}}"
 _ONE: Final = (Reason.SUBSCRIPTION_DOES_NOT_EXIST, Reason.NOT_SUBSCRIPTION_OWNER)
 _SUBSCRIBES: Final = (
-    Reason.FIELD_MISSING, Reason.FIELD_BROKEN, Reason.DUPLICATE_TAG, Reason.TOO_MANY_SUBSCRIPTIONS,
+    Reason.FIELD_MISSING, Reason.FIELD_BROKEN, Reason.DUPLICATE_TAG, Reason.TOO_MANY_SUBSCRIPTIONS, Reason.VOICE_SUBSCRIPTION_EXISTS,
     Reason.INVALID_URL,
 )  # fmt: skip
 
@@ -292,13 +292,13 @@ ROUTES: Final = (  # Source: spec, "Endpoints"; facts 1.4, 3.5, 4.1
     RouteRow("POST",   f"{_APP}/subscription",   create_subscription,      _APP_TOKEN, "subscription",  (200, 400, 401),      "subscription",  "facts 4.1", _FORM, _SUBSCRIPTION, calls=True, refuses=_SUBSCRIBES, once=_MARKED),
     RouteRow("GET",    f"{_APP}/subscription",   list_subscriptions,       _APP_TOKEN, "subscription",  (200, 401),           "subscriptions", "facts 4.1"),
     RouteRow("GET",    _ONE_SUBSCRIPTION,        get_subscription,         _APP_TOKEN, "subscription",  (200, 400, 401, 403), "subscription",  "facts 4.1", refuses=_ONE),
-    RouteRow("PUT",    _ONE_SUBSCRIPTION,        update_subscription,      _APP_TOKEN, "subscription",  (200, 400, 401, 403), "subscription",  "facts 4.1", _FORM, _SUBSCRIPTION_CHANGE, calls=True, refuses=(*_ONE, Reason.FIELD_BROKEN, Reason.DUPLICATE_TAG, Reason.INVALID_URL)),
+    RouteRow("PUT",    _ONE_SUBSCRIPTION,        update_subscription,      _APP_TOKEN, "subscription",  (200, 400, 401, 403), "subscription",  "facts 4.1", _FORM, _SUBSCRIPTION_CHANGE, calls=True, refuses=(*_ONE, Reason.FIELD_BROKEN, Reason.DUPLICATE_TAG, Reason.VOICE_SUBSCRIPTION_EXISTS, Reason.INVALID_URL)),
     RouteRow("DELETE", _ONE_SUBSCRIPTION,        delete_subscription,      _APP_TOKEN, "subscription",  (204, 400, 401, 403), "",              "facts 4.1", refuses=_ONE),
     RouteRow("DELETE", f"{_APP}/subscription",   delete_all_subscriptions, _APP_TOKEN, "subscription",  (204, 401),           "",              "facts 4.1", refuses=(Reason.UNAUTHORIZED_ACCESS,)),
     RouteRow("POST",   _KEY_SUBSCRIPTIONS,       create_subscription,      _KEY,       "subscription",  (200, 400, 401),      "subscription",  "facts 4.1, self-serve twin", _FORM, _SUBSCRIPTION, calls=True, refuses=(*_SUBSCRIBES, Reason.KEY_NOT_ASSOCIATED), once=_MARKED),
     RouteRow("GET",    _KEY_SUBSCRIPTIONS,       list_subscriptions,       _KEY,       "subscription",  (200, 400, 401),      "subscriptions", "facts 4.1, self-serve twin", refuses=(Reason.KEY_NOT_ASSOCIATED,)),
     RouteRow("GET",    _KEY_SUBSCRIPTION,        get_subscription,         _KEY,       "subscription",  (200, 400, 401, 403), "subscription",  "facts 4.1, self-serve twin", refuses=(*_ONE, Reason.KEY_NOT_ASSOCIATED)),
-    RouteRow("PUT",    _KEY_SUBSCRIPTION,        update_subscription,      _KEY,       "subscription",  (200, 400, 401, 403), "subscription",  "facts 4.1, self-serve twin", _FORM, _SUBSCRIPTION_CHANGE, calls=True, refuses=(*_ONE, Reason.FIELD_BROKEN, Reason.DUPLICATE_TAG, Reason.INVALID_URL, Reason.KEY_NOT_ASSOCIATED)),
+    RouteRow("PUT",    _KEY_SUBSCRIPTION,        update_subscription,      _KEY,       "subscription",  (200, 400, 401, 403), "subscription",  "facts 4.1, self-serve twin", _FORM, _SUBSCRIPTION_CHANGE, calls=True, refuses=(*_ONE, Reason.FIELD_BROKEN, Reason.DUPLICATE_TAG, Reason.VOICE_SUBSCRIPTION_EXISTS, Reason.INVALID_URL, Reason.KEY_NOT_ASSOCIATED)),
     RouteRow("DELETE", _KEY_SUBSCRIPTION,        delete_subscription,      _KEY,       "subscription",  (204, 400, 401, 403), "",              "facts 4.1, self-serve twin", refuses=(*_ONE, Reason.KEY_NOT_ASSOCIATED)),
     RouteRow("DELETE", _KEY_SUBSCRIPTIONS,       delete_all_subscriptions, _KEY,       "subscription",  (204, 400, 401),      "",              "facts 4.1, self-serve twin", refuses=(Reason.UNAUTHORIZED_ACCESS, Reason.KEY_NOT_ASSOCIATED)),
 

@@ -1,5 +1,6 @@
 """Where callbacks go: create, list, look at, change, delete. By app token, or self-serve by API key."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Final
@@ -13,7 +14,7 @@ from waypost.accept.services import Services
 from waypost.base.logs import log
 from waypost.domain.app import App
 from waypost.domain.refusals import Reason, Refused
-from waypost.domain.subscription import MOST_PER_APP, Subscription, resumed
+from waypost.domain.subscription import MOST_PER_APP, VOICE, Subscription, resumed
 from waypost.store.subscriptions import (
     TagTaken,
     TooMany,
@@ -51,6 +52,7 @@ async def create_subscription(services: Services, request: Request) -> Answer:
         raise _tag_taken(form.tag)
     if len(held) >= MOST_PER_APP:
         raise _too_many()
+    _check_voice(form, held)
     await _check(services, app, form)
     now_ms = services.clock.now_ms()
     subscription = Subscription(
@@ -113,8 +115,10 @@ async def update_subscription(services: Services, request: Request) -> Answer:
     held = await _named(services, request, app)
     fields = request.form()
     form = read_change(fields, held)
-    if any(one.tag == form.tag and one.id != held.id for one in await _held(services, app)):
+    others = [one for one in await _held(services, app) if one.id != held.id]
+    if any(one.tag == form.tag for one in others):
         raise _tag_taken(form.tag)
+    _check_voice(form, others)
     if form.url != held.url or form.do_check:
         await _check(services, app, form)
     directory = services.directory
@@ -262,3 +266,12 @@ def _too_many() -> Refused:
         Reason.TOO_MANY_SUBSCRIPTIONS,
         f"An app may have at most {MOST_PER_APP} subscriptions; delete one first.",
     )
+
+
+def _check_voice(form: SubscriptionForm, others: Sequence[Subscription]) -> None:
+    """One subscription of an app hears of calls. Source: ledger 1.4."""
+    if VOICE in form.modes and any(VOICE in one.modes for one in others):
+        raise Refused(
+            Reason.VOICE_SUBSCRIPTION_EXISTS,
+            "One subscription of an app at most has the mode VOICE; change that one instead.",
+        )

@@ -12,6 +12,7 @@ from waypost.domain.app import App
 from waypost.domain.lifecycle import MESSAGE_MOVES
 from waypost.domain.message import MessageState
 from waypost.domain.outcome import INVALID_ANSWER, Rejected, Sent, Uncertain
+from waypost.domain.phone_number import group_of
 from waypost.journal.telling import Telling
 from waypost.store.journal import Lane, NewEntry, append_entries, settle_entries
 from waypost.store.messages import messages_by_ids
@@ -74,7 +75,9 @@ class MessageOutcomes:
                     one.outcome.recipient or rows[one.message_id].destination,
                 )
                 for one in outcomes
-                if isinstance(one.outcome, Sent) and one.message_id in rows
+                if isinstance(one.outcome, Sent)
+                and one.message_id in rows
+                and not group_of(rows[one.message_id].destination)
             },
         )
         doubts: list[NewEntry] = []
@@ -90,7 +93,7 @@ class MessageOutcomes:
                             row,
                             one.app,
                             [MessageState.ENQUEUED],
-                            recipient_id=recipients[one.app.id, recipient or row.destination],
+                            recipient_id=recipients.get((one.app.id, recipient or row.destination)),
                             operator_message_id=operator_id,
                         )
                 case Rejected(code=code, text=text):
@@ -147,7 +150,7 @@ class MessageOutcomes:
             row,
             app,
             [MessageState.FAILED],
-            recipient_id=row.recipient_id or recipient_id(connection, app, row.destination),
+            recipient_id=row.recipient_id or _recipient(connection, app, row.destination),
             operator_message_id=None,
             code=code,
             reason=reason,
@@ -162,3 +165,8 @@ class MessageOutcomes:
             ref=row.id,
             due_ms=at_ms + self._uncertain_for_ms,
         )
+
+
+def _recipient(connection: Connection, app: App, destination: str) -> int | None:
+    """Whom a message was for; a group is nobody's recipient."""
+    return None if group_of(destination) else recipient_id(connection, app, destination)

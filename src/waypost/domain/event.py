@@ -1,7 +1,7 @@
 """What an operator can tell us, in our words."""
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 
 from waypost.domain.message import MessageState
 
@@ -17,6 +17,7 @@ class StatusEvent:
         conversation: as the operator gave it; copied into the callback.
         pricing: likewise.
         raw: the status as the operator gave it, for version 3.
+        is_of_group: the message went to a group, and this is about one of its members or all of them.
     """
 
     state: MessageState
@@ -30,6 +31,7 @@ class StatusEvent:
     conversation: dict[str, Any] | None = None
     pricing: dict[str, Any] | None = None
     raw: dict[str, Any] = field(default_factory=dict[str, Any])
+    is_of_group: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +80,7 @@ class InboundEvent:
         referral: of an advertisement that it came from.
         raw: the whole message as the operator gave it, for version 3.
         contact: the operator's contact object of the sender, for version 3.
+        group_id: of the group that it was written to; None where it was written to the business alone.
     """
 
     kind: str
@@ -94,6 +97,7 @@ class InboundEvent:
     referral: dict[str, Any] | None = None
     raw: dict[str, Any] = field(default_factory=dict[str, Any])
     contact: dict[str, Any] = field(default_factory=dict[str, Any])
+    group_id: str | None = None
 
     @property
     def is_tap(self) -> bool:
@@ -113,7 +117,8 @@ class ReviewEvent:
     Attributes:
         status: the operator's word in upper case, such as APPROVED.
         language_code: with underscores, whatever the operator wrote.
-        raw: `field` and `value` as the operator gave them, for version 3; empty where it is our own news.
+        raw: `field`, `value` and the entry's `time` as the operator gave them, for version 3; empty where
+            it is our own news.
         at_s: when it decided so, whole seconds since the epoch; 0 where it does not say.
     """
 
@@ -167,25 +172,36 @@ class CategoryEvent:
 
 @dataclass(frozen=True, slots=True)
 class AccountEvent:
-    """Something about the business account or one of its numbers.
+    """A change of a business account, one of its numbers, groups, calls or anything else.
 
     Attributes:
-        field: the operator's name of the change, such as `account_update`.
-        value: as the operator gave it.
+        field: the operator's name of the change, such as `account_update`; of the future, too.
+        value: as the operator gave it, usually an object.
         phone_number_id: of one number, where the operator named it so.
         phone_number: of one number, digits, where it named that.
+        other_account_id: of the business account that the value names, where the entry may name a portfolio.
+        operator_template_id: of the template that it is about, if it is about one.
+        time: of the entry, as the operator gave it; None where it gave none.
     """
 
     business_account_id: str
     field: str
-    value: dict[str, Any]
+    value: Any
     phone_number_id: str | None = None
     phone_number: str | None = None
+    other_account_id: str | None = None
+    operator_template_id: str | None = None
+    time: Any = None
+
+    @property
+    def members(self) -> dict[str, Any]:
+        """The members of the value; none where it is no object."""
+        return cast("dict[str, Any]", self.value) if isinstance(self.value, dict) else {}
 
 
 @dataclass(frozen=True, slots=True)
 class UnknownEvent:
-    """Something this version does not know; kept in the trace."""
+    """A body or a status that names nothing it could be called back for; kept as it came, and logged."""
 
     what: str
 

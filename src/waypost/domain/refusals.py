@@ -23,6 +23,7 @@ class Reason(StrEnum):
     INVALID_URL = auto()
     DUPLICATE_TAG = auto()
     TOO_MANY_SUBSCRIPTIONS = auto()
+    VOICE_SUBSCRIPTION_EXISTS = auto()
     SUBSCRIPTION_DOES_NOT_EXIST = auto()
     NOT_SUBSCRIPTION_OWNER = auto()
     KEY_NOT_ASSOCIATED = auto()

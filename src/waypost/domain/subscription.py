@@ -29,7 +29,10 @@ MODE_BITS: Final = {  # Source: facts 4.3: bits 0 to 13 in this order
     "PAYMENTS":      1 << 12,
     "ALL":           1 << 13,
 }
-UNNUMBERED_MODES: Final = ("COEXISTENCE", "COPY", "NONE")  # newer, without a known bit: kept and echoed, nothing comes. Source: facts 4.4
+UNNUMBERED_MODES: Final = (  # newer, without a known bit. Source: facts 4.4; ledger 1.4
+    "COEXISTENCE", "COPY", "NONE", "VOICE", "GROUP_ACCOUNT_EVENTS", "GROUP_MESSAGING_EVENTS",
+)
+VOICE: Final = "VOICE"  # one subscription of an app at most. Source: ledger 1.4
 MODES: Final = (*MODE_BITS, *UNNUMBERED_MODES)
 MODE_ALIASES: Final = {  # Source: facts 4.4: what one big client sends
     "DELETE":       "DELETED",

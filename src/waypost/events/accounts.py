@@ -1,29 +1,41 @@
-"""What the operator says of a business account, its numbers and its users' preferences."""
+"""Changes of a business account, its numbers, groups and calls, and of whatever else the operator names."""
 
 from functools import partial
 from typing import Any, Final, cast
 
 from waypost.base.logs import log
 from waypost.domain.app import App
-from waypost.domain.event import AccountEvent
+from waypost.domain.event import AccountEvent, CategoryEvent, QualityEvent, ReviewEvent
+from waypost.domain.template import Template
 from waypost.events.book import Applying
 from waypost.journal.user_events import emit_opted
 from waypost.store.account_apps import apps_concerned
 from waypost.store.app_users import set_opted
+from waypost.store.templates import template_known_to_operator
 from waypost.wire.account_v2 import account_body
-from waypost.wire.callback_kinds import USER, change_kind
-from waypost.wire.callback_v3 import change_body
+from waypost.wire.callback_kinds import BESIDE_MESSAGES, USER, change_kind
+from waypost.wire.callback_v3 import TEMPLATE_ID, change_body
 
 _SOURCE: Final = "USER"
+MOST_NEWS_CHARS: Final = 100
+"""Of a field's name where it stands in a list of callbacks; the callback itself has all of it."""
 _log = log("events")
 
 
 def account_has_news(applying: Applying, account_id: str, event: AccountEvent) -> None:
-    """Tell every app of the business account, or the app of the one number that it is about."""
-    kind = change_kind(event.field)
+    """Notify every app of the business account, or the app of the one number or template that it is about."""
+    kind = BESIDE_MESSAGES if event.field == "messages" else change_kind(event.field)
+    errors = event.members.get("errors")
+    if isinstance(errors, list) and errors:
+        _log.warning(
+            "the operator reports errors", field=event.field, codes=_codes(cast(list[Any], errors))
+        )
     apps = apps_concerned(applying.connection, account_id, event)
-    if kind is None or not apps:
-        _log.info("news of an account is kept", field=event.field, apps=len(apps))
+    template = _template_of(applying, event)
+    if template is not None:
+        apps = [app for app in apps if app.id == template.app_id]
+    if not apps:
+        _log.info("news of an account is kept", field=event.field, apps=0)
         return
     for app in apps:
         applying.telling.call_back(
@@ -31,22 +43,57 @@ def account_has_news(applying: Applying, account_id: str, event: AccountEvent) -
             mode=kind.mode,
             about="account",
             message_id=None,
-            news=event.field,
-            render=partial(_render, app, applying.at_ms, event),
+            news=event.field[:MOST_NEWS_CHARS],
+            render=partial(_render, app, applying.at_ms, event, template),
         )
         if event.field == "user_preferences":
             _tell_users(applying, app, event)
 
 
-def _render(app: App, at_ms: int, event: AccountEvent, version: int) -> bytes | None:
+def pass_on_template_event(
+    applying: Applying, account_id: str, event: ReviewEvent | QualityEvent | CategoryEvent
+) -> None:
+    """Hand on what the operator says of a template that is not ours, or in a word that nobody here knows."""
+    account_has_news(
+        applying,
+        account_id,
+        AccountEvent(
+            business_account_id=event.business_account_id,
+            field=str(event.raw.get("field")),
+            value=event.raw.get("value"),
+            operator_template_id=event.operator_template_id or None,
+            time=event.raw.get("time"),
+        ),
+    )
+
+
+def _codes(errors: list[Any]) -> str:
+    codes = [cast(dict[str, Any], one).get("code") for one in errors[:10] if isinstance(one, dict)]
+    return " ".join(str(code)[:20] for code in codes)
+
+
+def _template_of(applying: Applying, event: AccountEvent) -> Template | None:
+    if event.operator_template_id is None:
+        return None
+    return template_known_to_operator(
+        applying.connection, event.business_account_id, event.operator_template_id, "", ""
+    )
+
+
+def _render(
+    app: App, at_ms: int, event: AccountEvent, template: Template | None, version: int
+) -> bytes | None:
     if version == 2:
         return account_body(app, at_ms, event)
-    return change_body(app, event.field, event.value)
+    value = event.value
+    if template is not None and template.app_id == app.id:
+        value = {**event.members, TEMPLATE_ID: template.id}
+    return change_body(app, event.field, value, time=event.time)
 
 
 def _tell_users(applying: Applying, app: App, event: AccountEvent) -> None:
     """A recipient who stops or resumes marketing messages has opted out or in (decision 0029)."""
-    given = event.value.get("user_preferences")
+    given = event.members.get("user_preferences")
     for one in cast(list[Any], given) if isinstance(given, list) else []:
         wish = cast(dict[str, Any], one) if isinstance(one, dict) else {}
         phone, kind = str(wish.get("wa_id") or ""), USER.get(str(wish.get("value")).lower())

@@ -11,9 +11,10 @@ from waypost.domain.inbound import Around, MediaLink
 from waypost.domain.media import INBOUND_LIFE_MS, InboundMedia
 from waypost.domain.message import Content, MediaKind, TemplateSend
 from waypost.domain.outcome import MOST_ID_CHARS
+from waypost.domain.phone_number import group_destination
 from waypost.domain.postback import answered_id_of, postback_text_of, reply_of
 from waypost.events.book import Applying, reacted_to
-from waypost.store.arrivals import record_inbound
+from waypost.store.arrivals import NO_RECIPIENT, record_inbound
 from waypost.store.contents import kept_content_of
 from waypost.store.media import add_inbound_media
 from waypost.store.partners import app_by_phone_number_id
@@ -21,12 +22,13 @@ from waypost.store.recipients import has_written, recipient_id
 from waypost.store.stays import app_that_left
 from waypost.store.templates import template_by_id
 from waypost.wire import callback_v3
-from waypost.wire.callback_kinds import inbound_kind
+from waypost.wire.callback_kinds import GROUP_INBOUND, inbound_kind
 from waypost.wire.callback_v2 import mismatch_body
 from waypost.wire.inbound_v2 import inbound_body
 
 _log = log("events")
 REPLIES: Final = ("button_reply", "list_reply")
+MESSAGE_MODE: Final = "MESSAGE"  # all that recipients send. Source: ledger 1.4
 NUMBER_CHANGED: Final = "system"
 """The kind that says that a recipient has another number. Source: operator's facts 7.4."""
 
@@ -42,7 +44,7 @@ class _Answered:
 def message_has_come(
     applying: Applying, account_id: str, item_id: int, event: InboundEvent
 ) -> None:
-    """Keep who wrote, open the window, and call back.
+    """Keep who wrote, open the window, and call back; a group's message opens none and has no recipient.
 
     Args:
         applying: the transaction.
@@ -56,10 +58,12 @@ def message_has_come(
     if app is None:
         _log.info("an inbound message for a number that is no app's is kept")
         return
-    who = recipient_id(connection, app, event.sender, event.sender_user_id)
-    if event.kind != NUMBER_CHANGED:
-        sent_ms = event.at_s * 1000 or at_ms
-        has_written(connection, who, event.sender_name, sent_ms + WINDOW_MS)
+    who = NO_RECIPIENT
+    if event.group_id is None:
+        who = recipient_id(connection, app, event.sender, event.sender_user_id)
+        if event.kind != NUMBER_CHANGED:
+            sent_ms = event.at_s * 1000 or at_ms
+            has_written(connection, who, event.sender_name, sent_ms + WINDOW_MS)
     record_inbound(
         connection,
         [
@@ -79,17 +83,21 @@ def message_has_come(
     def render(version: int) -> bytes | None:
         if version == 3:
             return callback_v3.inbound_body(app, event, around)
+        if event.group_id is not None:
+            return None
         if event.kind == NUMBER_CHANGED:
             return _number_changed(app, at_ms, event)
         return inbound_body(app, at_ms, event, around)
 
+    is_of_group = event.group_id is not None
     applying.telling.call_back(
         app,
-        mode=inbound_kind(event.kind).mode,
-        about=str(who),
+        mode=GROUP_INBOUND.mode if is_of_group else inbound_kind(event.kind).mode,
+        about=group_destination(event.group_id) if event.group_id else str(who),
         message_id=None,
         news=event.kind,
         render=render,
+        also=MESSAGE_MODE if is_of_group else None,
     )
 
 

@@ -24,7 +24,7 @@ from waypost.domain.event import (
     UnknownEvent,
 )
 from waypost.domain.message import MessageState
-from waypost.events.accounts import account_has_news
+from waypost.events.accounts import account_has_news, pass_on_template_event
 from waypost.events.book import Applying, Book
 from waypost.events.inbound import message_has_come
 from waypost.events.statuses import odd_status_has_come, payment_has_come, status_has_come
@@ -137,9 +137,9 @@ class Ingest:
                 case InboundEvent() as event:
                     message_has_come(applying, account_id, one.item_id, event)
                 case ReviewEvent() | QualityEvent() | CategoryEvent() as event:
-                    template_has_news(
-                        connection, telling, partial(book.app_of, account_id), event, at_ms
-                    )
+                    app_of = partial(book.app_of, account_id)
+                    if not template_has_news(connection, telling, app_of, event, at_ms):
+                        pass_on_template_event(applying, account_id, event)
                 case AccountEvent() as event:
                     account_has_news(applying, account_id, event)
                 case PaymentEvent() as event:
@@ -147,7 +147,7 @@ class Ingest:
                 case OddStatusEvent() as event:
                     odd_status_has_come(applying, account_id, event)
                 case UnknownEvent(what=what):
-                    self._log.info("an arrival of a kind unknown to us is kept", what=what)
+                    self._log.info("what names no app of ours is kept", what=what)
         telling.write()
         return results
 

@@ -8,12 +8,12 @@ from waypost.domain.app import App
 from waypost.domain.event import OddStatusEvent, PaymentEvent, StatusEvent
 from waypost.domain.lifecycle import message_steps
 from waypost.domain.message import MessageState
-from waypost.domain.phone_number import read_phone_number
+from waypost.domain.phone_number import group_of, read_phone_number
 from waypost.events.book import Applying
 from waypost.store.message_news import has_news
 from waypost.store.recipients import recipient_id
 from waypost.wire import callback_v2, callback_v3
-from waypost.wire.callback_kinds import BILLING, MISMATCH, OTHER_STATUS, PAYMENT
+from waypost.wire.callback_kinds import BILLING, GROUP_STATUS, MISMATCH, OTHER_STATUS, PAYMENT
 
 _log = log("events")
 BILLED: Final = "billed"
@@ -33,6 +33,8 @@ def status_has_come(applying: Applying, account_id: str, event: StatusEvent) -> 
     steps = message_steps(state, event.state, doubted=doubted)
     if not steps:
         telling.note(row.id, event.state.value, f"behind {state.value}")
+        if event.is_of_group:  # each member's counts, and only the first of them moves the message
+            _pass_on(applying, app, row, event, mode=GROUP_STATUS.mode, news=event.state.value)
         return
     who = row.recipient_id or _recipient(applying, app, row, event)
     telling.message_moves(
@@ -88,7 +90,7 @@ def _pass_on(
     applying: Applying,
     app: App,
     row: Any,
-    event: PaymentEvent | OddStatusEvent,
+    event: StatusEvent | PaymentEvent | OddStatusEvent,
     *,
     mode: str,
     news: str,
@@ -107,14 +109,16 @@ def _pass_on(
     )
 
 
-def _recipient(applying: Applying, app: App, row: Any, event: StatusEvent) -> int:
-    """Whom it went to: the operator's spelling first, both names where there are both."""
+def _recipient(applying: Applying, app: App, row: Any, event: StatusEvent) -> int | None:
+    """Whom it went to: the operator's spelling first, both names where there are both; None of a group."""
+    if event.is_of_group or group_of(row.destination):
+        return None
     name = event.recipient or row.destination
     return recipient_id(applying.connection, app, name, event.recipient_user_id)
 
 
 def _tell_mismatch(
-    applying: Applying, app: App, row: Any, event: StatusEvent, recipient: int
+    applying: Applying, app: App, row: Any, event: StatusEvent, recipient: int | None
 ) -> None:
     """With a message's first status: whether the operator has its recipient by another number.
 
@@ -144,7 +148,13 @@ def _tell_mismatch(
 
 
 def _tell_price(
-    applying: Applying, app: App, row: Any, event: StatusEvent, recipient: int, *, is_first: bool
+    applying: Applying,
+    app: App,
+    row: Any,
+    event: StatusEvent,
+    recipient: int | None,
+    *,
+    is_first: bool,
 ) -> None:
     """Once a message, with the first status that moves it and has a price.
 
@@ -159,7 +169,7 @@ def _tell_price(
     telling.note(row.id, BILLED, str((event.pricing or {}).get("category", "")))
 
     def render(version: int) -> bytes:
-        told = {"message_id": row.id, "destination": row.destination}
+        told = {"message_id": row.id, "destination": group_of(row.destination) or row.destination}
         if version == 2:
             return callback_v2.billing_body(app, applying.at_ms, event, **told)
         return callback_v3.billing_body(app, event, **told)
@@ -167,7 +177,7 @@ def _tell_price(
     telling.call_back(
         app,
         mode=BILLING.mode,
-        about=str(recipient),
+        about=str(recipient or row.destination),
         message_id=row.id,
         news=BILLED,
         render=render,

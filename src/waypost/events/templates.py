@@ -8,8 +8,8 @@ from sqlalchemy import Connection
 from waypost.base.logs import log
 from waypost.domain.app import App
 from waypost.domain.event import CategoryEvent, QualityEvent, ReviewEvent
-from waypost.domain.lifecycle import OPERATOR_STATUSES
-from waypost.domain.template import Template, TemplateStatus
+from waypost.domain.lifecycle import OPERATOR_STATUSES, QUALITIES
+from waypost.domain.template import Category, Template, TemplateStatus
 from waypost.journal.telling import Telling
 from waypost.journal.template_news import template_is_filed, template_is_rated, template_moves
 from waypost.store.templates import edit_is_ours_only, template_known_to_operator
@@ -29,8 +29,12 @@ def template_has_news(
     app_of: AppOf,
     event: ReviewEvent | QualityEvent | CategoryEvent,
     at_ms: int,
-) -> None:
-    """Change a template by what the operator says, and call back; what does not apply is kept only."""
+) -> bool:
+    """Change a template by what the operator says, and call back; what does not apply is kept only.
+
+    Returns:
+        False where the template is not ours, or the operator's word is not known here.
+    """
     template = template_known_to_operator(
         connection,
         event.business_account_id,
@@ -40,23 +44,28 @@ def template_has_news(
     )
     app = template and app_of(template.app_id)
     if template is None or app is None:
-        _log.info("news of a template that is not ours is kept", news=type(event).__name__)
-        return
+        return False
     match event:
-        case QualityEvent():
+        case QualityEvent(quality=word):
+            if word not in QUALITIES:
+                return False
             moved = template_is_rated(connection, telling, app, template, event, at_ms)
-        case CategoryEvent():
+        case CategoryEvent(next_category=word):
+            if word not in Category.__members__:
+                return False
             moved = template_is_filed(connection, telling, app, template, event, at_ms)
         case ReviewEvent(status=word):
             status = OPERATOR_STATUSES.get(word)
+            if status is None:
+                return False
             moved = (
-                status is not None
-                and not _is_out_of_date(template, event)
+                not _is_out_of_date(template, event)
                 and not _is_of_the_old_text(connection, template, status)
                 and template_moves(connection, telling, app, template, status, event, at_ms)
             )
     if not moved:
         _log.info("news of a template that changes nothing is kept", news=type(event).__name__)
+    return True
 
 
 def _is_out_of_date(template: Template, event: ReviewEvent) -> bool:

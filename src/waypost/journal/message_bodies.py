@@ -6,6 +6,7 @@ from typing import Any
 from waypost.domain.app import App
 from waypost.domain.event import StatusEvent
 from waypost.domain.message import MessageKind, MessageState
+from waypost.domain.phone_number import group_of
 from waypost.store.contents import OF_TEMPLATES
 from waypost.wire import callback_v2, callback_v3
 
@@ -31,6 +32,8 @@ class MessageNewsBody:
     def __call__(self, version: int) -> bytes | None:
         """The body in a version; None where there is nothing to say."""
         match self.state:
+            case _ if version == 2 and self._is_of_group:
+                return None
             case MessageState.ENQUEUED:
                 return self._enqueued(version)
             case MessageState.FAILED if self.event is None or version == 2:
@@ -48,6 +51,16 @@ class MessageNewsBody:
             case _:
                 return callback_v3.status_body(self.app, self.event, message_id=self.row.id)
 
+    @property
+    def _is_of_group(self) -> bool:
+        """Whether the operator says this of a group's message, which has no shape in version 2."""
+        event = self.event
+        return event is not None and event.is_of_group and self.state is event.state
+
+    @property
+    def _bare_destination(self) -> str:
+        return group_of(self.row.destination) or self.row.destination
+
     def _enqueued(self, version: int) -> bytes:
         if version == 2:
             of_template = self.row.kind in OF_TEMPLATES
@@ -57,7 +70,7 @@ class MessageNewsBody:
                 message_id=self.row.id,
                 operator_message_id=self.operator_message_id or "",
                 kind=MessageKind.TEMPLATE if of_template else MessageKind.SESSION,
-                destination=self.row.destination,
+                destination=self._bare_destination,
             )
         return callback_v3.enqueued_body(
             self.app,
@@ -74,7 +87,7 @@ class MessageNewsBody:
             self.at_ms,
             message_id=self.row.id,
             operator_message_id=self.operator_message_id,
-            destination=self.row.destination,
+            destination=self._bare_destination if version == 2 else self.row.destination,
             code=self.code or 0,
             reason=self.reason or "",
         )

@@ -24,7 +24,7 @@ from waypost.store.messages import MessageChange, change_messages
 from waypost.store.one_of import one_of
 from waypost.store.subscriptions import live_group
 from waypost.store.tables import subscriptions
-from waypost.wire.callback_kinds import STATUS
+from waypost.wire.callback_kinds import GROUP_STATUS, STATUS
 
 _LISTENING: Final = select(
     subscriptions.c.id, subscriptions.c.app_id, subscriptions.c.version, subscriptions.c.modes
@@ -37,7 +37,7 @@ Render = Callable[[int], bytes | None]
 @dataclass(frozen=True, slots=True)
 class _Callback:
     app: App
-    mode: str
+    modes: tuple[str, ...]
     about: str
     message_id: str | None
     news: str
@@ -51,8 +51,15 @@ class _Listener:
     version: int
     modes: frozenset[str]
 
-    def wants(self, mode: str) -> bool:
-        return mode in self.modes or (self.version == 3 and ALL in self.modes)
+    def wants(self, *modes: str) -> bool:
+        is_all = self.version == 3 and ALL in self.modes
+        return is_all or any(mode in self.modes for mode in modes)
+
+
+def _mode_of(state: MessageState, event: StatusEvent | None) -> str:
+    """Of a status that the operator sends of a group's message, the mode of groups. Source: ledger row 77."""
+    is_of_group = event is not None and event.is_of_group and state is event.state
+    return GROUP_STATUS.mode if is_of_group else STATUS[state.value].mode
 
 
 class Telling:
@@ -126,7 +133,7 @@ class Telling:
             if state is not MessageState.UNCERTAIN:
                 self.call_back(
                     app,
-                    mode=STATUS[state.value].mode,
+                    mode=_mode_of(state, event),
                     about=str(recipient_id or row.destination),
                     message_id=row.id,
                     news=state.value,
@@ -158,6 +165,7 @@ class Telling:
         news: str,
         render: Render,
         accepted_on_ms: int = 0,
+        also: str | None = None,
     ) -> None:
         """One callback for each subscription of the app that wants this mode.
 
@@ -169,9 +177,13 @@ class Telling:
             news: one word for the trace.
             render: gives the body; called once for each version that is subscribed.
             accepted_on_ms: of the message that it is about; then it is held back as long as set.
+            also: another mode that brings it too; a subscription with both gets it once.
         """
         not_before_ms = accepted_on_ms + self._hold_ms
-        self._callbacks.append(_Callback(app, mode, about, message_id, news, render, not_before_ms))
+        modes = (mode,) if also is None else (mode, also)
+        self._callbacks.append(
+            _Callback(app, modes, about, message_id, news, render, not_before_ms)
+        )
 
     def wants(self, app: App, mode: str) -> bool:
         """Whether any subscription of the app has this mode: for what costs a look-up to tell."""
@@ -225,7 +237,7 @@ class Telling:
         for callback in self._callbacks:
             bodies: dict[int, bytes | None] = {}
             for one in self._listening[callback.app.id]:
-                if not one.wants(callback.mode):
+                if not one.wants(*callback.modes):
                     continue
                 if one.version not in bodies:
                     bodies[one.version] = callback.render(one.version)

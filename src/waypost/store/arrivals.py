@@ -16,6 +16,10 @@ FRESH: Final = "arrival_items"
 """By which table's name new items are taken, while this process still has them."""
 
 
+NO_RECIPIENT: Final = 0
+"""In the place of a recipient's id where a group was written to; ids begin with 1."""
+
+
 def record_arrivals(connection: Connection, received: Sequence[Arrival]) -> list[int]:
     """Keep bodies once, and append an entry for each item that is new; give how many were."""
     connection.execute(

@@ -34,8 +34,9 @@ def search_inbound(
         page: which; the id of its place is the operator's, and what it looks at counts for a number.
 
     Returns:
-        Rows with who wrote, `kind`, `received_on_ms`, `text`, and `answers`: the operator's id of the
-        message it answers. Text and answer are None once retention has cleared them.
+        Rows with who wrote, `kind`, `received_on_ms`, `text`, `answers`: the operator's id of the
+        message it answers, and `group_id` where a group was written to, of which no sender is kept. All
+        three are None once retention has cleared them.
     """
     page = page.until(wanted.until_ms)
     kinds = list(_kinds(connection, app_id))
@@ -103,16 +104,17 @@ def _of(app_id: str, kind: str) -> tuple[ColumnElement[bool], ...]:
 def _words(item: bytes | None) -> dict[str, Any]:
     """What somebody wrote, from the operator's own words. Source: operator's facts 7.4."""
     if not item:
-        return {"text": None, "answers": None}
+        return {"text": None, "answers": None, "group_id": None}
     try:
         message = _members(_members(_decode(item)).get("message"))
     except (msgspec.DecodeError, RecursionError):
-        return {"text": None, "answers": None}
+        return {"text": None, "answers": None, "group_id": None}
     said = list(_texts(message.get(str(message.get("type")))))
     answers = _members(message.get("context")).get("id")
     return {
         "text": " · ".join(" ".join(one.split()) for one in said)[:300],
         "answers": answers if isinstance(answers, str) else None,
+        "group_id": group_id if isinstance(group_id := message.get("group_id"), str) else None,
     }
 
 

@@ -32,7 +32,7 @@ def account_body(app: App, at_ms: int, event: AccountEvent) -> bytes | None:
     Source: facts 6.6, 6.8.
     """
     kind = KINDS.get(event.field)
-    inner = None if kind is None else kind.payload(event.value, at_ms)
+    inner = None if kind is None else kind.payload(event.members, at_ms)
     if kind is None or inner is None:
         return None
     return envelope(app, at_ms, kind.type, {"type": kind.inner_type, "payload": inner})

@@ -26,6 +26,11 @@ class CallbackKind:
     source: str
 
 
+def _passed_on(mode: str, field: str, when: str, source: str) -> CallbackKind:
+    """A row of a field that goes on in version 3 as it came, and not at all in version 2."""
+    return CallbackKind(mode, "", "", field, "as the operator gave it", when, source)
+
+
 # fmt: off
 STATUS: Final = {  # by the state of a message. Source: facts 4.4, 6.2, 7
     "enqueued":  CallbackKind("ENQUEUED",  "message-event", "enqueued",  "messages", "statuses", "The operator has taken the message.", "facts 6.2, 7"),
@@ -39,6 +44,7 @@ MISMATCH: Final = CallbackKind("OTHERS", "message-event", "mismatch", "", "", "T
 BILLING: Final = CallbackKind("BILLING", "billing-event", "", "billing-event", "billing", "What a message costs, once a message.", "facts 6.7, 7")
 PAYMENT: Final = CallbackKind("PAYMENTS", "", "", "messages", "statuses", "A payment that a message asked for has come further.", "facts 4.4")
 OTHER_STATUS: Final = CallbackKind("OTHERS", "", "", "messages", "statuses", "The operator tells something of a message that has no state here, such as `warning`.", "facts 4.4; operator's facts 7.3")
+GROUP_STATUS: Final = CallbackKind("GROUP_MESSAGING_EVENTS", "", "", "messages", "statuses", "A message to a group has come further, for one of its members or for all.", "ledger row 77")
 INBOUND: Final = {  # by the operator's kind. Source: facts 4.4, 6.4, 7
     "text":         CallbackKind("MESSAGE", "message", "text",         "messages", "messages", "A recipient has written.", "spec, Events; facts 6.4, 7"),
     "button":       CallbackKind("MESSAGE", "message", "quick_reply",  "messages", "messages", "A template's quick reply was tapped.", "spec, Events; facts 6.4, 7"),
@@ -56,7 +62,9 @@ INBOUND: Final = {  # by the operator's kind. Source: facts 4.4, 6.4, 7
     "nfm_reply":    CallbackKind("FLOWS_MESSAGE", "", "",              "messages", "messages", "A flow, or a form for an address, was sent back.", "facts 4.4, 7, 17"),
     "system":       CallbackKind("OTHERS", "message-event", "mismatch", "messages", "messages", "A recipient has another number.", "facts 4.4, 6.2"),
 }
-OTHER_INBOUND: Final = CallbackKind("OTHERS", "", "", "messages", "messages", "Something came that has no shape in version 2, such as `unsupported`.", "facts 4.4")
+OTHER_INBOUND: Final = CallbackKind("OTHERS", "", "", "messages", "messages", "Something came that has no shape in version 2, such as `unsupported`, or of a type that this version does not know.", "facts 4.4")
+GROUP_INBOUND: Final = CallbackKind("GROUP_MESSAGING_EVENTS", "", "", "messages", "messages, with `group_id`", "Somebody has written to a group; a subscription with `MESSAGE` gets it too.", "ledger 1.4, row 76")
+BESIDE_MESSAGES: Final = CallbackKind("OTHERS", "", "", "messages", "as the operator gave it", "Something else came in the field of messages: `user_actions` (clicks), `errors`, or a member that this version does not know.", "ledger row 62; operator's facts 7.2")
 TEMPLATE: Final = {  # by the operator's field. Source: facts 4.4, 6.5
     "message_template_status_update":     CallbackKind("TEMPLATE", "template-event", "status-update",   "message_template_status_update", "as the operator gave it", "A template was reviewed, paused, disabled or deleted.", "facts 6.5"),
     "message_template_quality_update":    CallbackKind("TEMPLATE", "template-event", "quality-update",  "message_template_quality_update", "as the operator gave it", "A template's quality has changed.", "facts 6.5"),
@@ -73,6 +81,31 @@ ACCOUNT: Final = {  # by the operator's field. Source: facts 4.4, 6.6, 6.8
     "user_preferences":            CallbackKind("OTHERS",  "preference-event", "user_preferences", "user_preferences", "as the operator gave it", "A recipient stops or resumes marketing messages.", "facts 6.8"),
     "flows":                       CallbackKind("OTHERS",  "", "",                                 "flows", "as the operator gave it", "A flow's state or health has changed.", "operator's facts 7.2; mode ours"),
 }
+PASSED_ON: Final = {  # fields without a shape of their own, by the operator's field. Source: the operator's pages "Webhooks overview" and "Override webhooks", and the fields that its dashboard lists (May 2026); modes: facts 4.4, ledger 1.4
+    "template_correct_category_detection": _passed_on("TEMPLATE",              "template_correct_category_detection", "The operator says which category a template should have.", "mode ours"),
+    "account_settings_update":             _passed_on("ACCOUNT",               "account_settings_update", "A setting of a number, such as calling, has changed.", "mode ours"),
+    "business_status_update":              _passed_on("ACCOUNT",               "business_status_update", "The business portfolio was verified, disabled or the like.", "mode ours"),
+    "business_username_updates":           _passed_on("ACCOUNT",               "business_username_updates", "A number's user name was reserved, approved or removed.", "mode ours"),
+    "security":                            _passed_on("ACCOUNT",               "security", "The PIN of a number was set, changed or switched off.", "mode ours"),
+    "partner_solutions":                   _passed_on("ACCOUNT",               "partner_solutions", "A solution shared with other partners was made or changed.", "mode ours; the entry may name a portfolio, then nobody is concerned"),
+    "payment_configuration_update":        _passed_on("PAYMENTS",              "payment_configuration_update", "A payment configuration was connected, or needs something.", "mode ours"),
+    "calls":                               _passed_on("VOICE",                 "calls", "A call was started, answered or ended.", "ledger 1.4, row 78"),
+    "group_lifecycle_update":              _passed_on("GROUP_ACCOUNT_EVENTS",  "group_lifecycle_update", "A group was made or deleted.", "ledger 1.4, row 74"),
+    "group_participants_update":           _passed_on("GROUP_ACCOUNT_EVENTS",  "group_participants_update", "Somebody has joined or left a group, or wants to.", "ledger 1.4, row 75"),
+    "group_settings_update":               _passed_on("GROUP_ACCOUNT_EVENTS",  "group_settings_update", "A group's subject, description or picture has changed.", "ledger 1.4"),
+    "group_status_update":                 _passed_on("GROUP_ACCOUNT_EVENTS",  "group_status_update", "A group was suspended, or is active again.", "ledger 1.4"),
+    "smb_message_echoes":                  _passed_on("COEXISTENCE",           "smb_message_echoes", "The business has sent something with its own application.", "ledger 1.4, row 73"),
+    "smb_app_state_sync":                  _passed_on("COEXISTENCE",           "smb_app_state_sync", "A contact of the business's own application was added or removed.", "ledger 1.4, row 72; mode ours"),
+    "history":                             _passed_on("COEXISTENCE",           "history", "Older messages of the business's own application.", "ledger 1.4, row 71; mode ours"),
+    "message_echoes":                      _passed_on("OTHERS",                "message_echoes", "Somebody else has sent something from the number, such as an assistant of the operator's.", "mode ours"),
+    "standby":                             _passed_on("OTHERS",                "standby", "Somebody else leads the conversation, and this is what happens in it.", "mode ours"),
+    "messaging_handovers":                 _passed_on("OTHERS",                "messaging_handovers", "Somebody else takes over a conversation, or gives it back.", "mode ours"),
+    "automatic_events":                    _passed_on("OTHERS",                "automatic_events", "The operator has noticed a purchase or a lead in a conversation.", "mode ours"),
+    "tracking_events":                     _passed_on("OTHERS",                "tracking_events", "The operator reports clicks and views for measurement.", "mode ours"),
+    "consumer_profile":                    _passed_on("OTHERS",                "consumer_profile", "A recipient's profile has changed.", "mode ours"),
+    "user_id_update":                      _passed_on("OTHERS",                "user_id_update", "A recipient has another business-scoped id.", "mode ours"),
+}
+OTHER_CHANGE: Final = CallbackKind("OTHERS", "", "", "any other", "as the operator gave it", "The operator sends a field that this version does not know.", "ledger 1.4, `OTHERS`")
 USER: Final = {  # by what was preferred. Source: facts 6.3
     "stop":   CallbackKind("OTHERS", "user-event", "opted-out", "", "", "A user opts out: by a call, or by stopping marketing messages.", "facts 6.3, 6.8; pairing ours"),
     "resume": CallbackKind("OTHERS", "user-event", "opted-in",  "", "", "A user opts in: by a call, or by resuming marketing messages.", "facts 6.3, 6.8; pairing ours"),
@@ -82,10 +115,13 @@ PING: Final = CallbackKind("", "user-event", "sandbox-start", "messages", "statu
 # fmt: on
 
 KINDS: Final = (
-    *STATUS.values(), MISMATCH, BILLING, PAYMENT, OTHER_STATUS, *INBOUND.values(), OTHER_INBOUND, *TEMPLATE.values(),
-    *ACCOUNT.values(), *USER.values(), PAUSED, PING,
+    *STATUS.values(), MISMATCH, BILLING, PAYMENT, OTHER_STATUS, GROUP_STATUS, *INBOUND.values(), GROUP_INBOUND, OTHER_INBOUND, BESIDE_MESSAGES, *TEMPLATE.values(),
+    *ACCOUNT.values(), *PASSED_ON.values(), OTHER_CHANGE, *USER.values(), PAUSED, PING,
 )  # fmt: skip
 """Every row, in the order in which the page shows them."""
+
+CHANGES: Final = {**TEMPLATE, **ACCOUNT, **PASSED_ON}
+"""Every documented field of the operator's webhooks but `messages`, whose change holds many items."""
 
 
 def inbound_kind(kind: str) -> CallbackKind:
@@ -93,6 +129,6 @@ def inbound_kind(kind: str) -> CallbackKind:
     return INBOUND.get(kind, OTHER_INBOUND)
 
 
-def change_kind(field: str) -> CallbackKind | None:
-    """The row of a change of a template or an account; None where there is none."""
-    return ACCOUNT.get(field) or TEMPLATE.get(field)
+def change_kind(field: str) -> CallbackKind:
+    """The row of a change of a template, an account or anything else: a field of the future is for `OTHERS`."""
+    return CHANGES.get(field, OTHER_CHANGE)

@@ -9,23 +9,39 @@ from typing import Any, Final
 
 import msgspec
 
+from waypost.base.ids import is_uuid
 from waypost.domain.app import App
 from waypost.domain.event import InboundEvent, OddStatusEvent, PaymentEvent, StatusEvent
 from waypost.domain.inbound import Around
+from waypost.domain.phone_number import group_of
 from waypost.domain.postback import is_reference
 from waypost.wire.billing import deductions
 
 _encode: Callable[[Any], bytes] = msgspec.json.Encoder().encode
 _OURS: Final = "biz_opaque_callback_data"
+TEMPLATE_ID: Final = "gs_template_id"
+"""Under this name a change of a template has our id of it. Source: ledger rows 63, 64."""
 
 
-def change_body(app: App, field: str, value: dict[str, Any]) -> bytes:
-    """The whole body around one change. Source: facts 7."""
-    changes = [{"field": field, "value": value}]
+def change_body(app: App, field: str, value: Any, *, time: Any = None) -> bytes:
+    """The whole body around one change.
+
+    Args:
+        app: whose.
+        field: of the change.
+        value: of the change, as the operator gave it or as it would.
+        time: of the entry, as the operator gave it; left out where it gave none.
+
+    Source: facts 7; ledger rows 63 to 66.
+    """
+    entry: dict[str, Any] = {"id": app.business_account_id}
+    if time is not None:
+        entry["time"] = time
+    entry["changes"] = [{"field": field, "value": value}]
     return _encode(
         {
             "object": "whatsapp_business_account",
-            "entry": [{"id": app.business_account_id, "changes": changes}],
+            "entry": [entry],
             "gs_app_id": app.id,
         }
     )
@@ -39,12 +55,12 @@ def enqueued_body(
     operator_message_id: str | None,
     destination: str,
 ) -> bytes:
-    """The operator has taken a message; its time is in milliseconds. Source: facts 7, statuses."""
+    """The operator has taken a message; its time is a number of milliseconds. Source: facts 7; ledger row 53."""
     status = {
         "id": operator_message_id or message_id,
         "gs_id": message_id,
         "status": "enqueued",
-        "timestamp": str(at_ms),
+        "timestamp": at_ms,
         **_recipient(destination),
     }
     return _statuses_body(app, status)
@@ -151,9 +167,15 @@ def _inner(event: InboundEvent, around: Around, inner: dict[str, Any]) -> dict[s
 
 
 def _without_ours(raw: dict[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in raw.items() if name != _OURS}
+    """A status without our id in the callback data; what the partner itself gave there is left."""
+    shown = {name: value for name, value in raw.items() if name != _OURS}
+    ours, _, theirs = str(raw.get(_OURS, "")).partition(" ")
+    return {**shown, _OURS: theirs} if theirs and is_uuid(ours) else shown
 
 
 def _recipient(destination: str) -> dict[str, str]:
+    group_id = group_of(destination)
+    if group_id is not None:
+        return {"recipient_id": group_id, "recipient_type": "group"}
     name = "recipient_id" if destination.isdecimal() else "recipient_user_id"
     return {name: destination}

@@ -68,6 +68,7 @@ ERRORS: Final = {  # Source: spec, "Errors"; facts 3.3, 4.1, 10. Where no text i
     Reason.INVALID_URL:                  ErrorRow(400, "Invalid URL Passed",           "facts 4.1"),
     Reason.DUPLICATE_TAG:                ErrorRow(400, "Duplicate component tag",      "facts 4.1"),
     Reason.TOO_MANY_SUBSCRIPTIONS:       ErrorRow(400, None,                           "facts 4.4; text not public"),
+    Reason.VOICE_SUBSCRIPTION_EXISTS:    ErrorRow(400, "Whatsapp voice subscription already exists", "ledger 1.4"),
     Reason.SUBSCRIPTION_DOES_NOT_EXIST:  ErrorRow(400, "Subscription Does Not Exist",  "facts 4.1"),
     Reason.NOT_SUBSCRIPTION_OWNER:       ErrorRow(403, "Not Subscription Owner",       "facts 4.1; within one partner only"),
     Reason.KEY_NOT_ASSOCIATED:           ErrorRow(400, _KEY_OF_ANOTHER,                "facts 4.1"),

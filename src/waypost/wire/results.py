@@ -2,6 +2,8 @@
 
 from typing import Any
 
+from waypost.domain.phone_number import group_of
+
 
 def submitted(message_id: str) -> bytes:
     """What a taken message answers. Written by hand: our ids need no escaping, and this is the busiest answer.
@@ -25,7 +27,7 @@ def message_record(row: Any, is_template: bool) -> dict[str, Any]:
         "id": row.id,
         "appId": row.app_id,
         "source": row.source,
-        "destination": row.destination,
+        "destination": group_of(row.destination) or row.destination,
         "type": "template" if is_template else "session",
         "status": _SHOWN.get(row.state, row.state),
         "createdOn": row.accepted_on_ms,

@@ -10,7 +10,7 @@ from waypost.domain.app import App
 from waypost.domain.event import CategoryEvent, QualityEvent, ReviewEvent
 from waypost.domain.template import Template, TemplateStatus
 from waypost.wire.callback_v2 import envelope
-from waypost.wire.callback_v3 import change_body
+from waypost.wire.callback_v3 import TEMPLATE_ID, change_body
 
 _STATUS_FIELD: Final = "message_template_status_update"
 _CATEGORY_FIELD: Final = "template_category_update"
@@ -37,8 +37,9 @@ def status_body(
     Source: facts 6.5; operator's facts 3.3.
     """
     if version == 3:
-        field, value = _change(event.raw, _STATUS_FIELD)
-        return change_body(app, field, value or _status_value(template, status, event))
+        return _passed_on(
+            app, template, event.raw, _STATUS_FIELD, _status_value(template, status, event)
+        )
     payload = {"type": "status-update", "id": template.id, "status": status.value.lower()}
     payload |= _named(template)
     if event.reason:
@@ -53,9 +54,8 @@ def quality_body(
 ) -> bytes:
     """A template's quality has changed, and is now HIGH, MEDIUM, LOW or UNKNOWN. Source: facts 6.5."""
     if version == 3:
-        field, value = _change(event.raw, "message_template_quality_update")
-        value = value or {"new_quality_score": event.quality, **_operators_names(template)}
-        return change_body(app, field, value)
+        usual = {"new_quality_score": event.quality, **_operators_names(template)}
+        return _passed_on(app, template, event.raw, "message_template_quality_update", usual)
     payload = {"type": "quality-update", "id": template.id, **_named(template), "quality": quality}
     return envelope(app, at_ms, "template-event", payload)
 
@@ -66,13 +66,11 @@ def category_body(
     """A template has, or will have, another category. Source: facts 6.5; operator's facts 3.3."""
     old, new = event.category, event.next_category
     if version == 3:
-        field, value = _change(event.raw, _CATEGORY_FIELD)
-        if not value:
-            names = ("previous_category", "new_category")
-            if not event.is_done:  # there `new_category` is the present one
-                names = ("new_category", "correct_category")
-            value = {**_operators_names(template), **dict(zip(names, (old, new), strict=True))}
-        return change_body(app, field, value)
+        names = ("previous_category", "new_category")
+        if not event.is_done:  # there `new_category` is the present one
+            names = ("new_category", "correct_category")
+        usual = {**_operators_names(template), **dict(zip(names, (old, new), strict=True))}
+        return _passed_on(app, template, event.raw, _CATEGORY_FIELD, usual)
     told = {"old": old, "new": new} if event.is_done else {"current": old, "correct": new}
     payload = {"type": "category-update", "id": template.id, **_named(template), "category": told}
     return envelope(app, at_ms, "template-event", payload)
@@ -105,10 +103,20 @@ def _status_value(template: Template, status: TemplateStatus, event: ReviewEvent
     return {"event": status.value, **_operators_names(template), "reason": reason}
 
 
-def _change(raw: dict[str, Any], usual: str) -> tuple[str, dict[str, Any]]:
-    """The operator's own field and value; an empty value where it is our own news."""
-    field, value = raw.get("field"), raw.get("value")
-    return (
-        field if isinstance(field, str) else usual,
-        value if isinstance(value, dict) else {},  # pyright: ignore[reportUnknownVariableType]
+def _passed_on(
+    app: App, template: Template, raw: dict[str, Any], field: str, value: dict[str, Any]
+) -> bytes:
+    """The body of version 3: the operator's own change, or ours where it is our own news, and our id.
+
+    Source: facts 7; ledger rows 63, 64.
+    """
+    given = raw.get("value")
+    if isinstance(given, dict) and given:
+        value = given  # pyright: ignore[reportUnknownVariableType]
+    name = raw.get("field")
+    return change_body(
+        app,
+        name if isinstance(name, str) else field,
+        {**value, TEMPLATE_ID: template.id},
+        time=raw.get("time"),
     )

@@ -11,10 +11,14 @@ from waypost.domain.app import OperatorAccount
 from waypost.domain.arrival import ArrivalItem
 from waypost.domain.event import Event, UnknownEvent
 from waypost.operators.cloud.loose import as_dict, as_list, as_name, as_text, decode
-from waypost.operators.cloud.webhook_changes import CHANGES
+from waypost.operators.cloud.webhook_changes import CHANGES, account_event
 from waypost.operators.cloud.webhook_messages import contact_named, contact_of, inbound_event
 from waypost.operators.cloud.webhook_statuses import status_event, status_key
 
+MESSAGES: Final = "messages"
+"""The field whose change holds many items: messages and statuses. Source: operator's facts 7.2."""
+_SPLIT: Final = {MESSAGES, ""}
+_AROUND_MESSAGES: Final = {"messaging_product", "metadata", "contacts", "statuses", "messages"}
 _encode: Final = msgspec.json.Encoder().encode
 
 
@@ -43,8 +47,11 @@ def split(account: OperatorAccount, body: bytes) -> Sequence[ArrivalItem]:
         return [_whole(account, "body", {"unreadable": True, "sha256": _digest(body)})]
     items: list[ArrivalItem] = []
     for at, entry in enumerate(as_list(as_dict(decoded), "entry")):
-        for nth, change in enumerate(as_list(as_dict(entry), "changes")):
+        changes = as_list(as_dict(entry), "changes")
+        for nth, change in enumerate(changes):
             items.extend(_of_change(account, f"{at}.{nth}", as_dict(entry), as_dict(change)))
+        if not changes:
+            items.append(_whole(account, f"{at}", {"unknown": entry}))
     return items or [_whole(account, "body", {"unknown": decoded})]
 
 
@@ -55,22 +62,19 @@ def read(item: bytes) -> Event:
         return status_event(as_dict(content["status"]), as_dict(content.get("contact")))
     if "message" in content:
         return inbound_event(content, as_dict(content["message"]))
-    field = as_text(content.get("field"))
-    event_of = CHANGES.get(field)
-    return UnknownEvent(_name_of(field, content)) if event_of is None else event_of(content)
-
-
-def _name_of(field: str, content: dict[str, Any]) -> str:
-    """What the log calls an item that nothing here reads: its field, and the codes of its errors."""
-    errors = as_list(as_dict(content.get("value")), "errors")
-    codes = [as_text(as_dict(error).get("code")) for error in errors]
-    return " ".join([field or "unknown", *(["errors", *codes] if codes else [])])
+    if "field" not in content:
+        return UnknownEvent(
+            "unreadable body" if "unreadable" in content else "body without changes"
+        )
+    return CHANGES.get(as_text(content["field"]), account_event)(content)
 
 
 def _of_change(
     account: OperatorAccount, place: str, entry: dict[str, Any], change: dict[str, Any]
 ) -> list[ArrivalItem]:
     field, value = as_text(change.get("field")), as_dict(change.get("value"))
+    if field not in _SPLIT:
+        return [_about(account, place, entry, field, change.get("value"))]
     metadata = as_dict(value.get("metadata"))
     number = as_name(metadata.get("phone_number_id")) or account.id
     contacts = as_list(value, "contacts")
@@ -82,11 +86,14 @@ def _of_change(
         _message(number, f"{place}.messages.{nth}", as_dict(message), contacts)
         for nth, message in enumerate(as_list(value, "messages"))
     ]
-    if items and not value.get("errors"):
+    if items and not {name for name, one in value.items() if one} - _AROUND_MESSAGES:
         return items
-    # Errors of the account or the app may stand beside news of messages; they are an item of their own.
-    kept = {name: one for name, one in value.items() if name not in ("statuses", "messages")}
-    return [*items, _about(account, place, entry, field, kept if items else value)]
+    # Errors of the account, clicks and whatever else stands beside messages is an item of its own.
+    rest = {name: one for name, one in value.items() if name not in ("statuses", "messages")}
+    return [
+        *items,
+        _about(account, place, entry, field or MESSAGES, rest if items else change.get("value")),
+    ]
 
 
 def _status(number: str, place: str, given: dict[str, Any], contacts: list[Any]) -> ArrivalItem:
@@ -106,6 +113,7 @@ def _status(number: str, place: str, given: dict[str, Any], contacts: list[Any])
 
 def _message(number: str, place: str, given: dict[str, Any], contacts: list[Any]) -> ArrivalItem:
     user = as_name(given.get("from")) or as_name(given.get("from_user_id"))
+    group = as_name(given.get("group_id"))
     message_id = as_name(given.get("id"))
     content = {
         "phone_number_id": number,
@@ -115,7 +123,7 @@ def _message(number: str, place: str, given: dict[str, Any], contacts: list[Any]
     return ArrivalItem(
         dedupe_key=f"message {message_id or 'by its content ' + _digest(_encode(given))}",
         group=number,
-        order_key=f"{number} {user}",
+        order_key=f"{number} group {group}" if group else f"{number} {user}",
         place=place,
         item=_encode(content),
     )
@@ -126,9 +134,9 @@ def _about(
     place: str,
     entry: dict[str, Any],
     field: str,
-    value: dict[str, Any],
+    value: Any,
 ) -> ArrivalItem:
-    """A change of a template, of the business account or of one of its numbers.
+    """A change of a template, of the business account or of one of its numbers, known here or not.
 
     The time is whole seconds, so that what was said tells two pieces of news of one second apart.
     """
@@ -138,10 +146,10 @@ def _about(
         "value": value,
         "time": entry.get("time"),
     }
-    template = as_name(value.get("message_template_id"))
+    template = as_name(as_dict(value).get("message_template_id"))
     if not template:
         return _whole(account, place, about)
-    time, event = as_text(entry.get("time")), as_text(value.get("event"))
+    time, event = as_text(entry.get("time")), as_text(as_dict(value).get("event"))
     return ArrivalItem(
         dedupe_key=as_name(f"template {time} {template} {field} {event} {_digest(_encode(value))}"),
         group=as_name(entry.get("id")) or account.id,

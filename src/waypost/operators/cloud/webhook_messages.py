@@ -40,6 +40,7 @@ def inbound_event(content: dict[str, Any], given: dict[str, Any]) -> Event:
         referral=as_dict(given.get("referral")) or None,
         raw=given,
         contact=contact,
+        group_id=as_name(given.get("group_id")) or None,
     )
 
 

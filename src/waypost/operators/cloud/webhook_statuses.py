@@ -15,6 +15,7 @@ from waypost.operators.cloud.loose import (
     as_seconds,
     as_text,
 )
+from waypost.operators.cloud.messages import our_id_in
 
 # fmt: off
 STATUSES: Final = {  # Source: operator's facts 7.3; unknown ones, `warning` among them, move nothing
@@ -57,7 +58,8 @@ def status_event(given: dict[str, Any], contact: dict[str, Any]) -> Event:
         contact: of its recipient, where the webhook has one: it may alone know the business-scoped id.
     """
     operator_id = as_name(given.get("id"))
-    message_id = as_name(given.get("biz_opaque_callback_data")) or None
+    message_id = as_name(our_id_in(given.get("biz_opaque_callback_data"))) or None
+    is_of_group = as_text(given.get("recipient_type")).lower() == "group"
     if as_text(given.get("type")) == PAYMENT:
         return PaymentEvent(operator_id, message_id, given)
     state = STATUSES.get(as_text(given.get("status")).lower())
@@ -71,16 +73,17 @@ def status_event(given: dict[str, Any], contact: dict[str, Any]) -> Event:
         state=state,
         operator_message_id=operator_id,
         message_id=message_id,
-        recipient=as_name(given.get("recipient_id")) or None,
+        recipient=None if is_of_group else as_name(given.get("recipient_id")) or None,
         at_s=as_seconds(given.get("timestamp")),
         code=code,
         reason=reason,
         conversation=as_dict(given.get("conversation")) or None,
         pricing=as_dict(given.get("pricing")) or None,
-        recipient_user_id=as_name(given.get("recipient_user_id"))
-        or as_name(contact.get("user_id"))
-        or None,
+        recipient_user_id=None
+        if is_of_group
+        else as_name(given.get("recipient_user_id")) or as_name(contact.get("user_id")) or None,
         raw=given,
+        is_of_group=is_of_group,
     )
 
 
