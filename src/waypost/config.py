@@ -155,6 +155,41 @@ class Settings(BaseSettings):
         description="Networks of the proxies in front of the service, with commas: "
         "what they write into `X-Forwarded-For` is believed.",
     )
+    header_timeout_s: float = Field(
+        default=10,
+        gt=0,
+        description="A connection on which no complete headers have arrived after so long, in seconds, is "
+        "answered 408 and closed.",
+    )
+    body_timeout_s: float = Field(
+        default=30,
+        gt=0,
+        description="Over each period of so many seconds a request body must arrive at `min_body_rate`; "
+        "else it is answered 408 and its connection closed.",
+    )
+    min_body_rate: int = Field(
+        default=500,
+        ge=0,
+        description="The lowest rate of a request body, bytes a second; 0: no limit.",
+    )
+    max_connections: int = Field(
+        default=4000,
+        ge=0,
+        description="How many connections one listener of a process serves at once; a further one closes the "
+        "one that has been idle longest, or is answered 503. 0: no limit.",
+    )
+    max_connections_per_address: int = Field(
+        default=256,
+        ge=0,
+        description="How many connections one address, or one IPv6 network of 64 bits, may have open at one "
+        "listener; a further one is answered 429. Not for `trusted_proxies`. 0: no limit.",
+    )
+    reserved_descriptors: int = Field(
+        default=256,
+        ge=0,
+        description="How many of the process's file descriptors no incoming connection takes: for the store, "
+        "files, the operator and callbacks.",
+    )
     operator_timeout_s: float = Field(default=30, gt=0, description="For one call of the operator.")
     lease_s: float = Field(
         default=10,

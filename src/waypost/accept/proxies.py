@@ -50,6 +50,11 @@ class Proxies:
             address = before
         return str(address)
 
+    def trusts(self, address: str) -> bool:
+        """True if a connection from this address is one of a trusted proxy."""
+        read = _read(address)
+        return read is not None and self._is_trusted(read)
+
     def _is_trusted(self, address: Address) -> bool:
         return any(address in network for network in self._trusted)
 

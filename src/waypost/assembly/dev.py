@@ -18,6 +18,12 @@ from waypost.assembly.clock_file import kept_clock
 from waypost.assembly.dev_files import ENV_FILE, instance_key, variables, write_env
 from waypost.assembly.gate import Gate, out_of_order
 from waypost.assembly.host_check import HostCheck, accepted_hosts, graph_error, service_error
+from waypost.assembly.http_limits import (
+    graph_error_body,
+    limits_of,
+    raise_descriptor_limit,
+    service_error_body,
+)
 from waypost.assembly.pair import Pair, Places
 from waypost.assembly.servers import HttpServer, bind, port_of
 from waypost.assembly.service import WEBHOOK_PATH
@@ -329,11 +335,14 @@ class Dev:
             await pair.close(within_s=within_s)
 
     async def _serve(self, sockets: tuple[socket, socket]) -> None:
-        hosts = accepted_hosts(self._settings)
-        for gate, bound, error_body in zip(
-            self._gates, sockets, (service_error, graph_error), strict=True
-        ):
-            server = HttpServer(HostCheck(gate, hosts, error_body), bound)
+        raise_descriptor_limit()
+        hosts, limits = accepted_hosts(self._settings), limits_of(self._settings)
+        refused = (service_error, graph_error)
+        failed = (service_error_body, graph_error_body)
+        sides = zip(self._gates, sockets, refused, failed, strict=True)
+        for gate, bound, host_error, error_body in sides:
+            application = HostCheck(gate, hosts, host_error)
+            server = HttpServer(application, bound, limits=limits, error_body=error_body)
             self._opened.push_async_callback(server.stop)
             await server.start()
         self._opened.push_async_callback(self._end_streams)

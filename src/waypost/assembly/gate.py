@@ -5,7 +5,7 @@ import contextlib
 from collections.abc import Callable, Generator
 from typing import Any
 
-from waypost.assembly.servers import is_broken
+from waypost.assembly.http_protocol import is_broken
 
 
 class Gate:

@@ -13,6 +13,13 @@ from waypost.assembly import demo
 from waypost.assembly.clock_file import kept_clock
 from waypost.assembly.fit import NotFit as NotFit
 from waypost.assembly.fit import check_fit
+from waypost.assembly.http_limits import (
+    DEFAULT_LIMITS,
+    HttpLimits,
+    graph_error_body,
+    limits_of,
+    raise_descriptor_limit,
+)
 from waypost.assembly.listeners import PathFilter, is_administrative, is_for_administrators
 from waypost.assembly.servers import (
     HttpServer,
@@ -78,6 +85,8 @@ async def serve(
     """
     check_fit(settings)
     await asyncio.to_thread(tighten, settings.data)
+    raise_descriptor_limit()
+    limits = limits_of(settings)
     told = hear_signals()
     number = 0
     if worker is None:
@@ -110,11 +119,11 @@ async def serve(
                 )  # so that it is ready when it first says anything
         public: Any = waypost.application
         if apart is not None:
-            more.append(HttpServer(PathFilter(public, is_for_administrators), apart))
+            more.append(HttpServer(PathFilter(public, is_for_administrators), apart, limits=limits))
             public = PathFilter(public, lambda path: not is_administrative(path))
         if seen is not None:
-            more.append(HttpServer(waypost.outside.on_its_own(), seen))
-        server = HttpServer(public, bound, stop_within_s=doors_s)
+            more.append(HttpServer(waypost.outside.on_its_own(), seen, limits=limits))
+        server = HttpServer(public, bound, stop_within_s=doors_s, limits=limits)
         for one in (server, *more):
             await one.start()
         settle_memory()
@@ -138,6 +147,7 @@ async def simulate(
     *,
     ready: Ready,
     scenario: Path | None = None,
+    limits: HttpLimits = DEFAULT_LIMITS,
 ) -> None:
     """Run the simulator alone until a signal; its clock can be moved, and is kept beside its file.
 
@@ -147,6 +157,7 @@ async def simulate(
         port: 0 takes a free one.
         ready: called once it answers.
         scenario: a file of faults to arm before anything is answered.
+        limits: of connections.
 
     Raises:
         PortInUse: somebody else listens there.
@@ -155,6 +166,7 @@ async def simulate(
     """
     armed = None if scenario is None else read_scenario(scenario)
     await asyncio.to_thread(tighten, settings.path.parent)
+    raise_descriptor_limit()
     told = hear_signals()
     clock = kept_clock(settings.path.parent)
     travel = Travel(clock)
@@ -167,7 +179,9 @@ async def simulate(
             travel.sides = (simulator,)
             if armed is not None:
                 await simulator.arm(armed)
-            server = HttpServer(simulator.application, bound)
+            server = HttpServer(
+                simulator.application, bound, limits=limits, error_body=graph_error_body
+            )
             await server.start()
             settle_memory()
             ready(f"http://{host}:{port_of(bound)}")

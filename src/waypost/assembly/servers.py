@@ -6,16 +6,23 @@ import gc
 import os
 import signal
 import socket
-import struct
 import sys
 import threading
 import time
 from collections.abc import Generator
+from functools import partial
 from typing import Any, Final, cast
 
 import uvicorn
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
+from waypost.assembly.http_limits import (
+    DEFAULT_LIMITS,
+    Connections,
+    ErrorBody,
+    HttpLimits,
+    service_error_body,
+)
+from waypost.assembly.http_protocol import LineProtocol as LineProtocol
 from waypost.assembly.sockets import PortInUse as PortInUse
 from waypost.assembly.sockets import bind as bind
 from waypost.assembly.sockets import port_of as port_of
@@ -52,10 +59,24 @@ class HttpServer:
         application: what answers.
         bound: a listening socket.
         stop_within_s: how long a stop lets requests be answered that have been asked.
+        limits: of its connections.
+        error_body: the shape of the errors that the server itself answers.
+
+    Attributes:
+        connections: those that are open.
     """
 
-    def __init__(self, application: Any, bound: socket.socket, *, stop_within_s: float = 5) -> None:
+    def __init__(
+        self,
+        application: Any,
+        bound: socket.socket,
+        *,
+        stop_within_s: float = 5,
+        limits: HttpLimits = DEFAULT_LIMITS,
+        error_body: ErrorBody = service_error_body,
+    ) -> None:
         self._socket = bound
+        self.connections = Connections(limits, error_body)
         self._server = _QuietServer(
             uvicorn.Config(
                 application,
@@ -64,13 +85,14 @@ class HttpServer:
                 lifespan="off",
                 loop="none",
                 ws="none",
-                http=LineProtocol,
+                http=cast("Any", partial(LineProtocol, limited_by=self.connections)),
                 interface="asgi3",
                 server_header=False,
                 proxy_headers=False,  # uvicorn reads the last header only; `accept/proxies.py` reads them all
                 timeout_keep_alive=KEEP_ALIVE_S,
                 timeout_graceful_shutdown=cast("Any", stop_within_s),  # fractions of seconds too
-            )
+            ),
+            self.connections,
         )
         self._serving: asyncio.Task[None] | None = None
 
@@ -89,49 +111,6 @@ class HttpServer:
             await self._serving
 
 
-class LineProtocol(HttpToolsProtocol):
-    """HTTP by httptools; an application may break the connection that its request came on.
-
-    ASGI has no word for this, so it is an extension of the scope, `waypost.line`: an object with
-    `reset()`, `hang_up()` and `withhold()`. The simulator's faults need it, and nothing else uses it.
-    """
-
-    _is_withheld = False
-
-    def on_message_begin(self) -> None:
-        """A request begins: its scope gets the extension."""
-        super().on_message_begin()
-        self._is_withheld = False
-        self.scope["extensions"] = {"waypost.line": self}  # pyright: ignore[reportGeneralTypeIssues]
-
-    def reset(self) -> None:
-        """Break the connection at once, as a machine does that has crashed: the client sees a reset."""
-        bound = self.transport.get_extra_info("socket")
-        if bound is not None:
-            bound.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-        self.transport.abort()
-
-    def hang_up(self) -> None:
-        """Close the connection after what has been written, however much of the answer is missing."""
-        self.transport.close()
-
-    def withhold(self) -> None:
-        """This request will not be answered: a server that stops need not wait for it."""
-        self._is_withheld = True
-
-    def shutdown(self) -> None:
-        """The server stops: finish what is being answered."""
-        super().shutdown()
-        if self._is_withheld:
-            self.transport.abort()
-
-
-def is_broken(scope: Any) -> bool:
-    """Whether the connection that a request came on is no more."""
-    line: LineProtocol | None = scope.get("extensions", {}).get("waypost.line")
-    return line is not None and line.transport.is_closing()  # None: it came from this process
-
-
 class _QuietServer(uvicorn.Server):
     """Hears no signals, and ends when it is told to.
 
@@ -139,8 +118,9 @@ class _QuietServer(uvicorn.Server):
     looks in such steps whether its connections have.
     """
 
-    def __init__(self, config: uvicorn.Config) -> None:
+    def __init__(self, config: uvicorn.Config, connections: Connections) -> None:
         super().__init__(config)
+        self._connections = connections
         self._told = asyncio.Event()
 
     def leave(self) -> None:
@@ -153,10 +133,12 @@ class _QuietServer(uvicorn.Server):
         yield
 
     async def main_loop(self) -> None:
-        """Set the date that answers carry, every second, until told to end."""
+        """Set the date that answers carry, and look at deadlines, until told to end."""
+        every_s = min(1, self._connections.limits.header_timeout_s / 4)
         while not await self.on_tick(0):
+            self._connections.check_deadlines(asyncio.get_running_loop().time())
             with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(1):
+                async with asyncio.timeout(every_s):
                     await self._told.wait()
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:

@@ -152,6 +152,7 @@ def simulator(
     ] = None,
 ) -> None:
     """Start the simulator alone: the operator's interface, with phones behind it."""
+    from waypost.assembly.http_limits import limits_of
     from waypost.assembly.serve import simulate
     from waypost.base.logs import set_up_logs
     from waypost.cli.running import run
@@ -172,6 +173,7 @@ def simulator(
             port,
             ready=lambda at: typer.echo(f"the simulator answers at {at}"),
             scenario=scenario,
+            limits=limits_of(settings),
         )
     )
 
