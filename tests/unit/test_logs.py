@@ -1,17 +1,19 @@
 """Records and where they go."""
 
 import io
+import subprocess
 import sys
 
 import pytest
 
-from waypost.base.logs import WhereverStderrIs
+from waypost.base.logs import LossyStream, WhereverStderrIs
+from waypost.base.steps import Step, Steps, Told
 
 
 def test_records_follow_standard_error_and_survive_its_end(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    stream = WhereverStderrIs()
+    stream = LossyStream(WhereverStderrIs())
     first, second = io.StringIO(), io.StringIO()
     monkeypatch.setattr(sys, "stderr", first)
     stream.write("to the first")
@@ -22,3 +24,62 @@ def test_records_follow_standard_error_and_survive_its_end(
     print("to the second", file=stream, flush=True)
 
     assert second.getvalue() == "to the second\n"
+
+
+class Failing:
+    """A stream on which nothing can be written."""
+
+    def __init__(self, error: Exception) -> None:
+        self.error = error
+
+    def write(self, _text: str, /) -> int:
+        raise self.error
+
+    def flush(self) -> None:
+        raise self.error
+
+
+@pytest.mark.parametrize(
+    "error",
+    [OSError(28, "no space left"), BrokenPipeError(), ValueError("closed"), OSError(27, "")],
+)
+def test_records_that_cannot_be_written_are_lost_and_counted(error: Exception) -> None:
+    stream = LossyStream(Failing(error))
+
+    print("lost", file=stream, flush=True)
+
+    assert stream.lost == 2  # the text and its end
+
+
+def test_record_that_cannot_be_rendered_is_replaced_by_one_that_can() -> None:
+    code = (
+        "from waypost.base.clock import SystemClock\n"
+        "from waypost.base.logs import log, set_up_logs\n"
+        "class Unreadable:\n"
+        "    def __repr__(self): raise ValueError\n"
+        "set_up_logs(SystemClock(), as_json=False, level='info')\n"
+        "log('a').info('before', odd=Unreadable())\n"
+        "log('a').info('after')\n"
+    )
+
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+
+    first, second = ran.stderr.splitlines()
+    assert first == "a record could not be rendered: 'before' (ValueError)"
+    assert "after" in second
+
+
+def test_listener_that_fails_does_not_concern_whoever_takes_a_step() -> None:
+    heard: list[Told] = []
+    failing = Steps()
+
+    def fails(_told: Told) -> None:
+        raise OSError(28, "no space left")
+
+    failing.log_to(fails, all_of_it=True)
+    failing.trace_to(fails)
+    failing.trace_to(heard.append)
+
+    failing.tell(Step.ACCEPTED, "an id")
+
+    assert [told.message_id for told in heard] == ["an id"]

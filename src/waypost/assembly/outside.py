@@ -1,9 +1,10 @@
 """How one process of the service is seen from outside: probes, metrics, spans."""
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from starlette.responses import JSONResponse
 from starlette.routing import Route, Router
 
 from waypost.accept.app import Door
@@ -85,10 +86,16 @@ class Outside:
 
     def on_its_own(self) -> Any:
         """The same doors as an application, for a port of this process's own."""
-        return Router(routes=list(self.routes), redirect_slashes=False)
+        return Router(routes=list(self.routes), redirect_slashes=False, default=_nothing_here)
 
-    def started(self, tasks: Sequence[asyncio.Task[None]]) -> None:
+    def started(
+        self, tasks: Sequence[asyncio.Task[None]], loops: Mapping[str, asyncio.Task[None]]
+    ) -> None:
         """The stages are run by these tasks, in their order; begin to make spans where they are asked for.
+
+        Args:
+            tasks: of the stages.
+            loops: what else runs, by name.
 
         Raises:
             NoTracing: spans are asked for, and the extra is not installed.
@@ -97,6 +104,7 @@ class Outside:
             stage.lane.name.lower(): (stage, task)
             for stage, task in zip(self._stages, tasks, strict=True)
         }
+        self.readiness.parts.loops = loops
         endpoint = self._settings.otel_endpoint
         if endpoint is not None:
             share = self._settings.otel_share
@@ -128,3 +136,8 @@ class Outside:
             now_ms=self._clock.now_ms(),
             ready={name: not why for name, why in said.items()},
         )
+
+
+async def _nothing_here(scope: Any, receive: Any, send: Any) -> None:
+    body = {"status": "error", "message": "There is nothing at this path."}
+    await JSONResponse(body, 404)(scope, receive, send)

@@ -67,6 +67,7 @@ class Pair:
         stand = ConsoleStand(control, demo.PARTNER.id)
         self.waypost = Waypost(settings, clock, ids, stand=stand)
         self.simulator = Simulator(simulator, clock, ids, travel=travel, keeper=keeper)
+        self.waypost.outside.readiness.parts.simulator = lambda: self.simulator.why_not
 
     async def open(self, places: Places) -> None:
         """Open both stores and bring the demonstration up to date; nothing is worked yet.

@@ -26,6 +26,7 @@ from waypost.assembly.http_protocol import LineProtocol as LineProtocol
 from waypost.assembly.sockets import PortInUse as PortInUse
 from waypost.assembly.sockets import bind as bind
 from waypost.assembly.sockets import port_of as port_of
+from waypost.base.logs import log
 
 KEEP_ALIVE_S: Final = 75
 """Longer than any pool of ours keeps an idle connection (design, section 4)."""
@@ -121,6 +122,7 @@ class _QuietServer(uvicorn.Server):
     def __init__(self, config: uvicorn.Config, connections: Connections) -> None:
         super().__init__(config)
         self._connections = connections
+        self._log = log("assembly")
         self._told = asyncio.Event()
 
     def leave(self) -> None:
@@ -136,7 +138,10 @@ class _QuietServer(uvicorn.Server):
         """Set the date that answers carry, and look at deadlines, until told to end."""
         every_s = min(1, self._connections.limits.header_timeout_s / 4)
         while not await self.on_tick(0):
-            self._connections.check_deadlines(asyncio.get_running_loop().time())
+            try:
+                self._connections.check_deadlines(asyncio.get_running_loop().time())
+            except Exception:  # noqa: BLE001  logged; a server goes on listening
+                self._log.exception("deadlines of connections could not be checked")
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(every_s):
                     await self._told.wait()

@@ -326,12 +326,12 @@ class Waypost:
         if self._settings.hold:
             return
         self.journal.start()
-        sweeps = (
-            [self.sweep] if "events" in self._settings.stages else []
-        )  # one stage's: once is enough
-        work = (*self._stages, *sweeps, self.retention)
-        self._running = [asyncio.create_task(one.run()) for one in work]
-        self.outside.started(self._running[: len(self._stages)])
+        stages = [asyncio.create_task(stage.run()) for stage in self._stages]
+        loops = {"retention": asyncio.create_task(self.retention.run())}
+        if "events" in self._settings.stages:  # one stage's: once is enough
+            loops["the sweep of media"] = asyncio.create_task(self.sweep.run())
+        self._running = [*stages, *loops.values()]
+        self.outside.started(stages, loops)
 
     # A side that lives by the clock: see `base.travel`.
     name = "the service"

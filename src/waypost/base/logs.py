@@ -1,7 +1,9 @@
 """One record per line. Message text, tokens and full phone numbers never reach it."""
 
+import contextlib
 import logging
 import sys
+from collections.abc import Sequence
 from typing import Any, Protocol, cast
 
 from waypost.base.clock import Clock
@@ -46,16 +48,39 @@ class WhereverStderrIs:
     """
 
     def write(self, text: str, /) -> int:
-        """Write to it; nothing, where it has been closed."""
+        """Write to it."""
+        return sys.stderr.write(text)
+
+    def flush(self) -> None:
+        """Flush it."""
+        sys.stderr.flush()
+
+
+class LossyStream:
+    """A stream that loses what it cannot write: a full disk, a closed pipe, a stream that is none.
+
+    A log that cannot be written must change nothing for whoever logs: no answer, and no loop.
+
+    Attributes:
+        lost: how many records were not written.
+    """
+
+    def __init__(self, stream: Stream) -> None:
+        self._stream = stream
+        self.lost = 0
+
+    def write(self, text: str, /) -> int:
+        """Write a text, or lose it."""
         try:
-            return sys.stderr.write(text)
-        except ValueError:
+            return self._stream.write(text)
+        except Exception:  # noqa: BLE001  there is nowhere else to say it
+            self.lost += 1
             return len(text)
 
     def flush(self) -> None:
-        """Flush it, where it is open."""
-        if not sys.stderr.closed:
-            sys.stderr.flush()
+        """Flush, where that can be done."""
+        with contextlib.suppress(Exception):
+            self._stream.flush()
 
 
 def set_up_logs(
@@ -70,7 +95,7 @@ def set_up_logs(
         to: standard error, unless given.
         worker: the number of this process among several that write to one place; in each record.
     """
-    stream = cast("Any", to or WhereverStderrIs())
+    stream = cast("Any", LossyStream(to or WhereverStderrIs()))
     shared: list[structlog.typing.Processor] = [
         structlog.contextvars.merge_contextvars,
         structlog.processors.add_log_level,
@@ -85,7 +110,7 @@ def set_up_logs(
         else structlog.dev.ConsoleRenderer(colors=False)
     )
     structlog.configure(
-        processors=[*shared, renderer],
+        processors=[_never_raising([*shared, renderer])],
         wrapper_class=structlog.make_filtering_bound_logger(
             logging.getLevelNamesMapping()[level.upper()]
         ),
@@ -112,6 +137,26 @@ def _write_step(told: Told) -> None:
     write = structlog.get_logger(part=row.part)
     say = write.info if told.failed else write.debug
     say(row.says, message_id=told.message_id, **facts)
+
+
+def _never_raising(
+    processors: Sequence[structlog.typing.Processor],
+) -> structlog.typing.Processor:
+    """All of them as one, which loses a record that cannot be rendered and says which it was."""
+
+    def render(logger: Any, method: str, record: structlog.typing.EventDict) -> Any:
+        event = record.get("event")
+        rendered: Any = record
+        try:
+            for processor in processors:
+                rendered = processor(logger, method, rendered)
+        except structlog.DropEvent:
+            raise
+        except Exception as error:  # noqa: BLE001  whoever logs has other things to do
+            return f"a record could not be rendered: {event!a:.100} ({type(error).__name__})"
+        return rendered
+
+    return render
 
 
 def _stamp(clock: Clock) -> structlog.typing.Processor:

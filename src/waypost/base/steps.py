@@ -14,6 +14,7 @@ out of it.
 
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any, Final
@@ -103,7 +104,7 @@ class Steps:
     def tell(
         self, step: Step, message_id: str, *, failed: bool = False, took_s: float = 0, **facts: Any
     ) -> None:
-        """Say that a message has come so far.
+        """Say that a message has come so far. Nothing that goes wrong here concerns whoever says it.
 
         Args:
             step: of the table.
@@ -113,10 +114,10 @@ class Steps:
             facts: those that the table names.
         """
         told = Told(step, message_id, failed, time.time_ns(), int(took_s * 1_000_000_000), facts)
-        if self._log is not None and (failed or self._is_logged):
-            self._log(told)
-        for hear in self._tracers:
-            hear(told)
+        logs = [self._log] if self._log is not None and (failed or self._is_logged) else []
+        for hear in (*logs, *self._tracers):
+            with suppress(Exception):
+                hear(told)
 
 
 steps: Final = Steps()

@@ -7,7 +7,7 @@ whoever asks needs no credential.
 import asyncio
 import shutil
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
@@ -34,6 +34,8 @@ class Parts:
         folder: where the store and the media are.
         stuck_s: for how long a lane's loop may be at one thing: longer than any call takes.
         stages: those that this process runs, with the task that runs each once it has been started.
+        loops: what else runs for as long as the process does, by name.
+        simulator: says why the simulator in this process does not do its work; None where there is none.
     """
 
     database: Database
@@ -43,6 +45,8 @@ class Parts:
     least_free_mb: int
     stuck_s: float
     stages: Mapping[str, tuple[Stage, asyncio.Task[None] | None]]
+    loops: Mapping[str, asyncio.Task[None]] = field(default_factory=dict[str, asyncio.Task[None]])
+    simulator: Callable[[], str] | None = None
     stopping: bool = False
     held: bool = False
 
@@ -87,6 +91,15 @@ async def _lanes_are_worked(parts: Parts) -> str:
     return ""
 
 
+async def _loops_run(parts: Parts) -> str:
+    ended = next((name for name, task in parts.loops.items() if task.done()), None)
+    return "" if ended is None else f"{ended} has ended"
+
+
+async def _simulator_works(parts: Parts) -> str:
+    return "" if parts.simulator is None else parts.simulator()
+
+
 async def _leases_are_kept(parts: Parts) -> str:
     return (
         ""
@@ -109,6 +122,8 @@ CHECKS: Final[Mapping[str, tuple[Check, str]]] = {  # Source: decision 0046
     "store_reads":  (_store_reads,      "The store answers a read within 2 s, and its schema is not older than this version's."),
     "store_writes": (_store_writes,     "A write is on disk within 2 s."),
     "lanes":        (_lanes_are_worked, "The loop of each lane runs, gets somewhere, and does not fail."),
+    "loops":        (_loops_run,        "What deletes and sweeps beside the lanes runs."),
+    "simulator":    (_simulator_works,  "The simulator of `waypost dev` delivers webhooks, reviews templates and plays its phones."),
     "leases":       (_leases_are_kept,  "Its leases are renewed, where several processes share a store."),
     "disk":         (_has_room,         "There is room beside the store for what has been taken already."),
 }

@@ -110,6 +110,12 @@ class Parts:
     travel: Travel | None
     keeper: Keeper | None
 
+    @property
+    def failing_loop(self) -> str:
+        """Why one of the loops does not do its work; an empty text while all do."""
+        loops = (self.reviews.loop, self.planned_acts.loop, *self.webhooks.loops)
+        return next((loop.why_not for loop in loops if loop.why_not), "")
+
 
 def make_parts(
     settings: SimulatorSettings,

@@ -1,6 +1,5 @@
 """The simulator as one thing: opened, seeded, served, closed."""
 
-import asyncio
 from collections.abc import Sequence
 from typing import Any
 
@@ -36,7 +35,6 @@ class Simulator:
     ) -> None:
         self._parts = make_parts(settings, clock, ids, travel, keeper)
         self.application = Application(self._parts)
-        self._loops: tuple[asyncio.Task[None], ...] = ()
 
     async def open(self) -> None:
         """Open the file, take up what was left, and start the loops."""
@@ -58,18 +56,20 @@ class Simulator:
         await parts.faults.open()
         await parts.judged_updates.open()
         await parts.webhooks.open()
-        self._loops = (
-            asyncio.create_task(parts.reviews.run(), name="reviews"),
-            asyncio.create_task(parts.planned_acts.run(), name="planned acts"),
-        )
+        parts.reviews.loop.start()
+        parts.planned_acts.loop.start()
 
     async def close(self) -> None:
         """Stop the loops, commit what was taken, close the file."""
-        for loop in self._loops:
-            loop.cancel()
-        await asyncio.gather(*self._loops, return_exceptions=True)
+        await self._parts.reviews.loop.stop()
+        await self._parts.planned_acts.loop.stop()
         await self._parts.webhooks.close()
         await self._parts.store.close()
+
+    @property
+    def why_not(self) -> str:
+        """Why it does not do its work; an empty text while it does."""
+        return self._parts.failing_loop
 
     # A side that lives by the clock: see `base.travel`.
     name = "the simulator"

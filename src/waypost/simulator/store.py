@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
-from waypost.base.batching import GroupCommit
+from waypost.base.batching import GroupCommit, Stopped
 from waypost.base.private_files import create_private
 
 Result = TypeVar("Result")
@@ -178,6 +178,10 @@ _AFTER: Final = {
 }
 
 
+STORE_FAILURES: Final = (sqlite3.OperationalError, OSError, Stopped)
+"""What a write or read raises when the file cannot be used for now; nothing of it has been written."""
+
+
 class WrongFile(Exception):
     """The file was made by another version, and its tables are others; says what to do."""
 
@@ -243,6 +247,10 @@ class Store:
         """Carry out statements in order, all in one transaction."""
         await self.write(_run, statements)
 
+    async def write_nothing(self) -> None:
+        """Change a page without changing what it says: raises one of `STORE_FAILURES` if that cannot be kept."""
+        await self.run([(f"PRAGMA user_version={FILE_REVISION}", ())])
+
     async def read(self, question: Callable[[sqlite3.Connection], Result]) -> Result:
         """Ask on the reader's thread; sees everything that is committed."""
         reader = self._reader
@@ -267,7 +275,8 @@ class Store:
             work(connection)
             connection.execute("COMMIT")
         except BaseException:
-            connection.execute("ROLLBACK")
+            if connection.in_transaction:  # a full disk may have ended it already
+                connection.execute("ROLLBACK")
             raise
 
 

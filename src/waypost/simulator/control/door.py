@@ -1,13 +1,15 @@
 """The control door: how the console, scripts and tests see and move what no client of the operator may."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping, MutableMapping
 from typing import Any, Final
 
 import msgspec
+from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route, Router
 
+from waypost.base.logs import log
 from waypost.simulator.accounts.records import PICTURE_PREFIX
 from waypost.simulator.control.accounts import (
     account_view,
@@ -109,6 +111,7 @@ from waypost.simulator.control.updates import tell_account, tell_status
 from waypost.simulator.messages.statuses import Fate, state_at
 from waypost.simulator.parts import Parts
 from waypost.simulator.requests import Receive, Scope, Send
+from waypost.simulator.store import STORE_FAILURES
 
 Call = Callable[[Parts, Request], Awaitable[dict[str, Any] | Response]]
 _OF_FILES: Final = "/control/media"
@@ -131,6 +134,8 @@ SELECT position, wamid, callback_data, phone, phone_number_id, type, at_ms,
 FROM messages WHERE is_inbound=0 AND position>? AND (?='' OR callback_data=?) AND (?='' OR phone=?)
 ORDER BY position LIMIT ?
 """
+
+_LOG = log("simulator")
 
 
 class ControlDoor:
@@ -157,7 +162,30 @@ class ControlDoor:
         except ControlRefused as refused:
             await _json(refused.answer(), refused.status)(scope, receive, send)
         else:
-            await self._router(scope, receive, send)
+            await self._answer(scope, receive, send)
+
+    async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Let a route answer; whatever it raises becomes JSON, unless an answer has begun."""
+        scope["app"] = self  # so that the router raises, and does not answer in text
+        has_begun = False
+
+        async def tell(message: MutableMapping[str, Any]) -> None:
+            nonlocal has_begun
+            has_begun = True
+            await send(message)
+
+        try:
+            await self._router(scope, receive, tell)
+        except HTTPException as error:
+            text, headers = f"{scope['path']}: {error.detail}", error.headers
+            await _json({"error": text}, error.status_code, headers)(scope, receive, send)
+        except Exception:  # a defect, or a file that cannot be written
+            _LOG.exception("control request failed", path=scope["path"])
+            if has_begun:
+                raise
+            await _json({"error": "the simulator failed; its log says why"}, 500)(
+                scope, receive, send
+            )
 
     def _endpoint(self, call: Call) -> Callable[[Request], Awaitable[Response]]:
         async def endpoint(request: Request) -> Response:
@@ -189,6 +217,25 @@ async def show_state(parts: Parts, _request: Request) -> dict[str, Any]:
             for account in parts.accounts.by_id.values()
         ],
     }
+
+
+async def show_readiness(parts: Parts, _request: Request) -> Response:
+    """200 where the file can be written and every loop works; else 503, and what fails says why."""
+    checks = {"store": await _why_not_written(parts), "loops": parts.failing_loop}
+    is_ready = not any(checks.values())
+    answer = {
+        "status": "ready" if is_ready else "not ready",
+        "checks": {name: why or "ok" for name, why in checks.items()},
+    }
+    return _json(answer, 200 if is_ready else 503)
+
+
+async def _why_not_written(parts: Parts) -> str:
+    try:
+        await parts.store.write_nothing()
+    except STORE_FAILURES as error:
+        return f"the file cannot be written: {type(error).__name__}"
+    return ""
 
 
 async def change_settings(parts: Parts, request: Request) -> dict[str, Any]:
@@ -264,6 +311,7 @@ async def list_deliveries(parts: Parts, request: Request) -> dict[str, Any]:
 CALLS: Final[tuple[tuple[str, str, Call], ...]] = (
     # method  path                                      call
     ("GET",  "/control/state",                          show_state),
+    ("GET",  "/control/readyz",                         show_readiness),
     ("GET",  "/control/settings",                       show_settings),
     ("PUT",  "/control/settings",                       change_settings),
     ("POST", "/control/reset",                          reset),
@@ -343,5 +391,7 @@ CALLS: Final[tuple[tuple[str, str, Call], ...]] = (
 # fmt: on
 
 
-def _json(answer: dict[str, Any], status: int = 200) -> Response:
-    return Response(msgspec.json.encode(answer), status, media_type="application/json")
+def _json(
+    answer: dict[str, Any], status: int = 200, headers: Mapping[str, str] | None = None
+) -> Response:
+    return Response(msgspec.json.encode(answer), status, headers, media_type="application/json")

@@ -12,6 +12,7 @@ import msgspec
 
 from waypost.base.clock import Clock
 from waypost.base.logs import log
+from waypost.base.loops import Loop
 from waypost.simulator.accounts.accounts import Accounts, Number
 from waypost.simulator.handsets.absences import Absences
 from waypost.simulator.handsets.handsets import Handsets
@@ -20,7 +21,7 @@ from waypost.simulator.handsets.manners import Manner
 from waypost.simulator.messages.messages import Messages
 from waypost.simulator.phones.phones import Phones
 from waypost.simulator.phones.scripts import ADD_ACT, COUNT_DONE
-from waypost.simulator.store import Row, Statement, Store
+from waypost.simulator.store import STORE_FAILURES, Row, Statement, Store
 
 _LOG = log("simulator")
 _FAR_MS: Final = 3_600_000
@@ -73,18 +74,7 @@ class PlannedActs:
         self._messages = messages
         self._handsets = handsets
         self._absences = absences
-
-    async def run(self) -> None:
-        """Do what is due, wait for the next, for ever."""
-        while True:
-            self._messages.planned.clear()
-            try:
-                until_ms = await self.do_due()
-            except Exception as error:  # noqa: BLE001  a defect is reported and must not end the loop
-                _LOG.error("planned acts failed", error=repr(error))
-                until_ms = self._clock.now_ms() + 1000
-            if until_ms is not None:
-                await self._clock.wait(self._messages.planned, until_ms=until_ms)
+        self.loop = Loop("planned acts", self._do, self._wait, log=_LOG)
 
     async def next_due_ms(self) -> int | None:
         """When the next act is due; None when none is planned."""
@@ -100,11 +90,22 @@ class PlannedActs:
             return now_ms + _FAR_MS if due_ms is None else due_ms
         acts = [_planned(row) for row in rows]
         ends = await asyncio.gather(*map(self._carry_out, acts), return_exceptions=True)
+        away = next((end for end in ends if isinstance(end, STORE_FAILURES)), None)
+        if away is not None:  # no defect of an act: those that were not done stay due
+            raise away
         for act, end in zip(acts, ends, strict=True):
             if isinstance(end, BaseException):
                 _LOG.error("planned act failed", act=act.id, step=act.step, error=repr(end))
                 await self._store.run([(_DROP, (act.id,))])
         return None
+
+    async def _do(self) -> int | None:
+        self._messages.planned.clear()
+        return await self.do_due()
+
+    async def _wait(self, until_ms: int | None) -> None:
+        if until_ms is not None:
+            await self._clock.wait(self._messages.planned, until_ms=until_ms)
 
     async def _carry_out(self, planned: PlannedAct) -> None:
         number = self._accounts.numbers.get(planned.phone_number_id)

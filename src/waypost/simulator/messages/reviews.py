@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from waypost.base.clock import Clock
 from waypost.base.logs import log
+from waypost.base.loops import Loop
 from waypost.simulator.live_settings import LiveSettings
 from waypost.simulator.loose import a_text, objects
 from waypost.simulator.messages.held import Held
@@ -146,17 +147,7 @@ class Reviews:
         self._messages = messages
         self.uses = uses
         self.templates = templates
-
-    async def run(self) -> None:
-        """Decide what is due, wait for the next, for ever."""
-        while True:
-            self.templates.changed.clear()
-            try:
-                until_ms = await self.decide_due()
-            except Exception as error:  # noqa: BLE001  a defect is reported and must not end the loop
-                _LOG.error("review failed", error=repr(error))
-                until_ms = self._clock.now_ms() + 1000
-            await self._clock.wait(self.templates.changed, until_ms=until_ms)
+        self.loop = Loop("reviews", self._decide, self._wait, log=_LOG)
 
     async def next_due_ms(self) -> int | None:
         """When something will next happen to a template; None when nothing is waited for."""
@@ -182,6 +173,13 @@ class Reviews:
         settings = self._settings.value
         rivals = self.templates.of(template.waba_id) if settings.strict else ()
         await self.templates.decide(template, verdict(template, rivals, settings.marketing_words))
+
+    async def _decide(self) -> int:
+        self.templates.changed.clear()
+        return await self.decide_due()
+
+    async def _wait(self, until_ms: int) -> None:
+        await self._clock.wait(self.templates.changed, until_ms=until_ms)
 
     def _planned(self) -> Iterator[tuple[int, Timer, Template]]:
         for template in self.templates.by_id.values():

@@ -6,6 +6,7 @@ import hmac
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Final
 
 import aiohttp
@@ -14,6 +15,7 @@ from waypost.base.clock import Clock
 from waypost.base.error_texts import error_text
 from waypost.base.ids import Ids
 from waypost.base.logs import log
+from waypost.base.loops import Loop
 from waypost.simulator.accounts.accounts import Accounts, Destination, Outlet
 from waypost.simulator.live_settings import LiveSettings
 from waypost.simulator.store import Store
@@ -71,7 +73,7 @@ class Webhooks:
         self._judged = judged
         self._faults = faults
         self._session: aiohttp.ClientSession | None = None
-        self._loops: dict[Outlet, asyncio.Task[None]] = {}
+        self._loops: dict[Outlet, Loop] = {}
         self.retries: dict[Outlet, Retry] = {}
         self.posts = 0
         self._delivering = 0
@@ -93,9 +95,7 @@ class Webhooks:
         """Stop the loops; what was not answered with 200 stays in the file."""
         loops = list(self._loops.values())
         self._loops.clear()
-        for loop in loops:
-            loop.cancel()
-        await asyncio.gather(*loops, return_exceptions=True)
+        await asyncio.gather(*(loop.stop() for loop in loops))
         if self._session is not None:
             await self._session.close()
 
@@ -104,7 +104,19 @@ class Webhooks:
         for outlet in self._accounts.outlets((waba_id,)):
             if outlet not in self._loops:
                 name = f"webhooks {waba_id} {outlet.app_id} {outlet.phone_number_id}".rstrip()
-                self._loops[outlet] = asyncio.create_task(self._run(outlet), name=name)
+                wake = self._outbox.wake_of(waba_id).event()
+                loop = self._loops[outlet] = Loop(
+                    name,
+                    partial(self._deliver, outlet, wake),
+                    partial(self._wait, wake),
+                    log=_LOG,
+                )
+                loop.start()
+
+    @property
+    def loops(self) -> tuple[Loop, ...]:
+        """Those of all outlets."""
+        return tuple(self._loops.values())
 
     @property
     def busy(self) -> bool:
@@ -172,21 +184,18 @@ class Webhooks:
                 f"the address did not answer with the bare challenge {challenge} but with {text[:200]!r}"
             )
 
-    async def _run(self, served: Outlet) -> None:
-        wake = self._outbox.wake_of(served.waba_id).event()
-        while True:
-            wake.clear()
-            self._delivering += 1
-            try:
-                until_ms = await self._deliver_due(served)
-            except Exception as error:  # noqa: BLE001  a defect is reported and must not end the loop
-                _LOG.error("webhook delivery failed", outlet=repr(served), error=repr(error))
-                until_ms = self._clock.now_ms() + 1000
-                await asyncio.sleep(0.1)
-            finally:
-                self._delivering -= 1
-            if until_ms is not None:
-                await self._clock.wait(wake, until_ms=until_ms)
+    async def _deliver(self, served: Outlet, wake: asyncio.Event) -> int | None:
+        """One turn of an outlet's loop; until when there is nothing to do, None when there may be more."""
+        wake.clear()
+        self._delivering += 1
+        try:
+            return await self._deliver_due(served)
+        finally:
+            self._delivering -= 1
+
+    async def _wait(self, wake: asyncio.Event, until_ms: int | None) -> None:
+        if until_ms is not None:
+            await self._clock.wait(wake, until_ms=until_ms)
 
     async def _deliver_due(self, served: Outlet) -> int | None:
         """Deliver one batch; say until when there is nothing to do, None when there may be more."""
