@@ -214,7 +214,14 @@ class Settings(BaseSettings):
     least_free_mb: int = Field(
         default=256,
         ge=0,
-        description="With less room than this beside the store the service says that it is not ready.",
+        description="With less room than this on the disk beside the store the service is not ready, and accepts "
+        "no files, so that the store keeps it.",
+    )
+    media_quota_mb: int = Field(
+        default=5000,
+        ge=0,
+        description="How much media each partner may have stored, in MB of what it uploaded and what has not "
+        "expired; the same content counts once. 0: no limit.",
     )
     otel_endpoint: str | None = Field(
         default=None,

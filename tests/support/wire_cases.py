@@ -7,6 +7,7 @@ A case is one request and the answer that the spec or the facts give to it:
     reason    of a refusal: its row in `wire/errors.py`, whose status and text must be the answer's
     holds     the statements of the spec that this case holds, by their keys in docs/statements.toml
     strict    the service holds templates to the operator's rules at once
+    settings  of a service of the case's own
     [[before]]  requests that come first; `times` of them, each answered with `status` (200);
                 `keep` names places in the last answer that become placeholders; where `hangs_up_at` names
                 a path of `{files}`, the client hangs up once that is asked for, and has no answer
@@ -97,6 +98,7 @@ class Case(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     why: str
     reason: str | None = None
     strict: bool = False
+    settings: dict[str, int] = {}
     holds: list[str] = []
     before: list[Before] = []
     request: Step

@@ -247,6 +247,21 @@ async def test_answer_before_the_body_is_read_reaches_a_client_that_goes_on_send
     client.close()
 
 
+async def test_answer_before_the_body_is_read_reaches_a_client_that_wants_the_connection_closed(
+    serve: Serve,
+) -> None:
+    client = await connect(await serve())
+    head = (
+        b"POST /early HTTP/1.1\r\nHost: a\r\nConnection: close\r\nContent-Length: 3000000\r\n\r\n"
+    )
+
+    sending = asyncio.create_task(client.send(head + b"b" * 3_000_000))
+    await sending
+
+    assert (await client.rest()).endswith(b"early")
+    client.close()
+
+
 async def test_half_a_header_is_answered_408_in_time_and_a_silent_connection_is_closed(
     serve: Serve,
 ) -> None:

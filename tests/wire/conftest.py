@@ -3,11 +3,12 @@
 import asyncio
 import io
 import json
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import aiohttp
 import pytest
@@ -19,7 +20,7 @@ from tests.support.file_server import FileServer
 from tests.support.patience import HANGS_AFTER_S
 from tests.support.street import Answer
 from tests.support.tenants import ANSWERING, DAY_MS, HOUR_MS, PASSWORD, Tenants
-from tests.support.wire_cases import Step, filled, form_pairs, multipart
+from tests.support.wire_cases import Case, Step, filled, form_pairs, multipart
 from waypost.admin import actions
 from waypost.assembly.servers import HttpServer, bind, port_of
 from waypost.assembly.service import Waypost
@@ -138,17 +139,20 @@ def _by_path(came: Try) -> int:
 
 
 @asynccontextmanager
-async def _open_world(folder: Path, *, strict: bool) -> AsyncGenerator[World]:
+async def _open_world(
+    folder: Path, *, strict: bool, settings: Mapping[str, int] | None = None
+) -> AsyncGenerator[World]:
     clock = ManualClock()
     ids = RandomIds(clock)
-    settings = Settings(
-        data=folder,
-        secret_key=INSTANCE_KEY,
-        admin_token=ADMIN_TOKEN,
-        allowed_networks=("127.0.0.0/8",),
-        strict=strict,
-    )
-    waypost = Waypost(settings, clock, ids)
+    chosen: dict[str, Any] = {
+        "data": folder,
+        "secret_key": INSTANCE_KEY,
+        "admin_token": ADMIN_TOKEN,
+        "allowed_networks": ("127.0.0.0/8",),
+        "strict": strict,
+        **(settings or {}),
+    }
+    waypost = Waypost(Settings(**chosen), clock, ids)
     await waypost.open()
     await actions.put_operator_account(waypost.office, OPERATOR)
     bound = bind("127.0.0.1", 0, option="--port")
@@ -185,10 +189,22 @@ async def _open_world(folder: Path, *, strict: bool) -> AsyncGenerator[World]:
 
 @dataclass
 class Worlds:
-    """Both."""
+    """Both, and how to open one for a case that has settings of its own."""
 
     lenient: World
     strict: World
+    folder: Path
+
+    @asynccontextmanager
+    async def of(self, case: Case) -> AsyncGenerator[World]:
+        """The service that a case asks."""
+        if not case.settings:
+            yield self.strict if case.strict else self.lenient
+            return
+        folder = self.folder / "-".join(f"{name}-{case.settings[name]}" for name in case.settings)
+        opened = _open_world(folder, strict=case.strict, settings=case.settings)
+        async with opened as world:
+            yield world
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
@@ -198,4 +214,4 @@ async def worlds(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Worl
         folder = tmp_path_factory.mktemp("wire")
         lenient = await at_end.enter_async_context(_open_world(folder / "lenient", strict=False))
         strict = await at_end.enter_async_context(_open_world(folder / "strict", strict=True))
-        yield Worlds(lenient, strict)
+        yield Worlds(lenient, strict, folder)

@@ -28,7 +28,7 @@ from waypost.wire.errors import ERRORS
 from waypost.wire.forms import Form
 
 if TYPE_CHECKING:
-    from tests.wire.conftest import Worlds
+    from tests.wire.conftest import World, Worlds
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -43,7 +43,11 @@ CREATES: Final = {
 @pytest.mark.parametrize("name", CASES)
 async def test_door_answers_as_the_case_says(name: str, worlds: "Worlds") -> None:
     case = CASES[name]
-    world = worlds.strict if case.strict else worlds.lenient
+    async with worlds.of(case) as world:
+        await check(case, world)
+
+
+async def check(case: Case, world: "World") -> None:
     values = await world.values(with_other=names_another(case))
     for step in case.before:
         if step.hangs_up_at is not None:

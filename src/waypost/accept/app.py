@@ -38,7 +38,7 @@ _log = log("accept")
 
 SPENT: Final = {  # refusals that spend all the same: the window is full, or somebody else has been called already
     Reason.TOO_MANY_REQUESTS, Reason.INVALID_URL, Reason.MEDIA_NOT_FETCHED, Reason.WRONG_FILE_TYPE,
-    Reason.FILE_TOO_LARGE, Reason.OPERATOR_REFUSED,
+    Reason.FILE_TOO_LARGE, Reason.NO_ROOM, Reason.MEDIA_QUOTA, Reason.OPERATOR_REFUSED,
 }  # fmt: skip
 
 

@@ -16,14 +16,15 @@ from waypost.domain.app import App, Hosting
 from waypost.domain.media import MOST_UPLOAD_BYTES, Media
 from waypost.domain.outcome import Rejected, Unavailable
 from waypost.domain.refusals import Reason, Refused
-from waypost.store.files import Incoming
+from waypost.store.files import Incoming, NoRoom
 from waypost.store.media import add_media, forget_media, inbound_of_app, media_of_app
+from waypost.wire.errors import UPLOAD_FAILED_TEXT
 from waypost.wire.media import (
-    UPLOAD_FAILED_TEXT,
     content_type,
     disposition,
     handle_answer,
     media_id_answer,
+    no_room,
     stored_answer,
 )
 
@@ -165,7 +166,10 @@ async def _from_operator(services: Services, app: App, media_id: str) -> tuple[s
     _check_id(media_id)
     if account is None or not app.phone_number_id:
         raise _none_of_theirs()
-    incoming = await services.files.begin()
+    try:
+        incoming = await services.files.begin()
+    except NoRoom as error:
+        raise no_room() from error
     try:
         async with asyncio.timeout(WITHIN_S):
             parts = services.operator.fetch_media(
@@ -177,6 +181,8 @@ async def _from_operator(services: Services, app: App, media_id: str) -> tuple[s
         return await incoming.keep(), found[0]
     except TimeoutError as error:
         raise _not_given("it took longer than 10 s") from error
+    except NoRoom as error:
+        raise no_room() from error
     finally:
         await incoming.drop()
 

@@ -169,7 +169,7 @@ _PASSTHROUGH: Final = (
 _UPLOAD: Final = ("file", "file_type")
 _PHOTO: Final = ("file@photo", "image@photo", "file_type")
 _UPLOADS: Final = (
-    Reason.FIELD_MISSING, Reason.FIELD_BROKEN, Reason.WRONG_FILE_TYPE, Reason.FILE_TOO_LARGE, Reason.MEDIA_NOT_FETCHED,
+    Reason.FIELD_MISSING, Reason.FIELD_BROKEN, Reason.WRONG_FILE_TYPE, Reason.FILE_TOO_LARGE, Reason.NO_ROOM, Reason.MEDIA_QUOTA, Reason.MEDIA_NOT_FETCHED,
 )
 _PROFILE: Final = (
     "addLine1", "addLine2", "city", "state", "pinCode", "country", "vertical@profile", "website1", "website2", "desc",
@@ -182,7 +182,7 @@ _SUBSCRIPTION_CHANGE: Final = ("modes@change", "tag@change", "url@change", "vers
 _DIRECT: Final = (Reason.APP_NOT_APPROVED, Reason.OPERATOR_REFUSED, Reason.OPERATOR_UNAVAILABLE)
 _CREATE_REFUSES: Final = (
     Reason.FIELD_MISSING, Reason.FIELD_BROKEN, Reason.INVALID_CATEGORY, Reason.INVALID_ELEMENT_NAME, Reason.TEMPLATE_EXISTS,
-    Reason.APP_NOT_APPROVED, Reason.MEDIA_NOT_FETCHED, Reason.WRONG_FILE_TYPE, Reason.FILE_TOO_LARGE,
+    Reason.APP_NOT_APPROVED, Reason.MEDIA_NOT_FETCHED, Reason.WRONG_FILE_TYPE, Reason.FILE_TOO_LARGE, Reason.NO_ROOM, Reason.MEDIA_QUOTA,
 )  # fmt: skip
 _EDIT_REFUSES: Final = (
     Reason.FIELD_MISSING, Reason.FIELD_BROKEN, Reason.INVALID_CATEGORY, Reason.TEMPLATE_NOT_FOUND,
@@ -283,7 +283,7 @@ ROUTES: Final = (  # Source: spec, "Endpoints"; facts 1.4, 3.5, 4.1
     # Media
     RouteRow("POST",   f"{_APP}/upload/media",   upload_for_handle,        _APP_TOKEN, "upload",        (200, 400, 401),      "handle_id",     "spec, Upload media, handle id", _MULTIPART, _UPLOAD, calls=True, refuses=_UPLOADS, once=_IN_ONE),
     RouteRow("POST",   f"{_APP}/media",          upload_for_sending,       _APP_TOKEN, "upload",        (200, 400, 401),      "media_id",      "spec, Upload media, media id", _MULTIPART, _UPLOAD, calls=True, refuses=(*_UPLOADS, Reason.NOT_A_CLOUD_APP), once=_IN_ONE),
-    RouteRow("GET",    f"{_APP}/media/{{media_id}}", download_media,       _APP_TOKEN, "download",      (200, 400, 401, 503), "file",          "facts 8", query=("fileName",), calls=True, refuses=(Reason.FIELD_BROKEN, Reason.UNAUTHORIZED_ACCESS, Reason.OPERATOR_UNAVAILABLE)),
+    RouteRow("GET",    f"{_APP}/media/{{media_id}}", download_media,       _APP_TOKEN, "download",      (200, 400, 401, 503), "file",          "facts 8", query=("fileName",), calls=True, refuses=(Reason.FIELD_BROKEN, Reason.UNAUTHORIZED_ACCESS, Reason.NO_ROOM, Reason.OPERATOR_UNAVAILABLE)),
     RouteRow("DELETE", f"{_APP}/media/{{media_id}}", delete_media,         _APP_TOKEN, "partner_call",  (200, 400, 401),      "success",       "facts 8; a public client's habit", refuses=(Reason.FIELD_BROKEN, Reason.UNAUTHORIZED_ACCESS)),
     RouteRow("POST",   _KEY_MEDIA,               upload_through_messaging, _KEY,       "upload",        (200, 400, 401),      "stored_media",  "facts 8", _MULTIPART, _UPLOAD, calls=True, refuses=_UPLOADS, once=_IN_ONE),
     RouteRow("POST",   f"{_KEY_MEDIA}/v2",       upload_through_messaging, _KEY,       "upload",        (200, 400, 401),      "stored_media",  "facts 8", _MULTIPART, _UPLOAD, calls=True, refuses=_UPLOADS, once=_IN_ONE),
@@ -338,7 +338,7 @@ ROUTES: Final = (  # Source: spec, "Endpoints"; facts 1.4, 3.5, 4.1
     RouteRow("GET",    f"{_APP}/business/profile/about",     show_about,                _APP_TOKEN, "partner_call",  (200, 400, 401, 503),      "about",             "facts 13", calls=True, refuses=_DIRECT),
     RouteRow("PUT",    f"{_APP}/business/profile/about",     change_about,              _APP_TOKEN, "partner_call",  (200, 400, 401, 503),      "about",             "facts 13", _BOTH, ("about",), calls=True, refuses=(Reason.FIELD_MISSING, Reason.FIELD_BROKEN, *_DIRECT,)),
     RouteRow("GET",    f"{_APP}/business/profile/photo",     show_photo,                _APP_TOKEN, "partner_call",  (200, 400, 401, 503),      "photo",             "facts 13", calls=True, refuses=_DIRECT),
-    RouteRow("PUT",    f"{_APP}/business/profile/photo",     change_photo,              _APP_TOKEN, "partner_call",  (200, 400, 401, 503),      "photo",             "facts 13", _MULTIPART, _PHOTO, calls=True, refuses=(Reason.FIELD_MISSING, Reason.FIELD_BROKEN, Reason.WRONG_FILE_TYPE, Reason.FILE_TOO_LARGE, Reason.MEDIA_NOT_FETCHED, *_DIRECT,)),
+    RouteRow("PUT",    f"{_APP}/business/profile/photo",     change_photo,              _APP_TOKEN, "partner_call",  (200, 400, 401, 503),      "photo",             "facts 13", _MULTIPART, _PHOTO, calls=True, refuses=(Reason.FIELD_MISSING, Reason.FIELD_BROKEN, Reason.WRONG_FILE_TYPE, Reason.FILE_TOO_LARGE, Reason.NO_ROOM, Reason.MEDIA_QUOTA, Reason.MEDIA_NOT_FETCHED, *_DIRECT,)),
     RouteRow("DELETE", f"{_APP}/business/profile/photo",      delete_photo,              _APP_TOKEN, "partner_call",  (200, 400, 401, 503),      "photo",             "ledger 1.9; decision 0065", calls=True, refuses=_DIRECT),
     RouteRow("POST",   f"{_APP}/user/block",                 block,                     _APP_TOKEN, "partner_call",  (200, 400, 401, 503),      "blocked",           "facts 13", _BOTH, ("messaging_product", "block_users"), calls=True, refuses=(Reason.FIELD_MISSING, Reason.FIELD_BROKEN, *_DIRECT,)),
     RouteRow("POST",   f"{_APP}/user/unblock",               unblock,                   _APP_TOKEN, "partner_call",  (200, 400, 401, 503),      "blocked",           "facts 13", _BOTH, ("messaging_product", "block_users"), calls=True, refuses=(Reason.FIELD_MISSING, Reason.FIELD_BROKEN, *_DIRECT,)),
@@ -349,7 +349,7 @@ ROUTES: Final = (  # Source: spec, "Endpoints"; facts 1.4, 3.5, 4.1
     RouteRow("GET",    f"{_KEY_APP}/business/profile/about", show_about,                _KEY,       "partner_call",  (200, 400, 401, 503),      "about",             "facts 13; by API key a public client's habit", calls=True, refuses=_DIRECT),
     RouteRow("PUT",    f"{_KEY_APP}/business/profile/about", change_about,              _KEY,       "partner_call",  (200, 400, 401, 503),      "about",             "facts 13; by API key a public client's habit", _BOTH, ("about",), calls=True, refuses=(Reason.FIELD_MISSING, Reason.FIELD_BROKEN, *_DIRECT,)),
     RouteRow("GET",    f"{_KEY_APP}/business/profile/photo", show_photo,                _KEY,       "partner_call",  (200, 400, 401, 503),      "photo",             "facts 13; by API key a public client's habit", calls=True, refuses=_DIRECT),
-    RouteRow("PUT",    f"{_KEY_APP}/business/profile/photo", change_photo,              _KEY,       "partner_call",  (200, 400, 401, 503),      "photo",             "facts 13; by API key a public client's habit", _MULTIPART, _PHOTO, calls=True, refuses=(Reason.FIELD_MISSING, Reason.FIELD_BROKEN, Reason.WRONG_FILE_TYPE, Reason.FILE_TOO_LARGE, Reason.MEDIA_NOT_FETCHED, *_DIRECT,)),
+    RouteRow("PUT",    f"{_KEY_APP}/business/profile/photo", change_photo,              _KEY,       "partner_call",  (200, 400, 401, 503),      "photo",             "facts 13; by API key a public client's habit", _MULTIPART, _PHOTO, calls=True, refuses=(Reason.FIELD_MISSING, Reason.FIELD_BROKEN, Reason.WRONG_FILE_TYPE, Reason.FILE_TOO_LARGE, Reason.NO_ROOM, Reason.MEDIA_QUOTA, Reason.MEDIA_NOT_FETCHED, *_DIRECT,)),
     RouteRow("DELETE", f"{_KEY_APP}/business/profile/photo", delete_photo,              _KEY,       "partner_call",  (200, 400, 401, 503),      "photo",             "ledger 1.9; by API key a public client's habit; decision 0065", calls=True, refuses=_DIRECT),
     RouteRow("POST",   f"{_KEY_APP}/user/block",             block,                     _KEY,       "partner_call",  (200, 400, 401, 503),      "blocked",           "facts 13; by API key a public client's habit", _BOTH, ("messaging_product", "block_users"), calls=True, refuses=(Reason.FIELD_MISSING, Reason.FIELD_BROKEN, *_DIRECT,)),
     RouteRow("POST",   f"{_KEY_APP}/user/unblock",           unblock,                   _KEY,       "partner_call",  (200, 400, 401, 503),      "blocked",           "facts 13; by API key a public client's habit", _BOTH, ("messaging_product", "block_users"), calls=True, refuses=(Reason.FIELD_MISSING, Reason.FIELD_BROKEN, *_DIRECT,)),

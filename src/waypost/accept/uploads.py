@@ -7,6 +7,7 @@ from typing import Final
 from urllib.parse import unquote, urlsplit
 
 from waypost.accept.kinds import most_bytes_types, types_of
+from waypost.accept.media_quota import Arriving, MediaQuota
 from waypost.accept.multipart import read_parts
 from waypost.accept.parts import MOST_NAME_CHARS, PartHead
 from waypost.accept.requests import Request, read_body
@@ -18,7 +19,7 @@ from waypost.domain.media import ACCEPTED, MEDIA_LIFE_MS, MOST_UPLOAD_BYTES, Med
 from waypost.domain.refusals import Reason, Refused
 from waypost.outbound.vetted import VettedClient
 from waypost.store.database import Database
-from waypost.store.files import HEAD_BYTES, Incoming, MediaFiles
+from waypost.store.files import HEAD_BYTES, Incoming, MediaFiles, NoRoom
 from waypost.store.media import add_media
 from waypost.wire.forms import read_form
 from waypost.wire.media import (
@@ -27,6 +28,7 @@ from waypost.wire.media import (
     check_address,
     choose_type,
     is_address,
+    no_room,
     not_fetched,
     read_type,
     too_large,
@@ -61,7 +63,9 @@ class Uploads:
         outbound: VettedClient,
         clock: Clock,
         ids: Ids,
+        quota: MediaQuota,
     ) -> None:
+        self._quota = quota
         self._files = files
         self._database = database
         self._outbound = outbound
@@ -135,12 +139,13 @@ class Uploads:
             OSError: our disk does not take it.
         """
         check_address(url, field)
-        async with self._incoming() as incoming:
-            guard = _Guard(incoming, for_handle=for_handle)
+        async with self._incoming(app) as (incoming, arriving):
+            guard = _Guard(incoming, arriving, for_handle=for_handle)
             answer = await self._outbound.get(url, guard.take)
             if answer.status != 200:
                 told = answer.error or f"it answered {answer.status}"
                 raise not_fetched(field, told)
+            await arriving.look()
             hint = (answer.headers or {}).get("Content-Type", "")
             return await self._keep(
                 app,
@@ -162,8 +167,9 @@ class Uploads:
         for_handle: bool,
     ) -> Media:
         _check_length(request)
-        async with self._incoming() as incoming:
-            sent = await _read(request, names, _Guard(incoming, for_handle=for_handle))
+        async with self._incoming(app) as (incoming, arriving):
+            guard = _Guard(incoming, arriving, for_handle=for_handle)
+            sent = await _read(request, names, guard)
             file = sent.file
             if file is None or not incoming.size_bytes:
                 raise Refused(
@@ -173,6 +179,7 @@ class Uploads:
                 )
             url = _address_in(file, incoming)
             if url is None:
+                await arriving.look()
                 declared, hint = read_type(sent.declared), read_type(file.content_type)
                 return await self._keep(
                     app, incoming, declared, hint, file.file_name or "", for_handle, record
@@ -249,19 +256,29 @@ class Uploads:
         raise RuntimeError("no free media id was found")
 
     @asynccontextmanager
-    async def _incoming(self) -> AsyncGenerator[Incoming]:
-        incoming = await self._files.begin()
-        try:
-            yield incoming
-        finally:
-            await incoming.drop()
+    async def _incoming(self, app: App) -> AsyncGenerator[tuple[Incoming, Arriving]]:
+        """A file, counted and within the room that there is, until its row is written.
+
+        Raises:
+            Refused: there is no room on the disk, or the partner's quota is used up.
+        """
+        async with self._quota.arriving(app.partner_id) as arriving:
+            try:
+                incoming = await self._files.begin()
+                try:
+                    yield incoming, arriving
+                finally:
+                    await incoming.drop()
+            except NoRoom as error:
+                raise no_room() from error
 
 
 class _Guard:
     """Lets bytes in while they may still become something that is accepted."""
 
-    def __init__(self, incoming: Incoming, *, for_handle: bool) -> None:
+    def __init__(self, incoming: Incoming, arriving: Arriving, *, for_handle: bool) -> None:
         self.incoming = incoming
+        self._arriving = arriving
         self._accepted = accepted_types(for_handle=for_handle)
         self._most_bytes = MOST_UPLOAD_BYTES
         self._sniffed = False
@@ -270,9 +287,13 @@ class _Guard:
         """Take bytes.
 
         Raises:
-            Refused: too large for what they are, or of no type that is accepted.
+            Refused: too large for what they are, of no type that is accepted, or beyond the quota.
         """
-        await self.incoming.add(part)
+        self._arriving.add(len(part))
+        try:
+            await self.incoming.add(part)
+        except NoRoom as error:  # not an OSError of whoever sends the bytes
+            raise no_room() from error
         if not self._sniffed and len(self.incoming.head) >= HEAD_BYTES:
             self._sniffed = True
             found = most_bytes_types(self.incoming.head)

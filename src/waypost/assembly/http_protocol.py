@@ -173,6 +173,8 @@ class LimitedProtocol(HttpToolsProtocol):
         self._phase, self._since_s = _Phase.BODY, self.loop.time()
         self._unframed_bytes = self._period_bytes = 0
         # Whatever an application raises, and one that answers nothing, becomes an error in shape.
+        if not self.cycle.keep_alive:
+            self.cycle.transport = cast("Any", _LingeringTransport(self))
         self.cycle.send_500_response = partial(self._answer_defect, self.cycle)
 
     def on_body(self, body: bytes) -> None:
@@ -260,6 +262,14 @@ class LimitedProtocol(HttpToolsProtocol):
         self._write_error(error)
         self._linger()
 
+    def close_after_answer(self) -> None:
+        """Close; where the client still sends its body, only once it can have read the answer."""
+        if self._phase is _Phase.BODY and not self.transport.is_closing():
+            self._is_refused = True
+            self._linger()
+        else:
+            self.transport.close()
+
     def _linger(self) -> None:
         self.flow.resume_reading()
         if self.transport.can_write_eof():
@@ -282,6 +292,7 @@ class LimitedProtocol(HttpToolsProtocol):
 
     async def _answer_defect(self, cycle: RequestResponseCycle) -> None:
         body = self._among.error_body(500, INTERNAL_TEXT)
+        cycle.transport = cast("Any", _LingeringTransport(self))
         headers = [
             (b"content-type", b"application/json"),
             (b"content-length", b"%d" % len(body)),
@@ -289,6 +300,19 @@ class LimitedProtocol(HttpToolsProtocol):
         ]
         await cycle.send({"type": "http.response.start", "status": 500, "headers": headers})
         await cycle.send({"type": "http.response.body", "body": body, "more_body": False})
+
+
+class _LingeringTransport:
+    """What a request writes to that ends its connection: closing it does not lose the answer."""
+
+    def __init__(self, protocol: LimitedProtocol) -> None:
+        self._protocol = protocol
+        self.write = protocol.transport.write
+        self.is_closing = protocol.transport.is_closing
+
+    def close(self) -> None:
+        """Close, once what was written can have been read."""
+        self._protocol.close_after_answer()
 
 
 class LineProtocol(LimitedProtocol):

@@ -10,6 +10,7 @@ from waypost.accept.app import Service
 from waypost.accept.limits import Limiter, LocalLimiter, SharedLimiter
 from waypost.accept.login_limits import LoginLimits
 from waypost.accept.media_door import MediaDoor
+from waypost.accept.media_quota import MediaQuota
 from waypost.accept.passwords import Passwords
 from waypost.accept.proxies import Proxies, counted_as
 from waypost.accept.requests import Receive, Scope, Send
@@ -116,7 +117,9 @@ class Waypost:
         self._outbound = VettedClient(
             allowed_networks=settings.allowed_networks, held=settings.hold
         )
-        self.files = MediaFiles(settings.media_folder)
+        self.files = MediaFiles(
+            settings.media_folder, reserved_bytes=settings.least_free_mb * 1_000_000
+        )
         self.sweep = MediaSweep(self.database, self.files, clock)
         self.retention = Retention(self.database, clock, keep_of(settings))
         limiter = self._limiter(clock, on=settings.rates)
@@ -145,6 +148,9 @@ class Waypost:
                 outbound=self._outbound,
                 clock=clock,
                 ids=ids,
+                quota=MediaQuota(
+                    self.database, clock, most_bytes=settings.media_quota_mb * 1_000_000
+                ),
             ),
             strict=settings.strict,
             audit=audit,

@@ -53,6 +53,8 @@ class Reason(StrEnum):
     OPERATOR_UNAVAILABLE = auto()
     WRONG_FILE_TYPE = auto()
     FILE_TOO_LARGE = auto()
+    NO_ROOM = auto()
+    MEDIA_QUOTA = auto()
     MEDIA_NOT_FETCHED = auto()
     NOT_A_CLOUD_APP = auto()
     NESTED_AUTHENTICATION_FAILED = auto()

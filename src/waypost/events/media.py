@@ -7,6 +7,7 @@ from typing import Final
 from waypost.base.backoff import delay_ms
 from waypost.base.clock import Clock
 from waypost.base.logs import log
+from waypost.domain.app import OperatorAccount
 from waypost.domain.media import MOST_UPLOAD_BYTES, InboundMedia
 from waypost.domain.outcome import Rejected, Unavailable
 from waypost.journal.entry import Entry
@@ -15,7 +16,7 @@ from waypost.journal.stage import Prepared, Work
 from waypost.operators.contract import Operator
 from waypost.store.database import Database
 from waypost.store.directory import Directory
-from waypost.store.files import Incoming, MediaFiles
+from waypost.store.files import Incoming, MediaFiles, NoRoom
 from waypost.store.media import FetchOutcome, inbound_by_keys, record_fetches
 
 SCHEDULE_S: Final = (1, 2, 5, 10, 30, 60, 300, 900, 3600)
@@ -89,6 +90,14 @@ class MediaFetch:
         account = await self._directory.operator_account(account_id)
         if account is None:
             return Rejected(0, "its operator account is not there any more")
+        try:
+            return await self._stored(account, media, phone_number_id)
+        except NoRoom as error:
+            return Unavailable(str(error.strerror))
+
+    async def _stored(
+        self, account: OperatorAccount, media: InboundMedia, phone_number_id: str
+    ) -> str | Rejected | Unavailable:
         incoming = await self._files.begin()
         try:
             parts = self._operator.fetch_media(

@@ -6,8 +6,10 @@ flushed after that. So whatever has its own name is whole, and it stays after a 
 
 import asyncio
 import contextlib
+import errno
 import hashlib
 import os
+import shutil
 import tempfile
 import threading
 from collections.abc import Awaitable, Callable, Sequence
@@ -29,11 +31,24 @@ Referenced = Callable[[Sequence[str]], Awaitable[set[str]]]
 """Which of these names some row refers to."""
 
 
-class MediaFiles:
-    """A folder of files. File times are the machine's, whatever clock the rules follow."""
+class NoRoom(OSError):
+    """What is free on the disk is kept for the store."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self) -> None:
+        super().__init__(errno.ENOSPC, "the room that is left on the disk is kept for the store")
+
+
+class MediaFiles:
+    """A folder of files. File times are the machine's, whatever clock the rules follow.
+
+    Args:
+        folder: theirs.
+        reserved_bytes: what a file that comes in leaves free on the disk.
+    """
+
+    def __init__(self, folder: Path, *, reserved_bytes: int = 0) -> None:
         self._folder = folder
+        self._reserved_bytes = reserved_bytes
         self._clock = SystemClock()
         self._naming = threading.Lock()  # between giving a file its name, and taking one away
 
@@ -46,11 +61,24 @@ class MediaFiles:
         await asyncio.to_thread(self._open, sole)
 
     async def begin(self) -> "Incoming":
-        """Begin a file."""
-        descriptor, name = await asyncio.to_thread(
-            tempfile.mkstemp, dir=self._folder, prefix=_INCOMING
-        )
+        """Begin a file.
+
+        Raises:
+            NoRoom: and so does adding to it, once there is none.
+        """
+        descriptor, name = await asyncio.to_thread(self._begin)
         return Incoming(self, descriptor, Path(name))
+
+    def check_room(self, size_bytes: int) -> None:
+        """Look, on a thread, whether so many more bytes leave the reserve free.
+
+        Raises:
+            NoRoom: they do not.
+        """
+        if self._reserved_bytes:
+            free_bytes = shutil.disk_usage(self._folder).free
+            if free_bytes < self._reserved_bytes + size_bytes:
+                raise NoRoom
 
     def path(self, sha256: str) -> Path:
         """Where the bytes of this digest are."""
@@ -72,6 +100,10 @@ class MediaFiles:
         with self._naming:
             incoming.replace(self.path(sha256))
         _flush_folder(self._folder)
+
+    def _begin(self) -> tuple[int, str]:
+        self.check_room(0)
+        return tempfile.mkstemp(dir=self._folder, prefix=_INCOMING)
 
     def _open(self, sole: bool) -> None:
         self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -144,6 +176,7 @@ class Incoming:
         await asyncio.to_thread(self._drop)
 
     def _write(self) -> None:
+        self._files.check_room(len(self._waiting))
         part, self._waiting = self._waiting, bytearray()
         self._digest.update(part)
         view = memoryview(part)

@@ -4,7 +4,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from sqlalchemy import Connection, Select, delete, insert, select, tuple_, update
+from sqlalchemy import Connection, Select, and_, delete, func, insert, select, tuple_, update
 
 from waypost.domain.media import InboundMedia, Media
 from waypost.store.journal import Lane, NewEntry, append_entries, settle_entries
@@ -57,6 +57,14 @@ class Wanted:
     partner_id: int
     place: str
     references: tuple[str, ...]
+
+
+def stored_bytes(connection: Connection, partner_id: int, now_ms: int) -> int:
+    """How many bytes a partner has uploaded that have not expired; the same content counts once."""
+    alive = and_(media.c.partner_id == partner_id, media.c.expires_on_ms > now_ms)
+    contents = select(func.max(media.c.size_bytes).label("size")).where(alive)
+    each = contents.group_by(media.c.sha256).subquery()
+    return int(connection.execute(select(func.coalesce(func.sum(each.c.size), 0))).scalar_one())
 
 
 @dataclass(frozen=True, slots=True)

@@ -306,6 +306,7 @@ media = Table(  # what partners have uploaded; the bytes are files
     Column("file_name", Words, nullable=False),
     Column("created_on_ms", BigInteger, nullable=False),
     Column("expires_on_ms", BigInteger, nullable=False, index=True),
+    Index("media_by_partner", "partner_id", "sha256", "expires_on_ms", "size_bytes"),
 )
 
 media_copies = Table(  # what the operator calls an upload, once it has it

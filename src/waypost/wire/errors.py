@@ -49,6 +49,8 @@ INTERNAL_TEXT: Final = (  # Source: spec, "Errors", 500; facts 3.3 without the v
     "If the issue still persists, then contact developer support"
 )
 
+UPLOAD_FAILED_TEXT: Final = "Unable to upload requested Media"  # Source: facts 8, 500
+
 # fmt: off
 ERRORS: Final = {  # Source: spec, "Errors"; facts 3.3, 4.1, 10. Where no text is documented, ours names field, rule and what is accepted.
     # reason                            status  text                              source
@@ -98,6 +100,8 @@ ERRORS: Final = {  # Source: spec, "Errors"; facts 3.3, 4.1, 10. Where no text i
     Reason.OPERATOR_UNAVAILABLE:         ErrorRow(503, None,                          "decision 0026"),
     Reason.WRONG_FILE_TYPE:              ErrorRow(400, None,                           "facts 8; the text names the types and the one received"),
     Reason.FILE_TOO_LARGE:               ErrorRow(413, "File size exceeds the maximum limit!", "facts 8, 10"),
+    Reason.NO_ROOM:                      ErrorRow(500, UPLOAD_FAILED_TEXT,             "facts 8, 500; decision 0070"),
+    Reason.MEDIA_QUOTA:                  ErrorRow(413, None,                           "ours; decision 0070"),
     Reason.MEDIA_NOT_FETCHED:            ErrorRow(400, None,                           "facts 8; text not public"),
     Reason.NOT_A_CLOUD_APP:              ErrorRow(400, "Only CAPI apps allowed to generate media ID", "facts 8"),
     Reason.NESTED_AUTHENTICATION_FAILED: ErrorRow(401, "Authentication Failed",       "facts 10: product messages", nested=True),

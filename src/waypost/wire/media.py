@@ -6,7 +6,6 @@ from urllib.parse import quote, urlsplit
 from waypost.domain.media import ACCEPTED
 from waypost.domain.refusals import Reason, Refused
 
-UPLOAD_FAILED_TEXT: Final = "Unable to upload requested Media"  # Source: facts 8, 500
 MOST_URL_CHARS: Final = 2000
 
 # fmt: off
@@ -151,3 +150,11 @@ def content_type(text: str) -> str:
     plain = text.strip()
     usable = "/" in plain and plain.isascii() and plain.isprintable()
     return plain if usable else "application/octet-stream"
+
+
+def no_room() -> Refused:
+    """The refusal of a file for which there is no room on our disk."""
+    return Refused(
+        Reason.NO_ROOM,
+        "There is no room for files: what is left on the disk is kept for messages; try again later.",
+    )

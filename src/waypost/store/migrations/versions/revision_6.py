@@ -19,6 +19,7 @@ def upgrade() -> None:
     _add_origins_of_access()
     _add_app_users()
     _add_delivery_history()
+    _add_media_by_partner()
 
 
 def _add_audit_log() -> None:
@@ -68,3 +69,10 @@ def _add_delivery_history() -> None:
         "attempts", sa.Column("kind", Words, server_default=sa.text("''"), nullable=False)
     )
     op.add_column("subscriptions", sa.Column("next_attempt_ms", sa.BigInteger(), nullable=True))
+
+
+def _add_media_by_partner() -> None:
+    """What a partner has stored, for its quota."""
+    op.create_index(
+        "media_by_partner", "media", ["partner_id", "sha256", "expires_on_ms", "size_bytes"]
+    )
