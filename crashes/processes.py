@@ -15,6 +15,7 @@ from typing import Final
 
 SOURCES: Final = Path(__file__).parents[1] / "src"
 _PR_SET_PDEATHSIG: Final = 1
+_MOST_WORKERS: Final = 16
 SETTLES_WITHIN_S: Final = 180
 """What is waited for comes sooner, however busy the machine is, or does not come."""
 
@@ -128,11 +129,13 @@ def free_port() -> int:
 
     It lies below the range of outgoing ports: while a killed process is away, a client's own
     connection could otherwise be given its port, and keep it from coming back. Chance is the
-    system's: the seed of the tests is the same in every worker.
+    system's: the seed of the tests is the same in every worker. Each worker of the tests has ports
+    of its own, so that none is given one that another has just asked for.
     """
     chance = random.SystemRandom()
+    worker = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw")) % _MOST_WORKERS
     for _ in range(200):
-        port = chance.randint(12_000, 31_000)
+        port = chance.randrange(12_000 + worker, 31_000, _MOST_WORKERS)
         with socket.socket() as probe:
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             try:

@@ -16,6 +16,7 @@ from typing import Any, Final
 
 import pytest
 
+from crashes.processes import free_port
 from tests.support.builders import PARTNER
 from waypost import __version__
 from waypost.assembly import demo
@@ -206,9 +207,7 @@ def test_serve_answers_and_stops_at_a_signal_with_exit_code_0(shell: Shell) -> N
 
 
 def test_process_is_seen_on_a_port_of_its_own(shell: Shell) -> None:
-    with socket.socket() as bound:
-        bound.bind(("127.0.0.1", 0))
-        port = bound.getsockname()[1]
+    port = free_port()
     process = shell.start("serve", "--port", "0", secret_key=KEY, metrics_port=str(port))
     read_until(process, "serves at")
 

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from aiohttp import web
 
+from crashes.processes import free_port
 from tests.operators.conftest import (
     Answering,
     TinyOperator,
@@ -17,7 +18,6 @@ from tests.operators.conftest import (
     text_answer,
 )
 from tests.support.builders import ACCOUNT, ANN, APP
-from waypost.assembly.servers import bind, port_of
 from waypost.domain.outcome import (
     INVALID_ANSWER,
     Again,
@@ -327,11 +327,3 @@ async def test_lost_list_of_templates_is_asked_for_again(tiny: TinyOperator) -> 
     outcome = await tiny.submit()
 
     assert isinstance(outcome, Unavailable)
-
-
-def free_port() -> int:
-    """A port on which nobody listens."""
-    bound = bind("127.0.0.1", 0, option="")
-    port = port_of(bound)
-    bound.close()
-    return port

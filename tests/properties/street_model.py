@@ -20,6 +20,7 @@ from typing import Any, Final
 import aiohttp
 from sqlalchemy import Connection, select
 
+from crashes.processes import free_port
 from tests.properties.street_templates import (
     REVIEW_MS,
     TemplateModel,
@@ -187,8 +188,8 @@ class ModelStreet:
         """Start a process on its port, on the store as it is."""
         if self.line is not None:
             self.line.heal()  # one that cannot open its store ends, and would be started again
-        bound = bind("127.0.0.1", self._ports.get(name, 0), option="--port")
-        self._ports[name] = port_of(bound)
+        port = self._ports.setdefault(name, free_port())
+        bound = bind("127.0.0.1", port, option="--port")
         url = f"http://127.0.0.1:{port_of(bound)}"
         given: dict[str, Any] = {
             "data": self.folder,

@@ -11,6 +11,7 @@ from typing import Any, Final
 import aiohttp
 from sqlalchemy import Connection, select
 
+from crashes.processes import free_port
 from tests.support.between import Between
 from tests.support.builders import (
     ACCOUNT,
@@ -96,7 +97,7 @@ class Street:
 
     async def open_on_filled(self) -> None:
         """Start both sides on a folder that has a partner already."""
-        self._ports = {"service": 0, "operator": 0}
+        self._ports = {"service": free_port(), "operator": free_port()}
         self._running: set[str] = set()
         self._operator_ids = SeededIds(self.clock, "street")  # it goes on after a restart
         if self.between is not None:
@@ -123,7 +124,6 @@ class Street:
             **self.changes,
         }
         bound = bind("127.0.0.1", self._ports["service"], option="--port")
-        self._ports["service"] = port_of(bound)
         self.service_url = f"http://127.0.0.1:{port_of(bound)}"
         chosen.setdefault("public_url", self.service_url)
         settings = Settings(**chosen)
@@ -155,7 +155,6 @@ class Street:
         }
         settings = SimulatorSettings(**chosen)
         bound = bind("127.0.0.1", self._ports["operator"], option="--simulator-port")
-        self._ports["operator"] = port_of(bound)
         self.operator_url = f"http://127.0.0.1:{port_of(bound)}"
         self.simulator = Simulator(settings, self.clock, self._operator_ids)
         await self.simulator.open()
