@@ -14,7 +14,7 @@ RUN_READY := $(VENV)/run.stamp
 DEV_READY := $(VENV)/dev.stamp
 PINS      := pyproject.toml constraints.txt
 
-.PHONY: run test lint check bench soak crash fuzz format reference screenshots pin
+.PHONY: run test dates lint check bench soak crash fuzz format reference screenshots pin
 .DELETE_ON_ERROR:
 
 run: $(RUN_READY)  ## start the service, the simulator and its phones; ARGS goes to `waypost dev`
@@ -24,6 +24,9 @@ run: $(RUN_READY)  ## start the service, the simulator and its phones; ARGS goes
 # Three workers on two cores: much of what a journey does is waiting.
 test: $(DEV_READY)  ## the whole suite, on both engines; ARGS goes to pytest
 	PYTHONDONTWRITEBYTECODE= $(BIN)/pytest -n 3 --dist worksteal $(ARGS)
+
+dates: $(DEV_READY)  ## the whole suite under ten dates: ends of weeks, months and years, a leap day, summer time; ARGS goes to pytest
+	PYTHONDONTWRITEBYTECODE= $(BIN)/python -m tests.dates -n 3 --dist worksteal $(ARGS)
 
 lint: $(DEV_READY)  ## all that is checked without running the service
 	$(BIN)/ruff format --check .

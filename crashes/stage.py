@@ -182,16 +182,25 @@ def _disk(folder: Path) -> Generator[Path]:
         subprocess.run(["umount", "--lazy", str(at)], check=False)
 
 
-def _clock_variables(clock: Path) -> dict[str, str]:
-    """An environment in which the clock of rules is what a file says, and the steady clock is the machine's."""
+def clock_library() -> Path:
+    """Return the library that gives a process another date; to be preloaded.
+
+    Raises:
+        Missing: it is not installed.
+    """
     found = importlib.util.find_spec("libfaketime")
     library = None
     if found is not None and found.origin is not None:
         library = next(Path(found.origin).parent.rglob("libfaketime*.so.1"), None)
     if library is None:
         raise Missing("needs libfaketime, which is of the development set")
+    return library
+
+
+def _clock_variables(clock: Path) -> dict[str, str]:
+    """An environment in which the clock of rules is what a file says, and the steady clock is the machine's."""
     return {
-        "LD_PRELOAD": str(library),
+        "LD_PRELOAD": str(clock_library()),
         "FAKETIME_TIMESTAMP_FILE": str(clock),
         "FAKETIME_CACHE_DURATION": "1",
         "FAKETIME_DONT_FAKE_MONOTONIC": "1",

@@ -1,0 +1,75 @@
+"""`make dates`: the suite under other dates, to find what depends on the day on which it is run.
+
+Every process of a run sees the date, PostgreSQL's and the browser's too. Intervals are the machine's.
+"""
+
+import os
+import subprocess
+import sys
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Final
+
+from crashes.stage import clock_library
+
+
+@dataclass(frozen=True, slots=True)
+class Date:
+    """One run.
+
+    Attributes:
+        begins: when it begins, UTC.
+        zone: of the machine, as `TZ` takes it.
+    """
+
+    begins: str
+    zone: str
+    why: str
+
+
+# fmt: off
+DATES: Final = (  # each weekday at least once
+    #    begins              zone             why
+    Date("2026-11-23 09:00", "UTC",           "a Monday: a week of PostgreSQL's ranges begins"),
+    Date("2028-02-29 12:00", "UTC",           "a leap day, a Tuesday"),
+    Date("2027-03-31 23:58", "UTC",           "a month ends during the run, on a Wednesday"),
+    Date("2026-12-31 23:58", "UTC",           "a year ends during the run, on a Thursday"),
+    Date("2027-01-01 00:00", "Asia/Tokyo",    "a year begins, on a Friday; local time is ahead"),
+    Date("2027-07-31 12:00", "America/Lima",  "a Saturday; local time is behind"),
+    Date("2027-02-28 23:58", "UTC",           "a week and a month end during the run, on a Sunday"),
+    Date("2027-03-28 00:58", "Europe/Berlin", "summer time begins during the run"),
+    Date("2027-10-31 00:58", "Europe/Berlin", "summer time ends during the run"),
+    Date("2038-01-19 03:12", "UTC",           "seconds since 1970 pass 32 bits during the run"),
+)
+# fmt: on
+
+
+def main() -> int:
+    """Run the suite once for each date; arguments go to pytest. The status is 1 if any run failed."""
+    failed = 0
+    for date in DATES:
+        offset_s = int(_begin_of(date).timestamp() - datetime.now(UTC).timestamp())
+        environment = {
+            **os.environ,
+            "TZ": date.zone,
+            "LD_PRELOAD": str(clock_library()),
+            "FAKETIME": f"{offset_s:+}",
+            "FAKETIME_DONT_FAKE_MONOTONIC": "1",
+        }
+        command = [sys.executable, "-m", "pytest", "-q", "--tb=short", *sys.argv[1:]]
+        ran = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+        failed += ran.returncode != 0
+        *report, closing = ran.stdout.strip().splitlines() or [ran.stderr]
+        if ran.returncode:
+            sys.stdout.write("\n".join(report[-200:]) + "\n")
+        sys.stdout.write(f"{date.begins} {date.zone}, {date.why}: {closing}\n")
+        sys.stdout.flush()
+    return int(failed > 0)
+
+
+def _begin_of(date: Date) -> datetime:
+    return datetime.strptime(date.begins, "%Y-%m-%d %H:%M").replace(tzinfo=UTC)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
