@@ -18,6 +18,7 @@ import pytest
 
 from crashes.processes import free_port
 from tests.support.builders import PARTNER
+from tests.support.patience import HANGS_AFTER_S
 from waypost import __version__
 from waypost.assembly import demo
 from waypost.assembly.serve import NotFit, serve
@@ -70,7 +71,7 @@ class Shell:
     def run(self, *words: str, **settings: str) -> tuple[int, str, str]:
         """Exit code, what was printed, and what was complained of."""
         process = self.start(*words, stdin=None, **settings)
-        printed, complained = process.communicate(timeout=30)
+        printed, complained = process.communicate(timeout=HANGS_AFTER_S)
         return process.returncode, printed, complained
 
     def dev(self, *words: str) -> tuple[subprocess.Popen[str], str]:
@@ -99,7 +100,7 @@ def read_until(process: subprocess.Popen[str], word: str) -> str:
 def stop(process: subprocess.Popen[str]) -> tuple[int, str]:
     """Send SIGTERM; the exit code and what was complained of."""
     process.send_signal(signal.SIGTERM)
-    _, complained = process.communicate(timeout=30)
+    _, complained = process.communicate(timeout=HANGS_AFTER_S)
     return process.returncode, complained
 
 
@@ -118,7 +119,7 @@ def variables_of(folder: Path) -> dict[str, str]:
 def ask(method: str, url: str, body: bytes | None = None, **headers: str) -> Any:
     names = {name.replace("_", "-"): value for name, value in headers.items()}
     request = urllib.request.Request(url, body, names, method=method)
-    with urllib.request.urlopen(request, timeout=10) as answer:
+    with urllib.request.urlopen(request, timeout=HANGS_AFTER_S) as answer:
         return json.loads(answer.read())
 
 
@@ -212,7 +213,9 @@ def test_process_is_seen_on_a_port_of_its_own(shell: Shell) -> None:
     read_until(process, "serves at")
 
     ready = ask("GET", f"http://127.0.0.1:{port}/readyz")
-    with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=10) as answer:
+    with urllib.request.urlopen(
+        f"http://127.0.0.1:{port}/metrics", timeout=HANGS_AFTER_S
+    ) as answer:
         shown = answer.read().decode()
     stop(process)
 
@@ -229,7 +232,7 @@ def test_dev_stops_with_the_program_that_started_it(shell: Shell) -> None:
 
     os.close(write_end)
 
-    _, complained = process.communicate(timeout=30)
+    _, complained = process.communicate(timeout=HANGS_AFTER_S)
     assert (process.returncode, complained) == (0, "")
 
 

@@ -11,6 +11,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
 
+from tests.support.patience import HANGS_AFTER_S
+
 WABA: Final = "1000000000000001"
 NUMBER: Final = "2000000000000002"
 SCENARIO: Final = """
@@ -86,7 +88,7 @@ def ask(method: str, url: str, body: dict[str, Any], *, token: str = "control") 
     headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
     request = urllib.request.Request(url, json.dumps(body).encode(), headers, method=method)
     try:
-        with urllib.request.urlopen(request, timeout=10) as answer:
+        with urllib.request.urlopen(request, timeout=HANGS_AFTER_S) as answer:
             return answer.status
     except urllib.error.HTTPError as error:
         return error.code

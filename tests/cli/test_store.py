@@ -12,7 +12,7 @@ from sqlalchemy import func, select
 from tests.conftest import MakeStreet
 from tests.support.asking import column_of
 from tests.support.first_store import make_first_store
-from tests.support.patience import patiently
+from tests.support.patience import HANGS_AFTER_S, patiently
 from waypost.assembly.store_care import back_up
 from waypost.config import Settings
 from waypost.store.contract import WrongStore
@@ -29,7 +29,7 @@ def run(folder: Path, *words: str, **variables: str) -> "subprocess.CompletedPro
         text=True,
         check=False,
         env=variables,
-        timeout=15,
+        timeout=HANGS_AFTER_S,
     )
 
 

@@ -10,6 +10,8 @@ from typing import Any
 
 import pytest
 
+from tests.support.patience import HANGS_AFTER_S
+
 
 @pytest.fixture
 def newcomers_folder(tmp_path: Path) -> Path:
@@ -31,13 +33,13 @@ def running(newcomers_folder: Path) -> Iterator[Path]:
         wait_for(lambda: (newcomers_folder / "waypost-dev.env").exists(), process)
         yield newcomers_folder
         process.send_signal(signal.SIGTERM)
-        assert process.wait(30) == 0
+        assert process.wait(HANGS_AFTER_S) == 0
 
 
 def wait_for(is_there: Any, process: subprocess.Popen[str]) -> None:
-    until = time.monotonic() + 30
+    until = time.monotonic() + HANGS_AFTER_S
     while not is_there():
         assert process.poll() is None, process.stdout.read() if process.stdout else ""
-        assert time.monotonic() < until, "waypost dev did not start in 30 s"
+        assert time.monotonic() < until, "waypost dev did not start"
         time.sleep(0.02)
     time.sleep(0.2)

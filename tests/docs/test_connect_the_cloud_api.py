@@ -14,6 +14,7 @@ import pytest
 
 from crashes.processes import free_port
 from tests.docs.repository import ROOT, samples_of
+from tests.support.patience import HANGS_AFTER_S
 
 PAGE: Final = ROOT / "docs" / "how-to" / "connect-the-cloud-api.md"
 CONTROL_TOKEN: Final = "operators-control-token-of-32-and-more"
@@ -100,7 +101,7 @@ def test_page_leads_to_a_delivered_message_to_the_simulator_and_back(
         env=plain(),
         capture_output=True,
         text=True,
-        timeout=100,
+        timeout=HANGS_AFTER_S,
         check=False,
     )
 
@@ -131,7 +132,7 @@ def control(url: str, method: str, path: str, body: Any = None) -> Any:
         {"Authorization": f"Bearer {CONTROL_TOKEN}", "Content-Type": "application/json"},
         method=method,
     )
-    with urllib.request.urlopen(request, timeout=10) as answer:
+    with urllib.request.urlopen(request, timeout=HANGS_AFTER_S) as answer:
         return json.loads(answer.read())
 
 

@@ -15,6 +15,7 @@ import pytest
 
 from crashes.processes import free_port
 from tests.docs.repository import ROOT, samples_of
+from tests.support.patience import HANGS_AFTER_S
 
 PAGE: Final = ROOT / "docs" / "how-to" / "receive-callbacks.md"
 BODIES: Final = [json.loads(sample) for sample in samples_of(PAGE, "json")]
@@ -88,7 +89,7 @@ def post(address: str, body: bytes, *, callback_id: str, sequence: int) -> int:
     request = urllib.request.Request(address, data=body, headers=headers)
     for _ in range(200):
         try:
-            with urllib.request.urlopen(request, timeout=5) as answer:
+            with urllib.request.urlopen(request, timeout=HANGS_AFTER_S) as answer:
                 return answer.status
         except urllib.error.URLError:
             time.sleep(0.05)

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from tests.docs.repository import ROOT, samples_of
+from tests.support.patience import HANGS_AFTER_S
 
 PAGE: Final = ROOT / "docs" / "how-to" / "retry-safely.md"
 
@@ -28,7 +29,7 @@ def test_shown_commands_send_one_message_and_refuse_another_under_its_key(tmp_pa
                 cwd=tmp_path,
                 capture_output=True,
                 text=True,
-                timeout=30,
+                timeout=HANGS_AFTER_S,
                 check=False,
                 env={"PATH": os.environ["PATH"]},
             )

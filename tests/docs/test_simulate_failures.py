@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from tests.docs.repository import ROOT, samples_of
+from tests.support.patience import HANGS_AFTER_S
 from waypost.simulator import read_scenario
 
 PAGE: Final = ROOT / "docs" / "how-to" / "simulate-failures.md"
@@ -28,7 +29,7 @@ def test_shown_commands_arm_show_and_take_away(tmp_path: Path) -> None:
                 cwd=tmp_path,
                 capture_output=True,
                 text=True,
-                timeout=30,
+                timeout=HANGS_AFTER_S,
                 check=False,
                 env={"PATH": os.environ["PATH"]},
             )

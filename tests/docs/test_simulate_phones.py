@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from tests.docs.repository import ROOT, samples_of
+from tests.support.patience import HANGS_AFTER_S
 from waypost.simulator.phones.conditions import CONDITIONS
 from waypost.simulator.phones.script_steps import DOINGS, OCCASIONS
 
@@ -22,7 +23,7 @@ def test_shown_commands_work_in_order(running: Path) -> None:
         cwd=running,
         capture_output=True,
         text=True,
-        timeout=45,
+        timeout=HANGS_AFTER_S,
         check=False,
         env={"PATH": os.environ["PATH"], "HOME": str(running)},
     )

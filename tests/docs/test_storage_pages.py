@@ -12,6 +12,7 @@ import pytest
 
 from tests.docs.repository import ROOT, samples_of
 from tests.support.first_store import make_first_store
+from tests.support.patience import HANGS_AFTER_S
 from tests.support.postgres import binaries
 from tests.support.stores import Databases, url_of
 
@@ -49,7 +50,7 @@ def typed(folder: Path, page: Path, language: str = "sh", **variables: str) -> s
         cwd=folder,
         capture_output=True,
         text=True,
-        timeout=55,
+        timeout=HANGS_AFTER_S,
         check=False,
         env={
             "PATH": f"{binaries()}:{os.environ['PATH']}",

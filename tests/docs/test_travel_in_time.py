@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Final
 
 from tests.docs.repository import ROOT, samples_of
+from tests.support.patience import HANGS_AFTER_S
 
 PAGE: Final = ROOT / "docs" / "how-to" / "travel-in-time.md"
 
@@ -18,7 +19,7 @@ def test_shown_commands_move_the_clock_and_go_back_to_a_state(running: Path) -> 
         cwd=running,
         capture_output=True,
         text=True,
-        timeout=80,
+        timeout=HANGS_AFTER_S,
         check=False,
         env={"PATH": os.environ["PATH"], "HOME": str(running)},
     )

@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from crashes.processes import free_port
 from tests.docs.repository import ROOT, samples_of
+from tests.support.patience import HANGS_AFTER_S
 
 PAGE: Final = ROOT / "docs" / "how-to" / "use-the-simulator-alone.md"
 
@@ -30,7 +31,7 @@ def test_page_leads_from_an_empty_folder_to_a_tap_a_late_failure_and_a_refusal(
         },
         capture_output=True,
         text=True,
-        timeout=75,
+        timeout=HANGS_AFTER_S,
         check=False,
     )
 

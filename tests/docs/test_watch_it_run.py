@@ -9,6 +9,7 @@ from typing import Final
 from urllib.parse import urlencode, urlsplit
 
 from tests.docs.repository import ROOT, samples_of
+from tests.support.patience import HANGS_AFTER_S
 from waypost.client.variables import read_variables
 from waypost.operations.metrics import METRICS, Kind
 
@@ -27,7 +28,7 @@ def test_shown_commands_tell_that_it_works_what_it_does_and_what_became_of_a_mes
         cwd=running,
         capture_output=True,
         text=True,
-        timeout=50,
+        timeout=HANGS_AFTER_S,
         check=False,
         env={
             "PATH": os.environ["PATH"],
@@ -70,5 +71,5 @@ def sent(known: dict[str, str]) -> str:
     asked = urllib.request.Request(
         f"{known['API_URL']}/wa/api/v1/msg", urlencode(form).encode(), {"apikey": known["API_KEY"]}
     )
-    with urllib.request.urlopen(asked, timeout=10) as answer:
+    with urllib.request.urlopen(asked, timeout=HANGS_AFTER_S) as answer:
         return re.findall(rb'"messageId":"([^"]+)"', answer.read())[0].decode()

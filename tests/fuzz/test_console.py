@@ -28,16 +28,17 @@ from tests.fuzz.console_forms import (
 )
 from tests.fuzz.odd_values import ODD_BODIES, ODD_FILES, ODD_SEGMENTS, odd_text
 from tests.support.media_samples import sample
+from tests.support.patience import HANGS_AFTER_S
 from waypost.console.rows import Kind, PageRow, Who
 
 EXAMPLES: Final = int(os.environ.get("WAYPOST_FUZZ_EXAMPLES", "1"))
 IS_LONG: Final = EXAMPLES > 10
 SEED: Final = int(os.environ.get("WAYPOST_FUZZ_SEED", Random().randrange(10**6) if IS_LONG else 1))
-ANSWERS_WITHIN_S: Final = 30
+ANSWERS_WITHIN_S: Final = HANGS_AFTER_S
 
 pytestmark = [
     pytest.mark.asyncio(loop_scope=LOOP),
-    pytest.mark.timeout(3600 if IS_LONG else 180),
+    pytest.mark.timeout(3600 if IS_LONG else 600),
 ]
 
 # fmt: off

@@ -16,6 +16,7 @@ from schemathesis.specs.openapi import checks
 from tests.fuzz.running import Served, served
 from tests.fuzz.strategies import json_texts
 from tests.support.media_samples import sample
+from tests.support.patience import HANGS_AFTER_S
 from waypost.accept.credentials import Credential
 from waypost.accept.fields import FieldType
 from waypost.accept.route_row import RouteRow
@@ -73,7 +74,7 @@ class World:
             f"{self.service.running.base_url}/partner/app/{demo.APP_ID}/media",
             files={"file": ("a.png", sample("png"), "image/png")},
             headers={"Authorization": self.service.running.variables["APP_TOKEN"]},
-            timeout=10,
+            timeout=HANGS_AFTER_S,
         )
         return str(answer.json()["mediaId"])
 
@@ -83,7 +84,7 @@ class World:
             f"{self.service.running.base_url}/partner/app/{demo.APP_ID}",
             data={"name": demo.APP_NAME},
             headers={"Authorization": self.partner_token},
-            timeout=10,
+            timeout=HANGS_AFTER_S,
         )
         assert answer.ok, answer.text
 
@@ -127,7 +128,7 @@ class World:
             data=form,
             json=json,
             headers={"Authorization": self.service.running.variables["APP_TOKEN"]},
-            timeout=10,
+            timeout=HANGS_AFTER_S,
         )
         assert answer.ok, answer.text
         return answer.json()
@@ -152,7 +153,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Generator[World]:
         answer = http.post(
             f"{service.running.base_url}/partner/account/login",
             data={"email": demo.EMAIL, "password": demo.PASSWORD},
-            timeout=10,
+            timeout=HANGS_AFTER_S,
         )
         world = World(service, http, answer.json()["token"])
         world.media_id = world.upload()
@@ -197,7 +198,7 @@ def test_what_the_document_allows_is_answered_as_it_says(row: RouteRow, world: W
             session=world.http,
             headers=world.headers(row),
             excluded_checks=EXCLUDED,
-            timeout=30,
+            timeout=HANGS_AFTER_S,
         )
 
     answers()

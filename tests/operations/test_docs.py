@@ -9,6 +9,7 @@ import pytest
 import requests
 
 from tests.fuzz.running import Served, served
+from tests.support.patience import HANGS_AFTER_S
 from waypost.accept.fields import FIELDS
 from waypost.accept.limits import RATES
 from waypost.accept.route_row import RouteRow
@@ -50,7 +51,9 @@ def test_every_row_of_fields_and_shapes_is_used() -> None:
 
 
 def test_document_names_every_route_once(running: Served) -> None:
-    document = requests.get(f"{running.running.base_url}/openapi.json", timeout=10).json()
+    document = requests.get(
+        f"{running.running.base_url}/openapi.json", timeout=HANGS_AFTER_S
+    ).json()
 
     operations = [
         (method.upper(), path) for path, methods in document["paths"].items() for method in methods
@@ -64,7 +67,7 @@ def test_document_names_every_route_once(running: Served) -> None:
 def test_every_route_has_a_page_that_says_what_it_takes(row: RouteRow, running: Served) -> None:
     address = f"{running.running.base_url}/docs/{openapi.operation_id(row)}"
 
-    answer = requests.get(address, timeout=10)
+    answer = requests.get(address, timeout=HANGS_AFTER_S)
 
     assert answer.status_code == 200
     assert row.path in answer.text
@@ -74,7 +77,7 @@ def test_every_route_has_a_page_that_says_what_it_takes(row: RouteRow, running: 
 
 @pytest.mark.parametrize("path", ["/docs", "/docs/post-wa-api-v1-msg", "/docs/style.css"])
 def test_page_takes_nothing_from_elsewhere(path: str, running: Served) -> None:
-    answer = requests.get(running.running.base_url + path, timeout=10)
+    answer = requests.get(running.running.base_url + path, timeout=HANGS_AFTER_S)
 
     assert answer.headers["Content-Security-Policy"].startswith("default-src 'none'")
     assert re.findall(r"""(?:src|href)=["'](?!/|#)[^"']*""", answer.text) == []
@@ -82,7 +85,7 @@ def test_page_takes_nothing_from_elsewhere(path: str, running: Served) -> None:
 
 
 def test_page_that_is_not_there_says_so(running: Served) -> None:
-    answer = requests.get(f"{running.running.base_url}/docs/no-such-route", timeout=10)
+    answer = requests.get(f"{running.running.base_url}/docs/no-such-route", timeout=HANGS_AFTER_S)
 
     assert answer.status_code == 404
     assert "There is no such route" in answer.text
@@ -93,7 +96,7 @@ def test_shown_command_works(method: str, path: str, running: Served) -> None:
     """The sample at the end of a page, with the credentials of `waypost-dev.env` put in."""
     [row] = [one for one in ROUTES if (one.method, one.path) == (method, path)]
     address = f"{running.running.base_url}/docs/{openapi.operation_id(row)}"
-    page = requests.get(address, timeout=10).text
+    page = requests.get(address, timeout=HANGS_AFTER_S).text
     shown = page.split("<h2>Try it</h2>")[1].split("<pre>")[1].split("</pre>")[0]
     for sign, char in (
         ("&#39;", "'"),
@@ -107,7 +110,7 @@ def test_shown_command_works(method: str, path: str, running: Served) -> None:
     login = requests.post(
         f"{running.running.base_url}/partner/account/login",
         data={"email": variables["EMAIL"], "password": variables["PASSWORD"]},
-        timeout=10,
+        timeout=HANGS_AFTER_S,
     )
     for name, value in (
         ("<partner token>", login.json()["token"]),
@@ -121,7 +124,7 @@ def test_shown_command_works(method: str, path: str, running: Served) -> None:
         [*words, "-s", "-o", "/dev/stderr", "-w", "%{http_code}"],
         capture_output=True,
         text=True,
-        timeout=20,
+        timeout=HANGS_AFTER_S,
         check=True,
     )
 

@@ -16,6 +16,7 @@ from opentelemetry.trace import SpanContext, StatusCode
 
 from tests.support.builders import ANN, APP, id_number
 from tests.support.callback_sink import in_turn
+from tests.support.patience import HANGS_AFTER_S
 from tests.support.street import API_KEY, Street
 from waypost.base.clock import SystemClock
 from waypost.base.ids import RandomIds
@@ -205,6 +206,6 @@ def test_neither_spans_nor_metrics_are_loaded_before_somebody_asks() -> None:
     loaded = f"[name for name in {heavy} if name in sys.modules]"
     script = f"import sys, waypost.cli.main; sys.exit(len({loaded}))"
 
-    done = subprocess.run([sys.executable, "-c", script], check=False, timeout=30)
+    done = subprocess.run([sys.executable, "-c", script], check=False, timeout=HANGS_AFTER_S)
 
     assert done.returncode == 0

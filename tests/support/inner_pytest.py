@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from tests.support.patience import HANGS_AFTER_S
+
 _NOT_OURS: Final = ("PYTEST_", "PYTHON", "WAYPOST_", "COV_")
 
 
@@ -43,7 +45,7 @@ def run_pytest(folder: Path, report: Path, *options: str) -> InnerRun:
         env=clean_environment(),
         capture_output=True,
         text=True,
-        timeout=100,
+        timeout=2 * HANGS_AFTER_S,
         check=False,
     )
     outcomes: dict[str, str] = {}

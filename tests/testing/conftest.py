@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
+from tests.support.patience import HANGS_AFTER_S
 from waypost.testing.partner import Partner
 from waypost.testing.service import Service, start
 
@@ -13,7 +14,7 @@ MakePartner = Callable[[str], Partner]
 @pytest.fixture(scope="session")
 def service() -> Iterator[Service]:
     """Runs in a thread of this process."""
-    service = start("thread")
+    service = start("thread", within_s=HANGS_AFTER_S)
     yield service
     service.close()
 

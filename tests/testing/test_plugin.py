@@ -10,6 +10,7 @@ from typing import Final
 import pytest
 
 from tests.support.inner_pytest import clean_environment, run_pytest
+from tests.support.patience import HANGS_AFTER_S
 from waypost.testing.engine import NotStarted
 from waypost.testing.service import start
 
@@ -150,7 +151,7 @@ def patiently_gone(port: int) -> None:
     """Return once nobody listens there any more."""
     while True:
         try:
-            socket.create_connection(("127.0.0.1", port), timeout=5).close()
+            socket.create_connection(("127.0.0.1", port), timeout=HANGS_AFTER_S).close()
         except ConnectionRefusedError:
             return
         time.sleep(0.02)
