@@ -10,6 +10,7 @@ from typing import Any, Final
 
 import aiohttp
 import pytest
+from hypothesis import HealthCheck, settings
 
 from tests.support.between import Between
 from tests.support.callback_sink import CallbackSink
@@ -27,6 +28,9 @@ from waypost.base.clock import SystemClock
 from waypost.base.logs import set_up_logs
 
 MakeStreet = Callable[..., Awaitable[Street]]
+
+settings.register_profile("calm", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("calm")  # how long an example takes says how busy the machine is
 
 
 LONGEST: Final = (
