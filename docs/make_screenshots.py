@@ -68,6 +68,8 @@ NAMES: Final = {  # a page's path in the route table, how its picture is called,
     "/settings/keys":                                            ("api-keys", False),
     "/settings/apps":                                            ("apps", False),
     "/settings/operator":                                        ("operator", False),
+    "/settings/audit":                                           ("settings-audit", False),
+    "/settings/administrator":                                   ("settings-administrator", False),
     "/apps/{app_id}/settings":                                   ("app-settings", False),
 }
 ELSEWHERE: Final = ("/",)  # leads to another page
