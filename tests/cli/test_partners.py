@@ -61,7 +61,7 @@ def test_secrets_are_listed_without_being_shown_and_revoked_by_id(commands: Comm
 
     assert secret not in json.dumps(listed)
     assert listed[0]["expired"] is False
-    assert revoked == {"revoked": listed[0]["id"]}
+    assert revoked == {"revoked": listed[0]["id"], "tokens_ended": 0}
     assert commands.told("partner", "secrets", "1") == {"client_secrets": []}
 
 

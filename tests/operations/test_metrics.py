@@ -146,8 +146,8 @@ READERS: Final[tuple[tuple[dict[str, str], int], ...]] = (  # who asks, and what
     ({"Host": "waypost.example"},                                 401),  # a proxy on this machine, for somebody
     ({"X-Forwarded-For": "203.0.113.9"},                          401),
     ({"Forwarded": "for=203.0.113.9"},                            401),
-    ({"Authorization": "Bearer read-only"},                       200),
-    ({"Host": "waypost.example", "Authorization": "Bearer read-only"}, 200),
+    ({"Authorization": "Bearer read-only-token-of-32-characters-or-more"},                       200),
+    ({"Host": "waypost.example", "Authorization": "Bearer read-only-token-of-32-characters-or-more"}, 200),
     ({"Host": "waypost.example", "Authorization": f"Bearer {ADMIN_TOKEN}"}, 200),
     ({"Authorization": "Bearer guessed"},                         401),  # a wrong one is wrong from here too
 )
@@ -155,7 +155,9 @@ READERS: Final[tuple[tuple[dict[str, str], int], ...]] = (  # who asks, and what
 
 
 async def test_metrics_are_for_this_machine_and_for_whoever_has_a_token(make_street: Any) -> None:
-    street: Street = await make_street(changes={"metrics_token": "read-only"})
+    street: Street = await make_street(
+        changes={"metrics_token": "read-only-token-of-32-characters-or-more"}
+    )
 
     answers = [
         (await street.ask("GET", "/metrics", headers=dict(asked))).status for asked, _ in READERS
@@ -165,9 +167,15 @@ async def test_metrics_are_for_this_machine_and_for_whoever_has_a_token(make_str
 
 
 async def test_metrics_token_opens_nothing_else(make_street: Any) -> None:
-    street: Street = await make_street(changes={"metrics_token": "read-only"})
+    street: Street = await make_street(
+        changes={"metrics_token": "read-only-token-of-32-characters-or-more"}
+    )
 
-    answer = await street.ask("GET", "/admin/apps", headers={"Authorization": "Bearer read-only"})
+    answer = await street.ask(
+        "GET",
+        "/admin/apps",
+        headers={"Authorization": "Bearer read-only-token-of-32-characters-or-more"},
+    )
 
     assert answer.status == 401
 
