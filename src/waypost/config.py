@@ -105,6 +105,11 @@ class Settings(BaseSettings):
         default=None,
         description="The control token of that simulator, where it needs one. At least 32 characters.",
     )
+    show_text: bool = Field(
+        default=False,
+        description="Whether the text of messages is shown to everybody who may see them, without a reveal; one-time codes "
+        "are hidden all the same. `waypost dev` shows text unless this is set to false.",
+    )
     rates: bool = Field(default=True, description="Whether requests are limited as documented.")
     strict: bool = Field(
         default=False,

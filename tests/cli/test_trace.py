@@ -135,7 +135,7 @@ REQUESTS: Final[tuple[tuple[str, Any], ...]] = (  # a request as it came, and wh
     ('channel=whatsapp&source=1555&message=%7B%22type%22%3A%22text%22%2C%22text%22%3A%22Hi+Ann%22%7D',
      {"channel": "whatsapp", "source": "1555", "message": {"type": "text", "text": "(6 characters)"}}),
     ('template=%7B%22id%22%3A%22a-b%22%2C%22params%22%3A%5B%22Ann%22%2C7%5D%7D',
-     {"template": {"id": "a-b", "params": ["(3 characters)", 7]}}),
+     {"template": {"id": "a-b", "params": ["(3 characters)", "(number)"]}}),
     ('{"to":"1555","text":{"body":"Hi","preview_url":true}}',
      {"to": "1555", "text": {"body": "(2 characters)", "preview_url": True}}),
     ('message={broken', {"message": "(7 characters)"}),

@@ -223,7 +223,8 @@ async def test_callback_of_another_partner_that_was_given_up_is_nobody_elses_to_
             one = f"{app}/callbacks/deliveries/{callback_id}"
             for method, path in (
                 ("GET", one),
-                ("GET", f"{one}/body"),
+                ("POST", f"{one}/body"),
+                ("POST", f"{one}/reveal"),
                 ("GET", f"{one}/live"),
                 ("POST", f"{one}/replay"),
             ):

@@ -91,7 +91,7 @@ async def test_new_receiver_is_told_live_and_what_it_got_is_shown_byte_for_byte(
     got = next(one for one in told(receiver) if one.value["payload"]["type"] == "enqueued")
     assert await page.locator(".exact pre").text_content() == got.body.decode()
     async with page.expect_download() as saving:
-        await page.get_by_role("link", name="save the exact bytes").click()
+        await page.get_by_role("button", name="Save the exact bytes").click()
     path = await (await saving.value).path()
     assert path.read_bytes() == got.body
     shown = await page.locator("#delivery-tries").inner_text()

@@ -22,7 +22,7 @@ LIST = f"/apps/{demo.APP_ID}/messages"
 @pytest_asyncio.fixture(loop_scope=LOOP)
 async def desk(tmp_path: Path, begun: Path) -> AsyncGenerator[Desk]:
     """Without limits of how much is sent."""
-    desk = await open_desk(tmp_path, begun=begun, changes={"rates": False})
+    desk = await open_desk(tmp_path, begun=begun, changes={"rates": False, "show_text": False})
     yield desk
     await close_desk(desk)
 
@@ -219,9 +219,10 @@ async def test_another_partners_message_does_not_exist(desk: Desk) -> None:
         "POST", "/admin/partners", {"name": "Other", "email": "o@o.test", "password": "Other-password-1"}
     )  # fmt: skip
     assert other
-    for path in (unknown, f"{unknown}/words", "wamid.none", "wamid.a/b+c="):
+    for path in (unknown, "wamid.none", "wamid.a/b+c="):
         await desk.get(f"{LIST}/{path}", status=404)
     await desk.post(f"{LIST}/{unknown}/again", status=404)
+    await desk.post(f"{LIST}/{unknown}/words", status=404)
     for path in ("", f"/{unknown}", "/more", "/export"):
         await desk.get(f"/apps/{unknown}/messages{path}", status=404)
 
@@ -246,7 +247,7 @@ async def test_way_needs_no_scrolling_sideways(
 async def test_template_is_shown_with_its_values_in_their_places(desk: Desk) -> None:
     answer = await desk.api.form("POST", f"/partner/app/{desk.app_id}/template/msg", KINDS[0][1])
 
-    told = json.loads(await desk.get(f"{LIST}/{answer['messageId']}/words"))
+    told = json.loads(await desk.reveal(f"{LIST}/{answer['messageId']}/words"))
 
     [piece] = told["pieces"]
     assert "Hi Ann, your order 1 &amp; 2 is ready." in piece["html"]

@@ -37,6 +37,7 @@ class Office:
         public_url: where the operator reaches the webhook, without a slash at its end.
         per_second: throughput of a source that has none of its own.
         data: the folder of the store, the instance key and the media.
+        show_text: whether the text of messages is shown without a reveal.
     """
 
     database: Database
@@ -48,6 +49,7 @@ class Office:
     public_url: str
     per_second: int
     data: Path
+    show_text: bool = False
 
 
 async def add_partner(office: Office, partner: Partner, password_hash: str) -> int:

@@ -110,7 +110,7 @@ class AdminDoor:
         self._callbacks = CallbackCalls(office, circuit_of, outbound)
         self._passwords = passwords
         self._audit = AuditCalls(office.database)
-        self._traces = Traces(office.database)
+        self._traces = Traces(office)
         self._gate = gate
 
     def routes(self) -> list[Route]:
@@ -140,6 +140,7 @@ class AdminDoor:
             ("GET",    "/admin/messages",                             self._message_counts),
             ("GET",    "/admin/messages/{message_id}",                self._message),
             ("GET",    "/admin/trace/{message_id:path}",              self._traces.show),
+            ("POST",   "/admin/trace/{message_id:path}/reveal",       self._traces.reveal),
             ("GET",    "/admin/audit",                                self._audit.show),
         )
         # fmt: on

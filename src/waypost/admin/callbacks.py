@@ -8,7 +8,7 @@ from sqlalchemy import Connection
 from starlette.requests import Request
 
 from waypost.admin.actions import Office
-from waypost.admin.reading import number_in, read_body
+from waypost.admin.reading import Nothing, number_in, read_body
 from waypost.base.clock import machine_ms
 from waypost.domain.answer_report import report_of
 from waypost.domain.refusals import Reason, Refused
@@ -21,6 +21,7 @@ from waypost.store.receivers import Whose, receivers, renew_key, resume_subscrip
 from waypost.store.replays import Wanted, append_replays, count_wanted
 from waypost.store.subscriptions import Unseal, subscriptions_by_ids
 from waypost.wire import callback_v2, callback_v3
+from waypost.wire.redaction import shown_callback
 from waypost.wire.signatures import key_text, laid_over, signature_headers
 
 Call = Callable[[Request], Awaitable[Any]]
@@ -34,10 +35,6 @@ MOST_REPLAYED: Final = 100_000
 """In one call. Who wants more names a shorter time, several times."""
 
 _END_OF_TIME_MS: Final = 1 << 53
-
-
-class _Nothing(msgspec.Struct, forbid_unknown_fields=True):
-    pass
 
 
 class _Rotation(msgspec.Struct, forbid_unknown_fields=True):
@@ -84,6 +81,7 @@ class CallbackCalls:
             ("GET",  "/admin/callbacks/report",                             self._report),
             ("POST", "/admin/callbacks/replay",                             self._replay),
             ("GET",  "/admin/callbacks/{callback_id}",                      self._callback),
+            ("POST", "/admin/callbacks/{callback_id}/reveal",               self._reveal),
         )
         # fmt: on
 
@@ -99,7 +97,7 @@ class CallbackCalls:
         return self._shown(found[0])
 
     async def _check(self, request: Request) -> Any:
-        await read_body(request, _Nothing)
+        await read_body(request, Nothing)
         known, office = number_in(request, "subscription_id"), self._office
         subscription = await office.database.read(_by_id, known, office.directory.unseal)
         if subscription is None:
@@ -124,7 +122,7 @@ class CallbackCalls:
         }
 
     async def _resume(self, request: Request) -> Any:
-        await read_body(request, _Nothing)
+        await read_body(request, Nothing)
         subscription_id = number_in(request, "subscription_id")
         found = await self._office.database.write(_resume, subscription_id)
         if found is None:
@@ -162,12 +160,19 @@ class CallbackCalls:
         return {"from_ms": from_ms, "to_ms": to_ms, "subscriptions": report_of(rows)}
 
     async def _callback(self, request: Request) -> Any:
+        return await self._shown_callback(request, text=self._office.show_text)
+
+    async def _reveal(self, request: Request) -> Any:
+        await read_body(request, Nothing)
+        return await self._shown_callback(request, text=True)
+
+    async def _shown_callback(self, request: Request, *, text: bool) -> Any:
         found = await self._office.database.read(
             callback_with_attempts, str(request.path_params["callback_id"])
         )
         if found is None:
             raise Refused(Reason.NOT_FOUND, "There is no such callback.")
-        return found
+        return shown_callback(found, text=text)
 
     async def _replay(self, request: Request) -> Any:
         given = await read_body(request, _Replay)

@@ -11,6 +11,10 @@ from waypost.wire.forms import read_json
 Shape = TypeVar("Shape")
 
 
+class Nothing(msgspec.Struct, forbid_unknown_fields=True):
+    """The body of a call that takes no fields."""
+
+
 async def read_body(request: Request, shape: type[Shape]) -> Shape:
     """The request's body.
 

@@ -100,5 +100,6 @@ def make_console(
             public_url=settings.address,
             demo_partner_id=stand.demo_partner_id,
             hosts=settings.admin_hosts,
+            show_text=settings.show_text,
         )
     )

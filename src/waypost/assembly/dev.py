@@ -143,6 +143,7 @@ class Dev:
                 "public_url": settings.public_url or self._places.base_url,
                 "secret_key": self._secret_key,
                 "admin_token": settings.admin_token or demo.ADMIN_TOKEN,
+                "show_text": settings.show_text or "show_text" not in settings.model_fields_set,
                 "allowed_networks": (*LOOPBACK, *settings.allowed_networks),
             }
         )

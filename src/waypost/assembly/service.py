@@ -113,6 +113,7 @@ class Waypost:
             public_url=settings.address,
             per_second=settings.per_second,
             data=settings.data,
+            show_text=settings.show_text,
         )
         self._outbound = VettedClient(
             allowed_networks=settings.allowed_networks, held=settings.hold

@@ -8,6 +8,7 @@ import typer
 
 from waypost.cli.complaints import MISUSED, complain
 from waypost.cli.door import show
+from waypost.cli.trace import REVEAL
 
 callbacks = typer.Typer(
     help="Receivers of callbacks: their state, their keys, and sending again.",
@@ -29,9 +30,16 @@ def list_receivers(app_id: App = None, partner_id: Partner = None) -> None:
 
 
 @callbacks.command("show")
-def show_callback(callback_id: str) -> None:
-    """Show one callback with its exact bytes and every attempt."""
-    show("GET", f"/admin/callbacks/{callback_id}")
+def show_callback(
+    callback_id: str,
+    reveal: Annotated[bool, typer.Option("--reveal", help=REVEAL)] = False,
+) -> None:
+    """Show one callback with its body and every attempt."""
+    path = f"/admin/callbacks/{callback_id}"
+    if reveal:
+        show("POST", f"{path}/reveal", {})
+    else:
+        show("GET", path)
 
 
 @callbacks.command("check")

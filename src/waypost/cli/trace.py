@@ -12,6 +12,7 @@ import typer
 from waypost.cli.door import with_door
 from waypost.client.door import Door
 
+REVEAL: Final = "Show text too, except one-time codes; the audit log records it."
 MOST_CHARACTERS: Final = 100
 """Of an answer, in what people read; `--json` has all that is kept."""
 
@@ -19,11 +20,13 @@ MOST_CHARACTERS: Final = 100
 def trace(
     message_id: Annotated[str, typer.Argument(help="Our id of the message, or the operator's.")],
     as_json: Annotated[bool, typer.Option("--json", help="Print everything, as JSON.")] = False,
+    reveal: Annotated[bool, typer.Option("--reveal", help=REVEAL)] = False,
 ) -> None:
     """Show one message's whole way: request, journal, operator, news, callbacks with every attempt."""
 
     async def call(door: Door, _running: bool) -> Any:
-        return await door.json("GET", f"/admin/trace/{quote(message_id, safe='')}")
+        path = f"/admin/trace/{quote(message_id, safe='')}"
+        return await (door.json("POST", f"{path}/reveal", {}) if reveal else door.json("GET", path))
 
     found = asyncio.run(with_door(call))
     if as_json:

@@ -84,6 +84,7 @@ class Parts:
         public_url: where partners and receivers reach the service, without a slash at its end.
         demo_partner_id: whom one click enters as; None under `serve`.
         hosts: host names beside loopback under which a demonstration may be entered.
+        show_text: whether the text of messages is shown without a reveal.
     """
 
     database: Database
@@ -107,6 +108,7 @@ class Parts:
     public_url: str
     demo_partner_id: int | None = None
     hosts: tuple[str, ...] = ()
+    show_text: bool = False
 
     @property
     def is_secure(self) -> bool:

@@ -11,6 +11,7 @@ from sqlalchemy import Connection, bindparam, func, select, update
 from waypost.domain.callback import Attempt, AttemptKind
 from waypost.store.fresh import are_fresh
 from waypost.store.one_of import one_of
+from waypost.store.one_time_codes import callback_holds_code
 from waypost.store.prepared import Adding, Changing
 from waypost.store.receivers import receiver_failure
 from waypost.store.statements import insert_or
@@ -133,11 +134,12 @@ def callback_with_attempts(connection: Connection, callback_id: str) -> dict[str
 
 
 def shown_callback(connection: Connection, row: dict[str, Any]) -> dict[str, Any]:
-    """A callback's row as it is shown, with its attempts."""
+    """A callback's row with its body as text, whether that may hold a one-time code, and its attempts."""
     tries = select(attempts).where(attempts.c.callback_id == row["id"]).order_by(attempts.c.id)
     return {
         **row,
         "body": row["body"].decode(),
+        "holds_code": callback_holds_code(connection, row),
         "attempts": [
             {
                 **one,

@@ -4,14 +4,15 @@ The index is by kind, so that a page is put together from the newest of each kin
 wrote is in no index: a number is looked for over a bounded part, as in `message_search`.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any, Final, cast
 
 import msgspec
-from sqlalchemy import ColumnElement, Connection, func, select
+from sqlalchemy import ColumnElement, Connection, Select, func, select
 
 from waypost.store.message_search import Wanted
+from waypost.store.one_time_codes import codes_named
 from waypost.store.search_pages import FIRST, ByTime, Found, Page
 from waypost.store.tables import arrival_items, inbound_messages, recipients
 
@@ -36,7 +37,8 @@ def search_inbound(
     Returns:
         Rows with who wrote, `kind`, `received_on_ms`, `text`, `answers`: the operator's id of the
         message it answers, and `group_id` where a group was written to, of which no sender is kept. All
-        three are None once retention has cleared them.
+        three are None once retention has cleared them. `holds_code`: it answers a message that was sent
+        with a one-time code.
     """
     page = page.until(wanted.until_ms)
     kinds = list(_kinds(connection, app_id))
@@ -50,7 +52,27 @@ def search_inbound(
         _of_kind(connection, partner_id, app_id, kind, wanted, page, horizon_ms) for kind in kinds
     ]
     found = _ORDER.found(of_kinds, page, from_ms=wanted.from_ms, horizon_ms=horizon_ms)
-    return replace(found, rows=[{**row, **_words(row["item"])} for row in found.rows])
+    return replace(found, rows=_with_words(connection, partner_id, found.rows))
+
+
+def inbound_by_id(
+    connection: Connection, partner_id: int, app_id: str, operator_message_id: str
+) -> dict[str, Any] | None:
+    """One of what was written to an app, as `search_inbound` gives it; None where there is none."""
+    asked = _asked(partner_id).where(
+        inbound_messages.c.app_id == app_id,
+        inbound_messages.c.operator_message_id == operator_message_id,
+    )
+    rows = [dict(row) for row in connection.execute(asked.limit(1)).mappings()]
+    return _with_words(connection, partner_id, rows)[0] if rows else None
+
+
+def _with_words(
+    connection: Connection, partner_id: int, rows: Iterable[dict[str, Any]]
+) -> list[dict[str, Any]]:
+    read = [{**row, **_words(row["item"])} for row in rows]
+    codes = codes_named(connection, partner_id, [row["answers"] for row in read if row["answers"]])
+    return [{**row, "holds_code": row["answers"] in codes} for row in read]
 
 
 def _kinds(connection: Connection, app_id: str) -> Iterator[str]:
@@ -76,7 +98,16 @@ def _of_kind(
     page: Page,
     horizon_ms: int | None,
 ) -> list[dict[str, Any]]:
-    asked = (
+    asked = _asked(partner_id).where(*_of(app_id, kind))
+    if wanted.number is not None:
+        asked = asked.where(recipients.c.phone_number.contains(wanted.number))
+    asked = asked.where(*_ORDER.since(wanted.from_ms, horizon_ms))
+    newest = _ORDER.newest(asked, page.before).limit(page.at_most + 1)
+    return [dict(row) for row in connection.execute(newest).mappings()]
+
+
+def _asked(partner_id: int) -> Select[Any, Any, Any, Any, Any, Any, Any]:
+    return (
         select(
             inbound_messages.c.operator_message_id,
             inbound_messages.c.kind,
@@ -88,13 +119,8 @@ def _of_kind(
         )
         .outerjoin(recipients, recipients.c.id == inbound_messages.c.recipient_id)
         .outerjoin(arrival_items, arrival_items.c.id == inbound_messages.c.item_id)
-        .where(*_of(app_id, kind), inbound_messages.c.partner_id == partner_id)
+        .where(inbound_messages.c.partner_id == partner_id)
     )
-    if wanted.number is not None:
-        asked = asked.where(recipients.c.phone_number.contains(wanted.number))
-    asked = asked.where(*_ORDER.since(wanted.from_ms, horizon_ms))
-    newest = _ORDER.newest(asked, page.before).limit(page.at_most + 1)
-    return [dict(row) for row in connection.execute(newest).mappings()]
 
 
 def _of(app_id: str, kind: str) -> tuple[ColumnElement[bool], ...]:

@@ -27,6 +27,7 @@ from waypost.store.journal import Lane
 from waypost.store.message_lists import MOST, SHOWN, Place
 from waypost.store.message_words import words_of
 from waypost.store.one_of import one_of
+from waypost.store.one_time_codes import with_codes
 from waypost.store.schema import POSTGRESQL
 from waypost.store.search_pages import FIRST, LOOKED_AT, ByTime, Found, Page
 from waypost.store.tables import apps, journal, messages, recipients
@@ -86,7 +87,9 @@ class _Source:
 def search_messages(
     connection: Connection, partner_id: int, app_id: str, wanted: Wanted, page: Page = FIRST
 ) -> Found:
-    """One page of those of an app's messages that are wanted, newest first, each with its `content`.
+    """One page of those of an app's messages that are wanted, newest first, each with its `content` and `holds_code`.
+
+    A message with a one-time code is not found by its words: that would tell the code.
 
     Args:
         connection: any.
@@ -103,7 +106,7 @@ def search_messages(
     page = page.until(wanted.until_ms)
     if wanted.text and not _is_told_apart(wanted.text):
         page = replace(page, look_at=min(page.look_at, READ))
-    search = _Search(connection, app_id, source.phone_number or "", wanted, page)
+    search = _Search(connection, partner_id, app_id, source.phone_number or "", wanted, page)
     sources = search.sources()
     horizons = [one.horizon_ms for one in sources if one.horizon_ms is not None]
     horizon_ms = max(horizons, default=None)
@@ -125,19 +128,22 @@ def messages_again(
         messages.c.partner_id == partner_id,
         messages.c.app_id == app_id,
     )
-    return [dict(row) for row in connection.execute(found, {"ids": ids}).mappings()]
+    rows = [dict(row) for row in connection.execute(found, {"ids": ids}).mappings()]
+    return with_codes(connection, partner_id, rows)
 
 
 class _Search:
     def __init__(
         self,
         connection: Connection,
+        partner_id: int,
         app_id: str,
         source: str,
         wanted: Wanted,
         page: Page,
     ) -> None:
         self._connection = connection
+        self._partner_id = partner_id
         self._app_id = app_id
         self._source = source
         self._wanted = wanted
@@ -183,9 +189,10 @@ class _Search:
         while True:
             asked = _ORDER.newest(select(*_COLUMNS).where(source.where, mine), before)
             asked = asked.where(*self._conditions(horizon_ms)).limit(batch)
-            rows = [dict(row) for row in self._connection.execute(asked).mappings()]
+            read = [dict(row) for row in self._connection.execute(asked).mappings()]
+            rows = with_codes(self._connection, self._partner_id, read)
             for row in rows:
-                if not self._needle or self._says_it(row):
+                if not self._needle or (not row["holds_code"] and self._says_it(row)):
                     yield row
             if len(rows) < batch:
                 return

@@ -7,6 +7,7 @@ from sqlalchemy import Connection, func, select
 from waypost.domain.message import MessageState
 from waypost.store.callbacks import shown_callback
 from waypost.store.journal import EntryState, Lane
+from waypost.store.one_time_codes import codes_among
 from waypost.store.receivers import receiver_failure
 from waypost.store.tables import (
     callbacks,
@@ -56,7 +57,7 @@ def message_trace(connection: Connection, message_id: str) -> dict[str, Any] | N
 
     Bodies and answers are text; the message's own words are left out. `waiting` is its entry in the
     journal while it has not been settled: how often it was tried, when it is due, and why it was put off.
-    `words_kept` is false once retention has cleared what it said; its callbacks are gone by then too.
+    `holds_code`: it was sent with a one-time code. `words_kept` is false once retention has cleared what it said; its callbacks are gone by then too.
     """
     found = select(messages).where(messages.c.id == message_id)
     row = connection.execute(found).mappings().one_or_none()
@@ -64,6 +65,7 @@ def message_trace(connection: Connection, message_id: str) -> dict[str, Any] | N
         return None
     shown = {name: value for name, value in row.items() if name not in ("content", "request")}
     shown["words_kept"] = bool(row["content"])
+    shown["holds_code"] = bool(codes_among(connection, row["partner_id"], [row]))
     news = select(message_events).where(message_events.c.message_id == message_id)
     shown["news"] = [
         dict(line) for line in connection.execute(news.order_by(message_events.c.id)).mappings()
@@ -122,8 +124,8 @@ def way_of_app(
 
 def words_of_app(
     connection: Connection, partner_id: int, app_id: str, message_id: str
-) -> Any | None:
-    """Kind, content and request of one of an app's messages; None where there is none, or it is another's."""
+) -> tuple[Any, bool] | None:
+    """Kind, content and request of one of an app's messages, and whether it has a one-time code; None: it has none such."""
     found = select(
         messages.c.id, messages.c.kind, messages.c.content, messages.c.request, messages.c.destination,
         messages.c.template_id,
@@ -132,7 +134,11 @@ def words_of_app(
         messages.c.partner_id == partner_id,
         messages.c.app_id == app_id,
     )  # fmt: skip
-    return connection.execute(found).one_or_none()
+    row = connection.execute(found).one_or_none()
+    if row is None:
+        return None
+    sent = {"id": row.id, "kind": row.kind, "template_id": row.template_id, "content": row.content}
+    return row, bool(codes_among(connection, partner_id, [sent]))
 
 
 def _waiting(

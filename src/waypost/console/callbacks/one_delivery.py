@@ -12,13 +12,14 @@ from waypost.console.callbacks.owned import answer, base_of
 from waypost.console.callbacks.signing import signing_of
 from waypost.console.desk import Desk
 from waypost.console.not_there import NotThere
-from waypost.console.streams import Piece
+from waypost.console.streams import Piece, answer_with
 from waypost.console.visit import Visit
 from waypost.domain.callback import AttemptKind
 from waypost.domain.subscription import Subscription
 from waypost.store.deliveries import delivery, entries_of
 from waypost.store.receivers import receiver_failure
 from waypost.store.subscriptions import replay_group, subscription_of_partner
+from waypost.wire.redaction import shown_callback
 
 PARTS: Final = "callbacks/delivery_parts.html"
 
@@ -45,11 +46,20 @@ async def live_delivery(desk: Desk, visit: Visit) -> Response:
 
 
 async def give_body(desk: Desk, visit: Visit) -> Response:
-    """The exact bytes, to be kept as a file."""
+    """The exact bytes, to be kept as a file; without one-time codes where it has any."""
     row = await _named(desk, visit)
     name = f"callback-{row['id']}.json"
     headers = {"Content-Disposition": f'attachment; filename="{name}"'}
-    return Response(row["body"].encode(), headers=headers, media_type="application/octet-stream")
+    shown = shown_callback(row, text=True)["body"].encode()
+    return Response(shown, headers=headers, media_type="application/octet-stream")
+
+
+async def reveal_body(desk: Desk, visit: Visit) -> Response:
+    """The body with what people write; one-time codes stay hidden."""
+    now = await _now(desk, visit, text=True)
+    part = desk.parts.pages.part
+    body = part(PARTS, "body", visit, visit, now["one"], base_of(visit))
+    return answer_with([Piece("delivery-body", body)])
 
 
 async def replay(desk: Desk, visit: Visit) -> Response:
@@ -85,7 +95,7 @@ async def _named(desk: Desk, visit: Visit) -> dict[str, Any]:
     return row
 
 
-async def _now(desk: Desk, visit: Visit) -> dict[str, Any]:
+async def _now(desk: Desk, visit: Visit, *, text: bool = False) -> dict[str, Any]:
     row = await _named(desk, visit)
     parts = desk.parts
 
@@ -99,7 +109,8 @@ async def _now(desk: Desk, visit: Visit) -> dict[str, Any]:
         return held, entries, receiver_failure(connection, row["subscription_id"])
 
     held, entries, failure = await parts.database.read(look)
-    [one] = await described(desk, visit, [row])
+    shown = shown_callback(row, text=text or parts.show_text)
+    [one] = await described(desk, visit, [shown])
     body = row["body"].encode()
     last = next((one for one in reversed(row["attempts"]) if one["request_headers"]), None)
     signing = None
@@ -115,8 +126,8 @@ async def _now(desk: Desk, visit: Visit) -> dict[str, Any]:
             **one,
             "url": held.url if held else "",
             "is_told": held is not None and held.is_told,
-            "size_bytes": len(body),
             "digest": hashlib.sha256(body).hexdigest(),
+            "was_revealed": text,
             "live_entry": live,
             "next_ms": max(live.due_ms if live else 0, failure["next_attempt_ms"] or 0),
             "failing_since_ms": failure["failing_since_ms"],

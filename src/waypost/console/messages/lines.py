@@ -7,8 +7,12 @@ from typing import Any, Final
 from waypost.console.messages.filters import KINDS, written_place
 from waypost.store.message_lists import Place
 from waypost.store.message_words import short_text
+from waypost.wire.redaction import Sight, shown_line
 
 _LABELS: Final = {stored: label for _, all_stored, label in KINDS for stored in all_stored}
+MOST_SHOWN: Final = 120
+MOST_COUNTED: Final = 100_000
+"""Of characters of a text that is not shown."""
 FINAL_STATES: Final = frozenset({"read", "deleted"})
 
 
@@ -18,7 +22,7 @@ class Line:
 
     Attributes:
         what: its template's name, or its kind.
-        text: the beginning of what it says; empty where it says nothing, or nothing any more.
+        text: the beginning of what it says, or how long that is; empty where it says nothing, or nothing any more.
     """
 
     id: str
@@ -41,9 +45,11 @@ class Line:
         return self.state in FINAL_STATES or (self.state == "failed" and not self.doubted)
 
 
-def lines_of(rows: Iterable[Mapping[str, Any]], names: Mapping[str, str]) -> list[Line]:
+def lines_of(
+    rows: Iterable[Mapping[str, Any]], names: Mapping[str, str], *, show_text: bool
+) -> list[Line]:
     """Lines from rows of the store, with the names of the app's templates."""
-    return [_line(row, names) for row in rows]
+    return [_line(row, names, Sight(show_text, row["holds_code"])) for row in rows]
 
 
 def kind_label(kind: str) -> str:
@@ -51,7 +57,7 @@ def kind_label(kind: str) -> str:
     return _LABELS.get(kind, kind)
 
 
-def _line(row: Mapping[str, Any], names: Mapping[str, str]) -> Line:
+def _line(row: Mapping[str, Any], names: Mapping[str, str], sight: Sight) -> Line:
     name = names.get(row["template_id"] or "")
     return Line(
         id=row["id"],
@@ -59,7 +65,9 @@ def _line(row: Mapping[str, Any], names: Mapping[str, str]) -> Line:
         destination=row["destination"],
         what=name or kind_label(row["kind"]),
         is_template=bool(row["template_id"]),
-        text=short_text(row["content"]),
+        text=shown_line(
+            short_text(row["content"], MOST_SHOWN if sight.is_open else MOST_COUNTED), sight
+        ),
         state=row["state"],
         doubted=row["doubted"],
         code=row["code"],

@@ -42,7 +42,7 @@ async def show_list(desk: Desk, visit: Visit) -> Response:
         return RedirectResponse(f"/apps/{visit.app.id}/messages/{found.rows[0]['id']}", 303)
     return await desk.page(
         visit, "messages/list.html",
-        asked=asked, page=_page(asked, found, names), names=names,
+        asked=asked, page=_page(desk, found, names), names=names,
         kinds=KINDS, states=STATES, times=TIMES,
     )  # fmt: skip
 
@@ -51,7 +51,7 @@ async def show_more(desk: Desk, visit: Visit) -> Response:
     """Older messages as pieces of the page, and the foot that leads on from them."""
     asked = _filter(desk, visit)
     found = Found([]) if asked.wrong else await _search(desk, visit, asked)
-    page = _page(asked, found, await _names(desk, visit))
+    page = _page(desk, found, await _names(desk, visit))
     part = desk.parts.pages.part
     pieces = [
         Piece(f"m-{line.id}", part(PARTS, "row", visit, visit.app, line), "rows")
@@ -76,7 +76,10 @@ async def live_list(desk: Desk, visit: Visit) -> Response:
         rows = await _news(desk, visit, asked, newest_ms, list(watched))
         if any(row["template_id"] and row["template_id"] not in names for row in rows):
             names = await _names(desk, visit)
-        lines = sorted(lines_of(rows, names), key=lambda line: (line.accepted_on_ms, line.id))
+        lines = sorted(
+            lines_of(rows, names, show_text=desk.parts.show_text),
+            key=lambda line: (line.accepted_on_ms, line.id),
+        )
         newest_ms = max([newest_ms, *(line.accepted_on_ms for line in lines)])
         for line in lines:
             watched.pop(line.id, None)
@@ -110,10 +113,11 @@ class ListPage:
     back_to_ms: int | None
 
 
-def _page(asked: Filter, found: Found, names: Mapping[str, str]) -> ListPage:
-    del asked
+def _page(desk: Desk, found: Found, names: Mapping[str, str]) -> ListPage:
     older = "" if found.next is None else written_place(found.next)
-    return ListPage(lines_of(found.rows, names), older, found.back_to_ms)
+    return ListPage(
+        lines_of(found.rows, names, show_text=desk.parts.show_text), older, found.back_to_ms
+    )
 
 
 def _filter(desk: Desk, visit: Visit) -> Filter:

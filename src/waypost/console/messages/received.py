@@ -1,6 +1,6 @@
 """The list of what an app's recipients have written: the page, what comes in, and older ones."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
 from starlette.responses import Response
@@ -9,10 +9,12 @@ from waypost.base.seals import hash_of
 from waypost.console.desk import Desk
 from waypost.console.messages.filters import TIMES, Filter, read_filter, written_place
 from waypost.console.messages.listing import ON_A_PAGE, REST_S
+from waypost.console.not_there import NotThere
 from waypost.console.streams import Piece, answer_with
 from waypost.console.visit import Visit
-from waypost.store.inbound_lists import search_inbound
+from waypost.store.inbound_lists import inbound_by_id, search_inbound
 from waypost.store.search_pages import LOOKED_AT, Found, Page
+from waypost.wire.redaction import Sight, shown_line
 
 PARTS: Final = "messages/received_parts.html"
 LIVE_LOOK: Final = 2_000
@@ -24,7 +26,7 @@ async def show_received(desk: Desk, visit: Visit) -> Response:
     found = Found([]) if asked.wrong else await _search(desk, visit, asked)
     return await desk.page(
         visit, "messages/received.html",
-        asked=asked, rows=_rows(found), older=_older(found), back_to_ms=found.back_to_ms, times=TIMES,
+        asked=asked, rows=_rows(desk, found.rows), older=_older(found), back_to_ms=found.back_to_ms, times=TIMES,
     )  # fmt: skip
 
 
@@ -66,17 +68,45 @@ async def _search(desk: Desk, visit: Visit, asked: Filter, *, look_at: int = LOO
     )
 
 
-def _rows(found: Found) -> list[dict[str, Any]]:
+async def reveal_received(desk: Desk, visit: Visit) -> Response:
+    """One of them with its text; one that answers a one-time code stays hidden.
+
+    Raises:
+        NotThere: there is no such message.
+    """
+    named = await visit.field("id")
+    found = await desk.parts.database.read(inbound_by_id, visit.partner.id, visit.app.id, named)
+    if found is None:
+        raise NotThere("You have received no such message.")
+    [row] = _rows(desk, [found], text=True)
+    return answer_with([Piece(f"r-{row['key']}", _html(desk, visit, row))])
+
+
+def _rows(
+    desk: Desk, rows: Iterable[dict[str, Any]], *, text: bool = False
+) -> list[dict[str, Any]]:
     """Rows with the id of their element: the operator's has characters that no id should."""
-    return [{**row, "key": hash_of(row["operator_message_id"])[:24]} for row in found.rows]
+    return [_row(row, Sight(text or desk.parts.show_text, row["holds_code"])) for row in rows]
+
+
+def _row(row: dict[str, Any], sight: Sight) -> dict[str, Any]:
+    return {
+        **row,
+        "key": hash_of(row["operator_message_id"])[:24],
+        "text": None if row["text"] is None else shown_line(row["text"], sight),
+        "can_be_revealed": bool(row["text"]) and not sight.text and not sight.holds_code,
+    }
 
 
 def _pieces(desk: Desk, visit: Visit, found: Found, into: str, at: str) -> list[Piece]:
-    part = desk.parts.pages.part
     return [
-        Piece(f"r-{row['key']}", part(PARTS, "row", visit, visit.app, row), into, at)
-        for row in _rows(found)
+        Piece(f"r-{row['key']}", _html(desk, visit, row), into, at)
+        for row in _rows(desk, found.rows)
     ]
+
+
+def _html(desk: Desk, visit: Visit, row: dict[str, Any]) -> str:
+    return desk.parts.pages.part(PARTS, "row", visit, visit, row)
 
 
 def _older(found: Found) -> str:

@@ -17,8 +17,9 @@ MESSAGES: Final = (
     PageRow(Kind.PAGE, "/apps/{app_id}/messages/received",            received.show_received, "what it has been written"),
     PageRow(Kind.LIVE, "/apps/{app_id}/messages/received/live",       received.live_received, "and what comes in"),
     PageRow(Kind.PART, "/apps/{app_id}/messages/received/more",       received.show_more_received, "older ones"),
+    PageRow(Kind.ACT,  "/apps/{app_id}/messages/received/reveal",     received.reveal_received, "one with its text"),
     PageRow(Kind.LIVE, f"{_ONE}/live",                                way.live_way,          "one message's way as it goes on"),
-    PageRow(Kind.PART, f"{_ONE}/words",                               way.show_words,        "what it says, and its request as code"),
+    PageRow(Kind.ACT,  f"{_ONE}/words",                               way.show_words,        "what it says, and its request as code"),
     PageRow(Kind.ACT,  f"{_ONE}/again",                               again.send_again,      "send the same as a new message"),
     PageRow(Kind.PAGE, "/apps/{app_id}/messages/{message_id:path}",   way.show_way,          "one message's whole way"),
 )

@@ -10,18 +10,23 @@ from waypost.domain.template import Draft, Template
 from waypost.domain.variables import variables, without_variables
 from waypost.store.contents import kept_content_of
 from waypost.store.message_words import words_of
+from waypost.wire.redaction import CODE
 
 
-def said_by(row: Any, template: Template | None) -> list[str]:
+def said_by(row: Any, template: Template | None, *, holds_code: bool = False) -> list[str]:
     """The parts of a message that people read, one below the other; none where they are kept no longer.
 
     Args:
         row: with `kind` and `content`.
         template: the one that was sent, as it stands now; it may have been edited since.
+        holds_code: whether its values may be one-time codes; they are left out then.
     """
     content = kept_content_of(row)
     if isinstance(content, TemplateSend) and template is not None:
-        return [part for part in _parts(template.draft, content.params) if part]
+        params = [CODE] * len(content.params) if holds_code else content.params
+        return [part for part in _parts(template.draft, params) if part]
+    if holds_code:
+        return [CODE]
     return words_of(row.content)
 
 

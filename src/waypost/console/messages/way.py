@@ -18,7 +18,12 @@ from waypost.domain.template import Template
 from waypost.store.message_lists import names_of_templates
 from waypost.store.templates import template_by_id
 from waypost.store.trace import way_of_app, words_of_app
-from waypost.wire.redaction import redacted
+from waypost.wire.redaction import (
+    Sight,
+    request_without_codes,
+    shown_callback,
+    shown_request,
+)
 
 PARTS: Final = "messages/way_parts.html"
 
@@ -63,20 +68,25 @@ async def live_way(desk: Desk, visit: Visit) -> Response:
 
 
 async def show_words(desk: Desk, visit: Visit) -> Response:
-    """What the message says, and its request as code: asked for, because it is somebody's letter."""
-    row = await desk.parts.database.read(
+    """What the message says, and its request as code: asked for, because it is somebody's letter.
+
+    A one-time code is not in either of them.
+    """
+    found = await desk.parts.database.read(
         words_of_app, visit.partner.id, visit.app.id, visit.path["message_id"]
     )
-    if row is None:
+    if found is None:
         raise NotThere("You have no such message.")
+    row, holds_code = found
+    request = request_without_codes(row.request) if holds_code else row.request
     curl = python = ""
     try:
-        again = request_of(visit.app.id, row.kind, row.request)
+        again = request_of(visit.app.id, row.kind, request)
         curl, python = (write(again, desk.parts.public_url) for write in (as_curl, as_python))
     except NotMeant:
         pass  # it is shown as it came, and cannot be sent again
-    said = said_by(row, await _template(desk, visit, row.template_id))
-    html = desk.parts.pages.part(PARTS, "words", visit, said, row.request, curl, python)
+    said = said_by(row, await _template(desk, visit, row.template_id), holds_code=holds_code)
+    html = desk.parts.pages.part(PARTS, "words", visit, said, request, curl, python, holds_code)
     return answer_with([Piece("words", html)])
 
 
@@ -96,10 +106,19 @@ async def _trace(desk: Desk, visit: Visit, message_id: str) -> dict[str, Any]:
     template_id = trace["template_id"]
     names = await read(names_of_templates, visit.partner.id, [template_id]) if template_id else {}
     trace["what"] = names.get(template_id) or kind_label(trace["kind"])
+    show_text = desk.parts.show_text
+    sight = Sight(show_text, trace["holds_code"])
+    trace["request"] = shown_request(trace["request"], sight) if trace["words_kept"] else None
+    trace["is_open"] = sight.is_open
+    trace["callbacks"] = [shown_callback(one, text=show_text) for one in trace["callbacks"]]
     trace["has_phones"] = desk.parts.doors.control is not None
     return trace
 
 
 def _shown(trace: dict[str, Any]) -> dict[str, Any]:
-    request = redacted(trace["request"]) if trace["words_kept"] else None
-    return {"trace": trace, "why": why_of(trace), "steps": steps_of(trace), "request": request}
+    return {
+        "trace": trace,
+        "why": why_of(trace),
+        "steps": steps_of(trace),
+        "request": trace["request"],
+    }
