@@ -3,6 +3,7 @@
 import base64
 import hashlib
 import io
+import shutil
 from typing import Any
 
 import aiohttp
@@ -230,6 +231,27 @@ async def test_deleted_media_is_gone(bench: Bench) -> None:
     assert deleted.body == {"success": True}
     assert (await bench.graph("GET", media_id)).error["error_subcode"] == 33
     assert (await fetch(bench, url))[0] == 404
+
+
+async def test_file_that_leaves_too_little_room_on_the_disk_is_refused_and_nothing_is_kept(
+    bench: Bench,
+) -> None:
+    free_mb = shutil.disk_usage(bench.settings.path.parent).free // 1_000_000
+    await bench.restart(least_free_mb=2 * free_mb)
+
+    uploaded = await upload(bench)
+    attached = await bench.control(
+        "POST",
+        "media",
+        {"to": BUSINESS, "mime_type": "image/png", "content": base64.b64encode(PNG).decode()},
+    )
+
+    assert (uploaded.status, uploaded.error["code"]) == (503, 131016)
+    assert f"Fewer than {2 * free_mb} MB are free" in uploaded.error["error_data"]["details"]
+    assert (attached.status, "WAYPOST_LEAST_FREE_MB" in str(attached.body)) == (507, True)
+    folder = bench.settings.path.with_name("simulator.sqlite3.files")
+    assert list(folder.iterdir()) == []
+    assert (await bench.control("GET", "media")).body == {"media": []}
 
 
 async def test_media_outlives_a_restart_and_not_a_reset(bench: Bench) -> None:

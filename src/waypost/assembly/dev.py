@@ -374,6 +374,7 @@ class Dev:
                 path=self._settings.data / _SIMULATOR,
                 read_after_ms=self._options.read_after_ms,
                 allowed_hosts=accepted_hosts(self._settings),
+                least_free_mb=self._settings.least_free_mb,
             ),
             self._clock,
             ids,

@@ -167,7 +167,10 @@ def simulator(
     run(
         simulate(
             SimulatorSettings(
-                path=settings.data / "simulator.db", control_token=control_token, limits=limits
+                path=settings.data / "simulator.db",
+                control_token=control_token,
+                limits=limits,
+                least_free_mb=settings.least_free_mb,
             ),
             settings.host,
             port,

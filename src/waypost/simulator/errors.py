@@ -164,6 +164,13 @@ def message_refused(code: int, details: str, *, retry_after_s: int | None = None
     )
 
 
+def no_room(reserved_bytes: int) -> GraphRefused:
+    """A file for which the disk has no room; the same request may succeed later."""
+    return message_refused(
+        131016, f"Fewer than {reserved_bytes // 1_000_000} MB are free on the simulator's disk."
+    )
+
+
 def template_refused(subcode: int | None, message: str, title: str = "") -> GraphRefused:
     """A template that is refused at once. Source: facts 2.4, the create error envelope.
 

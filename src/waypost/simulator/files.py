@@ -7,18 +7,26 @@ files are swept when the simulator opens.
 import asyncio
 import hashlib
 import os
+import shutil
 from collections.abc import AsyncIterator, Callable, Set
 from pathlib import Path
 from typing import BinaryIO, Final
+
+from waypost.simulator.errors import no_room
 
 _PIECE_BYTES: Final = 1024 * 1024
 
 
 class Files:
-    """The folder of contents. A name is a part's own prefix and an id."""
+    """The folder of contents. A name is a part's own prefix and an id.
 
-    def __init__(self, folder: Path) -> None:
+    Args:
+        reserved_bytes: of the disk, which no file takes.
+    """
+
+    def __init__(self, folder: Path, *, reserved_bytes: int = 0) -> None:
         self._folder = folder
+        self._reserved_bytes = reserved_bytes
 
     async def open(self) -> None:
         """Make the folder when it is not there."""
@@ -49,7 +57,13 @@ class Files:
         return await asyncio.to_thread(_size_of, self._folder / name)
 
     async def append(self, name: str, offset: int) -> "Appending":
-        """Begin to write behind the first `offset` bytes of a file, which is made when absent."""
+        """Begin to write behind the first `offset` bytes of a file, which is made when absent.
+
+        Raises:
+            GraphRefused: the disk has no more room than is reserved.
+        """
+        if (await asyncio.to_thread(shutil.disk_usage, self._folder)).free < self._reserved_bytes:
+            raise no_room(self._reserved_bytes)
         file = await asyncio.to_thread(_opened, self._folder / name, offset)
         return Appending(self._folder, file, offset)
 

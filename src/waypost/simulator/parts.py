@@ -126,7 +126,10 @@ def make_parts(
 ) -> Parts:
     """Put the parts together; nothing is opened yet."""
     store = Store(settings.path)
-    files = Files(settings.path.with_name(settings.path.name + ".files"))
+    files = Files(
+        settings.path.with_name(settings.path.name + ".files"),
+        reserved_bytes=settings.least_free_mb * 1_000_000,
+    )
     media = MediaShelf(store, files, clock, ids)
     uploads = Uploads(store, files, clock, ids)
     flows = Flows(store, clock, ids)

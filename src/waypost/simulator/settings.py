@@ -48,6 +48,7 @@ class SimulatorSettings:
         statuses_contacts: whether statuses come with `contacts`.
         user_ids: whether every phone's owner has a business-scoped user id beside the number.
         skips_delivered: whether a message that is read is never told as delivered.
+        least_free_mb: room on the disk that uploads and files of phones leave.
     """
 
     path: Path
@@ -73,6 +74,7 @@ class SimulatorSettings:
     statuses_contacts: bool = True  # Source: facts 7.3, 7.5: since 2026
     user_ids: bool = True  # Source: facts 7.5: since April 2026
     skips_delivered: bool = False
+    least_free_mb: int = 256
 
 
 CHANGEABLE = (

@@ -95,6 +95,13 @@ async def keep_media(parts: Parts, request: Request) -> dict[str, Any]:
             number.phone_number_id, wish.mime_type, wish.file_name, chunks, is_inbound=True
         )
     except GraphRefused as refused:
+        if refused.status >= 500:  # the file is right, and the disk has no room
+            raise ControlRefused(
+                507,
+                field="content",
+                rule=_words_of(refused),
+                accepted="a file when there is room, or WAYPOST_LEAST_FREE_MB lower",
+            ) from refused
         raise ControlRefused(
             422,
             field="content",
