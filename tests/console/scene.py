@@ -192,7 +192,8 @@ class Scene:
 
     async def advance(self, ms: int) -> None:
         """Let time pass, for everybody."""
-        await self.control("POST", "clock/advance", {"ms": ms})
+        while ms:
+            ms = (await self.control("POST", "clock/advance", {"ms": ms}))["left_ms"]
 
     async def states(self) -> dict[str, str]:
         """The state of every message that was sent, by our id."""

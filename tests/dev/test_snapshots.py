@@ -30,7 +30,7 @@ async def test_a_loaded_snapshot_brings_back_both_sides_and_the_clock(start: Sta
     await started.control("POST", "clock/run", {})
     await started.send_text("after")
     await started.shown_texts(until="after")
-    await started.control("POST", "clock/advance", {"ms": 3 * DAY_MS})
+    await started.travel(3 * DAY_MS)
 
     await started.control("POST", "snapshots/here/load", {})
 
@@ -78,7 +78,7 @@ async def test_a_reset_leaves_the_seed_and_the_next_message_goes_through(start: 
 
 async def test_a_reset_puts_the_clock_back(start: Starter) -> None:
     started = await start()
-    await started.control("POST", "clock/advance", {"ms": DAY_MS})
+    await started.travel(DAY_MS)
     await started.control("POST", "clock/freeze", {})
 
     await started.control("POST", "reset", {})

@@ -27,7 +27,7 @@ async def test_a_load_brings_back_everything_that_was_pending(
     started = await start()
     template_id, message_id = await _leave_all_pending(started, sink)
     await started.control("POST", "snapshots", {"name": "pending"})
-    await started.control("POST", "clock/advance", {"ms": HOUR_MS})
+    await started.travel(HOUR_MS)
 
     await started.control("POST", "snapshots/pending/load", {})
 
@@ -161,7 +161,7 @@ async def _all_happens(
 ) -> None:
     receiver.answers = always(200)
     receiver.tries.clear()
-    await started.control("POST", "clock/advance", {"ms": HOUR_MS})
+    await started.travel(HOUR_MS)
 
     def kinds() -> set[str]:
         return {one["payload"].get("type", "") for one in receiver.callbacks}

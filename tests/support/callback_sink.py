@@ -8,6 +8,7 @@ from typing import Any
 
 from aiohttp import web
 
+from crashes.processes import free_port
 from tests.support.patience import HANGS_AFTER_S
 
 Callback = dict[str, Any]
@@ -63,7 +64,7 @@ class CallbackSink:
         self.told: Callable[[Try], dict[str, str]] = lambda _: {}
         self.gate = asyncio.Event()
         self.gate.set()
-        self.port = 0
+        self.port = free_port()  # not one that an outgoing connection is given while it is closed
         self._came = asyncio.Condition()
         self._runner: web.AppRunner | None = None
 
@@ -83,13 +84,12 @@ class CallbackSink:
         return [one.value for one in self.taken]
 
     async def open(self) -> None:
-        """Listen: on a free port, or on the one it had before."""
+        """Listen: on the port it had before, if it had."""
         application = web.Application()
         application.router.add_route("*", "/{path:.*}", self._take)
         self._runner = web.AppRunner(application, shutdown_timeout=0.1)
         await self._runner.setup()
         await web.TCPSite(self._runner, "127.0.0.1", self.port, reuse_address=True).start()
-        self.port = self._runner.addresses[0][1]
 
     async def close(self) -> None:
         """Listen no longer; what came stays."""
