@@ -9,6 +9,7 @@ import socket
 import subprocess
 import sys
 import time
+from collections import deque
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
@@ -16,6 +17,7 @@ from typing import Final
 SOURCES: Final = Path(__file__).parents[1] / "src"
 _PR_SET_PDEATHSIG: Final = 1
 _MOST_WORKERS: Final = 16
+_recent_ports: Final = deque[int](maxlen=400)
 SETTLES_WITHIN_S: Final = 180
 """What is waited for comes sooner, however busy the machine is, or does not come."""
 
@@ -130,17 +132,20 @@ def free_port() -> int:
     It lies below the range of outgoing ports: while a killed process is away, a client's own
     connection could otherwise be given its port, and keep it from coming back. Chance is the
     system's: the seed of the tests is the same in every worker. Each worker of the tests has ports
-    of its own, so that none is given one that another has just asked for.
+    of its own, and none is given twice in a row, so that two that ask before they listen do not meet.
     """
     chance = random.SystemRandom()
     worker = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw")) % _MOST_WORKERS
     for _ in range(200):
         port = chance.randrange(12_000 + worker, 31_000, _MOST_WORKERS)
+        if port in _recent_ports:
+            continue
         with socket.socket() as probe:
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             try:
                 probe.bind(("127.0.0.1", port))
             except OSError:
                 continue
+            _recent_ports.append(port)
             return port
     raise NotInTime("no free port was found in 200 tries")

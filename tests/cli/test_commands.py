@@ -239,13 +239,13 @@ def test_dev_stops_with_the_program_that_started_it(shell: Shell) -> None:
 @pytest.mark.parametrize(
     "second",
     [
-        ("simulator", "--control-token", "x", "--port", "0"),
+        ("simulator", "--control-token", KEY, "--port", "0"),
         ("dev", *FREE[1:], "--data", ".waypost"),
     ],
     ids=["simulator", "dev"],
 )
 def test_file_of_a_simulator_is_held_by_one_process(shell: Shell, second: tuple[str, ...]) -> None:
-    first = shell.start("simulator", "--control-token", "x", "--port", "0")
+    first = shell.start("simulator", "--control-token", KEY, "--port", "0")
     read_until(first, "answers at")
 
     code, _, complained = shell.run(*second)

@@ -15,6 +15,7 @@ from tests.support.patience import HANGS_AFTER_S
 
 WABA: Final = "1000000000000001"
 NUMBER: Final = "2000000000000002"
+CONTROL_TOKEN = "c0de" * 16
 SCENARIO: Final = """
 [[faults]]
 on = "call"
@@ -73,7 +74,7 @@ def command() -> list[str]:
 def plain() -> dict[str, str]:
     """The environment without this machine's settings."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith("WAYPOST_")}
-    return {**kept, "WAYPOST_CONTROL_TOKEN": "control"}
+    return {**kept, "WAYPOST_CONTROL_TOKEN": CONTROL_TOKEN}
 
 
 def send(url: str) -> int:
@@ -83,7 +84,7 @@ def send(url: str) -> int:
     return ask("POST", address, {**message, "text": {"body": "Hello"}}, token="t")
 
 
-def ask(method: str, url: str, body: dict[str, Any], *, token: str = "control") -> int:
+def ask(method: str, url: str, body: dict[str, Any], *, token: str = CONTROL_TOKEN) -> int:
     """One request; gives the answer's status."""
     headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
     request = urllib.request.Request(url, json.dumps(body).encode(), headers, method=method)

@@ -280,7 +280,7 @@ async def test_refused_form_comes_back_with_what_was_typed_and_what_is_wrong(
         ({"modes": ""}, "is not present"),
         ({"headers": "no header"}, "is no header"),
         ({"headers": "Host: elsewhere"}, "are ours to set"),
-        ({"version": "2", "modes": "ALL"}, "ALL in version 3 only"),
+        ({"version": "2", "modes": "ALL"}, "beside ALL in version 2"),
         ({"tag": ""}, "tag"),
     ):
         body = {"csrf": await desk.csrf(), **form, **changes}

@@ -140,6 +140,8 @@ async def test_pages_of_another_partner_show_nothing_of_the_first(
             "spring_offer",
             "Like these?",
         )
+        if path == "/settings/audit":  # it names what the stranger's own refused requests named
+            words = tuple(word for word in words if word != scene.desk.app_id)
         told += [f"{path} ({status}) shows {word}" for word in words if word in text]
 
     assert not told, "\n".join(told)

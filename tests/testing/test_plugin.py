@@ -182,7 +182,7 @@ def test_service_that_cannot_be_had_ends_the_run_in_one_line(
 @pytest.mark.parametrize(
     ("line", "says"),
     [
-        ("colour=red", "waypost_settings: colour is no setting; there are admin_hosts"),
+        ("colour=red", "waypost_settings: colour is no setting; there are admin_host, "),
         ("per_second=0", "waypost_settings: per_second is wrong: Input should be greater"),
         ("rates", "must be name=value, as in per_second=200"),
     ],

@@ -2,6 +2,7 @@
 
 from collections.abc import MutableMapping
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Final, cast
 
 import msgspec
@@ -55,7 +56,7 @@ async def test_answers_to_defects_say_that_the_address_is_older(error: Exception
         sent.append(message)
 
     sent: list[MutableMapping[str, Any]] = []
-    door = Door(cast("Services", None), replace(OLDER[0], endpoint=broken))
+    door = Door(cast("Services", SimpleNamespace(held=False)), replace(OLDER[0], endpoint=broken))
 
     await door({"type": "http", "path": OLDER[0].path, "headers": []}, receive, send)
 

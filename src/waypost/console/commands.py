@@ -76,6 +76,8 @@ COMMANDS: Final = (
     Command("API keys",                     "Settings",   "/settings/keys"),
     Command("Apps and their tokens",        "Settings",   "/settings/apps"),
     Command("Operator and health check",    "Settings",   "/settings/operator"),
+    Command("Audit log",                    "Settings",   "/settings/audit"),
+    Command("Act as administrator",         "Settings",   "/settings/administrator"),
     act("Clock: one hour on",               "Simulator",  "/simulator/clock/advance", by=str(_HOUR_MS)),
     act("Clock: one day on",                "Simulator",  "/simulator/clock/advance", by=str(24 * _HOUR_MS)),
     act("Clock: to what is due next",       "Simulator",  "/simulator/clock/next"),
