@@ -1,4 +1,4 @@
-"""Decision pages have numbers of their own, are complete, and are listed."""
+"""Decision pages are numbered without gaps, complete, and listed."""
 
 import re
 from pathlib import Path
@@ -13,10 +13,10 @@ TEMPLATE: Final = FOLDER / "0000-template.md"
 DECISIONS: Final = sorted(path for path in FOLDER.glob("[0-9]*.md") if path != TEMPLATE)
 
 
-def test_each_decision_has_a_number_of_its_own() -> None:
+def test_decisions_are_numbered_from_one_without_gaps() -> None:
     numbers = [int(page.name[:4]) for page in DECISIONS]
 
-    assert numbers == sorted(set(numbers))
+    assert numbers == list(range(1, len(DECISIONS) + 1))
 
 
 @pytest.mark.parametrize("page", DECISIONS, ids=name_of)
