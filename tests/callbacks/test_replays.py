@@ -48,7 +48,7 @@ async def test_replay_of_one_sends_the_same_bytes_under_the_same_id_and_number(
         first.sequence,
     )
     await quiet(teller)
-    shown = await teller.admin("GET", f"callbacks/{first.callback_id}")
+    shown = await teller.admin("POST", f"callbacks/{first.callback_id}/reveal")
     assert shown["body"].encode() == first.body
     assert [one["status"] for one in shown["attempts"]] == [200, 200]
     assert shown["delivered"] is True

@@ -99,7 +99,7 @@ async def test_console_is_one_whichever_process_answers(visitor: Visitor) -> Non
     await town.app_call(app, "template/msg", form)  # by the first process
     await arrives
     shown = await visitor.get(1, f"/phones?phone={ANN}")
-    answers = await visitor.hears(0, f"{base}/messages/received/live", "Who is there?")
+    answers = await visitor.hears(0, f"{base}/messages/received/live", "(13 characters)")
     wrote = await visitor.post(1, f"/phones/{ANN}/chats/{SOURCE}/text", text="Who is there?")
     await answers
     named = await visitor.post(0, f"{base}/settings/keys", key_name="a second")
