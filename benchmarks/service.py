@@ -12,6 +12,7 @@ from benchmarks.bare import API_KEY, SOURCES, TEMPLATE_ID
 from benchmarks.statements import Statements
 from waypost.admin import actions
 from waypost.assembly import demo
+from waypost.assembly.http_limits import limits_of
 from waypost.assembly.servers import HttpServer, bind, settle_memory, signalled
 from waypost.assembly.service import Waypost
 from waypost.base.clock import SystemClock
@@ -37,6 +38,7 @@ async def serve(options: argparse.Namespace) -> None:
         database_url=options.database_url,
         secret_key="benchmarks only, known to everybody",
         rates=False,
+        max_connections_per_address=0,  # all load comes from one
         per_second=options.per_second,
         allowed_networks=NETWORK,
     )
@@ -45,7 +47,7 @@ async def serve(options: argparse.Namespace) -> None:
     await waypost.open()
     if not options.seeded:
         await seed(waypost, options)
-    server = HttpServer(waypost.application, bound)
+    server = HttpServer(waypost.application, bound, limits=limits_of(settings))
     await server.start()
     if options.stages:
         waypost.start()

@@ -36,8 +36,8 @@ settings.load_profile("calm")  # how long an example takes says how busy the mac
 LONGEST: Final = (
     "test_kill.py", "test_stop.py", "test_kill_operator.py", "test_doubts.py", "test_media_kill.py",
     "test_idle.py", "test_street_model.py", "test_connect_the_cloud_api.py",
-    "test_use_the_simulator_alone.py", "test_fleets.py",
-    "test_accessibility.py", "test_all_pages.py", "test_journey.py", "test_busy.py", "test_security.py",
+    "test_use_the_simulator_alone.py", "test_storage_pages.py", "test_example.py", "test_fleets.py",
+    "test_accessibility.py", "test_hidden_text.py", "test_all_pages.py", "test_journey.py", "test_busy.py", "test_security.py",
 )  # fmt: skip
 """Files whose tests take seconds each: begun first, so that no worker waits for another one's last."""
 
