@@ -215,7 +215,7 @@ async def test_a_save_that_finds_no_rest_names_what_is_in_flight_and_leaves_all_
 
     assert "1 callback to crm in flight" in refusal["error"]
     assert refusal["field"] == "snapshot"
-    assert clock["ahead_ms"] >= 0
+    assert clock["ahead_ms"] > -1000
     assert (folder / "one.waypost").read_bytes() == before
     assert [path.name for path in folder.iterdir()] == ["one.waypost"]
 
