@@ -20,6 +20,7 @@ from tests.support.callback_sink import CallbackSink
 from tests.support.patience import patiently
 from waypost.assembly import demo
 from waypost.console.rows import Kind
+from waypost.console.streams import MOST_OF_ONE
 
 pytestmark = pytest.mark.asyncio(loop_scope=LOOP)
 
@@ -74,37 +75,43 @@ class Told:
 
     async def seen(self) -> dict[str, str]:
         """Whatever can be looked at without a reveal, by its address."""
-        answers: dict[str, str] = {}
-        for path in (
+        pages = (
             *self.paths(Kind.PAGE, Kind.PART),
             f"{MESSAGES}?{DAYS}&text=Zinnia", f"{MESSAGES}?{DAYS}&text={CODE}", f"{MESSAGES}?kind=template",
-        ):  # fmt: skip
-            async with self.desk.http.get(self.desk.base_url + path) as answer:
-                assert answer.status < 500, (path, answer.status)
-                answers[path] = await answer.text()
-        for path in self.paths(Kind.LIVE):
-            answers[path] = await self._stream(path)
+        )  # fmt: skip
+        answers = {path: await self.page(path) for path in pages}
+        streams = self.paths(Kind.LIVE)
+        assert len(streams) <= MOST_OF_ONE
+        begun = await asyncio.gather(*(self._stream(path) for path in streams))
+        answers |= dict(zip(streams, begun, strict=True))
         calls = [
             f"/admin/apps/{demo.APP_ID}/messages", "/admin/messages", "/admin/lanes", "/admin/audit",
             *(f"/admin/{what}/{one}" for what in ("trace", "messages") for one in self.ids.values()),
             *(f"/admin/callbacks/{one}" for each in self.callbacks.values() for one in each),
         ]  # fmt: skip
-        for path in calls:
-            answers[path] = json.dumps(await self.desk.admin.json("GET", path), ensure_ascii=False)
+        answers |= {path: await self.call(path) for path in calls}
         assert f"{MESSAGES}/export" in answers
         return answers
 
+    async def page(self, path: str) -> str:
+        async with self.desk.http.get(self.desk.base_url + path) as answer:
+            assert answer.status < 500, (path, answer.status)
+            return await answer.text()
+
+    async def call(self, path: str) -> str:
+        """What the admin API answers."""
+        return json.dumps(await self.desk.admin.json("GET", path), ensure_ascii=False)
+
     async def _stream(self, path: str) -> str:
-        """The beginning of a stream: what it sends at first, up to its first pause."""
+        """The beginning of a stream: its first look, which is whole, and what comes up to its first pause."""
         async with self.desk.http.get(self.desk.base_url + path) as answer:
             if answer.status != 200:
                 return await answer.text()
-            read = b""
+            read = await answer.content.readuntil(b"\n\n")  # when to come again
+            read += await answer.content.readuntil(b"\n\n")
             try:
-                while True:
+                while len(read) <= 1_000_000:
                     read += await asyncio.wait_for(answer.content.readany(), 0.7)
-                    if len(read) > 1_000_000:
-                        break
             except TimeoutError:
                 pass
             return read.decode()
@@ -315,20 +322,40 @@ async def test_a_reveal_by_the_admin_api_is_in_the_audit_log(opened: Any) -> Non
     assert "POST /admin/callbacks/{callback_id}/reveal" in entries
 
 
-@pytest.mark.parametrize("changes", [{"show_text": True}, {}], ids=["set", "dev"])
-async def test_with_the_setting_text_is_in_the_lists_and_no_code_is(
-    opened: Any, changes: dict[str, Any]
-) -> None:
-    told = await opened(**changes)
+async def test_with_the_setting_text_is_in_the_lists_and_no_code_is(opened: Any) -> None:
+    told = await opened(show_text=True)
 
     answers = await told.seen()
 
-    assert found_in(answers, CODE) == []
-    assert SENT in answers[MESSAGES]
-    assert VALUE in answers[MESSAGES]
-    assert "(one-time code)" in answers[MESSAGES]
-    assert RECEIVED in answers[f"{MESSAGES}/received"]
-    assert SENT in answers[f"/admin/trace/{told.ids['text']}"]
+    _assert_text_and_no_code(told, answers)
+
+
+async def test_dev_shows_text_unless_it_is_told_otherwise(opened: Any) -> None:
+    """A few addresses: what the setting shows elsewhere is looked at with the setting."""
+    told = await opened()
+    pages, calls = shows_text(told)
+
+    answers = {path: await told.page(path) for path in pages}
+    answers |= {path: await told.call(path) for path in calls}
+
+    _assert_text_and_no_code(told, answers)
+
+
+def shows_text(told: Told) -> tuple[list[str], list[str]]:
+    """Pages, and calls of the admin API, that have text in them."""
     [callback_id, *_] = told.callbacks[RECEIVED]
-    assert RECEIVED in answers[f"{DELIVERIES}/{callback_id}"]
-    assert RECEIVED in answers[f"/admin/callbacks/{callback_id}"]
+    pages = [MESSAGES, f"{MESSAGES}/received", f"{DELIVERIES}/{callback_id}"]
+    calls = [f"/admin/trace/{told.ids['text']}", f"/admin/callbacks/{callback_id}"]
+    return pages, calls
+
+
+def _assert_text_and_no_code(told: Told, answers: Mapping[str, str]) -> None:
+    (messages, received, delivery), (trace, callback) = shows_text(told)
+    assert found_in(answers, CODE) == []
+    assert SENT in answers[messages]
+    assert VALUE in answers[messages]
+    assert "(one-time code)" in answers[messages]
+    assert RECEIVED in answers[received]
+    assert RECEIVED in answers[delivery]
+    assert SENT in answers[trace]
+    assert RECEIVED in answers[callback]
