@@ -399,6 +399,7 @@ async def test_callback_behind_an_open_circuit_says_since_when_and_until_when_an
     assert "orders" in await desk.get(base(desk))
 
     receiver.answers = always(200)
+    await desk.control.json("POST", "/control/clock/advance", {"ms": 60_000})
     await patiently(lambda: standing(desk, known), lambda one: one["failing_since_ms"] is None)
     await patiently(
         lambda: desk.admin.json("GET", "/admin/lanes"), lambda lanes: not lanes["callbacks"]
