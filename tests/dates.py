@@ -58,7 +58,7 @@ def main() -> int:
         library = Path(folder) / "shifted_clock.so"
         flags = ("-O2", "-shared", "-fPIC", "-Wno-attribute-alias")
         subprocess.run(["cc", *flags, "-o", str(library), str(SOURCE), "-ldl"], check=True)
-        os.chmod(folder, 0o755)  # PostgreSQL's server is another user's
+        Path(folder).chmod(0o755)  # PostgreSQL's server is another user's
         for date in DATES:
             failed += not _passes(date, library)
     return int(failed > 0)
