@@ -14,6 +14,8 @@ from crashes.partner import APP_NAME, SOURCE
 from crashes.town import Town
 
 CONNECTIONS = 64
+AGAIN_AFTER_S = 0.2
+"""After what was not acknowledged: while a service starts, clients that hurry take its processor time."""
 
 
 class Load:
@@ -85,7 +87,7 @@ class Load:
             if running.done():
                 running.result()
                 return
-            await asyncio.sleep(0.001)
+            await asyncio.sleep(0.005)
 
     async def _client(self, http: aiohttp.ClientSession, begins_after_s: float) -> None:
         """Keep its own pace; what could not be sent in time is not made up for."""
@@ -102,7 +104,7 @@ class Load:
         for number in self._numbers:
             if await self._submit(http, number) or self._stopped.is_set():
                 return
-            await asyncio.sleep(0.05)
+            await asyncio.sleep(AGAIN_AFTER_S)
 
     async def _rest(self, for_s: float) -> None:
         if for_s > 0:

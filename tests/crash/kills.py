@@ -12,7 +12,7 @@ from crashes.town import Restart, Town
 
 JITTER_S: Final = 0.05
 """So that a kill falls before, while and after the POSTs of a batch leave, and not always alike."""
-WRITES_EVERY_S: Final = 0.03
+WRITES_EVERY_S: Final = 0.06
 
 
 @dataclass(frozen=True, slots=True)

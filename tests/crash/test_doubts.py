@@ -11,8 +11,8 @@ from crashes.town import Town
 from tests.crash.kills import ride
 
 PHONES: Final = [f"1555600{number:04}" for number in range(200)]
-MESSAGES: Final = 450
-MOMENTS: Final = (80, 200, 320)
+MESSAGES: Final = 270
+MOMENTS: Final = (50, 120, 190)
 
 
 @pytest.fixture

@@ -12,8 +12,8 @@ from crashes.reckoning import reckon
 from crashes.town import Town
 from tests.crash.kills import ride
 
-MESSAGES: Final = int(os.environ.get("CRASH_MESSAGES", "900"))
-PHONES: Final = [f"1555900{number:04}" for number in range(500)]
+MESSAGES: Final = int(os.environ.get("CRASH_MESSAGES", "400"))
+PHONES: Final = [f"1555900{number:04}" for number in range(200)]
 WRITERS: Final = PHONES[:60]
 SHARES: Final = (0.17, 0.43, 0.73)
 """At which share of the acknowledgements the service is killed, give or take `SPREAD`."""

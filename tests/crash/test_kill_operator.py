@@ -19,7 +19,7 @@ from tests.crash.kills import JITTER_S
 PHONES: Final = [f"1555500{number:04}" for number in range(200)]
 STRANGERS: Final = [f"1555501{number:04}" for number in range(200)]
 """Phones that another client of the simulator writes to, past the service."""
-MESSAGES: Final = 300
+MESSAGES: Final = 150
 """In each round; the kill falls while they are being sent."""
 ROUNDS: Final = ("alone", "alone", "both")
 

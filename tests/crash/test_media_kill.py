@@ -14,6 +14,7 @@ from typing import Final
 import aiohttp
 
 from crashes.processes import Child, free_port
+from tests.support.patience import patiently
 from waypost.assembly import demo
 from waypost.base.seals import Seals
 
@@ -44,6 +45,15 @@ class Uploading:
                 await self._upload(http, content)
             await asyncio.sleep(0.001)
 
+    async def answered_more(self, count: int) -> None:
+        """Return once so many more have been answered."""
+        before = len(self.answered)
+
+        async def answered() -> int:
+            return len(self.answered)
+
+        await patiently(answered, lambda now: now >= before + count)
+
     async def _upload(self, http: aiohttp.ClientSession, content: bytes) -> None:
         form = aiohttp.FormData()
         form.add_field("file", io.BytesIO(content), filename="a.png")
@@ -68,7 +78,8 @@ async def test_no_answered_upload_is_lost_and_nothing_half_written_is_kept(tmp_p
         for _ in range(KILLS):
             child.start()
             await up(http, url, child)
-            await asyncio.sleep(chance.uniform(0.2, 0.9))
+            await uploading.answered_more(4)
+            await asyncio.sleep(chance.uniform(0, 0.1))
             child.kill()
         for client in clients:
             client.cancel()

@@ -7,7 +7,7 @@ from crashes.report import told
 from crashes.rows import ROWS
 from crashes.run import folder
 
-ONCE = Options(rounds=1, seconds=2, per_second=100, seed=20260101)
+ONCE = Options(rounds=1, seconds=2, per_second=60, seed=20260101)
 
 
 async def test_kill_of_the_database_under_load_loses_nothing_and_doubles_nothing() -> None:

@@ -10,8 +10,8 @@ from crashes.reckoning import reckon
 from crashes.town import Town
 from tests.support.patience import HANGS_AFTER_S
 
-MESSAGES: Final = 600
-MOMENTS: Final = (180, 400)
+MESSAGES: Final = 300
+MOMENTS: Final = (90, 200)
 PHONES: Final = [f"1555800{number:04}" for number in range(200)]
 A_LITTLE_S: Final = 7
 """The doors may take 5 s to answer what has been asked; the rest is for closing the store."""
