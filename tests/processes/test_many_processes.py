@@ -20,8 +20,8 @@ from crashes.town import Town
 from tests.processes.conftest import LEASE_S
 from tests.support.patience import HANGS_AFTER_S, patiently
 
-MESSAGES: Final = 900
-PHONES: Final = [f"1555900{number:04}" for number in range(300)]
+MESSAGES: Final = 450
+PHONES: Final = [f"1555900{number:04}" for number in range(150)]
 WRITERS: Final = PHONES[:20]
 
 
