@@ -16,6 +16,7 @@ import pytest_asyncio
 
 from tests.support.builders import ANN, INSTANCE_KEY, OPERATOR
 from tests.support.callback_sink import CallbackSink, Try
+from tests.support.cheap_passwords import hash_of_little_work
 from tests.support.file_server import FileServer
 from tests.support.patience import HANGS_AFTER_S
 from tests.support.street import Answer
@@ -176,7 +177,7 @@ async def _open_world(
         Seals(INSTANCE_KEY),
         ids,
         clock,
-        await waypost.passwords.hash(PASSWORD),
+        hash_of_little_work(PASSWORD),
     )
     async with aiohttp.ClientSession() as http:
         url = f"http://127.0.0.1:{port_of(bound)}"

@@ -8,8 +8,10 @@ from urllib.parse import urlencode
 
 import msgspec
 import pytest
+from sqlalchemy import Connection, update
 
 from tests.support.builders import INSTANCE_KEY
+from tests.support.cheap_passwords import hash_of_little_work
 from waypost.accept.limits import RATES, LocalLimiter
 from waypost.accept.login_limits import LoginLimits
 from waypost.assembly.service import Waypost
@@ -18,6 +20,7 @@ from waypost.base.ids import RandomIds
 from waypost.client.door import Door, InProcess
 from waypost.config import Settings
 from waypost.domain.refusals import Refused
+from waypost.store.tables import partners
 
 EMAIL, PASSWORD = "ann@acme.test", "Right-horse-1"
 HERE, ELSEWHERE = "198.51.100.4", "203.0.113.9"
@@ -44,8 +47,13 @@ async def secret(waypost: Waypost) -> str:
     added = await door.json(
         "POST", "/admin/partners", {"email": EMAIL, "name": "Acme", "password": PASSWORD}
     )
+    await waypost.database.write(_hash_cheaply)
     made = await door.json("POST", f"/admin/partners/{added['id']}/client-secrets", {})
     return made["client_secret"]
+
+
+def _hash_cheaply(connection: Connection) -> None:
+    connection.execute(update(partners).values(password_hash=hash_of_little_work(PASSWORD)))
 
 
 async def log_in(
