@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from tests.simulator.conftest import Bench
-from waypost.base.clock import ManualClock
+from waypost.base.clock import ManualClock, SystemClock
 
 ID = "1400000000000004"
 HELLO: list[dict[str, Any]] = [{"type": "BODY", "text": "Hello there"}]
@@ -101,9 +101,10 @@ async def test_quality_is_told_with_the_one_before(bench: Bench) -> None:
 
 async def test_category_is_announced_and_then_changed(bench: Bench) -> None:
     await bench.seed_template(HELLO)
+    due_s = SystemClock().now_ms() // 1000 + 30 * 86_400
 
     announced = await act(
-        bench, "category", {"category": "MARKETING", "announced": True, "due_ms": 1_900_000_000_000}
+        bench, "category", {"category": "MARKETING", "announced": True, "due_ms": due_s * 1000}
     )
     changed = await act(bench, "category", {"category": "MARKETING"})
 
@@ -117,7 +118,7 @@ async def test_category_is_announced_and_then_changed(bench: Bench) -> None:
         )
     )  # fmt: skip
     assert (first["new_category"], first["correct_category"]) == ("UTILITY", "MARKETING")
-    assert first["category_update_timestamp"] == 1_900_000_000
+    assert first["category_update_timestamp"] == due_s
     assert (second["previous_category"], second["new_category"]) == ("UTILITY", "MARKETING")
     shown = await bench.graph("GET", ID)
     assert shown.body["previous_category"] == "UTILITY"

@@ -1,7 +1,7 @@
 """An empty PostgreSQL database that is filled with another store's rows, and marked until it has them all."""
 
 from collections.abc import Generator, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any, Final
 
 import psycopg
@@ -9,7 +9,7 @@ from psycopg import sql
 from psycopg.conninfo import conninfo_to_dict
 from sqlalchemy import Connection, Table, create_engine, delete, select, text
 from sqlalchemy.engine import Engine as Pool
-from sqlalchemy.exc import DBAPIError
+from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 from sqlalchemy.pool import NullPool
 
 from waypost.store.contract import StoreAway, WrongStore
@@ -57,7 +57,10 @@ class Filling:
                 is_ours = self._at.execute(_KEEP_OUT).scalar_one()
             if not is_ours:
                 raise WrongStore("another `waypost move` is filling this database")
-            yield
+            try:
+                yield
+            finally:
+                self._let_others_in()
         except (DBAPIError, psycopg.Error) as error:
             cause = error.orig if isinstance(error, DBAPIError) else error
             raise StoreAway(
@@ -66,6 +69,14 @@ class Filling:
         finally:
             self._connection.close()
             self._pool.dispose()
+
+    def _let_others_in(self) -> None:
+        """Unlock before the connection is closed: the server notices that a moment after the next filler asks."""
+        with (
+            suppress(SQLAlchemyError),
+            self._at.begin(),
+        ):  # unlocked already, if the connection broke
+            self._at.execute(_LET_IN)
 
     def prepare(self, parts: Sequence[Part], *, only_again: bool = False) -> bool:
         """Make the schema and the mark; whether what an earlier filling left was removed first.
@@ -156,6 +167,7 @@ class Filling:
 
 
 _KEEP_OUT: Final = text("SELECT pg_try_advisory_lock(hashtext('waypost move'))")
+_LET_IN: Final = text("SELECT pg_advisory_unlock(hashtext('waypost move'))")
 _ANYTHING: Final = text(
     "SELECT EXISTS (SELECT 1 FROM pg_class WHERE relkind IN ('r', 'p', 'v', 'm', 'f') "
     "AND relnamespace = current_schema()::regnamespace)"
