@@ -13,8 +13,8 @@ from crashes.town import Town
 from tests.crash.kills import ride
 
 MESSAGES: Final = int(os.environ.get("CRASH_MESSAGES", "400"))
-PHONES: Final = [f"1555900{number:04}" for number in range(200)]
-WRITERS: Final = PHONES[:60]
+PHONES: Final = [f"1555900{number:04}" for number in range(80)]
+WRITERS: Final = PHONES[:24]
 SHARES: Final = (0.17, 0.43, 0.73)
 """At which share of the acknowledgements the service is killed, give or take `SPREAD`."""
 SPREAD: Final = 0.06
@@ -26,7 +26,7 @@ async def test_three_kills_under_load_lose_nothing_and_double_nothing(town: Town
     load = Load(town, PHONES, WRITERS, at_least=MESSAGES)
     moments = [round(MESSAGES * random.uniform(share - SPREAD, share + SPREAD)) for share in SHARES]
 
-    ridden = await ride(town, load, moments, writers=PHONES[-100:])
+    ridden = await ride(town, load, moments, writers=PHONES[-40:])
     written = len(WRITERS) + ridden.written
     reckoning = await reckon(town, load, ridden.in_hand, written_in=written)
 
