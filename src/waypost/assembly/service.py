@@ -269,7 +269,7 @@ class Waypost:
         self._running: list[asyncio.Task[None]] = []
 
         async def application(scope: Scope, receive: Receive, send: Send) -> None:
-            await self.application(scope, receive, send)  # which is made with the console's routes
+            await self.application(scope, receive, send)  # which is made with the console's route
 
         self.console = make_console(
             settings,
@@ -293,7 +293,6 @@ class Waypost:
                 *admin.routes(),
                 Route(f"{MEDIA_PATH}/{{key}}", media_door.show, methods=["GET"]),
                 *Docs(settings.address).routes(),
-                *self.console.routes(),
             ],
             "events": [*_webhook_routes(webhook)],
         }
@@ -302,6 +301,7 @@ class Waypost:
             [
                 *(door for stage in settings.stages for door in doors_of.get(stage, ())),
                 *self.outside.routes,
+                *([self.console.route()] if "accept" in settings.stages else ()),
             ],
             rows=ROUTES if "accept" in settings.stages else (),
         )

@@ -1,25 +1,27 @@
-"""The console as routes of the service; opened with the first page, closed before the doors."""
+"""The console as a route of the service; opened with the first page, closed before the doors."""
 
 import asyncio
-from collections.abc import Sequence
-from typing import Final
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from typing import Any, Final
 
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import Match, Route
+from starlette.routing import BaseRoute, Match, Route
+from starlette.types import Receive, Scope, Send
 
 from waypost.console.around import Around
 from waypost.console.desk import Desk
 from waypost.console.guard import cookie_name, guarded, not_allowed
 from waypost.console.headers import SECURE
 from waypost.console.parts import Parts
-from waypost.console.routes import LOST, PAGES
 from waypost.console.streams import Watch
 from waypost.console.visit import Visit
 
 ANY: Final[tuple[str, ...]] = ()
 """Methods of a route that answers to all; None would be GET."""
 _STATIC: Final = "/static/{digest}/{path:path}"
+_FOUND: Final = "waypost.console.route"
 
 
 class Console:
@@ -43,8 +45,14 @@ class Console:
         watch = Watch(pulse.watch, pulse.mark, wait, lambda: pulse.is_closing, is_signed_in)
         self.desk = Desk(parts, watch, Around(parts.doors.control, parts.clock))
 
-    def routes(self) -> list[Route]:
+    def route(self) -> BaseRoute:
+        """All of its addresses as one route; to be asked last, because its first look makes them."""
+        return _LateRoutes(self._routes)
+
+    def _routes(self) -> list[Route]:
         """All of them; last those that say, on a page, what an address does not take, or that nothing is there."""
+        from waypost.console.routes import LOST, PAGES  # here: every page, 60 ms of each start
+
         taken = [
             Route(row.path, guarded(row, self.desk), methods=[row.method])
             for row in PAGES
@@ -68,6 +76,39 @@ class Console:
     def end_streams(self) -> None:
         """Doors are about to close: whoever looks at something live connects again later."""
         self.parts.pulse.close()
+
+
+class _LateRoutes(BaseRoute):
+    """Several routes that are made when an address is first looked for among them.
+
+    The console has some three hundred, which took a seventh of the time in which a service is put together,
+    and a process that only carries messages never shows a page.
+
+    Args:
+        make: makes them.
+    """
+
+    def __init__(self, make: Callable[[], Sequence[Route]]) -> None:
+        self._make = make
+
+    @cached_property
+    def _routes(self) -> Sequence[Route]:
+        return self._make()
+
+    def matches(self, scope: Scope) -> tuple[Match, Scope]:
+        """How well the best of them fits; the first of those that fit alike."""
+        best, found = Match.NONE, dict[str, Any]()
+        for route in self._routes:
+            match, inner = route.matches(scope)
+            if match.value > best.value:
+                best, found = match, {**inner, _FOUND: route}
+            if match is Match.FULL:
+                break
+        return best, found
+
+    async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer by the one that was found."""
+        await scope[_FOUND].handle(scope, receive, send)
 
 
 def _methods(routes: Sequence[Route], request: Request) -> set[str]:
