@@ -248,15 +248,21 @@ async def test_notification_that_was_lost_costs_a_poll(place: PostgresPlace) -> 
 async def test_process_that_was_stopped_within_a_transaction_holds_up_no_other(
     opened: Open, place: PostgresPlace
 ) -> None:
-    one, two = await opened("one", lease_ms=1_000), await opened("two", lease_ms=1_000)
+    one, two = await opened("one", lease_ms=3_000), await opened("two", lease_ms=3_000)
     await share(one, two)
     half = set(held(two))
     await die(one)
     with somebody(place) as stopped:  # as `one` would be, stopped while it renewed or marked
+
+        def seen_ms() -> int:
+            [row] = stopped.execute("SELECT seen_ms FROM processes WHERE holder = 'two'")
+            return row[0]
+
         stopped.execute("SELECT * FROM leases WHERE holder = 'one' FOR UPDATE")
         stopped.execute("SELECT * FROM processes WHERE holder = 'one' FOR UPDATE")
+        over_ms = seen_ms() + 3_000  # then the lease of `one` is
 
-        await asyncio.sleep(2.5)
+        await until(lambda: seen_ms() > over_ms)
         kept = two.journal.shards.is_kept
         meanwhile = set(held(two))
 

@@ -311,7 +311,7 @@ class ModelStreet:
                 f"{url}{path}",
                 data=form,
                 headers={"Authorization": self.street.app_token, **headers},
-                timeout=aiohttp.ClientTimeout(total=15),
+                timeout=aiohttp.ClientTimeout(total=HANGS_AFTER_S),
             ) as answer:
                 return answer.status, await answer.json(content_type=None)
         return None
@@ -460,7 +460,7 @@ class ModelStreet:
                 f"{url}/admin/callbacks/replay",
                 json=wanted,
                 headers={"Authorization": f"Bearer {ADMIN_TOKEN}"},
-                timeout=aiohttp.ClientTimeout(total=15),
+                timeout=aiohttp.ClientTimeout(total=HANGS_AFTER_S),
             ) as answer:
                 self.replayed += answer.status == 200
 
