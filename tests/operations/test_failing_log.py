@@ -75,10 +75,16 @@ class Service:
         return await self.ask("GET", f"{self.known['PARTNER_URL']}/readyz")
 
 
-@pytest.fixture(params=["a file", "a closed pipe"])
+@pytest.fixture(params=["a file", "a closed pipe", "a full pipe"])
 async def service(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Service]:
     env_file, log = tmp_path / "dev.env", tmp_path / "log"
     reading, writing = os.pipe()
+    if request.param == "a full pipe":  # whose reader has stopped
+        os.set_blocking(writing, False)
+        with contextlib.suppress(BlockingIOError):
+            while True:
+                os.write(writing, b"full" * 1024)
+        os.set_blocking(writing, True)
     with log.open("wb") as file:
         process = subprocess.Popen(  # noqa: ASYNC220  before anything else runs
             [*COMMAND, "--env-file", str(env_file), "--until-stdin-ends"],
@@ -89,7 +95,8 @@ async def service(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterat
             cwd=tmp_path,
         )
     os.close(writing)
-    os.close(reading)
+    if request.param == "a closed pipe":
+        os.close(reading)
     try:
         async with aiohttp.ClientSession() as http, asyncio.timeout(WITHIN_S):
             while not (env_file.exists() and "ADMIN_TOKEN" in env_file.read_text()):
@@ -104,7 +111,9 @@ async def service(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterat
             yield service
     finally:
         process.terminate()
-        process.communicate(timeout=30)
+        process.communicate(timeout=WITHIN_S)
+        if request.param != "a closed pipe":
+            os.close(reading)
 
 
 async def test_answers_stay_json_and_loops_go_on_once_there_is_room_again(

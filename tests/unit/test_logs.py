@@ -1,6 +1,7 @@
 """Records and where they go."""
 
 import io
+import os
 import subprocess
 import sys
 
@@ -38,6 +39,9 @@ class Failing:
     def flush(self) -> None:
         raise self.error
 
+    def fileno(self) -> int:
+        raise self.error
+
 
 @pytest.mark.parametrize(
     "error",
@@ -49,6 +53,27 @@ def test_records_that_cannot_be_written_are_lost_and_counted(error: Exception) -
     print("lost", file=stream, flush=True)
 
     assert stream.lost == 2  # the text and its end
+
+
+def test_pipe_that_nobody_reads_loses_records_and_holds_up_nobody() -> None:
+    reading, writing = os.pipe()
+    with os.fdopen(reading, "rb") as reader, os.fdopen(writing, "w", encoding="utf-8") as pipe:
+        stream = LossyStream(pipe)
+        long = "é" * 3_000 + "\n"
+
+        for number in range(100):  # 600 kB, several times what a pipe holds
+            stream.write(f"{number} {long}")
+        lost = stream.lost
+        os.set_blocking(reading, False)
+        before = reader.read()
+        stream.write("after\n")
+        after = reader.read()
+
+    *whole, last = before.decode().split("\n")
+    assert all(one.endswith("é" * 3_000) for one in whole)
+    assert 0 < len(last) < 3_000  # its end is lost
+    assert lost == 100 - len(whole)
+    assert after == b"\nafter\n"  # on a line of its own
 
 
 def test_record_that_cannot_be_rendered_is_replaced_by_one_that_can() -> None:

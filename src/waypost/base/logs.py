@@ -2,9 +2,10 @@
 
 import contextlib
 import logging
+import select
 import sys
 from collections.abc import Sequence
-from typing import Any, Protocol, cast
+from typing import Any, Final, Protocol, cast
 
 from waypost.base.clock import Clock
 from waypost.base.sparing import without
@@ -13,6 +14,10 @@ from waypost.base.steps import Told, steps
 with without("rich"):  # for coloured tracebacks, which no record of ours has
     import structlog
 
+_AT_ONCE: Final = 1_000
+"""Characters. A pipe that says it has room takes 4,096 bytes (PIPE_BUF), and a character has four at most."""
+_PATIENCE_MS: Final = 100
+"""How long the first record waits for a reader that is behind; those after it do not wait, until it has read."""
 _NEVER_LOGGED = frozenset(
     {
         "token",
@@ -39,6 +44,14 @@ class Stream(Protocol):
         """Let go of what was taken."""
         ...
 
+    def fileno(self) -> int:
+        """The number of its file.
+
+        Raises:
+            OSError: it has none.
+        """
+        ...
+
 
 class WhereverStderrIs:
     """The standard error of the moment: whoever exchanges it for a while has our records meanwhile.
@@ -55,27 +68,51 @@ class WhereverStderrIs:
         """Flush it."""
         sys.stderr.flush()
 
+    def fileno(self) -> int:
+        """The number of its file."""
+        return sys.stderr.fileno()
+
 
 class LossyStream:
-    """A stream that loses what it cannot write: a full disk, a closed pipe, a stream that is none.
+    """A stream that loses what it cannot write: a full disk, a closed pipe, one that nobody reads, no stream at all.
 
     A log that cannot be written must change nothing for whoever logs: no answer, and no loop.
 
     Attributes:
-        lost: how many records were not written.
+        lost: how many records were not written, or not whole.
     """
 
     def __init__(self, stream: Stream) -> None:
         self._stream = stream
+        self._is_whole = True
+        self._is_read = True
         self.lost = 0
 
     def write(self, text: str, /) -> int:
-        """Write a text, or lose it."""
+        """Write a text, or lose it, or its end."""
+        whole = text if self._is_whole else f"\n{text}"  # apart from a record whose end was lost
         try:
-            return self._stream.write(text)
+            for begin in range(0, len(whole), _AT_ONCE):
+                if not self._has_room():
+                    self.lost += 1
+                    self._is_whole = self._is_whole and begin == 0
+                    return len(text)
+                self._stream.write(whole[begin : begin + _AT_ONCE])
+                self._stream.flush()
+                self._is_whole = begin + _AT_ONCE >= len(whole)
         except Exception:  # noqa: BLE001  there is nowhere else to say it
             self.lost += 1
-            return len(text)
+        return len(text)
+
+    def _has_room(self) -> bool:
+        """Whether the stream takes a piece at once. A pipe whose reader stopped would hold up the whole process."""
+        try:
+            poll = select.poll()  # not on Windows
+            poll.register(self._stream.fileno(), select.POLLOUT)
+        except (AttributeError, OSError, ValueError):
+            return True
+        self._is_read = bool(poll.poll(_PATIENCE_MS if self._is_read else 0))
+        return self._is_read
 
     def flush(self) -> None:
         """Flush, where that can be done."""
@@ -114,7 +151,7 @@ def set_up_logs(
         wrapper_class=structlog.make_filtering_bound_logger(
             logging.getLevelNamesMapping()[level.upper()]
         ),
-        logger_factory=structlog.PrintLoggerFactory(stream),
+        logger_factory=structlog.WriteLoggerFactory(stream),  # one write for each record
         cache_logger_on_first_use=True,
     )
     steps.log_to(_write_step, all_of_it=level.lower() == "debug")
