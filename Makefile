@@ -23,10 +23,10 @@ run: $(RUN_READY)  ## start the service, the simulator and its phones; ARGS goes
 # Compiled modules are kept, whatever the environment says: the suite starts a few hundred processes.
 # Three workers on two cores: much of what a journey does is waiting.
 test: $(DEV_READY)  ## the whole suite, on both engines; ARGS goes to pytest
-	PYTHONDONTWRITEBYTECODE= $(BIN)/pytest -n 3 --dist worksteal $(ARGS)
+	PYTHONDONTWRITEBYTECODE= $(BIN)/pytest -n 4 --dist worksteal $(ARGS)
 
 dates: $(DEV_READY)  ## the whole suite under ten dates: ends of weeks, months and years, a leap day, summer time; ARGS goes to pytest
-	PYTHONDONTWRITEBYTECODE= $(BIN)/python -m tests.dates -n 3 --dist worksteal $(ARGS)
+	PYTHONDONTWRITEBYTECODE= $(BIN)/python -m tests.dates -n 4 --dist worksteal $(ARGS)
 
 lint: $(DEV_READY)  ## all that is checked without running the service
 	$(BIN)/ruff format --check .
