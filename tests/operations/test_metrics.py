@@ -46,6 +46,20 @@ async def at_rest(street: Street) -> None:
     await patiently(is_at_rest)
 
 
+async def test_what_the_server_itself_refuses_is_counted(street: Street) -> None:
+    before = await figures_of(street)
+    async with street.http.get(
+        f"{street.service_url}/healthz", headers={"X-Large": "a" * 100_000}
+    ) as answer:
+        assert answer.status == 431
+
+    after = await figures_of(street)
+
+    assert ("server_refusals_total", frozenset({("status", "431")})) not in before
+    assert figure(after, "server_refusals_total", status="431") == 1
+    assert figure(after, "connections") >= 1  # the one that asks
+
+
 async def test_metrics_follow_a_message_through_every_stage(make_street: Any) -> None:
     street: Street = await make_street()
     await street.open_window()

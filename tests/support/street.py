@@ -130,6 +130,7 @@ class Street:
         self.waypost = Waypost(settings, self.clock, RandomIds(self.clock))
         await self.waypost.open()
         self._server = HttpServer(self.waypost.application, bound)
+        self.waypost.outside.servers = [self._server.connections]
         await self._server.start()
         self._running.add("service")
         await self._tell_the_way()

@@ -35,6 +35,7 @@ from waypost.base.travel import NotSettled, Travel
 from waypost.client.door import InProcess
 from waypost.config import Settings
 from waypost.console.sessions import Carried
+from waypost.operations.metrics import ServerCounts
 from waypost.simulator import NotAtRest, SimulatorSettings, Snapshot, read_scenario
 from waypost.store.contract import WrongStore
 from waypost.store.engines.sqlite import take_lock
@@ -109,6 +110,7 @@ class Dev:
         self._gates = (Gate(), Gate())
         self._changing = asyncio.Lock()
         self._pair: Pair | None = None
+        self._servers: list[ServerCounts] = []
         self._seed_image: Path | None = None
 
     async def open(self) -> Running:
@@ -344,6 +346,8 @@ class Dev:
         for gate, bound, host_error, error_body in sides:
             application = HostCheck(gate, hosts, host_error)
             server = HttpServer(application, bound, limits=limits, error_body=error_body)
+            if gate is self._gates[0]:
+                self._servers.append(server.connections)
             self._opened.push_async_callback(server.stop)
             await server.start()
         self._opened.push_async_callback(self._end_streams)
@@ -382,6 +386,7 @@ class Dev:
             keeper=self,
             control=InProcess(self._gates[1]),
         )
+        pair.waypost.outside.servers = self._servers
         await pair.open(self._places)
         self._pair = pair
         if self._scenario is not None:

@@ -110,6 +110,11 @@ class Connections:
         self._idle: dict[OpenConnection, None] = {}  # the longest idle first
         self._most_descriptors = _usable_descriptors(limits.reserved_descriptors)
 
+    @property
+    def open_count(self) -> int:
+        """How many are open."""
+        return len(self._open)
+
     def admit(self, connection: OpenConnection, address: str, descriptor: int) -> HttpError | None:
         """Count a new connection; an idle one is closed in its place where there is no room.
 

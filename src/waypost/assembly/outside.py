@@ -17,7 +17,7 @@ from waypost.events.webhook import Webhook
 from waypost.journal.in_store import Journal
 from waypost.journal.stage import Stage
 from waypost.operations.exposition import Exposition
-from waypost.operations.metrics import Scene
+from waypost.operations.metrics import Scene, ServerCounts
 from waypost.operations.probes import Probes
 from waypost.operations.readiness import Parts, Readiness
 from waypost.operations.tracing import Tracing, open_tracing
@@ -34,6 +34,9 @@ class Outside:
         stages: those that this process runs.
         process: its number, or another short name, in every sample and span.
         holder: its name among all processes of its store.
+
+    Attributes:
+        servers: those that answer for this process, once there are any.
     """
 
     def __init__(
@@ -64,6 +67,7 @@ class Outside:
         self._stages = tuple(stages)
         self._process = process
         self._tracing: Tracing | None = None
+        self.servers: list[ServerCounts] = []
         self.readiness = Readiness(
             Parts(
                 database=database,
@@ -135,6 +139,7 @@ class Outside:
             depths=depths,
             now_ms=self._clock.now_ms(),
             ready={name: not why for name, why in said.items()},
+            servers=self.servers,
         )
 
 

@@ -124,6 +124,7 @@ async def serve(
         if seen is not None:
             more.append(HttpServer(waypost.outside.on_its_own(), seen, limits=limits))
         server = HttpServer(public, bound, stop_within_s=doors_s, limits=limits)
+        waypost.outside.servers = [one.connections for one in (server, *more)]
         for one in (server, *more):
             await one.start()
         settle_memory()

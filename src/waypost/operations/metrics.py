@@ -5,10 +5,11 @@ ten thousand partners. Figures of one process are what it has counted since it s
 store are the same whichever process is asked.
 """
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Final
+from typing import Final, Protocol
 
 from waypost import __version__
 from waypost.accept.app import Door
@@ -31,6 +32,20 @@ class Kind(StrEnum):
     HISTOGRAM = "histogram"
 
 
+class ServerCounts(Protocol):
+    """What a server of this process has counted of its connections."""
+
+    @property
+    def open_count(self) -> int:
+        """How many are open."""
+        ...
+
+    @property
+    def refused(self) -> Mapping[int, int]:
+        """How often the server itself has answered with which status."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class Scene:
     """Everything that is looked at when somebody asks.
@@ -42,6 +57,7 @@ class Scene:
         depths: of the store, read a few seconds ago at most; None where it does not answer.
         now_ms: by the clock that rules follow.
         ready: whether each check of readiness passes, by its name.
+        servers: those of this process that answer for the service.
     """
 
     doors: Sequence[tuple[str, Door]]
@@ -57,6 +73,7 @@ class Scene:
     depths: Depths | None
     now_ms: int
     ready: Mapping[str, bool]
+    servers: Sequence[ServerCounts]
 
 
 Samples = Iterable[tuple[tuple[str, ...], float | Spread]]
@@ -139,6 +156,14 @@ def _of_store_errors(scene: Scene) -> Samples:
     yield ("read",), counts.failed_reads
 
 
+def _of_server_refusals(scene: Scene) -> Samples:
+    refused = Counter[int]()
+    for server in scene.servers:
+        refused.update(server.refused)
+    for status, count in sorted(refused.items()):
+        yield (str(status),), count
+
+
 def _depths(scene: Scene) -> Iterable[tuple[Lane, Depth]]:
     return () if scene.depths is None else scene.depths.lanes.items()
 
@@ -210,6 +235,9 @@ METRICS: Final = (  # Source: design, section 3, for the stages; decision 0046
               lambda scene: _alone(scene.database.waiting)),
     MetricRow("store_errors_total",             _C, ("of",),              "process", "Shared transactions torn apart, writes and reads that failed.", _of_store_errors),
     # The process
+    MetricRow("connections",                    _G, (),                   "process", "Connections that clients have open.",
+              lambda scene: _alone(sum(server.open_count for server in scene.servers))),
+    MetricRow("server_refusals_total",          _C, ("status",),          "process", "Requests refused before they were read whole: too large, too slow, or malformed; and connections for which there was no room.", _of_server_refusals),
     MetricRow("ready",                          _G, ("check",),           "process", "1 where a check of readiness passes.",
               lambda scene: [((name,), passes) for name, passes in scene.ready.items()]),
     MetricRow("build",                          _G, ("version",),         "process", "1; its label is the version.",
