@@ -10,6 +10,7 @@ import pytest_asyncio
 
 from tests.console.conftest import LOOP
 from tests.support.builders import ACCOUNT, APP, INSTANCE_KEY, PARTNER
+from tests.support.refusing import refusing_port
 from waypost.assembly.servers import HttpServer, bind, port_of
 from waypost.assembly.service import Waypost
 from waypost.base.clock import SystemClock
@@ -147,13 +148,10 @@ async def test_service_without_a_simulator_explains_that_there_is_none(without: 
 
 
 async def test_simulator_that_does_not_answer_is_said_to_be_away(tmp_path: Path) -> None:
-    bound = bind("127.0.0.1", 0, option="--simulator-port")
-    port = port_of(bound)
-    bound.close()
-    site, server = await open_site(tmp_path, f"http://127.0.0.1:{port}")
-
-    status, page = await site.get("/simulator")
+    with refusing_port() as port:
+        site, server = await open_site(tmp_path, f"http://127.0.0.1:{port}")
+        status, page = await site.get("/simulator")
+        await close_site(site, server)
 
     assert status == 503
     assert "The simulator does not answer." in page
-    await close_site(site, server)

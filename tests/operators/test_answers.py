@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 from aiohttp import web
 
-from crashes.processes import free_port
 from tests.operators.conftest import (
     Answering,
     TinyOperator,
@@ -18,6 +17,7 @@ from tests.operators.conftest import (
     text_answer,
 )
 from tests.support.builders import ACCOUNT, ANN, APP
+from tests.support.refusing import refusing_port
 from waypost.domain.outcome import (
     INVALID_ANSWER,
     Again,
@@ -147,9 +147,10 @@ async def test_message_to_an_operator_that_does_not_listen_was_certainly_not_sen
     tiny: TinyOperator,
 ) -> None:
     tiny.answers = [json_answer(SENT)]
-    tiny.account = replace(tiny.account, base_url=f"http://127.0.0.1:{free_port()}")
 
-    outcome = await tiny.send()
+    with refusing_port() as port:
+        tiny.account = replace(tiny.account, base_url=f"http://127.0.0.1:{port}")
+        outcome = await tiny.send()
 
     assert isinstance(outcome, Unavailable)
     assert (outcome.code, outcome.again) == (0, Again.NOT_REACHED)

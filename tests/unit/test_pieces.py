@@ -9,6 +9,7 @@ import pytest
 import pytest_asyncio
 
 from tests.support.patience import HANGS_AFTER_S, patiently
+from tests.support.refusing import refusing_port
 from waypost.assembly.servers import HttpServer
 from waypost.assembly.sockets import bind, port_of
 from waypost.client.answers import NotReached
@@ -188,11 +189,7 @@ async def test_failure_before_the_answer_begins_is_no_answer() -> None:
 
 
 async def test_nobody_at_an_address_is_told_before_the_first_piece() -> None:
-    bound = bind("127.0.0.1", 0, option="port")
-    port = port_of(bound)
-    bound.close()
-
-    with pytest.raises(NotReached, match="nobody answers"):
+    with refusing_port() as port, pytest.raises(NotReached, match="nobody answers"):
         await OverHttp(f"http://127.0.0.1:{port}").open("GET", "/", {})
 
 

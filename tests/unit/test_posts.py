@@ -15,8 +15,8 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
-from crashes.processes import free_port
 from tests.support.patience import HANGS_AFTER_S
+from tests.support.refusing import refusing_port
 from waypost.base.posts import AddrInfo, AnswerLost, NotReached, Posts, TimedOut
 
 LONG_ENOUGH_TO_SEND_S = 2
@@ -225,8 +225,8 @@ async def test_status_that_came_in_time_counts_although_its_body_drips(
 
 
 async def test_nobody_listening_is_told_apart_from_a_lost_answer(posts: Posts) -> None:
-    with pytest.raises(NotReached):
-        await posts.post(f"http://127.0.0.1:{free_port()}/", b"", {}, within_s=HANGS_AFTER_S)
+    with refusing_port() as port, pytest.raises(NotReached):
+        await posts.post(f"http://127.0.0.1:{port}/", b"", {}, within_s=HANGS_AFTER_S)
 
 
 async def test_socket_that_is_refused_is_never_connected(peer: Peer) -> None:
