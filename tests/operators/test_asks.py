@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from tests.operators.conftest import TinyOperator, hang_up, json_answer, never, text_answer
-from waypost.assembly.servers import bind, port_of
+from tests.support.refusing import refusing_port
 from waypost.domain.outcome import Rejected, Unavailable, Uncertain
 from waypost.operators.cloud import asks
 from waypost.operators.cloud.asks import ASKS
@@ -108,12 +108,8 @@ async def test_answer_that_takes_too_long_is_uncertain(
 
 
 async def test_operator_that_is_not_there_is_unavailable(tiny: TinyOperator) -> None:
-    nobody = bind("127.0.0.1", 0, option="")
-    port = port_of(nobody)
-    nobody.close()
-
-    outcome = await tiny.adapter.ask(
-        replace(tiny.account, base_url=f"http://127.0.0.1:{port}"), Question(Ask.NUMBER, "77")
-    )
+    with refusing_port() as port:
+        account = replace(tiny.account, base_url=f"http://127.0.0.1:{port}")
+        outcome = await tiny.adapter.ask(account, Question(Ask.NUMBER, "77"))
 
     assert isinstance(outcome, Unavailable)

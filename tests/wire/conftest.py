@@ -19,6 +19,7 @@ from tests.support.callback_sink import CallbackSink, Try
 from tests.support.cheap_passwords import hash_of_little_work
 from tests.support.file_server import FileServer
 from tests.support.patience import HANGS_AFTER_S
+from tests.support.refusing import refusing_port
 from tests.support.street import Answer
 from tests.support.tenants import ANSWERING, DAY_MS, HOUR_MS, PASSWORD, Tenants
 from tests.support.wire_cases import Case, Step, filled, form_pairs, multipart
@@ -47,18 +48,16 @@ class World:
     files: FileServer
     simulator: Simulator
     database: Database
+    refusing_port: int
     known: set[str] = field(default_factory=set[str])
 
     async def values(self, *, with_other: bool = True) -> dict[str, str]:
         """The placeholders of one case; those of another partner too, if it names any."""
-        nobody = bind("127.0.0.1", 0, option="")
-        port = port_of(nobody)
-        nobody.close()
         return {
             **await self.tenants.make(with_other=with_other),
             "receiver": self.sink.url,
             "files": self.files.url,
-            "nobody": f"http://127.0.0.1:{port}/",
+            "nobody": f"http://127.0.0.1:{self.refusing_port}/",
             "admin_token": ADMIN_TOKEN,
             "verify_token": OPERATOR.verify_token,
             "operator_account": OPERATOR.id,
@@ -179,9 +178,10 @@ async def _open_world(
         clock,
         hash_of_little_work(PASSWORD),
     )
+    url = f"http://127.0.0.1:{port_of(bound)}"
     async with aiohttp.ClientSession() as http:
-        url = f"http://127.0.0.1:{port_of(bound)}"
-        yield World(url, clock, tenants, http, sink, files, simulator, waypost.database)
+        with refusing_port() as port:
+            yield World(url, clock, tenants, http, sink, files, simulator, waypost.database, port)
     await asyncio.gather(server.stop(), sink.close(), files.close())
     await waypost.close()
     await graph.stop()

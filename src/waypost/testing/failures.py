@@ -186,6 +186,7 @@ def _clock(tenancy: Tenancy) -> list[str]:
         parts.append("is frozen: nothing becomes due by itself")
     elif clock["factor"] != 1:
         parts.append(f"runs at {clock['factor']:g} times the speed")
-    if abs(clock["ahead_ms"]) > 1000:
-        parts.append(f"is {clock['ahead_ms'] / _DAY_MS:.2f} days ahead")
+    days_ahead = round(clock["ahead_ms"] / _DAY_MS, 2)
+    if days_ahead:
+        parts.append(f"is {days_ahead:.2f} days ahead")
     return [f"the clock {', and '.join(parts)}"] if parts else []

@@ -11,7 +11,7 @@ from tests.operators.conformance.conftest import Line
 from tests.operators.conformance.test_recorded import picture
 from tests.support.builders import ACCOUNT, ANN, APP, draft, id_number, message, template
 from tests.support.media_samples import sample
-from waypost.assembly.servers import bind, port_of
+from tests.support.refusing import refusing_port
 from waypost.domain.event import InboundEvent, ReviewEvent, StatusEvent
 from waypost.domain.media import Media
 from waypost.domain.message import MessageState, TemplateSend
@@ -242,13 +242,11 @@ async def test_token_that_is_not_taken_lets_the_whole_account_wait(line: Line) -
 
 
 async def test_operator_that_is_not_reached_certainly_has_nothing(line: Line) -> None:
-    nobody = bind("127.0.0.1", 0, option="")
-    account = replace(line.account, base_url=f"http://127.0.0.1:{port_of(nobody)}")
-    nobody.close()
-
-    outcome = await line.adapter.send(
-        account, APP, message(), template=None, reply_to=None, copies={}
-    )
+    with refusing_port() as port:
+        account = replace(line.account, base_url=f"http://127.0.0.1:{port}")
+        outcome = await line.adapter.send(
+            account, APP, message(), template=None, reply_to=None, copies={}
+        )
 
     assert isinstance(outcome, Unavailable)
     assert outcome.again is Again.NOT_REACHED
