@@ -461,24 +461,20 @@ def compatibility_page() -> str:
         if at + 1 == len(everything) or everything[at + 1].section != one.section:
             parts.append(table(("Statement", "Verdict", "Held by"), rows))
     counts = Counter(one.verdict for one in everything)
-    cases = sum(name.endswith(".toml") for names in held.values() for name in names)
+    cases = sum("#" in name for names in held.values() for name in names)
     return page(
         "Compatibility",
         f"{len(everything)} statements of the specification: {counts['kept']} kept, {counts['differs']} differ, "
         f"and {counts['answered']} that it leaves open are answered. {cases} times a wire case holds one; "
-        "what we do is in italics where there is more to say. A case is a file under `tests/wire/cases`.",
+        "what we do is in italics where there is more to say. Cases are in `tests/wire/cases`.",
         *parts,
     )
 
 
 def _holders(names: list[str]) -> str:
     """At most three, by name; the rest as a number."""
-    shown = [
-        f"[{Path(name).stem}](../../{name})"
-        if name.endswith(".toml")
-        else f"[{name.partition('::')[2]}](../../{name.partition('::')[0]})"
-        for name in names[:3]
-    ]
+    parts = [name.partition("#" if "#" in name else "::") for name in names[:3]]
+    shown = [f"[{case}](../../{file})" for file, _, case in parts]
     return ", ".join(shown) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
 
 

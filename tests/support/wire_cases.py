@@ -1,6 +1,7 @@
-"""Wire cases: what stands in a case's file, how its placeholders are filled, and how answers are compared.
+"""Wire cases: what a case says, how its placeholders are filled, and how answers are compared.
 
-A case is one request and the answer that the spec or the facts give to it:
+A case is one request and the answer that the spec or the facts give to it. `case_files.py` says how it
+is put together from a file; whole, it has:
 
     source    where the statement stands
     why       the statement, in a sentence
@@ -8,17 +9,17 @@ A case is one request and the answer that the spec or the facts give to it:
     holds     the statements of the spec that this case holds, by their keys in docs/statements.toml
     strict    the service holds templates to the operator's rules at once
     settings  of a service of the case's own
-    [[before]]  requests that come first; `times` of them, each answered with `status` (200);
-                `keep` names places in the last answer that become placeholders; where `hangs_up_at` names
-                a path of `{files}`, the client hangs up once that is asked for, and has no answer
-    [request]   `method`, `path`, `headers`, and one of `form` (a list repeats its field), `parts` (of a
-                multipart form: `name`, and `text`, or a `sample` filled up to `size_bytes`, perhaps with
-                `file_name` and `content_type`), `body` (text as it is) and `hex` (bytes as they are);
-                `after_ms` moves the clock first
-    [response]  `status`; `body` is the whole JSON, `text` the whole body as text; `body_has` is a
-                part of the JSON: members that are not named do not matter, lists count whole;
-                `json_texts` are JSON texts inside the JSON, by place, whole;
-                `headers` must be there, `absent_headers` must not
+    before    requests that come first; `times` of them, each answered with `status` (200);
+              `keep` names places in the last answer that become placeholders; where `hangs_up_at` names
+              a path of `{files}`, the client hangs up once that is asked for, and has no answer
+    request   `method`, `path`, `headers`, and one of `form` (a list repeats its field), `parts` (of a
+              multipart form: `name`, and `text`, or a `sample` filled up to `size_bytes`, perhaps with
+              `file_name` and `content_type`), `body` (text as it is) and `hex` (bytes as they are);
+              `after_ms` moves the clock first
+    response  `status`; `body` is the whole JSON, `text` the whole body as text; `body_has` is a
+              part of the JSON: members that are not named do not matter, lists count whole;
+              `json_texts` are JSON texts inside the JSON, by place, whole;
+              `headers` must be there, `absent_headers` must not
 
 Placeholders are names in braces, such as `{app_id}`; `{chars:61}` is a text of so many letters. In a
 response a text that begins with `~` is a regular expression for the whole text; `<integer>`,
@@ -30,18 +31,17 @@ import json
 import re
 from collections.abc import Mapping
 from functools import cache
-from pathlib import Path
 from typing import Any, Final, TypeVar, cast
 
 import aiohttp
 import msgspec
 from multidict import CIMultiDict
 
+from tests.support.case_files import whole_cases
 from tests.support.media_samples import sample
 
 Filled = TypeVar("Filled")
 
-FOLDER: Final = Path(__file__).parents[1] / "wire" / "cases"
 _PLACEHOLDER: Final = re.compile(r"(?<!\{)\{(chars:\d+|[a-z_]+)\}(?!\})")
 _KINDS: Final = {"<integer>": int, "<boolean>": bool, "<text>": str}
 
@@ -92,7 +92,7 @@ class Response(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
 
 
 class Case(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
-    """One file."""
+    """One case."""
 
     source: str
     why: str
@@ -107,13 +107,8 @@ class Case(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
 
 @cache
 def read_cases() -> dict[str, Case]:
-    """Every case by its place."""
-    return {
-        path.relative_to(FOLDER).with_suffix("").as_posix(): msgspec.toml.decode(
-            path.read_bytes(), type=Case
-        )
-        for path in sorted(FOLDER.rglob("*.toml"))
-    }
+    """Every case by its id, such as `login/password`."""
+    return {name: msgspec.convert(case, Case) for name, case in whole_cases()}
 
 
 def names_another(case: Case) -> bool:
