@@ -44,9 +44,7 @@ class Server:
         return self.child.cpu_s(), self.store.server_cpu_s() if self.store else 0.0
 
 
-async def measure(
-    stores: Mapping[str, Stores], options: argparse.Namespace
-) -> tuple[list[Figure], dict[str, Any]]:
+async def measure(stores: Mapping[str, Stores], options: argparse.Namespace) -> tuple[list[Figure], dict[str, Any]]:
     """T1 and T2 on each engine; the raw figures beside them."""
     with only_on(LOAD_CORE), ExitStack() as ends:
         servers = {"bare": Server(Child("benchmarks.bare", "--core", str(SERVER_CORE)))}
@@ -83,9 +81,7 @@ class only_on:  # noqa: N801  reads as what it does
         os.sched_setaffinity(0, self._before)
 
 
-async def _rounds(
-    servers: Mapping[str, Server], options: argparse.Namespace
-) -> list[dict[str, Any]]:
+async def _rounds(servers: Mapping[str, Server], options: argparse.Namespace) -> list[dict[str, Any]]:
     """Rounds are interleaved, so that noise of the machine meets all servers; medians are kept."""
     cases = [("session text", count) for count in options.connections]
     cases += [("template", 64)] if 64 in options.connections else []
@@ -102,26 +98,20 @@ async def _rounds(
         for name in servers:
             rounds = found[kind, connections, name]
             row[name] = {what: statistics.median(one[what] for one in rounds) for what in rounds[0]}
-            ratios = [
-                one["per_s"] / other["per_s"] for one, other in zip(rounds, bare, strict=True)
-            ]
+            ratios = [one["per_s"] / other["per_s"] for one, other in zip(rounds, bare, strict=True)]
             row[name]["ratio"] = statistics.median(ratios)
             row[name]["ratio_spread"] = max(ratios) - min(ratios)
         rows.append(row)
     return rows
 
 
-async def once(
-    servers: Sequence[Server], kind: str, connections: int, seconds: float
-) -> dict[str, float]:
+async def once(servers: Sequence[Server], kind: str, connections: int, seconds: float) -> dict[str, float]:
     """One round: the connections shared out over the servers, all at once."""
     requests = prepared(KINDS[kind], phones=2000, sources=8)
     until_s = time.monotonic() + WARM_S + seconds
     share = connections // len(servers)
     loads = [
-        asyncio.create_task(
-            as_fast_as_answered(server.child.port, _until(requests, until_s), connections=share)
-        )
+        asyncio.create_task(as_fast_as_answered(server.child.port, _until(requests, until_s), connections=share))
         for server in servers
     ]
     await asyncio.sleep(WARM_S)

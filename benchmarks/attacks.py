@@ -116,9 +116,7 @@ async def half_requests(host: str, port: int, seconds: float) -> str:
     for client in clients:
         client.cancel()
     await asyncio.gather(*clients, return_exceptions=True)
-    return (
-        ", ".join(f"{count} times {what}" for what, count in sorted(refused.items())) or "nothing"
-    )
+    return ", ".join(f"{count} times {what}" for what, count in sorted(refused.items())) or "nothing"
 
 
 async def ask(host: str, port: int, key: str, known: dict[str, str]) -> None:

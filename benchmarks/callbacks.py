@@ -24,9 +24,7 @@ BODY = (
 )
 
 
-async def measure(
-    stores: Stores, options: argparse.Namespace
-) -> tuple[list[Figure], dict[str, Any]]:
+async def measure(stores: Stores, options: argparse.Namespace) -> tuple[list[Figure], dict[str, Any]]:
     """Rounds of both, taken in turn; the best of each, for a pause of the machine is nobody's."""
     count = options.callbacks
     bare, ours, raw = [], [], []
@@ -65,12 +63,7 @@ async def _bare(count: int) -> float:
 
 async def _ours(store: Store, count: int) -> dict[str, Any]:
     receiver = Child("benchmarks.receiver")
-    seeding = Child(
-        "benchmarks.service",
-        *store.options,
-        "--receiver",
-        f"http://127.0.0.1:{receiver.port}/callbacks",
-    )
+    seeding = Child("benchmarks.service", *store.options, "--receiver", f"http://127.0.0.1:{receiver.port}/callbacks")
     await asyncio.to_thread(seeding.wait_answering)
     await asyncio.to_thread(seeding.end)
     await asyncio.to_thread(_queue, store, count)
@@ -120,11 +113,7 @@ def _queue(store: Store, count: int) -> None:
         connection.execute(
             insert(sequences),
             [
-                {
-                    "subscription_id": subscription.id,
-                    "about": str(who),
-                    "last": 1 + count // RECIPIENTS,
-                }
+                {"subscription_id": subscription.id, "about": str(who), "last": 1 + count // RECIPIENTS}
                 for who in range(RECIPIENTS)
             ],
         )

@@ -104,8 +104,7 @@ def work_skip_locked(url: str, _number: int, _processes: int, out: Any) -> None:
             now_ms = time.time_ns() // 1_000_000
             claimed = connection.execute(_OLDEST_OF_EACH_KEY, (int(LANE), now_ms, BATCH)).fetchall()
             gone = connection.execute(
-                "DELETE FROM journal WHERE position = ANY(%s) RETURNING ref",
-                ([one[0] for one in claimed],),
+                "DELETE FROM journal WHERE position = ANY(%s) RETURNING ref", ([one[0] for one in claimed],)
             ).fetchall()
             connection.commit()
             if not claimed:
@@ -142,10 +141,7 @@ def measure(server: Server, url: str, way: str, processes: int) -> dict[str, Any
     context = multiprocessing.get_context("spawn")
     out: Any = context.Queue()
     before_s = _server_s(server)
-    workers = [
-        context.Process(target=WAYS[way], args=(url, number, processes, out))
-        for number in range(processes)
-    ]
+    workers = [context.Process(target=WAYS[way], args=(url, number, processes, out)) for number in range(processes)]
     for worker in workers:
         worker.start()
     done: list[Worked] = [out.get(timeout=300) for _ in workers]
@@ -195,9 +191,7 @@ def main() -> None:
         for round_number in range(2):
             for way in WAYS:
                 for processes in (1, 2):
-                    url = server.create(
-                        f"claims_{way.replace(' ', '_')}_{processes}_{round_number}"
-                    )
+                    url = server.create(f"claims_{way.replace(' ', '_')}_{processes}_{round_number}")
                     asyncio.run(fill(url, wanted.entries, wanted.keys, wanted.sources))
                     with psycopg.connect(url, autocommit=True) as connection:
                         connection.execute(_KEY_INDEX)

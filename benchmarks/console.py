@@ -41,13 +41,7 @@ def fill_one_app(store: Store, count: int) -> None:
         [app, *_] = apps.all()
         connection.rollback()
         now_ms = SystemClock().now_ms()
-        fill(
-            connection,
-            [(app.id, app.phone_number)],
-            partner_id=app.partner_id,
-            count=count,
-            now_ms=now_ms,
-        )
+        fill(connection, [(app.id, app.phone_number)], partner_id=app.partner_id, count=count, now_ms=now_ms)
         _vary(connection, count)
         connection.commit()
 
@@ -60,9 +54,7 @@ def _vary(connection: Connection, count: int) -> None:
     assert count
 
 
-def pages(
-    app_id: str, numbers: int, message_id: str, operator_id: str
-) -> Sequence[tuple[str, str]]:
+def pages(app_id: str, numbers: int, message_id: str, operator_id: str) -> Sequence[tuple[str, str]]:
     """What is asked for, and its address."""
     messages = f"/apps/{app_id}/messages"
     number = 15_560_000_000 + numbers // 2
@@ -97,15 +89,10 @@ def pages(
 async def measure(store: Store, count: int) -> None:
     """Ask for every page, and print how long it took."""
     settings = Settings(
-        data=store.folder,
-        database_url=store.url,
-        secret_key="benchmarks only, known to everybody",
-        rates=False,
+        data=store.folder, database_url=store.url, secret_key="benchmarks only, known to everybody", rates=False
     )
     clock = SystemClock()
-    waypost = Waypost(
-        settings, clock, RandomIds(clock), stand=ConsoleStand(demo_partner_id=demo.PARTNER.id)
-    )
+    waypost = Waypost(settings, clock, RandomIds(clock), stand=ConsoleStand(demo_partner_id=demo.PARTNER.id))
     await waypost.open()
     try:
         await _measure(waypost, store.engine, count)
@@ -117,9 +104,7 @@ async def _measure(waypost: Waypost, engine: str, count: int) -> None:
     session = await waypost.console.parts.sessions.begin(demo.PARTNER)
     ask = InProcess(waypost.application)
     cookie = {"cookie": f"waypost_session={session.token}", "host": "127.0.0.1"}
-    [app, *_] = sorted(
-        await waypost.database.read(apps_of, demo.PARTNER.id), key=lambda one: one.id
-    )
+    [app, *_] = sorted(await waypost.database.read(apps_of, demo.PARTNER.id), key=lambda one: one.id)
     newest = "SELECT id, operator_message_id FROM messages WHERE app_id = :app ORDER BY accepted_on_ms DESC LIMIT 1"
 
     def look(connection: Connection) -> tuple[str, str]:

@@ -39,14 +39,7 @@ _POSTGRESQL = {
 }
 
 
-def fill(
-    connection: Connection,
-    apps: Sequence[tuple[str, str]],
-    *,
-    partner_id: int,
-    count: int,
-    now_ms: int,
-) -> float:
+def fill(connection: Connection, apps: Sequence[tuple[str, str]], *, partner_id: int, count: int, now_ms: int) -> float:
     """Add so many messages of these apps, and what hangs on the newest; give how many seconds it took.
 
     Args:
@@ -77,9 +70,7 @@ def fill(
     else:
         driver: Any = connection.connection.driver_connection
         driver.autocommit = True
-        driver.execute(
-            "SELECT setval(pg_get_serial_sequence('recipients', 'id'), max(id)) FROM recipients"
-        )
+        driver.execute("SELECT setval(pg_get_serial_sequence('recipients', 'id'), max(id)) FROM recipients")
         driver.execute("VACUUM (ANALYZE)")
         driver.execute("CHECKPOINT")
         driver.autocommit = False
@@ -110,9 +101,7 @@ def _drop_indexes(connection: Connection) -> list[str]:
     return [made for _, made in chosen]
 
 
-def _inserts(
-    dialect: str, apps: Sequence[tuple[str, str]], partner_id: int, count: int, now_ms: int
-) -> list[str]:
+def _inserts(dialect: str, apps: Sequence[tuple[str, str]], partner_id: int, count: int, now_ms: int) -> list[str]:
     words = _SQLITE if dialect == "sqlite" else _POSTGRESQL
     step_ms = KEPT_DAYS * 86_400_000 // count or 1
     at_ms = f"(CAST({now_ms - step_ms * count} AS BIGINT) + {step_ms} * n)"
@@ -141,9 +130,7 @@ def _inserts(
         f"{words['no']}, 'wamid.' || {words['word']}, {at_ms}, {at_ms} + 900 FROM {words['series']}",
         "INSERT INTO arrival_items (operator_account_id, dedupe_key, arrival_id, place, item, received_on_ms) SELECT "
         f"'demo', 'status ' || {words['word']}, {words['uuid'].format(ms=at_ms, kind='5')}, '0.0.statuses.0', "
-        + words["blob"].format(
-            """('{"status":{"id":"wamid.' || n || '","status":"read"},"phone_number_id":"1"}')"""
-        )
+        + words["blob"].format("""('{"status":{"id":"wamid.' || n || '","status":"read"},"phone_number_id":"1"}')""")
         + f", {at_ms} FROM {recent}",
     ]
     for nth, news in enumerate(NEWS):

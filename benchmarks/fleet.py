@@ -106,9 +106,7 @@ async def _run(children: dict[str, Child], options: argparse.Namespace) -> dict[
         "lost": sum(one.message_id not in ids for one in answers),
         "callbacks_lost": sum(len(KINDS) - len(seen.get(one.message_id, {})) for one in answers),
         "wrong": judged["wrong"],
-        "cpu_us_per_message": {
-            name: round(1e6 * one / options.messages) for name, one in spent.items()
-        },
+        "cpu_us_per_message": {name: round(1e6 * one / options.messages) for name, one in spent.items()},
     }
 
 
@@ -134,9 +132,7 @@ def _deliveries(simulator: Child) -> list[dict[str, Any]]:
 
 def _post(port: int, path: str, body: dict[str, Any]) -> Any:
     request = urllib.request.Request(
-        f"http://127.0.0.1:{port}{path}",
-        data=json.dumps(body).encode(),
-        headers={"Content-Type": "application/json"},
+        f"http://127.0.0.1:{port}{path}", data=json.dumps(body).encode(), headers={"Content-Type": "application/json"}
     )
     with urllib.request.urlopen(request, timeout=60) as answer:
         return json.loads(answer.read())

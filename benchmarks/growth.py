@@ -29,9 +29,7 @@ LOOKS = 300
 _APPS = select(apps.c.id, apps.c.phone_number, apps.c.partner_id).order_by(apps.c.phone_number)
 
 
-async def measure(
-    stores: Stores, options: argparse.Namespace
-) -> tuple[list[Figure], dict[str, Any]]:
+async def measure(stores: Stores, options: argparse.Namespace) -> tuple[list[Figure], dict[str, Any]]:
     """T5 on one engine; and the plans of the hot statements, where they are asked for."""
     many = options.stored
     free = shutil.disk_usage(options.at).free
@@ -58,10 +56,7 @@ async def measure(
     ]  # fmt: skip
     raw |= {"few": few, "many": lots}
     for name, by_number in (("newest 50 of an app", False), ("the same of one number", True)):
-        took = {
-            count: await asyncio.to_thread(_looked_up, store, count, by_number)
-            for count, store in stocked.items()
-        }
+        took = {count: await asyncio.to_thread(_looked_up, store, count, by_number) for count, store in stocked.items()}
         raw[name] = took
         figures.append(Figure(
             "T5", stores.engine, f"{name}, {many:,} stored / {FEW:,}, a second", took[FEW] / took[many], "x", LEAST,

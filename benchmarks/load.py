@@ -52,13 +52,7 @@ def prepared(make: Callable[[int, str], bytes], *, phones: int, sources: int) ->
 
 
 def _request(path: str, phone: int, source: str, fields: dict[str, str]) -> bytes:
-    form = {
-        "channel": "whatsapp",
-        "source": source,
-        "destination": str(phone),
-        "src.name": SOURCES[source],
-        **fields,
-    }
+    form = {"channel": "whatsapp", "source": source, "destination": str(phone), "src.name": SOURCES[source], **fields}
     body = urlencode(form).encode()
     head = (
         f"POST {path} HTTP/1.1\r\nHost: 127.0.0.1\r\napikey: {API_KEY}\r\n"
@@ -67,16 +61,12 @@ def _request(path: str, phone: int, source: str, fields: dict[str, str]) -> byte
     return head.encode() + body
 
 
-async def as_fast_as_answered(
-    port: int, requests: Iterator[bytes], *, connections: int
-) -> list[Answered]:
+async def as_fast_as_answered(port: int, requests: Iterator[bytes], *, connections: int) -> list[Answered]:
     """Each connection sends its next request as soon as the last one is answered."""
     return await _Load(requests, None).run(port, connections)
 
 
-async def at_rate(
-    port: int, requests: Sequence[bytes], *, per_second: float, connections: int
-) -> list[Answered]:
+async def at_rate(port: int, requests: Sequence[bytes], *, per_second: float, connections: int) -> list[Answered]:
     """Requests leave at a set rate, whatever the answers do, as long as a connection is free."""
     return await _Load(iter(requests), per_second).run(port, connections)
 

@@ -130,10 +130,7 @@ def table(title: str, stacks: Sequence[tuple[list[str], int]], us: float, *, top
 
 def as_json(stacks: Sequence[tuple[list[str], int]], us: float) -> list[dict[str, Any]]:
     """The parts, to be kept."""
-    return [
-        {"thread": part.thread, "part": part.name, "us": round(part.us, 1)}
-        for part in parts_of(stacks, us)
-    ]
+    return [{"thread": part.thread, "part": part.name, "us": round(part.us, 1)} for part in parts_of(stacks, us)]
 
 
 def _part(frames: Sequence[str]) -> str:

@@ -24,9 +24,7 @@ async def measure(stores: Stores, stocked: Store) -> list[Figure]:
     """Collect on a small store while the street runs, explain on a large one, print, judge."""
     collected = await _collected(stores)
     found: list[str] = []
-    print(
-        f"Plans on {stores.engine} ({stores.version}): {len(collected)} statements of the busy path"
-    )
+    print(f"Plans on {stores.engine} ({stores.version}): {len(collected)} statements of the busy path")
     with connected(stocked) as connection:
         for one in collected:
             plan = plan_of(connection, one)
@@ -45,9 +43,7 @@ async def measure(stores: Stores, stocked: Store) -> list[Figure]:
 
 def grows(table: str) -> bool:
     """Whether a table, or the one that it is a partition of, grows with the traffic."""
-    return any(
-        table == name or table.startswith((f"{name}_2", f"{name}_default")) for name in GROWS
-    )
+    return any(table == name or table.startswith((f"{name}_2", f"{name}_default")) for name in GROWS)
 
 
 async def _collected(stores: Stores) -> list[Statement]:

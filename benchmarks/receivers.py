@@ -60,10 +60,7 @@ class Receivers:
             told = json.dumps({"took_ms": self.took_ms, "tries": self.tries}).encode()
             self.took_ms = []
             self.tries.clear()
-            writer.write(
-                b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: %d\r\n\r\n" % len(told)
-                + told
-            )
+            writer.write(b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: %d\r\n\r\n" % len(told) + told)
             writer.close()
             return
         kind, _, seconds = path.strip("/").partition("/")
@@ -105,9 +102,7 @@ class Scene:
             phone_number_id=str(10**15 + self._count),
             business_account_id=demo.WABA_ID,
         )
-        subscription = Subscription(
-            "", demo.PARTNER.id, app.id, "bench", url, 2, ("MESSAGE",), now_ms, now_ms
-        )
+        subscription = Subscription("", demo.PARTNER.id, app.id, "bench", url, 2, ("MESSAGE",), now_ms, now_ms)
         seal = self._waypost.directory.seal
         await self._waypost.database.write(add_subscription, subscription, seal, 5)
         return app
@@ -132,9 +127,7 @@ class Scene:
             await asyncio.sleep(0.002)
         await asyncio.gather(*waits)
 
-    async def measure(
-        self, name: str, quick: App, beside: Sequence[App], *, per_s: float
-    ) -> dict[str, Any]:
+    async def measure(self, name: str, quick: App, beside: Sequence[App], *, per_s: float) -> dict[str, Any]:
         """The quick receiver's times while others are told too."""
         await asyncio.to_thread(self._receivers.get, "/figures")
         began_s, used_s = time.monotonic(), time.process_time()
@@ -152,9 +145,7 @@ class Scene:
             "p50_ms": round(statistics.median(took), 2),
             "p99_ms": round(took[len(took) * 99 // 100], 2),
             "max_ms": round(took[-1], 2),
-            "tries_of_others": {
-                kind: count for kind, count in told["tries"].items() if kind != "quick"
-            },
+            "tries_of_others": {kind: count for kind, count in told["tries"].items() if kind != "quick"},
         }
         print(
             f"  {name:<52} p50 {figures['p50_ms']:7.2f} ms   p99 {figures['p99_ms']:7.2f} ms   "
@@ -164,16 +155,12 @@ class Scene:
         return figures
 
 
-def _tell(
-    connection: Connection, ids: RandomIds, at_ms: int, app: App, count: int, first: int
-) -> None:
+def _tell(connection: Connection, ids: RandomIds, at_ms: int, app: App, count: int, first: int) -> None:
     telling = Telling(connection, ids, at_ms)
     body = json.dumps({"at_s": time.monotonic(), "text": "a" * 200}).encode()
     for nth in range(first, first + count):
         render: Callable[[int], bytes] = lambda _: body  # noqa: E731
-        telling.call_back(
-            app, mode="MESSAGE", about=str(nth), message_id=None, news="text", render=render
-        )
+        telling.call_back(app, mode="MESSAGE", about=str(nth), message_id=None, news="text", render=render)
     telling.write()
 
 
@@ -207,15 +194,11 @@ async def main(options: argparse.Namespace) -> dict[str, Any]:
         await waypost.open()
         try:
             receivers.wait_ready()
-            await actions.put_operator_account(
-                waypost.office, demo.operator_account("http://127.0.0.1:9")
-            )
+            await actions.put_operator_account(waypost.office, demo.operator_account("http://127.0.0.1:9"))
             await actions.add_partner(waypost.office, demo.PARTNER, "no password")
             await actions.add_business_account(waypost.office, demo.ACCOUNT)
             waypost.start()
-            rows = await _rounds(
-                Scene(waypost, receivers, seconds=options.seconds), hole[-1].getsockname()[1]
-            )
+            rows = await _rounds(Scene(waypost, receivers, seconds=options.seconds), hole[-1].getsockname()[1])
         finally:
             await waypost.drain()
             await waypost.close()
@@ -228,38 +211,24 @@ async def main(options: argparse.Namespace) -> dict[str, Any]:
 
 
 async def _rounds(scene: Scene, hole: int) -> list[dict[str, Any]]:
-    print(
-        f"A receiver that answers in 5 ms, {PER_S} callbacks a second to it, from the commit to the receiver:"
-    )
+    print(f"A receiver that answers in 5 ms, {PER_S} callbacks a second to it, from the commit to the receiver:")
     quick = await scene.subscribe(scene.own("quick"))
     await scene.measure("(first second, not counted)", quick, [], per_s=0)
     rows = [await scene.measure("alone", quick, [], per_s=0)]
     slow = await scene.subscribe(scene.own("slow/9"))
     rows.append(await scene.measure("beside one of 9 s", quick, [slow], per_s=20))
     refused = await scene.subscribe("http://127.0.0.1:9/")
-    rows.append(
-        await scene.measure("beside one whose connection is refused", quick, [refused], per_s=50)
-    )
+    rows.append(await scene.measure("beside one whose connection is refused", quick, [refused], per_s=50))
     black = await scene.subscribe(f"http://127.0.0.1:{hole}/")
-    rows.append(
-        await scene.measure("beside one that takes no connection", quick, [black], per_s=50)
-    )
+    rows.append(await scene.measure("beside one that takes no connection", quick, [black], per_s=50))
     many = [await scene.subscribe(scene.own("slow/9")) for _ in range(40)]
     rows.append(await scene.measure("beside forty of 9 s", quick, many, per_s=2))
     behind = await scene.subscribe(scene.own("refused"))
     await scene.tell(behind, WAITING)
-    rows.append(
-        await scene.measure(
-            f"beside a dead one with {WAITING} recipients waiting", quick, [behind], per_s=10
-        )
-    )
+    rows.append(await scene.measure(f"beside a dead one with {WAITING} recipients waiting", quick, [behind], per_s=10))
     backlog = await scene.subscribe(scene.own("slow/0.05"))
     await scene.tell(backlog, WAITING)
-    rows.append(
-        await scene.measure(
-            f"beside a busy one with {WAITING} recipients waiting", quick, [backlog], per_s=10
-        )
-    )
+    rows.append(await scene.measure(f"beside a busy one with {WAITING} recipients waiting", quick, [backlog], per_s=10))
     rows.append(await scene.measure("alone with all of these still waiting", quick, [], per_s=0))
     return rows
 

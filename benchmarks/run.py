@@ -47,20 +47,14 @@ async def main(options: argparse.Namespace) -> list[Figure]:
     missed = [one for one in figures if one.verdict == "MISSED"]
     print(f"\n{len(missed)} of {sum(one.least is not None for one in figures)} targets missed")
     if options.profile:
-        print(
-            "Figures of a run with profiles are slowed by them; compare none of them with another run's."
-        )
+        print("Figures of a run with profiles are slowed by them; compare none of them with another run's.")
     result = {"machine": about, "settings": settings, "figures": as_json(figures), "raw": raw}
     print(f"kept in {keep('bench', result)}")
     return figures
 
 
 async def _measure(
-    stores: dict[str, Stores],
-    at: Path,
-    options: argparse.Namespace,
-    figures: list[Figure],
-    raw: dict[str, Any],
+    stores: dict[str, Stores], at: Path, options: argparse.Namespace, figures: list[Figure], raw: dict[str, Any]
 ) -> None:
     """One after the other; one that fails is told, and the others are measured all the same."""
     plan: list[tuple[str, str, Any]] = []
@@ -68,22 +62,16 @@ async def _measure(
         plan.append(("T1", "accept", lambda: accept.measure(stores, options)))
     for engine, made in stores.items():
         if "T3" in options.only:
-            plan.append(
-                ("T3", f"street on {engine}", lambda made=made: street.measure(made, options))
-            )
+            plan.append(("T3", f"street on {engine}", lambda made=made: street.measure(made, options)))
         if "T3" in options.only and not options.profile:
             plan.append((
                 "T3", f"street at {RATE} a second on {engine}",
                 lambda made=made: street.measure(made, _fewer(options), rate=RATE),
             ))  # fmt: skip
         if "T4" in options.only:
-            plan.append(
-                ("T4", f"callbacks on {engine}", lambda made=made: callbacks.measure(made, options))
-            )
+            plan.append(("T4", f"callbacks on {engine}", lambda made=made: callbacks.measure(made, options)))
         if "T5" in options.only:
-            plan.append(
-                ("T5", f"growth on {engine}", lambda made=made: growth.measure(made, options))
-            )
+            plan.append(("T5", f"growth on {engine}", lambda made=made: growth.measure(made, options)))
         if "T6" in options.only and engine == "postgresql":
             plan.append(("T6", "scale-out", lambda made=made: scale_out.measure(made, options)))
     if "T7" in options.only:
@@ -92,17 +80,7 @@ async def _measure(
         try:
             found, details = await measure()
         except Exception as error:  # noqa: BLE001  told in the table, which has a verdict for it
-            found = [
-                Figure(
-                    target,
-                    "",
-                    f"{name} was not measured: {error!r}"[:200],
-                    1,
-                    "",
-                    0,
-                    lower_is_better=True,
-                )
-            ]
+            found = [Figure(target, "", f"{name} was not measured: {error!r}"[:200], 1, "", 0, lower_is_better=True)]
             details = {"error": repr(error)}
         figures += found
         raw[name] = details
@@ -127,17 +105,11 @@ def _heading(about: dict[str, Any], options: argparse.Namespace) -> str:
 def options_of(words: Sequence[str] | None = None) -> argparse.Namespace:
     """The command's options."""
     parser = argparse.ArgumentParser(prog="make bench ARGS=...", description=__doc__)
-    parser.add_argument(
-        "--engines", type=_list_of(ENGINES), default=list(ENGINES), help="sqlite,postgresql"
-    )
+    parser.add_argument("--engines", type=_list_of(ENGINES), default=list(ENGINES), help="sqlite,postgresql")
     parser.add_argument("--only", type=_list_of(TARGETS), default=list(TARGETS), help="T1,T3")
     parser.add_argument("--quick", action="store_true", help="A few minutes, and rougher.")
-    parser.add_argument(
-        "--profile", action="store_true", help="Where the time goes; T1 and T3 only."
-    )
-    parser.add_argument(
-        "--plans", action="store_true", help="The plans of the hot statements; with T5."
-    )
+    parser.add_argument("--profile", action="store_true", help="Where the time goes; T1 and T3 only.")
+    parser.add_argument("--plans", action="store_true", help="The plans of the hot statements; with T5.")
     parser.add_argument("--connections", type=int, nargs="+", default=[1, 16, 64, 256])
     for name, (usual, _) in SIZES.items():
         parser.add_argument(f"--{name}", type=type(usual))

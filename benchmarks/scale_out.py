@@ -16,9 +16,7 @@ GAIN = 1.7  # of throughput, on 6 or more
 MANY_CORES = 6
 
 
-async def measure(
-    stores: Stores, options: argparse.Namespace
-) -> tuple[list[Figure], dict[str, Any]]:
+async def measure(stores: Stores, options: argparse.Namespace) -> tuple[list[Figure], dict[str, Any]]:
     """One process and two on one database, rounds in turn, 64 connections shared out."""
     store = stores.new()
     seed(store)

@@ -116,9 +116,7 @@ if __name__ == "__main__":
     parser.add_argument("--per-second", type=int, default=1000)
     parser.add_argument("--database-url")
     parser.add_argument("--seeded", action="store_true", help="The store has been seeded before.")
-    parser.add_argument(
-        "--collect", type=Path, help="Keep every statement that was run in this file."
-    )
+    parser.add_argument("--collect", type=Path, help="Keep every statement that was run in this file.")
     chosen = parser.parse_args()
     if chosen.core is not None:
         os.sched_setaffinity(0, {chosen.core})

@@ -86,10 +86,7 @@ class Tab:
             "RecalcStyleDuration": "style",
             "LayoutDuration": "layout",
         }
-        return ", ".join(
-            f"{said} {100 * (late[name] - early[name]) / wall_s:.0f} %"
-            for name, said in names.items()
-        )
+        return ", ".join(f"{said} {100 * (late[name] - early[name]) / wall_s:.0f} %" for name, said in names.items())
 
 
 async def serve(options: argparse.Namespace) -> None:
@@ -134,9 +131,7 @@ class Soak:
         changes_per_s: how many states shall change a second.
     """
 
-    def __init__(
-        self, base_url: str, control_url: str, *, stored: int, changes_per_s: float
-    ) -> None:
+    def __init__(self, base_url: str, control_url: str, *, stored: int, changes_per_s: float) -> None:
         self.base_url = base_url
         self.control_url = control_url
         self.stored = stored
@@ -177,9 +172,7 @@ class Soak:
             "template": json.dumps({"id": demo.TEMPLATE_ID, "params": ["Ann", str(nth)]}),
         }  # fmt: skip
         headers = {"apikey": demo.API_KEY}
-        async with http.post(
-            f"{self.base_url}/wa/api/v1/template/msg", data=form, headers=headers
-        ) as answer:
+        async with http.post(f"{self.base_url}/wa/api/v1/template/msg", data=form, headers=headers) as answer:
             if answer.status == 200:
                 self.sent.append((await answer.json())["messageId"])
             else:
@@ -270,9 +263,7 @@ async def run(options: argparse.Namespace, data: Path) -> tuple[list[Figure], di
         child.end()
 
 
-async def _looked_at(
-    soak: Soak, child: Child, options: argparse.Namespace
-) -> tuple[list[Figure], dict[str, Any]]:
+async def _looked_at(soak: Soak, child: Child, options: argparse.Namespace) -> tuple[list[Figure], dict[str, Any]]:
     length_s = options.minutes * 60
     early_s = min(120, length_s / 5)
     async with (
@@ -288,9 +279,7 @@ async def _looked_at(
         )
         context = await browser.new_context(viewport={"width": 1440, "height": 900})
         cookie = next(one for one in http.cookie_jar if one.key == "waypost_session")
-        await context.add_cookies(
-            [{"name": cookie.key, "value": cookie.value, "url": soak.base_url}]
-        )
+        await context.add_cookies([{"name": cookie.key, "value": cookie.value, "url": soak.base_url}])
         tabs = await soak.open(context)
         rss: dict[str, float] = {}
         await _until(began_s + early_s)
@@ -298,10 +287,7 @@ async def _looked_at(
         paint_ms = await soak.first_paint_ms(context)
         await _collect(tabs, "early")
         rss["early"] = child.rss_mb()
-        _say(
-            f"at {early_s:.0f} s: "
-            + ", ".join(f"{tab.name} {tab.heap['early'] / 1e6:.1f} MB" for tab in tabs)
-        )
+        _say(f"at {early_s:.0f} s: " + ", ".join(f"{tab.name} {tab.heap['early'] / 1e6:.1f} MB" for tab in tabs))
         await _until(began_s + length_s)
         await sending
         await asyncio.sleep(2)
@@ -309,25 +295,14 @@ async def _looked_at(
         rss["late"] = child.rss_mb()
         seen = {tab.name: await tab.page.evaluate("() => window.soak") for tab in tabs}
         rows = await tabs[-1].page.evaluate("() => document.querySelectorAll('#rows > li').length")
-        nodes = {
-            tab.name: await tab.page.evaluate("() => document.querySelectorAll('*').length")
-            for tab in tabs
-        }
+        nodes = {tab.name: await tab.page.evaluate("() => document.querySelectorAll('*').length") for tab in tabs}
         await browser.close()
     figures = [
         Figure("S", "sqlite", f"{name}, at the server, median", took[0], "ms", aim=SERVER_AIM_MS, lower_is_better=True, note=f"slowest {took[1]:.0f} ms")
         for name, took in server.items()
     ]  # fmt: skip
     figures.append(
-        Figure(
-            "S",
-            "sqlite",
-            "first paint of the messages",
-            paint_ms,
-            "ms",
-            aim=PAINT_AIM_MS,
-            lower_is_better=True,
-        )
+        Figure("S", "sqlite", "first paint of the messages", paint_ms, "ms", aim=PAINT_AIM_MS, lower_is_better=True)
     )
     for tab in tabs:
         ratio = tab.heap["late"] / tab.heap["early"]
@@ -338,16 +313,7 @@ async def _looked_at(
                    note=f"{seen[tab.name]['tasks']} of 50 ms and more; {tab.busy()}"),
         ]  # fmt: skip
     gap_ms = seen[tabs[-1].name]["gap"]
-    figures.append(
-        Figure(
-            "S",
-            "sqlite",
-            "messages: longest gap between frames",
-            gap_ms,
-            "ms",
-            lower_is_better=True,
-        )
-    )
+    figures.append(Figure("S", "sqlite", "messages: longest gap between frames", gap_ms, "ms", lower_is_better=True))
     changed_per_s = CHANGES * len(soak.sent) / length_s
     figures += [
         Figure("S", "sqlite", "changes a second", changed_per_s, "/s", note=f"{len(soak.sent):,} messages, {soak.failed} refused"),

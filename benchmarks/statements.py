@@ -63,9 +63,7 @@ class Statements:
         psycopg.Cursor.execute = heard
         self._ends.callback(setattr, psycopg.Cursor, "execute", execute)
 
-    def _hear(
-        self, connection: Any, _cursor: Any, text: str, given: Any, _context: Any, many: bool
-    ) -> None:
+    def _hear(self, connection: Any, _cursor: Any, text: str, given: Any, _context: Any, many: bool) -> None:
         if connection.dialect.name != "sqlite":
             return
         if self._store in (None, connection.engine.url.database):
@@ -170,7 +168,5 @@ def _explained(connection: Connection, statement: Statement) -> list[str]:
 
 
 def _size(connection: Connection, table: str) -> float:
-    found = connection.exec_driver_sql(
-        "SELECT reltuples FROM pg_class WHERE relname = %(name)s", {"name": table}
-    )
+    found = connection.exec_driver_sql("SELECT reltuples FROM pg_class WHERE relname = %(name)s", {"name": table})
     return found.scalar() or 0

@@ -71,9 +71,7 @@ def start(store: Store, *options: str, graph: int | None = None) -> dict[str, Ch
     return {"receiver": receiver, "service": service, "simulator": simulator}
 
 
-def _samplers(
-    children: dict[str, Child], options: argparse.Namespace, engine: str
-) -> dict[str, Sampler]:
+def _samplers(children: dict[str, Child], options: argparse.Namespace, engine: str) -> dict[str, Sampler]:
     seconds = options.messages / TARGET
     return {
         name: Sampler(f"The {name}, whole street on {engine}", children[name].pid, seconds=seconds)
@@ -81,9 +79,7 @@ def _samplers(
     }
 
 
-async def run(
-    children: dict[str, Child], store: Store, *, messages: int, rate: float | None = None
-) -> dict[str, Any]:
+async def run(children: dict[str, Child], store: Store, *, messages: int, rate: float | None = None) -> dict[str, Any]:
     """Send so many messages and wait for the last callback."""
     receiver, service = children["receiver"], children["service"]
     requests = prepared(template_message, phones=PHONES, sources=SOURCES)
@@ -110,11 +106,7 @@ def _used(children: dict[str, Child], store: Store) -> dict[str, float]:
 
 
 def _raw(
-    answers: Sequence[Answered],
-    judged: dict[str, Any],
-    spent: dict[str, float],
-    began_s: float,
-    acknowledged_s: float,
+    answers: Sequence[Answered], judged: dict[str, Any], spent: dict[str, float], began_s: float, acknowledged_s: float
 ) -> dict[str, Any]:
     seen: dict[str, dict[str, float]] = judged["seen"]
     submitted = {one.message_id: one for one in answers}
@@ -124,9 +116,7 @@ def _raw(
     latencies: dict[str, dict[str, float]] = {}
     for kind in KINDS:
         took = sorted(
-            1000 * (seen[one][kind] - answer.began_s)
-            for one, answer in submitted.items()
-            if kind in seen.get(one, {})
+            1000 * (seen[one][kind] - answer.began_s) for one, answer in submitted.items() if kind in seen.get(one, {})
         )
         if took:
             latencies[kind] = {

@@ -235,10 +235,7 @@ async def jump_clock(scene: Scene) -> Struck:
         seen_h = (await town.date_s() - time.time()) / 3600
         await asyncio.sleep(0.2)
     hit = max(waiting, len(in_hand)) if abs(seen_h - hours) <= 0.05 else 0
-    what = (
-        f"its clock at {seen_h:+.1f} h, {waiting} waiting, {len(in_hand)} in hand"
-        f"{', restarted' if restarts else ''}"
-    )
+    what = f"its clock at {seen_h:+.1f} h, {waiting} waiting, {len(in_hand)} in hand{', restarted' if restarts else ''}"
     return Struck(hit, what, struck.ended_s, struck.ended_ms, waves=1)
 
 
@@ -255,9 +252,7 @@ async def tear_network(scene: Scene) -> Struck:
         stuck = depths.get("callbacks" if name == "the receiver" else "submissions", 0)
     await wire.mend()
     waves = 1 + int(TORN_FOR_S / OPERATOR_TIMEOUT_S)
-    return over(
-        stuck, f"{name}: {len(in_hand)} in hand before, {stuck} stuck at its end", waves=waves
-    )
+    return over(stuck, f"{name}: {len(in_hand)} in hand before, {stuck} stuck at its end", waves=waves)
 
 
 async def break_connections(scene: Scene) -> Struck:

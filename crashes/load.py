@@ -66,10 +66,7 @@ class Load:
         """Return when all are acknowledged, or it was stopped and nothing waits for an answer."""
         connector = aiohttp.TCPConnector(limit=CONNECTIONS)
         timeout = aiohttp.ClientTimeout(total=20)
-        async with (
-            aiohttp.ClientSession(connector=connector, timeout=timeout) as http,
-            asyncio.TaskGroup() as clients,
-        ):
+        async with aiohttp.ClientSession(connector=connector, timeout=timeout) as http, asyncio.TaskGroup() as clients:
             for nth in range(CONNECTIONS):
                 clients.create_task(self._client(http, self._every_s * nth / CONNECTIONS))
 
@@ -92,9 +89,7 @@ class Load:
     async def _client(self, http: aiohttp.ClientSession, begins_after_s: float) -> None:
         """Keep its own pace; what could not be sent in time is not made up for."""
         await self._rest(begins_after_s)
-        while not self._stopped.is_set() and (
-            self._at_least is None or self._started < self._at_least
-        ):
+        while not self._stopped.is_set() and (self._at_least is None or self._started < self._at_least):
             self._started += 1
             began_s = time.monotonic()
             await self._until_acknowledged(http)
@@ -122,10 +117,7 @@ class Load:
             async with http.post(
                 f"{base}/wa/api/v1/{path}",
                 data=urlencode({**form, **self._content(number, is_text=is_text)}),
-                headers={
-                    "apikey": self._town.partner.api_key,
-                    "Content-Type": "application/x-www-form-urlencoded",
-                },
+                headers={"apikey": self._town.partner.api_key, "Content-Type": "application/x-www-form-urlencoded"},
             ) as answer:
                 text = await answer.text()
                 status = answer.status
@@ -150,10 +142,7 @@ class Load:
     def _content(self, number: int, *, is_text: bool) -> dict[str, str]:
         if is_text:
             return {"message": json.dumps({"type": "text", "text": f"Text {number}"})}
-        postback_texts = [
-            {"index": 0, "text": f"yes {number}"},
-            {"index": 1, "text": f"no {number}"},
-        ]
+        postback_texts = [{"index": 0, "text": f"yes {number}"}, {"index": 1, "text": f"no {number}"}]
         return {
             "template": json.dumps({"id": self._town.partner.template_id, "params": [str(number)]}),
             "postbackTexts": json.dumps(postback_texts),

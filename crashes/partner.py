@@ -50,9 +50,7 @@ class Doors(Protocol):
         """One call of the partner API."""
         ...
 
-    async def until(
-        self, is_so: Callable[[], Awaitable[bool]], what: str, *, within_s: float = ...
-    ) -> None:
+    async def until(self, is_so: Callable[[], Awaitable[bool]], what: str, *, within_s: float = ...) -> None:
         """Return when it is so."""
         ...
 
@@ -67,12 +65,7 @@ async def set_up(town: Doors) -> Partner:
     made = await town.admin(
         "PUT",
         "operator-accounts/crash",
-        {
-            **account,
-            "base_url": town.graph_seen,
-            "version": "v25.0",
-            "verify_token": VERIFY_TOKEN,
-        },
+        {**account, "base_url": town.graph_seen, "version": "v25.0", "verify_token": VERIFY_TOKEN},
     )
     await town.control(
         "PUT",
@@ -80,20 +73,13 @@ async def set_up(town: Doors) -> Partner:
         {"callback_uri": town.webhooks + made["webhook_path"], "verify_token": VERIFY_TOKEN},
     )
     partner = await town.admin(
-        "POST",
-        "partners",
-        {"email": "crash@waypost.test", "password": "Crash-1234", "name": "C"},
+        "POST", "partners", {"email": "crash@waypost.test", "password": "Crash-1234", "name": "C"}
     )
     key = await town.admin("POST", f"partners/{partner['id']}/api-keys", {"name": "crash"})
     await town.admin(
         "POST",
         "business-accounts",
-        {
-            "id": WABA_ID,
-            "partner_id": partner["id"],
-            "namespace": "crash",
-            "operator_account_id": "crash",
-        },
+        {"id": WABA_ID, "partner_id": partner["id"], "namespace": "crash", "operator_account_id": "crash"},
     )
     app = await town.admin(
         "POST",
@@ -106,11 +92,7 @@ async def set_up(town: Doors) -> Partner:
             "business_account_id": WABA_ID,
         },
     )
-    await town.app_call(
-        app,
-        "subscription",
-        {"modes": MODES, "tag": "all", "url": town.callbacks_seen + "/callbacks"},
-    )
+    await town.app_call(app, "subscription", {"modes": MODES, "tag": "all", "url": town.callbacks_seen + "/callbacks"})
     template = await town.app_call(
         app,
         "templates",
@@ -122,9 +104,7 @@ async def set_up(town: Doors) -> Partner:
             "vertical": "Parcels",
             "content": "Parcel {{1}} is ready. Shall we bring it?",
             "example": "Parcel [4711] is ready. Shall we bring it?",
-            "buttons": json.dumps(
-                [{"type": "QUICK_REPLY", "text": text} for text in ("Yes", "No")]
-            ),
+            "buttons": json.dumps([{"type": "QUICK_REPLY", "text": text} for text in ("Yes", "No")]),
             "enableSample": "true",
         },
     )

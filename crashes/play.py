@@ -108,9 +108,7 @@ async def _load_and_strike(
     await asyncio.gather(*map(town.writes, WRITERS))
     load = Load(town, PHONES, WRITERS, at_least=None, per_second=options.per_second)
     chance = random.Random(f"{options.seed} {row.name} {played.engine}")
-    scene = Scene(
-        folder, town, load, chance, 0, stage.servers, stage.wires, stage.clock, stage.full
-    )
+    scene = Scene(folder, town, load, chance, 0, stage.servers, stage.wires, stage.clock, stage.full)
     running = asyncio.create_task(load.run())
     try:
         for scene.nth in range(options.rounds):
@@ -130,11 +128,7 @@ async def _load_and_strike(
     played.settled_s = time.monotonic() - began_s
     played.bound = IN_FLIGHT * town.processes * sum(one.waves for one in played.struck)
     known = [one.in_hand for one in played.struck if one.in_hand is not None]
-    played.faults += [
-        f"fault {nth} hit nothing: {one.what}"
-        for nth, one in enumerate(played.struck, 1)
-        if not one.hit
-    ]
+    played.faults += [f"fault {nth} hit nothing: {one.what}" for nth, one in enumerate(played.struck, 1) if not one.hit]
     reckoning = await reckon(
         town,
         load,
@@ -172,6 +166,5 @@ def _prove(traces: Sequence[Path], played: Played) -> None:
             f"the trace shows {service.acknowledged} acknowledgements of {played.counts['acknowledged']}"
         )
     played.note = "; ".join(
-        f"{name}: {proof.acknowledged} answers after {proof.flushes} flushes"
-        for name, proof in proofs.items()
+        f"{name}: {proof.acknowledged} answers after {proof.flushes} flushes" for name, proof in proofs.items()
     )

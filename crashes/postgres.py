@@ -141,9 +141,7 @@ class Postgres:
         self._run("pg_basebackup", "-D", str(self.folder), "-h", primary.host, "-p",
                   str(primary.port), "-U", ROLE, "-R", "-X", "stream", "-c", "fast")  # fmt: skip
         auto = self.folder / "postgresql.auto.conf"
-        auto.write_text(
-            auto.read_text().replace("user=waypost ", "user=waypost application_name=standby ")
-        )
+        auto.write_text(auto.read_text().replace("user=waypost ", "user=waypost application_name=standby "))
 
     def wants_a_standby(self) -> None:
         """From now on no commit returns before the standby has it on its disk."""
@@ -170,12 +168,7 @@ class Postgres:
     def connected(self, database: str = DATABASE) -> Generator[psycopg.Connection]:
         """A connection of our own."""
         with psycopg.connect(
-            host=self.host,
-            port=self.port,
-            user=ROLE,
-            dbname=database,
-            autocommit=True,
-            connect_timeout=2,
+            host=self.host, port=self.port, user=ROLE, dbname=database, autocommit=True, connect_timeout=2
         ) as connection:
             yield connection
 
@@ -214,11 +207,4 @@ def as_nobody() -> list[str]:
     """Words that take the rights from a command, where there are any to take."""
     if os.getuid() != 0:
         return []
-    return [
-        "setpriv",
-        f"--reuid={NOBODY}",
-        f"--regid={NOBODY}",
-        "--clear-groups",
-        "--pdeathsig",
-        "INT",
-    ]
+    return ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups", "--pdeathsig", "INT"]

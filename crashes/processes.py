@@ -36,9 +36,7 @@ class Child:
         log: takes what it prints, over all its starts.
     """
 
-    def __init__(
-        self, name: str, command: Sequence[str], variables: dict[str, str], log: Path
-    ) -> None:
+    def __init__(self, name: str, command: Sequence[str], variables: dict[str, str], log: Path) -> None:
         self.name = name
         self._command = list(command)
         ours = {key: text for key, text in os.environ.items() if not key.startswith("WAYPOST_")}

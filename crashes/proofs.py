@@ -17,9 +17,7 @@ from crashes.traces import Call, calls_of
 
 SENDS: Final = ("write", "writev", "sendto", "sendmsg")
 FLUSHES: Final = ("fdatasync", "fsync")
-FRAME_HEADER: Final = (
-    24  # Source: sqlite.org, "The WAL File Format": page, size after a commit or 0, …
-)
+FRAME_HEADER: Final = 24  # Source: sqlite.org, "The WAL File Format": page, size after a commit or 0, …
 COMMIT: Final = b"Q\0\0\0\x0bCOMMIT\0"  # Source: postgresql.org, "Message Formats": Query …
 COMMITTED: Final = b"C\0\0\0\x0bCOMMIT\0"  # … and CommandComplete
 ID_BYTES: Final = 36
@@ -163,9 +161,7 @@ def prove_server(lines: Iterable[str], wal: str) -> Proof:
             since, ids = asked.pop(call.pid, (0, frozenset[bytes]()))
             proof.acknowledged += bool(ids)
             if ids and newest < since:
-                proof.violations.append(
-                    f"a commit with {len(ids)} ids was confirmed before a flush"
-                )
+                proof.violations.append(f"a commit with {len(ids)} ids was confirmed before a flush")
     return proof
 
 

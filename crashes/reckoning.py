@@ -139,9 +139,7 @@ async def reckon(
         uncertain_at_most: the bound on messages that were ever uncertain.
         may_log: whether the service may speak of errors, since the fault was one that it has to log.
     """
-    at_phones = Counter(
-        one["callback_data"] for one in await town.deliveries() if one["to"] not in beside
-    )
+    at_phones = Counter(one["callback_data"] for one in await town.deliveries() if one["to"] not in beside)
     callbacks = Callbacks(read_callbacks(town.received))
     states = town.stored.states()
     ever_uncertain = town.stored.ever_uncertain()
@@ -151,10 +149,7 @@ async def reckon(
     lost = acknowledged - at_phones.keys() - in_doubt
     doubled = {one for one, count in at_phones.items() if count > 1}
     told = callbacks.stories()
-    wanted = {
-        one: NEWS_AFTER_DOUBT if one in ever_uncertain and "failed" in told[one] else NEWS
-        for one in at_phones
-    }
+    wanted = {one: NEWS_AFTER_DOUBT if one in ever_uncertain and "failed" in told[one] else NEWS for one in at_phones}
     wanted |= {one: ("failed",) for one in states.keys() - at_phones if states[one][0] == "failed"}
     missing = {(one, news) for one in wanted for news in wanted[one] if news not in told[one]}
     others = written_in + 1  # and the review of the template
@@ -173,11 +168,7 @@ async def reckon(
             if told[one] != wanted.get(one, ())
         ),
         *callbacks.faults,
-        *(
-            f"{len(one)} were in hand at one kill"
-            for one in in_hand or ()
-            if len(one) > IN_FLIGHT * town.processes
-        ),
+        *(f"{len(one)} were in hand at one kill" for one in in_hand or () if len(one) > IN_FLIGHT * town.processes),
         *([] if may_log else _log_faults(town)),
     ]
     if uncertain_at_most is not None and len(ever_uncertain) > uncertain_at_most:

@@ -84,13 +84,7 @@ def _cells(played: Played) -> tuple[str, ...]:
     row, counts = played.row, played.counts
     if not counts:
         why = played.missing or "; ".join(played.faults) or "?"
-        return (
-            row.title,
-            played.engine,
-            "not run" if played.missing else "failed",
-            *[""] * 9,
-            why[:60],
-        )
+        return (row.title, played.engine, "not run" if played.missing else "failed", *[""] * 9, why[:60])
     return (
         row.title,
         played.engine,
@@ -111,9 +105,7 @@ def _cells(played: Played) -> tuple[str, ...]:
 def _worst(values: Iterable[float | None]) -> str:
     """The longest of them; a dash where one never came."""
     every = list(values)
-    return (
-        "-" if None in every or not every else f"{max(one for one in every if one is not None):.2f}"
-    )
+    return "-" if None in every or not every else f"{max(one for one in every if one is not None):.2f}"
 
 
 def _kept(played: Played) -> dict[str, Any]:

@@ -87,9 +87,7 @@ def options_of(words: Sequence[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--seconds", type=float, default=8, help="of load around each fault")
     parser.add_argument("--per-second", type=float, default=100, help="messages submitted")
     parser.add_argument("--seed", type=int, default=1, help="of the moments of the faults")
-    parser.add_argument(
-        "--allow-missing", action="store_true", help="rows that cannot run are no failure"
-    )
+    parser.add_argument("--allow-missing", action="store_true", help="rows that cannot run are no failure")
     parser.add_argument("--keep", action="store_true", help="keep the stores and logs")
     return parser.parse_args(words)
 

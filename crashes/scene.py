@@ -96,7 +96,5 @@ class Scene:
         until_s = time.monotonic() + within_s
         while len(self.load.acknowledged) <= since:
             if time.monotonic() > until_s:
-                raise NotInTime(
-                    f"nothing was acknowledged for {within_s} s\n{await self.town.report()}"
-                )
+                raise NotInTime(f"nothing was acknowledged for {within_s} s\n{await self.town.report()}")
             await asyncio.sleep(0.01)

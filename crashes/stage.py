@@ -102,12 +102,7 @@ async def staged(row: Row, engine: Engine, folder: Path) -> AsyncGenerator[Stage
 
 
 async def _servers(
-    held: contextlib.AsyncExitStack,
-    row: Row,
-    engine: Engine,
-    data: Path,
-    logs: Path,
-    site: Site,
+    held: contextlib.AsyncExitStack, row: Row, engine: Engine, data: Path, logs: Path, site: Site
 ) -> list[Postgres]:
     if engine == "sqlite":
         return []
@@ -171,9 +166,7 @@ def _disk(folder: Path) -> Generator[Path]:
     at = folder / "disk"
     at.mkdir()
     options = f"size={DISK_MB}m,mode=0711"
-    done = subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", options, "tmpfs", str(at)], capture_output=True, check=False
-    )
+    done = subprocess.run(["mount", "-t", "tmpfs", "-o", options, "tmpfs", str(at)], capture_output=True, check=False)
     if done.returncode:
         raise Missing(f"needs the right to mount a disk in memory: {done.stderr.decode().strip()}")
     try:

@@ -26,9 +26,7 @@ class Stored:
     def in_hand(self) -> list[str]:
         """The ids of the messages that were being sent, or are."""
         refs = self._column(
-            select(journal.c.ref).where(
-                journal.c.lane == Lane.SUBMISSIONS, journal.c.state == EntryState.IN_HAND
-            )
+            select(journal.c.ref).where(journal.c.lane == Lane.SUBMISSIONS, journal.c.state == EntryState.IN_HAND)
         )
         return [ref.removeprefix("message ") for ref in refs]
 
@@ -45,9 +43,7 @@ class Stored:
     def open_up_to(self, position: int) -> int:
         """How many entries up to a position are still to be worked; doubts wait and do not count."""
         return self._column(
-            select(func.count()).where(
-                journal.c.position <= position, journal.c.lane.in_(_ON_ITS_WAY)
-            )
+            select(func.count()).where(journal.c.position <= position, journal.c.lane.in_(_ON_ITS_WAY))
         )[0]
 
     def states(self) -> dict[str, tuple[str, int | None]]:
@@ -58,19 +54,13 @@ class Stored:
 
     def ever_uncertain(self) -> set[str]:
         """The messages that were uncertain at any time."""
-        return set(
-            self._column(
-                select(message_events.c.message_id).where(message_events.c.news == "uncertain")
-            )
-        )
+        return set(self._column(select(message_events.c.message_id).where(message_events.c.news == "uncertain")))
 
     def failed_attempts(self) -> list[str]:
         """Why callbacks were not taken at a try."""
         with self._open() as connection:
             rows = connection.execute(
-                select(attempts.c.error, attempts.c.status).where(
-                    attempts.c.status.is_distinct_from(200)
-                )
+                select(attempts.c.error, attempts.c.status).where(attempts.c.status.is_distinct_from(200))
             )
             return [error or f"status {status}" for error, status in rows]
 
@@ -78,9 +68,7 @@ class Stored:
         """What the engine's own check says: `ok`."""
         if self._engine.dialect.name == "sqlite":
             return self._column(text("PRAGMA integrity_check"))[0]
-        failures = self._column(
-            text("SELECT sum(coalesce(checksum_failures, 0)) FROM pg_stat_database")
-        )
+        failures = self._column(text("SELECT sum(coalesce(checksum_failures, 0)) FROM pg_stat_database"))
         return "ok" if failures == [0] else f"{failures[0]} pages with a wrong checksum"
 
     def _column(self, question: Any) -> list[Any]:

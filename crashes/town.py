@@ -70,8 +70,7 @@ class Town:
         self.stored = stored_at(stored_url) if stored_url else stored_in_file(data / "waypost.db")
         self.received = folder / "callbacks.jsonl"
         self.services = [
-            self._service(folder / f"service{number or ''}.log", data, port)
-            for number, port in enumerate(ports)
+            self._service(folder / f"service{number or ''}.log", data, port) for number, port in enumerate(ports)
         ]
         self.service = self.services[0]
         waypost = [sys.executable, "-m", "waypost"]
@@ -84,20 +83,13 @@ class Town:
                 *("--data", str(folder / "simulator"), "--port", str(simulator)),
                 *("--host", plan.operator.host),
             ],
-            {
-                "WAYPOST_CONTROL_TOKEN": CONTROL_TOKEN,
-                "WAYPOST_LOG_LEVEL": "warning",
-                **plan.operator.variables,
-            },
+            {"WAYPOST_CONTROL_TOKEN": CONTROL_TOKEN, "WAYPOST_LOG_LEVEL": "warning", **plan.operator.variables},
             folder / "simulator.log",
         )
         script = str(Path(__file__).with_name("receiver.py"))
         command = [sys.executable, script, plan.receiver.host, str(receiver), str(self.received)]
         self.receiver = Child(
-            "the receiver",
-            [*plan.receiver.prefix, *command],
-            dict(plan.receiver.variables),
-            folder / "receiver.log",
+            "the receiver", [*plan.receiver.prefix, *command], dict(plan.receiver.variables), folder / "receiver.log"
         )
         self.children = (*self.services, self.simulator, self.receiver)
 
@@ -134,8 +126,7 @@ class Town:
     async def open(self) -> None:
         """Start all of them and set them up, over HTTP only."""
         self.http = aiohttp.ClientSession(
-            connector=aiohttp.TCPConnector(limit=0, keepalive_timeout=IDLE_S),
-            timeout=aiohttp.ClientTimeout(total=10),
+            connector=aiohttp.TCPConnector(limit=0, keepalive_timeout=IDLE_S), timeout=aiohttp.ClientTimeout(total=10)
         )
         for child in (self.service, self.simulator, self.receiver):
             child.start()
@@ -205,9 +196,7 @@ class Town:
         await self._answers(self.service, self.base + "/readyz")
         return Restart(in_hand, newest, began_s, time.monotonic() - began_s)
 
-    async def backlog_settled(
-        self, restart: Restart, *, within_s: float = SETTLES_WITHIN_S
-    ) -> float:
+    async def backlog_settled(self, restart: Restart, *, within_s: float = SETTLES_WITHIN_S) -> float:
         """How long after a restart everything was settled that the one before had left."""
         await self.until(
             lambda: self._has_settled_up_to(restart.newest),
@@ -221,11 +210,7 @@ class Town:
         await self.until(self._is_quiet, "everything settles", within_s=within_s)
 
     async def until(
-        self,
-        is_so: Callable[[], Awaitable[bool]],
-        what: str,
-        *,
-        within_s: float = SETTLES_WITHIN_S,
+        self, is_so: Callable[[], Awaitable[bool]], what: str, *, within_s: float = SETTLES_WITHIN_S
     ) -> None:
         """Return when it is so.
 

@@ -66,11 +66,7 @@ def cell(value: object) -> str:
 def settings_page() -> str:
     """Every setting."""
     rows = [
-        (
-            f"`WAYPOST_{name.upper()}`",
-            _default(field.default),
-            field.description or "",
-        )
+        (f"`WAYPOST_{name.upper()}`", _default(field.default), field.description or "")
         for name, field in Settings.model_fields.items()
     ]
     return page(
@@ -133,14 +129,7 @@ def rules_page() -> str:
 
 def _rules(rules: tuple[Rule, ...]) -> str:
     rows = [
-        (
-            f"`{rule.id}`",
-            f"`{rule.field}`",
-            rule.says,
-            REMEDIES[rule.id],
-            _only(rule.hosting),
-            rule.source,
-        )
+        (f"`{rule.id}`", f"`{rule.field}`", rule.says, REMEDIES[rule.id], _only(rule.hosting), rule.source)
         for rule in rules
     ]
     return table(("Rule", "Field", "Text", "Remedy", "Only", "Source"), rows)
@@ -179,20 +168,14 @@ def states_page() -> str:
         "## Messages",
         table(
             ("From", "To"),
-            [
-                (f"`{one}`", ", ".join(f"`{to}`" for to in sorted(to)))
-                for one, to in MESSAGE_MOVES.items()
-            ],
+            [(f"`{one}`", ", ".join(f"`{to}`" for to in sorted(to))) for one, to in MESSAGE_MOVES.items()],
         ),
         "A message that failed only because we doubted it (code 4002) still goes to `sent`, `delivered`, "
         "`read` or `deleted` when the operator says so later.",
         "## Templates",
         table(
             ("From", "To"),
-            [
-                (f"`{one}`", ", ".join(f"`{to}`" for to in sorted(to)))
-                for one, to in TEMPLATE_MOVES.items()
-            ],
+            [(f"`{one}`", ", ".join(f"`{to}`" for to in sorted(to))) for one, to in TEMPLATE_MOVES.items()],
         ),
         "What can be done with a template depends on its status. An approved or flagged one keeps its category.",
         table(
@@ -208,14 +191,9 @@ def states_page() -> str:
             ],
         ),
         "What the operator calls a status, and what it is called here:",
-        table(
-            ("Operator", "Here"),
-            [(f"`{word}`", f"`{status}`") for word, status in OPERATOR_STATUSES.items()],
-        ),
+        table(("Operator", "Here"), [(f"`{word}`", f"`{status}`") for word, status in OPERATOR_STATUSES.items()]),
         "And likewise a quality:",
-        table(
-            ("Operator", "Here"), [(f"`{word}`", f"`{ours}`") for word, ours in QUALITIES.items()]
-        ),
+        table(("Operator", "Here"), [(f"`{word}`", f"`{ours}`") for word, ours in QUALITIES.items()]),
         "What the operator refuses, and what is tried again, is in [operator codes](operator-codes.md).",
     ]
     return page("States", "Where messages and templates stand, and where they may go.", *parts)
@@ -309,9 +287,7 @@ def callbacks_page() -> str:
         "Every kind of callback. A subscription gets those of its modes, in its version. A kind without a `type` has no "
         "body in version 2, one without a `field` none in version 3.",
         "[Receive callbacks](../how-to/receive-callbacks.md) shows bodies and a receiver.",
-        table(
-            ("Mode", "`type`", "`payload.type`", "`field`", "In the value", "When", "Source"), rows
-        ),
+        table(("Mode", "`type`", "`payload.type`", "`field`", "In the value", "When", "Source"), rows),
         "## Fields of the operator",
         "Every documented field of the operator's webhooks, and what it becomes. One that has no shape in version 2 comes in "
         "version 3 as it came, with `gs_app_id`, and with `gs_template_id` where it is about a template of yours. A field "
@@ -341,9 +317,7 @@ def callbacks_page() -> str:
             [
                 (
                     f"`{mode}`",
-                    MODE_BITS.get(
-                        mode, "none known" if mode in BRINGS else "none known; nothing comes"
-                    ),
+                    MODE_BITS.get(mode, "none known" if mode in BRINGS else "none known; nothing comes"),
                     ", ".join(f"`{one}`" for one, of in MODE_ALIASES.items() if of == mode),
                 )
                 for mode in MODES
@@ -385,10 +359,7 @@ def faults_page() -> str:
         "[Simulate failures](../how-to/simulate-failures.md) shows how to arm one.",
         *parts,
         "## When",
-        table(
-            ("`when`", "Value", "Fires"),
-            [(f"`{one.name}`", one.accepted, fires) for one, fires in WHENS],
-        ),
+        table(("`when`", "Value", "Fires"), [(f"`{one.name}`", one.accepted, fires) for one, fires in WHENS]),
         "## Filters",
         table(("Member", "Value"), [(f"`{name}`", text) for name, text in FILTERS.items()]),
         "## Calls",
@@ -401,22 +372,12 @@ def faults_page() -> str:
 def metrics_page() -> str:
     """Every metric, every check of readiness, every step that is logged and traced."""
     metrics = [
-        (
-            f"`waypost_{row.name}`",
-            row.kind.value,
-            ", ".join(f"`{name}`" for name in row.labels),
-            row.of,
-            row.meaning,
-        )
+        (f"`waypost_{row.name}`", row.kind.value, ", ".join(f"`{name}`" for name in row.labels), row.of, row.meaning)
         for row in METRICS
     ]
     checks = [(f"`{name}`", means) for name, (_, means) in CHECKS.items()]
     steps = [
-        (
-            f"`{step.value.says}`",
-            f"`{step.value.part}`",
-            ", ".join(f"`{name}`" for name in step.value.facts),
-        )
+        (f"`{step.value.says}`", f"`{step.value.part}`", ", ".join(f"`{name}`" for name in step.value.facts))
         for step in Step
     ]
     return page(

@@ -165,8 +165,7 @@ async def make(folder: Path = FOLDER, *, only: str = "") -> list[tuple[str, int]
             async_playwright() as playwright,
         ):
             browser = await playwright.chromium.launch(
-                executable_path=CHROMIUM,
-                args=["--no-sandbox", "--disable-gpu", "--font-render-hinting=none"],
+                executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu", "--font-render-hinting=none"]
             )
             reducer = await (await browser.new_context()).new_page()
             contexts = {
@@ -202,9 +201,7 @@ async def _taken(context: BrowserContext, scene: Scene, shot: Shot) -> bytes:
         await context.add_cookies([{"name": cookie.key, "value": cookie.value, "url": url}])
     page = await context.new_page()
     await page.goto(url + shot.path, wait_until="load")
-    await page.wait_for_timeout(
-        700
-    )  # the first look of its stream has come, and what it moved stands
+    await page.wait_for_timeout(700)  # the first look of its stream has come, and what it moved stands
     picture = await page.screenshot(animations="disabled", caret="hide")
     await page.close()
     return picture
@@ -212,9 +209,7 @@ async def _taken(context: BrowserContext, scene: Scene, shot: Shot) -> bytes:
 
 async def _reduced(reducer: Page, picture: bytes) -> bytes:
     """The same in 256 colours."""
-    width, height, palette, indexes = await reducer.evaluate(
-        REDUCE, base64.b64encode(picture).decode()
-    )
+    width, height, palette, indexes = await reducer.evaluate(REDUCE, base64.b64encode(picture).decode())
     pixels = base64.b64decode(indexes)
     lines = b"".join(b"\0" + pixels[at : at + width] for at in range(0, width * height, width))
     header = struct.pack(">IIBBBBB", width, height, 8, 3, 0, 0, 0)

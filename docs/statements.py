@@ -30,9 +30,7 @@ def statements() -> list[Statement]:
     """Every statement, in the order of the specification."""
     text = (ROOT / "docs" / "statements.toml").read_text(encoding="utf-8")
     return [
-        Statement(key, section, *value)
-        for section, rows in tomllib.loads(text).items()
-        for key, value in rows.items()
+        Statement(key, section, *value) for section, rows in tomllib.loads(text).items() for key, value in rows.items()
     ]
 
 

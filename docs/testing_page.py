@@ -69,12 +69,8 @@ def _members(one: type[Any]) -> Iterator[tuple[str, Any]]:
 def _member(name: str, member: Any) -> Iterator[str]:
     if not isinstance(member, property):
         signature = inspect.signature(member)
-        shown = [
-            one.replace(annotation=inspect.Parameter.empty) for one in signature.parameters.values()
-        ]
-        plain = str(
-            signature.replace(parameters=shown[1:], return_annotation=inspect.Signature.empty)
-        )
+        shown = [one.replace(annotation=inspect.Parameter.empty) for one in signature.parameters.values()]
+        plain = str(signature.replace(parameters=shown[1:], return_annotation=inspect.Signature.empty))
         yield f"```text\n{name}{plain}\n```"
     yield from _told(inspect.getdoc(member) or "")
 

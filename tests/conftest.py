@@ -15,14 +15,7 @@ from hypothesis import HealthCheck, settings
 from tests.support.between import Between
 from tests.support.callback_sink import CallbackSink
 from tests.support.in_memory import folder_in_memory
-from tests.support.stores import (
-    Databases,
-    Place,
-    PostgresPlace,
-    SqlitePlace,
-    databases_of_a_server,
-    empty_file,
-)
+from tests.support.stores import Databases, Place, PostgresPlace, SqlitePlace, databases_of_a_server, empty_file
 from tests.support.street import Street
 from waypost.base.clock import SystemClock
 from waypost.base.logs import set_up_logs
@@ -122,9 +115,7 @@ async def sink() -> AsyncIterator[CallbackSink]:
 
 
 @pytest.fixture
-async def make_street(
-    tmp_path: Path, place: Place, sink: CallbackSink
-) -> AsyncIterator[MakeStreet]:
+async def make_street(tmp_path: Path, place: Place, sink: CallbackSink) -> AsyncIterator[MakeStreet]:
     """Opens a street with settings of the test's own; it is closed at the end."""
     async with AsyncExitStack() as at_end:
         http = await at_end.enter_async_context(aiohttp.ClientSession())

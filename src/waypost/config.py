@@ -23,9 +23,7 @@ def check_secret(value: str, name: str) -> None:
         ValueError: it is too short; the text says what would do, and not what was given.
     """
     if len(value) < MIN_SECRET_CHARS:
-        raise ValueError(
-            f"{name} must have at least {MIN_SECRET_CHARS} characters; 64 random hex digits are best"
-        )
+        raise ValueError(f"{name} must have at least {MIN_SECRET_CHARS} characters; 64 random hex digits are best")
 
 
 class Settings(BaseSettings):
@@ -33,18 +31,14 @@ class Settings(BaseSettings):
 
     model_config = SettingsConfigDict(env_prefix="WAYPOST_", extra="ignore", frozen=True)
 
-    data: Path = Field(
-        default=Path(".waypost"), description="Folder of the store and of the instance key."
-    )
+    data: Path = Field(default=Path(".waypost"), description="Folder of the store and of the instance key.")
     database_url: str | None = Field(
         default=None,
         description="A PostgreSQL database for the store, as libpq takes it (several hosts with commas); "
         "without it the store is an SQLite file in `data`.",
     )
     host: str = Field(default="127.0.0.1", description="Address to listen on.")
-    port: int = Field(
-        default=8080, ge=0, le=65535, description="Port of the service; 0 takes a free one."
-    )
+    port: int = Field(default=8080, ge=0, le=65535, description="Port of the service; 0 takes a free one.")
     workers: int = Field(
         default=1,
         ge=1,
@@ -62,23 +56,16 @@ class Settings(BaseSettings):
         "administration work, so that a restored store can be looked at.",
     )
     public_url: str | None = Field(
-        default=None,
-        description="Where partners and receivers reach the service; without it host and port.",
+        default=None, description="Where partners and receivers reach the service; without it host and port."
     )
-    wallet_currency: str = Field(
-        default="USD", description="The wallet's currency, shown as set; nobody is charged."
-    )
+    wallet_currency: str = Field(default="USD", description="The wallet's currency, shown as set; nobody is charged.")
     wallet_balance: float = Field(default=0, description="The wallet's balance, shown as set.")
-    wallet_overdraft: float = Field(
-        default=0, ge=0, description="The wallet's overdraft limit, shown as set."
-    )
+    wallet_overdraft: float = Field(default=0, ge=0, description="The wallet's overdraft limit, shown as set.")
     secret_key: str | None = Field(
-        default=None,
-        description="The instance key: seals secrets, derives app tokens. At least 32 characters.",
+        default=None, description="The instance key: seals secrets, derives app tokens. At least 32 characters."
     )
     admin_token: str | None = Field(
-        default=None,
-        description="Credential of the admin API; without it nobody can use it. At least 32 characters.",
+        default=None, description="Credential of the admin API; without it nobody can use it. At least 32 characters."
     )
     admin_hosts: Annotated[tuple[str, ...], NoDecode] = Field(
         default=(),
@@ -86,8 +73,7 @@ class Settings(BaseSettings):
         "reached, with commas.",
     )
     admin_host: str | None = Field(
-        default=None,
-        description="Address of the listener that `admin_port` opens; without it 127.0.0.1.",
+        default=None, description="Address of the listener that `admin_port` opens; without it 127.0.0.1."
     )
     admin_port: int | None = Field(
         default=None,
@@ -102,8 +88,7 @@ class Settings(BaseSettings):
         "the console then shows its phones.",
     )
     simulator_token: str | None = Field(
-        default=None,
-        description="The control token of that simulator, where it needs one. At least 32 characters.",
+        default=None, description="The control token of that simulator, where it needs one. At least 32 characters."
     )
     show_text: bool = Field(
         default=False,
@@ -112,14 +97,10 @@ class Settings(BaseSettings):
     )
     rates: bool = Field(default=True, description="Whether requests are limited as documented.")
     strict: bool = Field(
-        default=False,
-        description="Hold templates to the operator's rules at creation, not at its review.",
+        default=False, description="Hold templates to the operator's rules at creation, not at its review."
     )
     per_second: int = Field(
-        default=80,
-        ge=1,
-        le=1000,
-        description="Throughput of a source that has none of its own, messages a second.",
+        default=80, ge=1, le=1000, description="Throughput of a source that has none of its own, messages a second."
     )
     in_flight: int = Field(
         default=64,
@@ -131,9 +112,7 @@ class Settings(BaseSettings):
         default=86_400, ge=1, description="A submission that stays unavailable for so long fails."
     )
     uncertain_for_s: int = Field(
-        default=900,
-        ge=0,
-        description="How long an uncertain message waits for a status before it fails.",
+        default=900, ge=0, description="How long an uncertain message waits for a status before it fails."
     )
     hold_events_s: int = Field(
         default=0,
@@ -142,14 +121,10 @@ class Settings(BaseSettings):
         description="How long after a message was accepted its callbacks are held back at least.",
     )
     order_hold_s: int = Field(
-        default=900,
-        ge=0,
-        description="How long a refused callback holds up the next ones for the same recipient.",
+        default=900, ge=0, description="How long a refused callback holds up the next ones for the same recipient."
     )
     pause_callbacks_after_s: int = Field(
-        default=432_000,
-        ge=0,
-        description="A subscription whose address takes nothing for so long is paused; 0: never.",
+        default=432_000, ge=0, description="A subscription whose address takes nothing for so long is paused; 0: never."
     )
     allowed_networks: Annotated[tuple[str, ...], NoDecode] = Field(
         default=(),
@@ -173,9 +148,7 @@ class Settings(BaseSettings):
         "else it is answered 408 and its connection closed.",
     )
     min_body_rate: int = Field(
-        default=500,
-        ge=0,
-        description="The lowest rate of a request body, bytes a second; 0: no limit.",
+        default=500, ge=0, description="The lowest rate of a request body, bytes a second; 0: no limit."
     )
     max_connections: int = Field(
         default=4000,
@@ -202,9 +175,7 @@ class Settings(BaseSettings):
         description="Where several processes share a store: how long after a process was killed the others "
         "take over its work.",
     )
-    stop_within_s: float = Field(
-        default=10, ge=0, description="How long a stop waits for what is being sent."
-    )
+    stop_within_s: float = Field(default=10, ge=0, description="How long a stop waits for what is being sent.")
     metrics_token: str | None = Field(
         default=None,
         description="Credential that opens `/metrics` and nothing else; without it loopback and `admin_token` do. "
@@ -233,9 +204,7 @@ class Settings(BaseSettings):
         description="Where spans go, by OTLP over HTTP: `http://127.0.0.1:4318/v1/traces` for example. "
         "Needs `waypost[otel]`.",
     )
-    otel_share: float = Field(
-        default=1, ge=0, le=1, description="Which share of the messages is traced; 1 is all."
-    )
+    otel_share: float = Field(default=1, ge=0, le=1, description="Which share of the messages is traced; 1 is all.")
     upgrade_store: bool = Field(
         default=True,
         description="Whether a start upgrades a store of an older version; without it `waypost store upgrade` does.",
@@ -266,15 +235,9 @@ class Settings(BaseSettings):
         ge=8,
         description="How long a webhook that comes again is known at least; its items are kept so long too.",
     )
-    keep_audit_days: int = Field(
-        default=400, ge=1, description="How long entries of the audit log are kept."
-    )
-    log_level: Literal["debug", "info", "warning", "error"] = Field(
-        default="info", description="What is logged."
-    )
-    log_format: Literal["text", "json"] = Field(
-        default="text", description="How a record is written."
-    )
+    keep_audit_days: int = Field(default=400, ge=1, description="How long entries of the audit log are kept.")
+    log_level: Literal["debug", "info", "warning", "error"] = Field(default="info", description="What is logged.")
+    log_format: Literal["text", "json"] = Field(default="text", description="How a record is written.")
 
     @field_validator("allowed_networks", "admin_hosts", "trusted_proxies", "stages", mode="before")
     @classmethod
@@ -310,9 +273,7 @@ class Settings(BaseSettings):
     @classmethod
     def _postgresql(cls, value: str | None) -> str | None:
         if value is not None and not value.startswith(("postgresql://", "postgres://")):
-            raise ValueError(
-                "database_url must begin with postgresql://; without it SQLite is used"
-            )
+            raise ValueError("database_url must begin with postgresql://; without it SQLite is used")
         return value
 
     @field_validator("public_url")

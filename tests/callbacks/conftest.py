@@ -28,9 +28,7 @@ def clock() -> ManualClock:
 
 
 @pytest.fixture
-async def make_teller(
-    tmp_path: Path, place: Place, clock: ManualClock
-) -> AsyncIterator[MakeTeller]:
+async def make_teller(tmp_path: Path, place: Place, clock: ManualClock) -> AsyncIterator[MakeTeller]:
     """Opens a service with settings of the test's own; it is closed at the end."""
     async with AsyncExitStack() as at_end:
 

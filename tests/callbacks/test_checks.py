@@ -33,9 +33,7 @@ async def test_check_sends_the_ping_of_the_version_signed_with_the_headers_of_th
     Webhook(key).verify(ping.body, {name: ping.headers[name] for name in names})
 
 
-async def test_check_says_what_a_receiver_answers_and_that_none_does(
-    teller: Teller, sink: CallbackSink
-) -> None:
+async def test_check_says_what_a_receiver_answers_and_that_none_does(teller: Teller, sink: CallbackSink) -> None:
     sink.answers = always(503)
     subscription = await teller.subscribe(sink.url)
 

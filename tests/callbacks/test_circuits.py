@@ -25,9 +25,7 @@ MANY = [f"recipient {number}" for number in range(300)]
 async def asked(teller: Teller, sink: CallbackSink, subscription: int) -> None:
     """Return once the receiver has asked for something, and it is written down."""
     await sink.wait_until(lambda: len(sink.tries) == 1)
-    await patiently(
-        lambda: teller.standing(subscription), lambda one: one["asked_until_ms"] is not None
-    )
+    await patiently(lambda: teller.standing(subscription), lambda one: one["asked_until_ms"] is not None)
 
 
 async def test_dead_address_costs_few_tries_however_many_wait(
@@ -172,9 +170,7 @@ async def test_changed_address_is_tried_at_once_though_the_old_one_asked_for_a_d
     await asked(teller, sink, subscription)
     await teller.tell("ben")  # ann's own callback waits as long as was asked
 
-    await teller.partner(
-        "PUT", f"subscription/{subscription}", {"url": other.url, "doCheck": "false"}
-    )
+    await teller.partner("PUT", f"subscription/{subscription}", {"url": other.url, "doCheck": "false"})
 
     # It was looked at when ben's callback came, and is again two seconds later at the soonest.
     await teller.pass_time_until(lambda: len(other.taken) == 1, step_ms=500)
@@ -246,9 +242,7 @@ async def test_open_circuit_says_since_when_it_fails_and_when_it_is_tried_next(
     since_ms = clock.now_ms()
     await teller.tell(*MANY[:5])
 
-    standing = await patiently(
-        lambda: teller.standing(subscription), lambda one: one["next_attempt_ms"] is not None
-    )
+    standing = await patiently(lambda: teller.standing(subscription), lambda one: one["next_attempt_ms"] is not None)
     assert standing["failing_since_ms"] == since_ms
     assert since_ms < standing["next_attempt_ms"] <= since_ms + 2_000
     waits = await teller.admin("GET", f"callbacks/{sink.tries[0].callback_id}")
@@ -258,7 +252,5 @@ async def test_open_circuit_says_since_when_it_fails_and_when_it_is_tried_next(
     sink.answers = always(200)
     await teller.pass_time_until(lambda: len(sink.taken) == 5, step_ms=1_000)
 
-    well = await patiently(
-        lambda: teller.standing(subscription), lambda one: one["failing_since_ms"] is None
-    )
+    well = await patiently(lambda: teller.standing(subscription), lambda one: one["failing_since_ms"] is None)
     assert well["next_attempt_ms"] is None

@@ -52,9 +52,7 @@ async def test_pause_is_told_to_the_apps_other_subscriptions_and_to_the_doctor(
     subscription = await teller.subscribe(sink.url, "failing")
     await teller.subscribe(other.url, "account", modes="ACCOUNT")
     await teller.tell("ann")
-    standing = await patiently(
-        lambda: teller.standing(subscription), lambda one: one["state"] == "failing"
-    )
+    standing = await patiently(lambda: teller.standing(subscription), lambda one: one["state"] == "failing")
 
     clock.advance(ms=25 * HOUR_MS)
     [event] = await other.wait_for(lambda one: one["type"] == "account-event")
@@ -103,9 +101,7 @@ async def test_partner_sees_the_pause_and_ends_it_by_setting_active(
     await teller.pass_time_until(lambda: len(sink.taken) == 1, step_ms=1_000)
 
 
-async def test_change_of_something_else_does_not_end_a_pause(
-    teller: Teller, sink: CallbackSink
-) -> None:
+async def test_change_of_something_else_does_not_end_a_pause(teller: Teller, sink: CallbackSink) -> None:
     sink.answers = always(410)
     subscription = await teller.subscribe(sink.url)
     await teller.tell("ann")

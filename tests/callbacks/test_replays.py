@@ -42,11 +42,7 @@ async def test_replay_of_one_sends_the_same_bytes_under_the_same_id_and_number(
     assert told == {"replayed": 1, "still_waiting": 0}
     await sink.wait_until(lambda: len(sink.tries) == 3)
     again = sink.tries[2]
-    assert (again.body, again.callback_id, again.sequence) == (
-        first.body,
-        first.callback_id,
-        first.sequence,
-    )
+    assert (again.body, again.callback_id, again.sequence) == (first.body, first.callback_id, first.sequence)
     await quiet(teller)
     shown = await teller.admin("POST", f"callbacks/{first.callback_id}/reveal")
     assert shown["body"].encode() == first.body
@@ -125,9 +121,7 @@ async def test_callback_that_was_given_up_is_delivered_by_a_replay(
     assert shown["delivered"] is True
 
 
-async def test_replay_in_vain_changes_nothing_of_what_was_delivered(
-    teller: Teller, sink: CallbackSink
-) -> None:
+async def test_replay_in_vain_changes_nothing_of_what_was_delivered(teller: Teller, sink: CallbackSink) -> None:
     await teller.subscribe(sink.url)
     await delivered(teller, sink, "ann")
     sink.answers = always(500)
@@ -136,8 +130,7 @@ async def test_replay_in_vain_changes_nothing_of_what_was_delivered(
 
     await sink.wait_until(lambda: len(sink.tries) == 2)
     shown = await patiently(
-        lambda: teller.admin("GET", f"callbacks/{sink.tries[0].callback_id}"),
-        lambda one: len(one["attempts"]) == 2,
+        lambda: teller.admin("GET", f"callbacks/{sink.tries[0].callback_id}"), lambda one: len(one["attempts"]) == 2
     )
     assert shown["delivered"] is True
 
@@ -180,9 +173,7 @@ async def test_replay_that_fails_leaves_a_delivered_callback_delivered(
     assert (after["ended_on_ms"], after["delivered"]) == (before["ended_on_ms"], True)
 
 
-async def test_attempts_of_before_revision_6_are_labelled_by_their_order(
-    teller: Teller, sink: CallbackSink
-) -> None:
+async def test_attempts_of_before_revision_6_are_labelled_by_their_order(teller: Teller, sink: CallbackSink) -> None:
     await teller.subscribe(sink.url)
     await delivered(teller, sink, "ann")
     callback_id = sink.taken[0].callback_id

@@ -22,9 +22,7 @@ async def test_every_attempt_is_kept_with_what_was_sent_and_what_was_answered(
     path = f"callbacks/{sink.tries[0].callback_id}"
     await patiently(lambda: teller.admin("GET", path), lambda one: len(one["attempts"]) == 1)
     clock.advance(ms=2_000)
-    shown: Any = await patiently(
-        lambda: teller.admin("GET", path), lambda one: len(one["attempts"]) == 2
-    )
+    shown: Any = await patiently(lambda: teller.admin("GET", path), lambda one: len(one["attempts"]) == 2)
 
     first, second = shown["attempts"]
     assert (first["status"], second["status"]) == (500, 200)
@@ -51,8 +49,7 @@ async def test_report_counts_attempts_of_the_time_that_is_asked_for(
     path = f"callbacks/report?subscription_id={subscription}&from_ms={from_ms}"
 
     told = await patiently(
-        lambda: teller.admin("GET", path),
-        lambda one: [line["attempts"] for line in one["subscriptions"]] == [3],
+        lambda: teller.admin("GET", path), lambda one: [line["attempts"] for line in one["subscriptions"]] == [3]
     )
 
     [line] = told["subscriptions"]

@@ -20,9 +20,7 @@ async def told(teller: Teller, sink: CallbackSink) -> Try:
     return sink.tries[-1]
 
 
-async def test_signature_is_verified_with_the_key_that_is_shown(
-    teller: Teller, sink: CallbackSink
-) -> None:
+async def test_signature_is_verified_with_the_key_that_is_shown(teller: Teller, sink: CallbackSink) -> None:
     subscription = await teller.subscribe(sink.url)
 
     one = await told(teller, sink)
@@ -37,9 +35,7 @@ async def test_changed_body_id_or_key_is_not_verified(teller: Teller, sink: Call
     first = await teller.subscribe(sink.url, "first")
     second = await teller.subscribe("http://127.0.0.1:9/", "second")
     one = await told(teller, sink)
-    keys = [
-        (await teller.admin("GET", f"subscriptions/{each}/key"))["key"] for each in (first, second)
-    ]
+    keys = [(await teller.admin("GET", f"subscriptions/{each}/key"))["key"] for each in (first, second)]
 
     assert keys[0] != keys[1]
     wrong = (
@@ -86,9 +82,7 @@ async def test_key_is_the_same_after_a_restart(teller: Teller, sink: CallbackSin
     verified(key, await told(teller, sink))
 
 
-async def test_headers_of_the_partner_never_stand_in_for_ours(
-    teller: Teller, sink: CallbackSink
-) -> None:
+async def test_headers_of_the_partner_never_stand_in_for_ours(teller: Teller, sink: CallbackSink) -> None:
     meta = '{"headers":{"Webhook-Id":"forged","WAYPOST-SEQUENCE":"9","X-Own":"kept"}}'
     subscription = await teller.subscribe(sink.url, meta=meta)
 

@@ -13,15 +13,7 @@ from tests.support.street import ADMIN_TOKEN, Street
 from waypost.cli.main import app as commands
 from waypost.domain.app import OperatorAccount
 
-NEW: Final = (
-    "account",
-    "operator",
-    "cloud",
-    "--base-url",
-    "https://graph.example",
-    "--app-id",
-    "9",
-)
+NEW: Final = ("account", "operator", "cloud", "--base-url", "https://graph.example", "--app-id", "9")
 
 
 class Typist:
@@ -30,10 +22,7 @@ class Typist:
     def __init__(self, street: Street, folder: Path) -> None:
         self._street = street
         self.folder = folder
-        self._env = {
-            "WAYPOST_ADMIN_TOKEN": ADMIN_TOKEN,
-            "WAYPOST_ADMIN_URL": f"{street.service_url}/admin",
-        }
+        self._env = {"WAYPOST_ADMIN_TOKEN": ADMIN_TOKEN, "WAYPOST_ADMIN_URL": f"{street.service_url}/admin"}
 
     async def run(self, *words: str, typed: str | None = None, **env: str) -> Result:
         runner = CliRunner(env=self._env | env)
@@ -70,17 +59,13 @@ async def test_secrets_come_from_files_and_from_the_environment(typist: Typist) 
     file = typist.folder / "token.txt"
     file.write_text("from-a-file\nand what stands below\n")
 
-    await typist.told(
-        *NEW, "--token-file", str(file), WAYPOST_OPERATOR_APP_SECRET="from-the-environment"
-    )
+    await typist.told(*NEW, "--token-file", str(file), WAYPOST_OPERATOR_APP_SECRET="from-the-environment")
 
     account = await typist.kept()
     assert (account.token, account.app_secret) == ("from-a-file", "from-the-environment")
 
 
-async def test_new_account_without_a_verify_token_gets_one_that_is_shown_once(
-    typist: Typist,
-) -> None:
+async def test_new_account_without_a_verify_token_gets_one_that_is_shown_once(typist: Typist) -> None:
     made = await typist.told(*NEW, "--token", "t", "--app-secret", "s")
     listed = await typist.told("account", "list")
     again = await typist.told("account", "operator", "cloud", "--version", "v26.0")
@@ -116,9 +101,7 @@ async def test_numbers_of_a_business_account_are_asked_of_the_operator(typist: T
     assert [one["id"] for one in told["numbers"]] == [APP.phone_number_id]
 
 
-async def test_namespace_of_a_business_account_is_asked_of_the_operator(
-    typist: Typist, street: Street
-) -> None:
+async def test_namespace_of_a_business_account_is_asked_of_the_operator(typist: Typist, street: Street) -> None:
     wish = {"name": "B", "namespace": "of_the_operator", "token": OPERATOR.token}
     app = {"app_id": OPERATOR.app_id, "app_secret": OPERATOR.app_secret}
     await street.control("PUT", "accounts/77", wish | app)

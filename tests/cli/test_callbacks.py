@@ -32,9 +32,7 @@ async def told_once(folder: Path) -> str:
     return sink.taken[0].callback_id
 
 
-def test_commands_show_rotate_report_and_replay(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_commands_show_rotate_report_and_replay(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     callback_id = asyncio.run(told_once(tmp_path))
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("WAYPOST_DATA", str(tmp_path))

@@ -49,12 +49,8 @@ class Shell:
         self.folder = folder
         self._started: list[subprocess.Popen[str]] = []
 
-    def start(
-        self, *words: str, stdin: int | None = None, **settings: str
-    ) -> subprocess.Popen[str]:
-        plain = {
-            name: value for name, value in os.environ.items() if not name.startswith("WAYPOST_")
-        }
+    def start(self, *words: str, stdin: int | None = None, **settings: str) -> subprocess.Popen[str]:
+        plain = {name: value for name, value in os.environ.items() if not name.startswith("WAYPOST_")}
         given = {f"WAYPOST_{name.upper()}": value for name, value in settings.items()}
         process = subprocess.Popen(
             [sys.executable, "-m", "waypost", *words],
@@ -139,9 +135,7 @@ def test_dev_says_where_everything_is_and_stops_at_a_signal(shell: Shell) -> Non
     assert (code, complained) == (0, "")
 
 
-def test_dev_holds_its_folder_alone_and_its_next_start_keeps_what_it_was_told(
-    shell: Shell,
-) -> None:
+def test_dev_holds_its_folder_alone_and_its_next_start_keeps_what_it_was_told(shell: Shell) -> None:
     process, _ = shell.dev()
     known = variables_of(shell.folder)
     form = b"elementName=kept&category=UTILITY&templateType=TEXT&vertical=v&content=Hello&example=Hello"
@@ -177,14 +171,10 @@ def test_port_that_is_taken_is_told_in_one_line_with_its_option(shell: Shell, op
         port = taken.getsockname()[1]
         ports = {"--port": "0", "--simulator-port": "0"} | {option: str(port)}
 
-        code, printed, complained = shell.run(
-            "dev", *(word for pair in ports.items() for word in pair)
-        )
+        code, printed, complained = shell.run("dev", *(word for pair in ports.items() for word in pair))
 
     assert (code, printed) == (1, "")
-    assert re.fullmatch(
-        rf"waypost: cannot listen on 127\.0\.0\.1:{port} .*another port with {option}\n", complained
-    )
+    assert re.fullmatch(rf"waypost: cannot listen on 127\.0\.0\.1:{port} .*another port with {option}\n", complained)
 
 
 def test_serve_without_an_instance_key_says_what_to_set(shell: Shell) -> None:
@@ -213,9 +203,7 @@ def test_process_is_seen_on_a_port_of_its_own(shell: Shell) -> None:
     read_until(process, "serves at")
 
     ready = ask("GET", f"http://127.0.0.1:{port}/readyz")
-    with urllib.request.urlopen(
-        f"http://127.0.0.1:{port}/metrics", timeout=HANGS_AFTER_S
-    ) as answer:
+    with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=HANGS_AFTER_S) as answer:
         shown = answer.read().decode()
     stop(process)
 
@@ -238,10 +226,7 @@ def test_dev_stops_with_the_program_that_started_it(shell: Shell) -> None:
 
 @pytest.mark.parametrize(
     "second",
-    [
-        ("simulator", "--control-token", KEY, "--port", "0"),
-        ("dev", *FREE[1:], "--data", ".waypost"),
-    ],
+    [("simulator", "--control-token", KEY, "--port", "0"), ("dev", *FREE[1:], "--data", ".waypost")],
     ids=["simulator", "dev"],
 )
 def test_file_of_a_simulator_is_held_by_one_process(shell: Shell, second: tuple[str, ...]) -> None:
@@ -261,9 +246,7 @@ async def test_dev_refuses_a_store_of_serve(shell: Shell) -> None:
     await database.write(add_partner, PARTNER, "no password", 0)
     await database.close()
 
-    code, _, complained = await asyncio.to_thread(
-        shell.run, "dev", "--port", "0", "--simulator-port", "0"
-    )
+    code, _, complained = await asyncio.to_thread(shell.run, "dev", "--port", "0", "--simulator-port", "0")
 
     assert code == 1
     assert "belongs to `waypost serve`" in complained
@@ -275,9 +258,7 @@ async def test_dev_refuses_a_store_of_serve(shell: Shell) -> None:
     [{"secret_key": demo.INSTANCE_KEY}, {"secret_key": KEY, "admin_token": demo.ADMIN_TOKEN}],
     ids=["secret_key", "admin_token"],
 )
-async def test_serve_refuses_the_secrets_of_the_demonstration(
-    tmp_path: Path, settings: dict[str, str]
-) -> None:
+async def test_serve_refuses_the_secrets_of_the_demonstration(tmp_path: Path, settings: dict[str, str]) -> None:
     with pytest.raises(NotFit, match="the demonstration's, which everybody knows"):
         await serve_in(tmp_path, **settings)
 

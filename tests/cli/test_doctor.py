@@ -68,9 +68,7 @@ def account(**changes: str) -> Arrange:
 
 async def token_runs_out(street: Street) -> None:
     day_ms = 86_400_000
-    told = await street.control(
-        "POST", "tokens", {"waba_ids": [ACCOUNT.id], "expires_in_ms": 3 * day_ms}
-    )
+    told = await street.control("POST", "tokens", {"waba_ids": [ACCOUNT.id], "expires_in_ms": 3 * day_ms})
     await account(token=told["token"])(street)
 
 
@@ -82,10 +80,7 @@ async def token_of_one_permission(street: Street) -> None:
 
 async def other_webhook(street: Street) -> None:
     """The plain path answers the handshake too, and is another address."""
-    body = {
-        "override_callback_uri": f"{street.service_url}/operator/webhook",
-        "verify_token": OPERATOR.verify_token,
-    }
+    body = {"override_callback_uri": f"{street.service_url}/operator/webhook", "verify_token": OPERATOR.verify_token}
     await graph(street, "POST", "subscribed_apps", body)
 
 
@@ -209,9 +204,7 @@ async def test_pace_above_the_operators_is_wrong(make_street: Callable[..., Any]
 
     findings = await findings_of(street)
 
-    assert [one["text"] for one in bad(findings)] == [
-        "we send 500 a second, and the operator takes 80"
-    ]
+    assert [one["text"] for one in bad(findings)] == ["we send 500 a second, and the operator takes 80"]
 
 
 async def test_address_where_nobody_answers_is_wrong(make_street: Callable[..., Any]) -> None:
@@ -228,9 +221,7 @@ async def test_subscribing_says_what_to_check_when_the_operator_cannot_reach_us(
 ) -> None:
     street = await make_street(changes={"public_url": "http://127.0.0.1:9"})
 
-    answer = await administer(
-        street, "POST", f"/admin/business-accounts/{ACCOUNT.id}/subscribe", {}
-    )
+    answer = await administer(street, "POST", f"/admin/business-accounts/{ACCOUNT.id}/subscribe", {})
 
     assert answer.status == 400
     assert "http://127.0.0.1:9/operator/webhook/main" in answer.body["message"]
@@ -249,9 +240,7 @@ async def test_command_prints_a_line_for_each_finding_and_ends_with_1_when_one_i
 
     assert (fine.exit_code, sick.exit_code, told.exit_code) == (0, 1, 1)
     assert fine.stdout.startswith("ok      service: it answers\n")
-    assert "wrong   main: number +15550001111 of AcmeShop: its status is BANNED\n        -> " in (
-        sick.stdout
-    )
+    assert "wrong   main: number +15550001111 of AcmeShop: its status is BANNED\n        -> " in (sick.stdout)
     states = {one["state"] for one in json.loads(told.stdout)["findings"]}
     assert states == {"ok", "wrong"}
 

@@ -43,10 +43,7 @@ class Newcomer:
 
     async def control(self, path: str, body: Any) -> None:
         """One request to the control door."""
-        async with (
-            aiohttp.ClientSession() as http,
-            http.post(f"{self.control_url}/{path}", json=body) as answer,
-        ):
+        async with aiohttp.ClientSession() as http, http.post(f"{self.control_url}/{path}", json=body) as answer:
             assert answer.status == 200, await answer.text()
 
     async def doctor(self) -> Result:
@@ -71,10 +68,7 @@ async def newcomer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIter
     ("moved_ms", "texts"),
     [
         (0, ["its clock stands still"]),
-        (
-            25 * HOUR_MS,
-            ["its clock is 1 day, 1:00:00 ahead of this machine's", "its clock stands still"],
-        ),
+        (25 * HOUR_MS, ["its clock is 1 day, 1:00:00 ahead of this machine's", "its clock stands still"]),
     ],
 )
 async def test_clock_of_the_demonstration_that_is_not_the_machines_is_told(
@@ -86,9 +80,7 @@ async def test_clock_of_the_demonstration_that_is_not_the_machines_is_told(
 
     told = await newcomer.doctor()
 
-    assert [one["text"] for one in of_simulator(fresh)] == [
-        "no faults armed, its clock is this machine's"
-    ]
+    assert [one["text"] for one in of_simulator(fresh)] == ["no faults armed, its clock is this machine's"]
     said = of_simulator(told)
     assert [one["text"] for one in said] == texts
     assert {one["state"] for one in said} == {"warning"}
@@ -96,9 +88,7 @@ async def test_clock_of_the_demonstration_that_is_not_the_machines_is_told(
     assert (fresh.exit_code, told.exit_code) == (0, 0), told.output
 
 
-async def test_demonstration_that_has_been_stopped_is_one_line_with_a_remedy(
-    newcomer: Newcomer,
-) -> None:
+async def test_demonstration_that_has_been_stopped_is_one_line_with_a_remedy(newcomer: Newcomer) -> None:
     newcomer.env_file.write_text("ADMIN_URL=http://127.0.0.1:9/admin\nADMIN_TOKEN=t\n")
     gone = await newcomer.doctor()
     newcomer.env_file.unlink()
@@ -118,8 +108,7 @@ def of_simulator(told: Result) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize(
-    ("calls_per_hour", "text", "remedy"),
-    [(5, "near the limit: ", "fewer syncs"), (4, "used up: ", "wait ")],
+    ("calls_per_hour", "text", "remedy"), [(5, "near the limit: ", "fewer syncs"), (4, "used up: ", "wait ")]
 )
 async def test_usage_near_its_limit_is_told_before_calls_are_refused(
     street: Street, calls_per_hour: int, text: str, remedy: str
@@ -133,9 +122,7 @@ async def test_usage_near_its_limit_is_told_before_calls_are_refused(
     assert remedy in of_account["remedy"]
 
 
-async def test_public_address_that_is_not_https_is_wrong_for_an_operator_elsewhere(
-    street: Street,
-) -> None:
+async def test_public_address_that_is_not_https_is_wrong_for_an_operator_elsewhere(street: Street) -> None:
     elsewhere = replace(OPERATOR, base_url="https://graph.acme.example")
 
     [said] = await look_at_handshake(street.waypost.office, elsewhere)
@@ -198,9 +185,7 @@ REFUSED: Final = {
 
 
 @pytest.mark.parametrize("case", REFUSED)
-async def test_answer_that_is_none_is_told_once_for_each_question_in_its_own_words(
-    street: Street, case: str
-) -> None:
+async def test_answer_that_is_none_is_told_once_for_each_question_in_its_own_words(street: Street, case: str) -> None:
     what, state, text, remedy = REFUSED[case]
     await street.control("POST", "faults", {"on": "call", "call": "numbers.list", "what": what})
 
@@ -232,9 +217,7 @@ async def test_token_that_ends_soon_says_when(street: Street, lives_ms: int, tex
 
 
 @pytest.mark.parametrize("end", ["expire", "revoke"])
-async def test_token_that_has_ended_is_wrong_and_the_operator_says_how(
-    street: Street, end: str
-) -> None:
+async def test_token_that_has_ended_is_wrong_and_the_operator_says_how(street: Street, end: str) -> None:
     token = (await street.control("POST", "tokens", {"waba_ids": [ACCOUNT.id]}))["token"]
     account = replace(OPERATOR, base_url=street.operator_url, token=token)
     await actions.put_operator_account(street.waypost.office, account)

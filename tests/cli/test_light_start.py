@@ -7,12 +7,8 @@ HEAVY = ("sqlalchemy", "uvicorn", "starlette", "structlog", "psycopg", "waypost.
 
 
 def test_command_line_loads_neither_store_nor_servers() -> None:
-    script = (
-        f"import sys, waypost.cli.main; print([name for name in {HEAVY} if name in sys.modules])"
-    )
+    script = f"import sys, waypost.cli.main; print([name for name in {HEAVY} if name in sys.modules])"
 
-    told = subprocess.run(
-        [sys.executable, "-c", script], capture_output=True, text=True, check=True
-    )
+    told = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
 
     assert told.stdout.strip() == "[]"

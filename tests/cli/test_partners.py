@@ -91,9 +91,7 @@ def test_app_can_be_made_a_sandbox_app_and_live_again(commands: Commands) -> Non
     commands.told("account", "business", "1000", "1", "main", "--namespace", "a_namespace")
     made = commands.told("app", "add", "1", "AcmeShop", "15550001111", "2000", "1000")
 
-    sandbox = commands.told(
-        "app", "connect", made["id"], "15550001111", "2000", "1000", "--no-live"
-    )
+    sandbox = commands.told("app", "connect", made["id"], "15550001111", "2000", "1000", "--no-live")
     live = commands.told("app", "connect", made["id"], "15550002222", "2001", "1000")
 
     assert (sandbox["live"], live["live"]) == (False, True)

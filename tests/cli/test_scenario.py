@@ -56,9 +56,7 @@ def test_wrong_scenario_is_told_in_one_line(tmp_path: Path) -> None:
 @contextmanager
 def running(folder: Path) -> Generator[tuple[subprocess.Popen[str], str]]:
     """A simulator with the scenario, on a free port; killed at the end."""
-    with subprocess.Popen(
-        command(), cwd=folder, env=plain(), text=True, stdout=subprocess.PIPE
-    ) as process:
+    with subprocess.Popen(command(), cwd=folder, env=plain(), text=True, stdout=subprocess.PIPE) as process:
         try:
             assert process.stdout is not None
             yield process, process.stdout.readline().split()[-1]

@@ -63,9 +63,7 @@ def test_database_that_is_away_is_said_in_one_line(tmp_path: Path) -> None:
         assert len(said.stderr.splitlines()) == 1
 
 
-async def test_store_is_copied_whole_while_a_service_writes_to_it(
-    make_street: MakeStreet, tmp_path: Path
-) -> None:
+async def test_store_is_copied_whole_while_a_service_writes_to_it(make_street: MakeStreet, tmp_path: Path) -> None:
     street = await make_street()
     template_id = await street.approved_template()
     done = asyncio.Event()

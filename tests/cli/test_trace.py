@@ -43,15 +43,7 @@ async def test_trace_of_a_message_tells_its_whole_way_and_not_its_words(street: 
     printed = result.stdout
     assert result.exit_code == 0, result.output
     assert printed.splitlines()[0] == f"message {message_id}: delivered"
-    for told in (
-        APP.id,
-        ANN,
-        wamid,
-        "accepted",
-        "enqueued",
-        "callback delivered",
-        "answered 200 after",
-    ):
+    for told in (APP.id, ANN, wamid, "accepted", "enqueued", "callback delivered", "answered 200 after"):
         assert told in printed
     assert f"({len(TEXT)} characters)" in printed
     assert TEXT not in printed
@@ -103,9 +95,7 @@ async def test_uncertain_message_shows_for_how_long_it_is_doubted(cut_street: St
     assert found["waiting"]["lane"] == "doubts"
 
 
-async def test_callback_that_is_refused_shows_each_attempt_and_when_the_next_is_due(
-    street: Street,
-) -> None:
+async def test_callback_that_is_refused_shows_each_attempt_and_when_the_next_is_due(street: Street) -> None:
     await street.open_window()
     street.sink.answers = always(500)
     message_id = await street.send_text()
@@ -119,9 +109,7 @@ async def test_callback_that_is_refused_shows_each_attempt_and_when_the_next_is_
 
 
 @pytest.mark.parametrize("words", [(), ("--json",)], ids=["text", "json"])
-async def test_unknown_message_is_one_line_and_exit_code_1(
-    street: Street, words: tuple[str, ...]
-) -> None:
+async def test_unknown_message_is_one_line_and_exit_code_1(street: Street, words: tuple[str, ...]) -> None:
     result = await traced(street, "wamid.HBgL/+=", *words)
 
     assert result.exit_code == 1

@@ -83,8 +83,7 @@ def test_command_that_cannot_be_done_says_why(folder: Path, line: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("setting", "text", "says"),
-    [("PER_SECOND", "x", "the setting per_second is wrong: "), ("PUBLIC_URL", "x", "http")],
+    ("setting", "text", "says"), [("PER_SECOND", "x", "the setting per_second is wrong: "), ("PUBLIC_URL", "x", "http")]
 )
 @pytest.mark.parametrize("line", ["doctor", "partner list", "serve", "dev"])
 def test_setting_that_is_wrong_is_named_by_every_command(

@@ -51,10 +51,7 @@ def told(complaints: Sequence[tuple[str, str]]) -> str:
     about: dict[str, list[str]] = {}
     for path, complaint in complaints:
         about.setdefault(complaint, []).append(path)
-    return "\n".join(
-        f"{complaint}\n    on {len(paths)}: {', '.join(paths[:6])}"
-        for complaint, paths in about.items()
-    )
+    return "\n".join(f"{complaint}\n    on {len(paths)}: {', '.join(paths[:6])}" for complaint, paths in about.items())
 
 
 def parameters(row: PageRow) -> list[str]:
@@ -68,11 +65,7 @@ def filled(row: PageRow, values: Mapping[str, str]) -> str:
     Raises:
         NoSample: there is none for one of them.
     """
-    own = {
-        name: values[f"{row.path} {name}"]
-        for name in parameters(row)
-        if f"{row.path} {name}" in values
-    }
+    own = {name: values[f"{row.path} {name}"] for name in parameters(row) if f"{row.path} {name}" in values}
     known = {**values, **OTHERWISE.get(row.path, {}), **own}
     missing = [name for name in parameters(row) if not known.get(name)]
     if missing:

@@ -29,12 +29,7 @@ NOW_MS: Final = 1_795_370_000_000
 UNTIL_MS: Final = NOW_MS + 3 * 3_600_000
 
 _PICTURE: Final = {"id": "m-image", "mime_type": "image/png"}
-_PLACE: Final = {
-    "latitude": 52.3740,
-    "longitude": 4.8897,
-    "name": "The shop",
-    "address": "Canal Street 1",
-}
+_PLACE: Final = {"latitude": 52.3740, "longitude": 4.8897, "name": "The shop", "address": "Canal Street 1"}
 _PERSON: Final = {
     "name": {"formatted_name": "Bo Berg"},
     "org": {"company": "Berg & Co", "title": "Director"},
@@ -67,10 +62,7 @@ def _card(index: int) -> Any:
         "card_index": index,
         "header": {"type": "image", "image": {"id": "m-image"}},
         "body": {"text": f"Tea number {index}"},
-        "action": {
-            "name": "cta_url",
-            "parameters": {"display_text": "Look", "url": f"https://shop.test/{index}"},
-        },
+        "action": {"name": "cta_url", "parameters": {"display_text": "Look", "url": f"https://shop.test/{index}"}},
     }
 
 
@@ -205,16 +197,12 @@ def of_template(name: str, **more: Any) -> dict[str, Any]:
 def every_item() -> list[dict[str, Any]]:
     """All of them, in an inbox's order."""
     reply = said_by_phone("own_text", wamid="reply", context_id="replies")
-    reaction = _item(
-        "r", "reaction", "from_phone", {"reaction": {"message_id": "text", "emoji": "❤️"}}, {}
-    )
+    reaction = _item("r", "reaction", "from_phone", {"reaction": {"message_id": "text", "emoji": "❤️"}}, {})
     items = [*map(sent, _SENT), *map(said_by_phone, _SAID), reply, *map(of_template, _GIVEN)]
     return [*items, reaction]
 
 
-def _item(
-    name: str, kind: str, direction: str, shown: dict[str, Any], more: dict[str, Any]
-) -> dict[str, Any]:
+def _item(name: str, kind: str, direction: str, shown: dict[str, Any], more: dict[str, Any]) -> dict[str, Any]:
     item: dict[str, Any] = {
         "position": 1, "wamid": name, "direction": direction, "phone_number_id": "2", "type": kind,
         "at_ms": NOW_MS, "state": "read" if direction == "from_phone" else "delivered", "context_id": None,

@@ -11,14 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 import aiohttp
 import pytest
 import pytest_asyncio
-from playwright.async_api import (
-    Browser,
-    BrowserContext,
-    Page,
-    Playwright,
-    async_playwright,
-    expect,
-)
+from playwright.async_api import Browser, BrowserContext, Page, Playwright, async_playwright, expect
 
 from tests.support.patience import HANGS_AFTER_S
 from waypost.assembly import demo
@@ -38,9 +31,7 @@ if TYPE_CHECKING:
 
 HEADLESS: Final = "/usr/bin/chromium-headless-shell"
 """The same browser without its own windows, which cost a third of the processor's time."""
-CHROMIUM: Final = (
-    os.environ.get("WAYPOST_CHROMIUM") or shutil.which(HEADLESS) or "/usr/bin/chromium"
-)
+CHROMIUM: Final = os.environ.get("WAYPOST_CHROMIUM") or shutil.which(HEADLESS) or "/usr/bin/chromium"
 LOOP: Final = "session"
 
 
@@ -136,14 +127,9 @@ class Tab:
     def listen(self) -> None:
         """Note errors of the console and requests that leave the machine."""
         own = (self.desk.base_url, "blob:", "data:")
-        self.page.on(
-            "console", lambda said: self.wrong.append(said.text) if said.type == "error" else None
-        )
+        self.page.on("console", lambda said: self.wrong.append(said.text) if said.type == "error" else None)
         self.page.on("pageerror", lambda error: self.wrong.append(str(error)))
-        self.page.on(
-            "request",
-            lambda asked: None if asked.url.startswith(own) else self.elsewhere.append(asked.url),
-        )
+        self.page.on("request", lambda asked: None if asked.url.startswith(own) else self.elsewhere.append(asked.url))
 
 
 @dataclass
@@ -164,9 +150,7 @@ class Tabs:
         )  # fmt: skip
         if signed_in:
             cookie = next(c for c in self.desk.http.cookie_jar if c.key == "waypost_session")
-            await context.add_cookies(
-                [{"name": cookie.key, "value": cookie.value, "url": self.desk.base_url}]
-            )
+            await context.add_cookies([{"name": cookie.key, "value": cookie.value, "url": self.desk.base_url}])
         tab = Tab(await context.new_page(), self.desk)
         tab.page.set_default_timeout(HANGS_AFTER_S * 1000)
         tab.page.set_default_navigation_timeout(HANGS_AFTER_S * 1000)
@@ -187,16 +171,12 @@ async def browser(playwright: Playwright) -> AsyncGenerator[Browser]:
     """Chromium, once for each worker of the suite."""
     if not shutil.which(CHROMIUM):
         if os.environ.get("CI") == "true":
-            pytest.fail(
-                f"there is no browser at {CHROMIUM}; .ci/run installs Debian's chromium-headless-shell"
-            )
+            pytest.fail(f"there is no browser at {CHROMIUM}; .ci/run installs Debian's chromium-headless-shell")
         pytest.skip(
             f"there is no browser at {CHROMIUM}; install Debian's chromium-headless-shell, or set WAYPOST_CHROMIUM"
         )
     expect.set_options(timeout=HANGS_AFTER_S * 1000)
-    browser = await playwright.chromium.launch(
-        executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"]
-    )
+    browser = await playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"])
     yield browser
     await browser.close()
 
@@ -268,9 +248,7 @@ async def desk(tmp_path: Path, begun: Path) -> AsyncGenerator[Desk]:
 
 
 @pytest_asyncio.fixture(loop_scope=LOOP, scope="session")
-async def shared_desk(
-    tmp_path_factory: pytest.TempPathFactory, begun: Path
-) -> AsyncGenerator[Desk]:
+async def shared_desk(tmp_path_factory: pytest.TempPathFactory, begun: Path) -> AsyncGenerator[Desk]:
     """The same, once for each worker of the suite: for tests that mind nothing that others leave behind."""
     desk = await open_desk(tmp_path_factory.mktemp("desk"), begun=begun)
     yield desk

@@ -17,7 +17,9 @@ SHORT: Final = "<img src=x onerror=alert(1)>"  # 28 characters: where there is l
 TINY: Final = "<svg onload=a()>"  # 16
 IN_JSON: Final = "</script><script>alert(1)</script>"
 IN_ATTRIBUTE: Final = "\" autofocus onfocus=alert(1) x='"
-TAKEN: Final = "() => [document.title, document.querySelectorAll('img[src=\"x\"], svg[onload], [onerror], [onfocus]').length]"
+TAKEN: Final = (
+    "() => [document.title, document.querySelectorAll('img[src=\"x\"], svg[onload], [onerror], [onfocus]').length]"
+)
 
 
 async def tell(scene: Scene) -> None:

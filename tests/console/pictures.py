@@ -42,9 +42,7 @@ def _loaf(x: int, y: int, colour: Colour) -> Colour | None:
     away = hypot(across, down)
     if away > 1:
         return None
-    is_cut = any(
-        abs(across - at + down * 0.25) < 0.05 and abs(down) < 0.55 for at in (-0.4, 0, 0.4)
-    )
+    is_cut = any(abs(across - at + down * 0.25) < 0.05 and abs(down) < 0.55 for at in (-0.4, 0, 0.4))
     light = 1.25 if is_cut else 1.12 - 0.3 * (down + 1) / 2 - 0.15 * away
     red, green, blue = (min(255, round(part * light)) for part in colour)
     return red, green, blue

@@ -85,11 +85,7 @@ class Scene:
 
     async def send(self, message: Mapping[str, Any] | str, *, to: str = ANN) -> str:
         """A session message of any type; gives our id of it."""
-        text = (
-            json.dumps({"type": "text", "text": message})
-            if isinstance(message, str)
-            else json.dumps(message)
-        )
+        text = json.dumps({"type": "text", "text": message}) if isinstance(message, str) else json.dumps(message)
         return await self._submit("msg", to, {"message": text})
 
     async def send_template(
@@ -151,13 +147,9 @@ class Scene:
         form = aiohttp.FormData({"name": "flow.json", "asset_type": "FLOW_JSON"})
         content = json.dumps(SCREENS).encode()
         form.add_field("file", content, filename="flow.json", content_type="application/json")
-        async with self.desk.http.put(
-            f"{flows}/{flow_id}/assets", data=form, headers=self._token
-        ) as put:
+        async with self.desk.http.put(f"{flows}/{flow_id}/assets", data=form, headers=self._token) as put:
             assert put.status == 200, await put.text()
-        async with self.desk.http.post(
-            f"{flows}/{flow_id}/publish", headers=self._token
-        ) as published:
+        async with self.desk.http.post(f"{flows}/{flow_id}/publish", headers=self._token) as published:
             assert published.status == 200, await published.text()
         self.values["flow_id"] = str(flow_id)
         return flow_id
@@ -198,16 +190,12 @@ class Scene:
     async def states(self) -> dict[str, str]:
         """The state of every message that was sent, by our id."""
         path = f"/admin/apps/{self.desk.app_id}/messages?limit=100"
-        return {
-            one["id"]: one["state"] for one in (await self.desk.admin.json("GET", path))["messages"]
-        }
+        return {one["id"]: one["state"] for one in (await self.desk.admin.json("GET", path))["messages"]}
 
     async def statuses(self) -> dict[str, str]:
         """The status of every template, by our id."""
         path = f"/partner/app/{self.desk.app_id}/templates"
-        return {
-            one["id"]: one["status"] for one in (await self.desk.api.json("GET", path))["templates"]
-        }
+        return {one["id"]: one["status"] for one in (await self.desk.api.json("GET", path))["templates"]}
 
     async def reached(self, **wanted: str) -> None:
         """Wait until messages, named as in `sent`, have reached these states.
@@ -236,9 +224,7 @@ async def _all(ask: Callable[[], Awaitable[dict[str, str]]], wanted: dict[str, s
     try:
         await patiently(have)
     except TimeoutError:
-        differ = {
-            name: (found.get(name), one) for name, one in wanted.items() if found.get(name) != one
-        }
+        differ = {name: (found.get(name), one) for name, one in wanted.items() if found.get(name) != one}
         raise AssertionError(f"what came, and what should have: {differ}") from None
 
 

@@ -6,21 +6,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from tests.console.pictures import picture
-from tests.console.scene import (
-    ANN,
-    BEN,
-    CHI,
-    CONTACT,
-    DEE,
-    ELI,
-    FAY,
-    GIL,
-    HOUR_MS,
-    MENU,
-    MINUTE_MS,
-    WHERE,
-    Scene,
-)
+from tests.console.scene import ANN, BEN, CHI, CONTACT, DEE, ELI, FAY, GIL, HOUR_MS, MENU, MINUTE_MS, WHERE, Scene
 from tests.support.callback_sink import Try
 from tests.support.media_samples import sample
 from tests.support.patience import patiently
@@ -76,20 +62,14 @@ async def make_credentials(scene: Scene) -> None:
     await admin.json("POST", f"/admin/partners/{partner_id}/client-secrets", wish)
     await admin.json("POST", f"/admin/partners/{partner_id}/api-keys", {"name": "web shop"})
     await partner.form("POST", f"{path}/apikey", {"name": "warehouse"})
-    await partner.form(
-        "POST",
-        f"{path}/token",
-        {"name": "till", "expiry": str(scene.clock.now_ms() + 12 * HOUR_MS)},
-    )
+    await partner.form("POST", f"{path}/token", {"name": "till", "expiry": str(scene.clock.now_ms() + 12 * HOUR_MS)})
 
 
 async def name_credentials(scene: Scene) -> dict[str, str]:
     """The ids of what `make_credentials` made, each under the path of the console that takes it."""
     partner_id, path = demo.PARTNER.id, f"/partner/app/{scene.desk.app_id}"
     admin, partner = scene.desk.admin, await scene.partner()
-    secrets = (await admin.json("GET", f"/admin/partners/{partner_id}/client-secrets"))[
-        "client_secrets"
-    ]
+    secrets = (await admin.json("GET", f"/admin/partners/{partner_id}/client-secrets"))["client_secrets"]
     keys = (await admin.json("GET", f"/admin/partners/{partner_id}/api-keys"))["api_keys"]
     second = (await partner.json("GET", f"{path}/apikey"))["apiKeys"]
     minted = (await partner.json("GET", f"{path}/tokens"))["tokens"]
@@ -161,12 +141,7 @@ async def _templates(scene: Scene) -> None:
     bread = await upload(picture("bread"), "image/png", "bread.png", as_sample=True)
     film = await upload(sample("mp4"), "video/mp4", "oven.mp4", as_sample=True)
     bill = await upload(sample("pdf"), "application/pdf", "bill.pdf", as_sample=True)
-    more = {
-        "type": "URL",
-        "text": "See the breads",
-        "url": "https://meadow.test/{{1}}",
-        "example": ["rye"],
-    }
+    more = {"type": "URL", "text": "See the breads", "url": "https://meadow.test/{{1}}", "example": ["rye"]}
     call = {"type": "PHONE_NUMBER", "text": "Call the bakery", "phone_number": "+15550009001"}
     scene.templates["order_ready"] = demo.TEMPLATE_ID
     await create(
@@ -189,9 +164,7 @@ async def _templates(scene: Scene) -> None:
     await create(
         "whole_range", "Hi {{1}}, all we bake.", "Hi Ann, all we bake.", templateType="CATALOG", footer="Meadow Bakery",
     )  # fmt: skip
-    await create(
-        "new_cakes", "Hi {{1}}, our new cakes.", "Hi Ann, our new cakes.", templateType="PRODUCT"
-    )
+    await create("new_cakes", "Hi {{1}}, our new cakes.", "Hi Ann, our new cakes.", templateType="PRODUCT")
     await create(
         "weekend_code", "Hi {{1}}, two days only: a third off all cakes.", "Hi Ann, two days only: a third off all cakes.",
         isLTO="true", limitedOfferText="Weekend only", hasExpiration="true",
@@ -233,14 +206,9 @@ async def _reviews(scene: Scene) -> None:
     await scene.control("PUT", "settings", {"review_delay_ms": None})
     await scene.create("autumn_cakes", "Hi {{1}}, plum cake is back.", "Hi Ann, plum cake is back.")
     await scene.create(
-        "new_hours",
-        "From May we open at {{1}} already.",
-        "From May we open at six already.",
-        category="UTILITY",
+        "new_hours", "From May we open at {{1}} already.", "From May we open at six already.", category="UTILITY"
     )
-    await scene.create(
-        "free_bread", "You have won a year of bread, {{1}}!", "You have won a year of bread, Ann!"
-    )
+    await scene.create("free_bread", "You have won a year of bread, {{1}}!", "You have won a year of bread, Ann!")
     await scene.create("too_often", "Another cake today, {{1}}?", "Another cake today, Ann?")
 
     async def at_the_operator() -> dict[str, str]:
@@ -271,11 +239,7 @@ async def _yesterday(scene: Scene) -> None:
 
 
 async def _morning(scene: Scene) -> None:
-    for phone, text in (
-        (ANN, "Good morning"),
-        (BEN, "Are you open on Sunday?"),
-        (CHI, "Hello, is this the bakery?"),
-    ):
+    for phone, text in ((ANN, "Good morning"), (BEN, "Are you open on Sunday?"), (CHI, "Hello, is this the bakery?")):
         await scene.says(phone, text)
     await scene.send("Good morning, Ann. What can we do for you?")
     await scene.send("On Sunday from *seven to eleven*.", to=BEN)
@@ -314,13 +278,9 @@ async def _troubles(scene: Scene) -> None:
     ):  # fmt: skip
         await scene.control("POST", "faults", arm)
     await scene.says(ANN, "Thank you!")
-    scene.sent["unreachable"] = await scene.send_template(
-        "delivery_today", ("1", "Eli", "1"), to=ELI
-    )
+    scene.sent["unreachable"] = await scene.send_template("delivery_today", ("1", "Eli", "1"), to=ELI)
     scene.sent["no window"] = await scene.send("Are you coming today?", to=ELI)
-    scene.sent["limited"] = await scene.send_template(
-        "this_week", ("Gil", *_CARDS), to=GIL, message=_IN_CARDS
-    )
+    scene.sent["limited"] = await scene.send_template("this_week", ("Gil", *_CARDS), to=GIL, message=_IN_CARDS)
     scene.sent["too few"] = await scene.send_template("delivery_today", ("1",), to=BEN)
     scene.sent["waits"] = await scene.send_template("delivery_today", ("2", "Dee", "2"), to=DEE)
     scene.sent["doubtful"] = await scene.send_template("order_ready", ("Fay", "12"), to=FAY)
@@ -350,27 +310,17 @@ async def _just_now(scene: Scene) -> None:
         {"id": await scene.upload(picture(name), "image/png", f"{name}.png")}
         for name in ("bread", "cake", "rolls", "pretzel")
     ]
-    await scene.send_template(
-        "this_week", ("Ben", *_CARDS), to=BEN, message={**_IN_CARDS, "cards": cards}
-    )
+    await scene.send_template("this_week", ("Ben", *_CARDS), to=BEN, message={**_IN_CARDS, "cards": cards})
     scene.sent["read"] = await scene.send_template(
         "spring_offer", ("Ann", "rye"), postbacks=("keep-rye", "no-rye"), message={"type": "image", "image": {"id": media}},
     )  # fmt: skip
     await scene.reached(read="read", delivered="delivered")
     offer = next(one for one in reversed(await scene.shown(ANN)) if one.get("type") == "template")
-    await scene.control(
-        "POST", f"phones/{ANN}/tap", {"message_id": offer["wamid"], "index": 0, "wait_ms": 2000}
-    )
+    await scene.control("POST", f"phones/{ANN}/tap", {"message_id": offer["wamid"], "index": 0, "wait_ms": 2000})
     await scene.does(ANN, type="reaction", reaction={"message_id": offer["wamid"], "emoji": "❤️"})
     content = base64.b64encode(picture("pretzel")).decode()
-    await scene.does(
-        ANN,
-        type="image",
-        media={"content": content, "mime_type": "image/png", "caption": "Like these?"},
-    )
-    await scene.does(
-        BEN, type="location", location={"latitude": 52.52, "longitude": 13.405, "name": "My place"}
-    )
+    await scene.does(ANN, type="image", media={"content": content, "mime_type": "image/png", "caption": "Like these?"})
+    await scene.does(BEN, type="location", location={"latitude": 52.52, "longitude": 13.405, "name": "My place"})
     scene.sent["answer"] = await scene.send("Exactly like these. They are ~gone~ *ready* at ten.")
     await scene.reached(answer="delivered")
     await scene.says(ANN, "On my way.")

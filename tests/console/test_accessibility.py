@@ -34,9 +34,7 @@ LOOK: Final = """async (runOnly) => {
 }"""
 
 
-async def test_axe_finds_nothing_on_any_page_in_either_theme(
-    scene: Scene, scene_tabs: Tabs
-) -> None:
+async def test_axe_finds_nothing_on_any_page_in_either_theme(scene: Scene, scene_tabs: Tabs) -> None:
     tab = await scene_tabs("/")
     stranger = await scene_tabs("/sign-in", signed_in=False)
     for one in (tab, stranger):  # once: it is large, and pages let no script in

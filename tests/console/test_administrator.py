@@ -52,9 +52,7 @@ class Shared:
 @pytest_asyncio.fixture(loop_scope=LOOP)
 async def shared(tmp_path: Path) -> AsyncIterator[Shared]:
     clock = SystemClock()
-    simulator = Simulator(
-        SimulatorSettings(path=tmp_path / "simulator.db"), clock, RandomIds(clock)
-    )
+    simulator = Simulator(SimulatorSettings(path=tmp_path / "simulator.db"), clock, RandomIds(clock))
     await simulator.open()
     bound = bind("127.0.0.1", 0, option="--simulator-port")
     server = HttpServer(simulator.application, bound)
@@ -73,9 +71,7 @@ def path_of(path: str) -> str:
 
 async def test_a_partner_gets_none_of_the_simulators_pages_and_acts(shared: Shared) -> None:
     await shared.control.json(
-        "POST",
-        "/control/faults",
-        {"on": "call", "call": "messages.send", "what": {"error": 131000}},
+        "POST", "/control/faults", {"on": "call", "call": "messages.send", "what": {"error": 131000}}
     )
     before = await shared.control.json("GET", "/control/faults")
 
@@ -119,10 +115,7 @@ async def test_with_the_admin_token_a_session_administrates_until_it_stops(share
 
 async def test_wrong_admin_tokens_are_limited_in_the_console_too(shared: Shared) -> None:
     most = RATES["admin_failures"].at_most
-    statuses = [
-        (await shared.act("/settings/administrator", token=f"wrong{number}"))[0]
-        for number in range(most + 3)
-    ]
+    statuses = [(await shared.act("/settings/administrator", token=f"wrong{number}"))[0] for number in range(most + 3)]
 
     assert statuses == [400] * most + [429] * 3
     assert (await shared.act("/settings/administrator", token=TOKEN))[0] == 429
@@ -141,9 +134,7 @@ async def test_acts_of_the_settings_leave_entries_without_their_secrets(shared: 
     _, page = await shared.act("/settings/keys", name="shop")
     await shared.act("/settings/keys", name="")
     await shared.act("/settings/secrets/0123456789abcdef/revoke")
-    await shared.act(
-        "/settings/password", old="Old-horse-1", new="New-horse-1", again="Other-horse-1"
-    )
+    await shared.act("/settings/password", old="Old-horse-1", new="New-horse-1", again="Other-horse-1")
 
     found = await shared.entries(partner_id=PARTNER.id)
 
@@ -160,14 +151,10 @@ async def test_acts_of_the_settings_leave_entries_without_their_secrets(shared: 
     assert key is not None
     for one in found:
         assert not {"horse", key[0]} & set(re.split(r"[^\w-]", str(one)))
-    assert (
-        await shared.entries(actor="admin") == []
-    )  # the console's own calls are not counted twice
+    assert await shared.entries(actor="admin") == []  # the console's own calls are not counted twice
 
 
-async def test_the_page_shows_a_partner_its_own_entries_and_the_administrator_all(
-    shared: Shared,
-) -> None:
+async def test_the_page_shows_a_partner_its_own_entries_and_the_administrator_all(shared: Shared) -> None:
     audit = shared.site.waypost.console.parts.audit
     await audit.record(
         actor="admin", remote_address="192.0.2.1", action="POST /admin/partners", status=200,

@@ -54,12 +54,8 @@ async def test_scene_names_whatever_a_path_of_the_route_table_asks_for(scene: Sc
     assert not missing, "\n".join(missing)
 
 
-@pytest.mark.parametrize(
-    ("theme", "width", "then_width"), [("light", WIDE, NARROW), ("dark", NARROW, WIDE)]
-)
-async def test_every_page_is_whole(
-    scene: Scene, scene_tabs: Tabs, theme: str, width: int, then_width: int
-) -> None:
+@pytest.mark.parametrize(("theme", "width", "then_width"), [("light", WIDE, NARROW), ("dark", NARROW, WIDE)])
+async def test_every_page_is_whole(scene: Scene, scene_tabs: Tabs, theme: str, width: int, then_width: int) -> None:
     """No error in the browser's console, no request elsewhere, no scrolling sideways; a title, one heading, named links.
 
     Each page is loaded at one width and drawn to the other one, so that each theme is looked at in both.

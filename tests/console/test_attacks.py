@@ -119,9 +119,7 @@ async def _subscription(desk: Desk, url: str = "http://127.0.0.1:9/callbacks") -
     return str(made["subscription"]["id"])
 
 
-async def test_ids_of_another_partner_in_forms_and_queries_name_nothing(
-    desk: Desk, stranger: Stranger
-) -> None:
+async def test_ids_of_another_partner_in_forms_and_queries_name_nothing(desk: Desk, stranger: Stranger) -> None:
     theirs, own = await _subscription(desk), f"/apps/{stranger.app_id}"
     path = f"/partner/app/{desk.app_id}/templates"
     template_id = (await desk.api.json("GET", path))["templates"][0]["id"]
@@ -140,18 +138,12 @@ async def test_ids_of_another_partner_in_forms_and_queries_name_nothing(
     assert switched in (400, 404)
 
 
-async def test_reply_from_a_phone_quotes_no_message_of_another_business(
-    desk: Desk, stranger: Stranger
-) -> None:
+async def test_reply_from_a_phone_quotes_no_message_of_another_business(desk: Desk, stranger: Stranger) -> None:
     await desk.send_text("For your eyes only")
-    inbox = await patiently(
-        lambda: _inbox(desk), lambda found: "For your eyes only" in json.dumps(found)
-    )
+    inbox = await patiently(lambda: _inbox(desk), lambda found: "For your eyes only" in json.dumps(found))
     wamid = next(one["wamid"] for one in inbox if "For your eyes only" in json.dumps(one))
 
-    status = await stranger.post(
-        f"{PHONE}/chats/{NUMBER}/text", {"text": "What was that?", "context_id": wamid}
-    )
+    status = await stranger.post(f"{PHONE}/chats/{NUMBER}/text", {"text": "What was that?", "context_id": wamid})
     _, shown = await stranger.ask("GET", f"/phones?show={demo.DESTINATION}&chats={NUMBER}")
 
     assert status == 403
@@ -232,11 +224,7 @@ async def test_callback_of_another_partner_that_was_given_up_is_nobody_elses_to_
                 answers[f"{method} {path}"] = status
                 shown.append(text)
         own = f"/apps/{stranger.app_id}/callbacks"
-        lists = (
-            "deliveries?state=given+up",
-            f"deliveries?q={callback_id}",
-            "replay?which=given_up",
-        )
+        lists = ("deliveries?state=given+up", f"deliveries?q={callback_id}", "replay?which=given_up")
         shown += [(await stranger.ask("GET", f"{own}/{path}"))[1] for path in lists]
         await stranger.post(f"{own}/replay", {"which": "given_up"})
         await stranger.post(f"{own}/replay", {"which": "given_up", "subscription": held})
@@ -291,9 +279,7 @@ ODD_QUERIES: Final = (
 
 
 async def test_no_field_and_no_query_makes_a_defect(attacker: Browser) -> None:
-    answers = {
-        (path, name): await attacker.post(path, {name: value}) for path, name, value in ODD_FORMS
-    }
+    answers = {(path, name): await attacker.post(path, {name: value}) for path, name, value in ODD_FORMS}
     answers |= {(path, ""): (await attacker.ask("GET", path))[0] for path in ODD_QUERIES}
 
     assert {asked: status for asked, status in answers.items() if status >= 500} == {}
@@ -346,9 +332,7 @@ RANGES: Final = {  # of four bytes: 206 is a part of them, 416 says that they do
 # fmt: on
 
 
-async def test_part_of_a_file_is_what_was_asked_for_or_the_whole(
-    desk: Desk, attacker: Browser
-) -> None:
+async def test_part_of_a_file_is_what_was_asked_for_or_the_whole(desk: Desk, attacker: Browser) -> None:
     form = aiohttp.FormData()
     form.add_field("file", b"1234", filename="a.txt", content_type="text/plain")
     await attacker.ask("POST", f"{CHAT}/file", data=form)
@@ -377,9 +361,7 @@ async def test_junk_in_cookies_is_nobodys(attacker: Browser) -> None:
             f"{NOTICES}=%%%",
         ):
             for path in ("/sign-in", APP):
-                answer = await http.get(
-                    attacker.base_url + path, headers={"Cookie": cookie}, allow_redirects=False
-                )
+                answer = await http.get(attacker.base_url + path, headers={"Cookie": cookie}, allow_redirects=False)
                 assert answer.status in (200, 303), (cookie, path, await answer.text())
 
 
@@ -422,9 +404,7 @@ async def test_open_stream_ends_soon_after_its_session(
     assert b'event: go\ndata: {"to":"/sign-in"}' in rest
 
 
-async def test_stream_of_what_is_gone_says_so_and_breaks_nothing(
-    desk: Desk, attacker: Browser
-) -> None:
+async def test_stream_of_what_is_gone_says_so_and_breaks_nothing(desk: Desk, attacker: Browser) -> None:
     known = await _subscription(desk)
     path = f"/apps/{desk.app_id}/callbacks/subscriptions/{known}"
     async with attacker.http.get(f"{desk.base_url}{path}/live") as stream:

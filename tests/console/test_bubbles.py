@@ -17,15 +17,7 @@ import pytest
 import pytest_asyncio
 from playwright.async_api import Browser, Locator, Page, Route, expect
 
-from tests.console.bubble_samples import (
-    DRAFTS,
-    NOW_MS,
-    UNTIL_MS,
-    every_item,
-    of_template,
-    said_by_phone,
-    sent,
-)
+from tests.console.bubble_samples import DRAFTS, NOW_MS, UNTIL_MS, every_item, of_template, said_by_phone, sent
 from tests.console.conftest import LOOP, Desk, Tab, Tabs, close_desk, open_desk
 from tests.support.media_samples import SAMPLES
 from tests.support.patience import HANGS_AFTER_S
@@ -72,9 +64,7 @@ class Wall:
 
     tab: Tab
     tells: asyncio.Event = field(default_factory=asyncio.Event)
-    posted: list[tuple[str, dict[str, str]]] = field(
-        default_factory=list[tuple[str, dict[str, str]]]
-    )
+    posted: list[tuple[str, dict[str, str]]] = field(default_factory=list[tuple[str, dict[str, str]]])
 
     @property
     def page(self) -> Page:
@@ -91,9 +81,7 @@ class Wall:
         """The item as a stream would send it once more."""
         piece = {"id": f"b-{item['wamid']}", "html": drawn(item), "into": "", "at": "end"}
         module = ASSETS.address("js/live.js")
-        await self.page.evaluate(
-            "async ([path, piece]) => (await import(path)).put([piece])", [module, piece]
-        )
+        await self.page.evaluate("async ([path, piece]) => (await import(path)).put([piece])", [module, piece])
 
     async def next_post(self, count: int = 1) -> tuple[str, dict[str, str]]:
         """The newest of what was posted, as soon as there are so many."""
@@ -140,12 +128,7 @@ def drawn(item: dict[str, Any]) -> str:
 
 async def published(desk: Desk, form: dict[str, Any]) -> str:
     """A flow of the demo's account; gives its id."""
-    wish = {
-        "name": "table",
-        "categories": ["OTHER"],
-        "flow_json": json.dumps(form),
-        "publish": True,
-    }
+    wish = {"name": "table", "categories": ["OTHER"], "flow_json": json.dumps(form), "publish": True}
     address = f"{desk.running.graph_url}/{demo.GRAPH_VERSION}/{demo.WABA_ID}/flows"
     headers = {"Authorization": f"Bearer {demo.GRAPH_TOKEN}"}
     async with desk.http.post(address, json=wish, headers=headers) as answer:
@@ -154,9 +137,7 @@ async def published(desk: Desk, form: dict[str, Any]) -> str:
 
 
 def every_bubble() -> list[str]:
-    items = prepared(
-        every_item(), lambda media_id: {"url": "/bubbles/p"} if media_id == "m-image" else {}
-    )
+    items = prepared(every_item(), lambda media_id: {"url": "/bubbles/p"} if media_id == "m-image" else {})
     return [PAGES.part(FILE, "bubble", VISIT, one, VISIT, "/bubbles/x") for one in items]
 
 
@@ -171,9 +152,7 @@ def button(page: Page, name: str) -> Locator:
     return page.get_by_role("button", name=name)
 
 
-async def test_axe_finds_nothing_in_any_bubble_and_none_is_wider_than_a_narrow_screen(
-    wall: Wall,
-) -> None:
+async def test_axe_finds_nothing_in_any_bubble_and_none_is_wider_than_a_narrow_screen(wall: Wall) -> None:
     await wall.hang([*every_bubble(), *every_template()])
     await wall.page.evaluate(AXE.read_text(encoding="utf-8"))
     await wall.page.emulate_media(reduced_motion="reduce")
@@ -197,9 +176,7 @@ async def test_axe_finds_nothing_in_any_bubble_and_none_is_wider_than_a_narrow_s
 async def test_text_that_looks_like_markup_is_shown_as_text(wall: Wall) -> None:
     await wall.hang([drawn(sent("hostile"))])
 
-    await expect(wall.page.locator(".bubble-text")).to_have_text(
-        '<script>alert(1)</script> & "x" javascript:alert(1)'
-    )
+    await expect(wall.page.locator(".bubble-text")).to_have_text('<script>alert(1)</script> & "x" javascript:alert(1)')
 
 
 async def test_tapping_a_reply_posts_its_place_its_text_and_the_token(wall: Wall) -> None:
@@ -273,16 +250,7 @@ async def test_form_goes_back_as_one_object_and_stays_while_the_bubble_changes(w
 
 async def test_form_of_a_flow_has_the_fields_that_its_author_drew(wall: Wall, host: Desk) -> None:
     flow_id = await published(host, FORM)
-    await wall.hang(
-        [
-            drawn(
-                sent(
-                    "flow",
-                    buttons=[{"index": 0, "type": "FLOW", "text": "Book", "flow_id": flow_id}],
-                )
-            )
-        ]
-    )
+    await wall.hang([drawn(sent("flow", buttons=[{"index": 0, "type": "FLOW", "text": "Book", "flow_id": flow_id}]))])
     await button(wall.page, "Book").click()
     sheet = wall.page.get_by_role("dialog", name="Book")
 
@@ -407,9 +375,7 @@ async def test_codes_are_copied_and_a_code_that_nobody_asked_for_is_said(wall: W
     await expect(wall.page.locator(".is-copied")).to_have_count(1)
     assert await wall.page.evaluate("navigator.clipboard.readText()") == "123456"
     await button(wall.page, "Copy offer code").click()
-    await wall.page.wait_for_function(
-        "navigator.clipboard.readText().then((text) => text === 'TEA20')"
-    )
+    await wall.page.wait_for_function("navigator.clipboard.readText().then((text) => text === 'TEA20')")
     await button(wall.page, "I didn't request a code").click()
 
     assert await wall.next_post() == (
@@ -456,9 +422,7 @@ async def test_long_text_opens_and_stays_open_while_the_bubble_changes(wall: Wal
 
 async def test_quote_leads_to_what_it_answers(wall: Wall) -> None:
     items = [sent("text"), sent("long"), said_by_phone("own_text", context_id="text")]
-    await wall.hang(
-        PAGES.part(FILE, "bubble", VISIT, one, VISIT, "") for one in prepared(items, lambda _: {})
-    )
+    await wall.hang(PAGES.part(FILE, "bubble", VISIT, one, VISIT, "") for one in prepared(items, lambda _: {}))
 
     await wall.page.locator(".bubble-quote").click()
 
@@ -480,9 +444,7 @@ async def test_bubble_without_acts_and_template_have_nothing_to_tap(wall: Wall) 
     [one] = prepared([item], lambda _: {})
     await wall.hang([PAGES.part(FILE, "bubble", VISIT, one, VISIT), *every_template()])
 
-    await expect(
-        wall.page.locator("#wall form, #wall dialog, #wall a.bubble-button")
-    ).to_have_count(0)
+    await expect(wall.page.locator("#wall form, #wall dialog, #wall a.bubble-button")).to_have_count(0)
     await expect(wall.page.locator("#t-gaps .gap")).to_have_count(3)
     await expect(wall.page.locator("#t-nothing")).to_contain_text("Nothing is written yet.")
 

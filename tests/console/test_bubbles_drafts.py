@@ -50,9 +50,7 @@ def test_draft_looks_as_the_phone_shows_it_when_it_is_sent_with_its_samples(name
 
 @pytest.mark.parametrize("type", [None, *TemplateType, "GIF", "NO SUCH"])
 @pytest.mark.parametrize("category", [None, "MARKETING", "AUTHENTICATION", "?"])
-def test_draft_that_is_being_written_can_always_be_drawn(
-    type: str | None, category: str | None
-) -> None:
+def test_draft_that_is_being_written_can_always_be_drawn(type: str | None, category: str | None) -> None:
     buttons = tuple(Button(kind) for kind in ButtonKind)
     for draft in (
         Draft(template_type=type, category=category),
@@ -136,13 +134,7 @@ def test_reaction_is_under_what_it_is_about_and_the_newest_of_each_side_counts()
 
 
 def test_reply_quotes_what_it_answers() -> None:
-    answer = {
-        "wamid": "a",
-        "type": "text",
-        "direction": "from_phone",
-        "text": "Yes",
-        "context_id": "image",
-    }
+    answer = {"wamid": "a", "type": "text", "direction": "from_phone", "text": "Yes", "context_id": "image"}
     item = prepared([sent("image"), answer], lambda _: {})[1]
 
     assert item["quoted"] == {
@@ -152,17 +144,13 @@ def test_reply_quotes_what_it_answers() -> None:
 
 
 def test_media_get_what_the_page_knows_of_them_and_nothing_elsewhere_is_shown() -> None:
-    known = with_media(
-        sent("image"), lambda media_id: {"url": f"/m/{media_id}", "size_bytes": 2048}
-    )
+    known = with_media(sent("image"), lambda media_id: {"url": f"/m/{media_id}", "size_bytes": 2048})
     header = face_of(known).header
     assert header is not None
     assert header.medium is not None
     assert (header.medium.url, header.medium.detail) == ("/m/m-image", "PNG · 2 kB")
 
-    elsewhere = face_of(
-        {"media": {"kind": "image", "url": "//evil.test/x", "link": "https://a.test/b.png"}}
-    )
+    elsewhere = face_of({"media": {"kind": "image", "url": "//evil.test/x", "link": "https://a.test/b.png"}})
     assert elsewhere.header is not None
     assert elsewhere.header.medium is not None
     assert (elsewhere.header.medium.url, elsewhere.header.medium.elsewhere) == ("", "a.test")

@@ -7,13 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from waypost.console.bubbles.formatting import (
-    emoji_count,
-    first_link,
-    formatted,
-    plain_text,
-    safe_link,
-)
+from waypost.console.bubbles.formatting import emoji_count, first_link, formatted, plain_text, safe_link
 
 ALLOWED: Final = {
     "p", "br", "strong", "em", "s", "code", "a", "ul", "ol", "li", "blockquote", "span",
@@ -65,9 +59,7 @@ class Reading(HTMLParser):
 
 @settings(max_examples=300, deadline=None)
 @given(text=LIVELY | st.text(), gaps=st.booleans())
-def test_whatever_the_text_its_markup_has_only_our_tags_and_loses_no_letter(
-    text: str, gaps: bool
-) -> None:
+def test_whatever_the_text_its_markup_has_only_our_tags_and_loses_no_letter(text: str, gaps: bool) -> None:
     read = Reading(formatted(text, marks_variables=gaps))
 
     assert read.open == []

@@ -32,9 +32,7 @@ async def busy_desk(tmp_path: Path) -> AsyncGenerator[Desk]:
     await close_desk(desk)
 
 
-async def test_open_pages_stay_bounded_while_fifty_states_change_a_second(
-    browser: Browser, busy_desk: Desk
-) -> None:
+async def test_open_pages_stay_bounded_while_fifty_states_change_a_second(browser: Browser, busy_desk: Desk) -> None:
     running = busy_desk.running
     soak = Soak(running.base_url, running.graph_url, stored=STORED, changes_per_s=50)
     tabs = Tabs(browser, busy_desk)

@@ -44,22 +44,14 @@ def cases() -> list[Case]:
         replace(good, name="a changed body", body=BODY + b" ", is_ours=False),
         replace(good, name="another id", headers={**both, "webhook-id": "cb-2"}, is_ours=False),
         replace(
-            good,
-            name="an old callback",
-            headers=signature_headers("cb-1", now_s - 3600, BODY, [new]),
-            is_ours=False,
+            good, name="an old callback", headers=signature_headers("cb-1", now_s - 3600, BODY, [new]), is_ours=False
         ),
-        replace(
-            good, name="no signature", headers={**both, "webhook-signature": ""}, is_ours=False
-        ),
+        replace(good, name="no signature", headers={**both, "webhook-signature": ""}, is_ours=False),
         replace(good, name="no headers", headers={}, is_ours=False),
         replace(
             good,
             name="a signature of another kind",
-            headers={
-                **both,
-                "webhook-signature": both["webhook-signature"].split()[0].replace("v1,", "v1a,"),
-            },
+            headers={**both, "webhook-signature": both["webhook-signature"].split()[0].replace("v1,", "v1a,")},
             is_ours=False,
         ),
     ]
@@ -158,9 +150,7 @@ GO_ALONE = {  # nothing is fetched, neither modules nor another Go; and no compi
 # fmt: on
 
 
-@pytest.mark.timeout(
-    240
-)  # Go builds its library of HTTP the first time, on a machine that does much else
+@pytest.mark.timeout(240)  # Go builds its library of HTTP the first time, on a machine that does much else
 @pytest.mark.parametrize("language", LANGUAGES, ids=lambda one: one.name)
 def test_program_believes_what_is_ours_and_nothing_else(language: Language, tmp_path: Path) -> None:
     file, behind, second, run, command = RUNS[language.name]
@@ -213,11 +203,7 @@ def _surroundings(folder: Path) -> dict[str, str]:
 
 
 def _told(case: Case) -> dict[str, object]:
-    return {
-        "body": b64encode(case.body).decode(),
-        "headers": dict(case.headers),
-        "key": case.key,
-    }
+    return {"body": b64encode(case.body).decode(), "headers": dict(case.headers), "key": case.key}
 
 
 def _words(case: Case) -> list[str]:

@@ -60,9 +60,7 @@ async def deliver(desk: Desk, sink: CallbackSink, count: int = 1) -> list[Try]:
     for number in range(count):
         await desk.send_text(f"Good morning {number}")
     await sink.wait_until(lambda: len(told(sink)) == wanted)
-    await patiently(
-        lambda: desk.admin.json("GET", "/admin/lanes"), lambda lanes: not lanes["callbacks"]
-    )
+    await patiently(lambda: desk.admin.json("GET", "/admin/lanes"), lambda lanes: not lanes["callbacks"])
     return told(sink)
 
 
@@ -103,16 +101,10 @@ async def test_new_receiver_is_told_live_and_what_it_got_is_shown_byte_for_byte(
     await receiver.wait_until(lambda: len(told(receiver)) == 4)
     await page.locator(".tries > li").nth(1).wait_for()
     again = told(receiver)[3]
-    assert (again.body, again.callback_id, again.sequence) == (
-        got.body,
-        got.callback_id,
-        got.sequence,
-    )
+    assert (again.body, again.callback_id, again.sequence) == (got.body, got.callback_id, got.sequence)
 
 
-async def test_long_line_is_counted_as_far_as_a_person_needs(
-    desk: Desk, receiver: CallbackSink
-) -> None:
+async def test_long_line_is_counted_as_far_as_a_person_needs(desk: Desk, receiver: CallbackSink) -> None:
     known = await subscribe(desk, receiver.url)
     store: Database = vars(desk.dev)["_pair"].waypost.console.parts.database
     await store.write(_append_waiting, known, MOST_WAITING + 1)
@@ -155,9 +147,7 @@ async def test_pause_resume_and_check_show_on_the_card_that_is_open(
     assert await page.locator(".sparks svg").count() == 1
 
 
-async def test_rotation_shows_both_keys_and_both_sign(
-    tabs: Tabs, desk: Desk, receiver: CallbackSink
-) -> None:
+async def test_rotation_shows_both_keys_and_both_sign(tabs: Tabs, desk: Desk, receiver: CallbackSink) -> None:
     known = await subscribe(desk, receiver.url)
     tab = await tabs(f"{base(desk)}/subscriptions/{known}")
     page = tab.page
@@ -180,9 +170,7 @@ async def test_rotation_shows_both_keys_and_both_sign(
     assert "whsec_" not in await page.content()
 
 
-async def test_answer_times_are_drawn_against_the_limit(
-    tabs: Tabs, desk: Desk, receiver: CallbackSink
-) -> None:
+async def test_answer_times_are_drawn_against_the_limit(tabs: Tabs, desk: Desk, receiver: CallbackSink) -> None:
     await subscribe(desk, receiver.url)
     await subscribe(desk, "http://127.0.0.1:9/", "quiet", modes="DELETED")
     await deliver(desk, receiver, 2)
@@ -199,9 +187,7 @@ async def test_answer_times_are_drawn_against_the_limit(
     assert await tab.page.locator(".chart-table[open] tbody tr").count() >= 1
 
 
-async def test_filter_is_counted_before_it_is_sent_again(
-    desk: Desk, receiver: CallbackSink
-) -> None:
+async def test_filter_is_counted_before_it_is_sent_again(desk: Desk, receiver: CallbackSink) -> None:
     known = await subscribe(desk, receiver.url)
     await deliver(desk, receiver, 2)
     asked = f"{base(desk)}/replay?subscription={known}&which=delivered&news=sent&recipient=%2B{desk.phone}"
@@ -221,9 +207,7 @@ async def test_filter_is_counted_before_it_is_sent_again(
     assert "Nothing is sent yet" in await desk.get(f"{base(desk)}/replay?which=given_up")
 
 
-async def test_list_is_filtered_by_what_the_address_says(
-    desk: Desk, receiver: CallbackSink
-) -> None:
+async def test_list_is_filtered_by_what_the_address_says(desk: Desk, receiver: CallbackSink) -> None:
     known = await subscribe(desk, receiver.url)
     [got, *_] = await deliver(desk, receiver, 2)
     message_id = got.value["payload"]["id"]
@@ -246,9 +230,7 @@ async def test_list_is_filtered_by_what_the_address_says(
     await desk.get(f"{path}?before=nonsense", status=400)
 
 
-async def test_older_callbacks_are_on_the_next_page_each_once(
-    desk: Desk, receiver: CallbackSink
-) -> None:
+async def test_older_callbacks_are_on_the_next_page_each_once(desk: Desk, receiver: CallbackSink) -> None:
     await subscribe(desk, receiver.url)
     await deliver(desk, receiver, 18)
     path, seen = f"{base(desk)}/deliveries", list[str]()
@@ -293,9 +275,7 @@ async def test_refused_form_comes_back_with_what_was_typed_and_what_is_wrong(
     assert (await desk.admin.json("GET", "/admin/subscriptions"))["subscriptions"] == []
 
 
-async def test_change_keeps_headers_that_it_does_not_name(
-    desk: Desk, receiver: CallbackSink
-) -> None:
+async def test_change_keeps_headers_that_it_does_not_name(desk: Desk, receiver: CallbackSink) -> None:
     meta = json.dumps({"note": "ours", "headers": {"X-One": "1", "X-Two": "2", "X-Three": "3"}})
     known = await subscribe(desk, receiver.url, meta=meta)
     page = await desk.get(f"{base(desk)}/subscriptions/{known}")
@@ -310,13 +290,8 @@ async def test_change_keeps_headers_that_it_does_not_name(
     path = f"/partner/app/{desk.app_id}/subscription/{known}"
     held = (await desk.api.json("GET", path))["subscription"]
     assert (held["tag"], held["modes"]) == ("renamed", ["SENT"])
-    assert json.loads(held["meta"]) == {
-        "note": "ours",
-        "headers": {"X-Three": "3", "x-two": "22", "X-Four": "4"},
-    }
-    await desk.post(
-        f"{base(desk)}/subscriptions/{known}", {**form, "remove": "", "headers": "", "tag": "again"}
-    )
+    assert json.loads(held["meta"]) == {"note": "ours", "headers": {"X-Three": "3", "x-two": "22", "X-Four": "4"}}
+    await desk.post(f"{base(desk)}/subscriptions/{known}", {**form, "remove": "", "headers": "", "tag": "again"})
     assert json.loads((await desk.api.json("GET", path))["subscription"]["meta"])["note"] == "ours"
 
 
@@ -335,9 +310,7 @@ async def test_deleted_subscription_is_gone_and_what_it_was_told_is_still_shown(
     assert len(told(receiver)) == 3
 
 
-async def test_what_belongs_to_another_partner_is_nowhere(
-    desk: Desk, receiver: CallbackSink
-) -> None:
+async def test_what_belongs_to_another_partner_is_nowhere(desk: Desk, receiver: CallbackSink) -> None:
     other_app, door = await _another_partner(desk)
     form = {"modes": MODES, "tag": "theirs", "url": receiver.url, "doCheck": "false"}
     made = await door.form("POST", f"/partner/app/{other_app}/subscription", form)
@@ -346,12 +319,7 @@ async def test_what_belongs_to_another_partner_is_nowhere(
     own = base(desk)
     of_one = f"{own}/subscriptions/{theirs}"
 
-    for path in (
-        f"/apps/{other_app}/callbacks",
-        f"{of_one}",
-        f"{of_one}/live",
-        f"{own}/deliveries/0",
-    ):
+    for path in (f"/apps/{other_app}/callbacks", f"{of_one}", f"{of_one}/live", f"{own}/deliveries/0"):
         await desk.get(path, status=404)  # fmt: skip
     for act in ("", "/check", "/pause", "/resume", "/key", "/rotate", "/delete"):
         await desk.post(of_one + act, {"keep_old_for_s": "0"}, status=404)
@@ -364,13 +332,9 @@ async def test_what_belongs_to_another_partner_is_nowhere(
 
 
 async def _another_partner(desk: Desk) -> tuple[str, Door]:
-    partner = await desk.admin.json(
-        "POST", "/admin/partners", {"email": "bob@other.test", "name": "Other"}
-    )
+    partner = await desk.admin.json("POST", "/admin/partners", {"email": "bob@other.test", "name": "Other"})
     account = {"id": "98765", "operator_account_id": "demo", "namespace": "other"}
-    await desk.admin.json(
-        "POST", "/admin/business-accounts", {**account, "partner_id": partner["id"]}
-    )
+    await desk.admin.json("POST", "/admin/business-accounts", {**account, "partner_id": partner["id"]})
     made = await desk.admin.json(
         "POST",
         "/admin/apps",
@@ -401,16 +365,12 @@ async def test_callback_behind_an_open_circuit_says_since_when_and_until_when_an
     receiver.answers = always(200)
     await desk.control.json("POST", "/control/clock/advance", {"ms": 60_000})
     await patiently(lambda: standing(desk, known), lambda one: one["failing_since_ms"] is None)
-    await patiently(
-        lambda: desk.admin.json("GET", "/admin/lanes"), lambda lanes: not lanes["callbacks"]
-    )
+    await patiently(lambda: desk.admin.json("GET", "/admin/lanes"), lambda lanes: not lanes["callbacks"])
     assert failing not in await desk.get(delivery)
     count = len(told(receiver))
     await desk.admin.json("POST", "/admin/callbacks/replay", {"callback_id": first.callback_id})
     await receiver.wait_until(lambda: len(told(receiver)) == count + 1)
-    page = await patiently(
-        lambda: desk.get(delivery), lambda text: '<span class="try-kind">replay</span>' in text
-    )
+    page = await patiently(lambda: desk.get(delivery), lambda text: '<span class="try-kind">replay</span>' in text)
 
     assert '<span class="try-kind">initial</span>' in page
     assert "replayed 1 time since" in page

@@ -56,15 +56,8 @@ async def test_command_for_each_page_that_stands_by_itself(desk: Desk) -> None:
     """Whoever adds a page adds how it is found."""
     navigation = await desk.get("/settings")
     named = {one.path.partition("?")[0] for one in COMMANDS}
-    named |= {
-        path.replace(demo.APP_ID, "{app_id}")
-        for path in re.findall(r'href="([^"]+)" data-command', navigation)
-    }
-    alone = {
-        row.path
-        for row in PAGES
-        if row.kind is Kind.PAGE and not re.search(r"\{(?!app_id)", row.path)
-    }
+    named |= {path.replace(demo.APP_ID, "{app_id}") for path in re.findall(r'href="([^"]+)" data-command', navigation)}
+    alone = {row.path for row in PAGES if row.kind is Kind.PAGE and not re.search(r"\{(?!app_id)", row.path)}
 
     assert alone - named == {"/", "/sign-in"}
 
@@ -163,21 +156,15 @@ async def test_faults_are_disarmed_once_that_is_confirmed(tabs: Tabs, desk: Desk
 class Stuck:
     """A simulator that takes calls and never answers."""
 
-    async def __call__(
-        self, method: str, path: str, headers: Mapping[str, str], body: Body
-    ) -> Reply:
+    async def __call__(self, method: str, path: str, headers: Mapping[str, str], body: Body) -> Reply:
         await asyncio.sleep(60)
         raise NotReached(path)
 
-    async def open(
-        self, method: str, path: str, headers: Mapping[str, str], body: Body = None
-    ) -> Pieces:
+    async def open(self, method: str, path: str, headers: Mapping[str, str], body: Body = None) -> Pieces:
         raise NotReached(path)
 
 
-async def test_simulator_that_never_answers_holds_no_page_up(
-    desk: Desk, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_simulator_that_never_answers_holds_no_page_up(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     parts = vars(desk.dev)["_pair"].waypost.console.parts
     monkeypatch.setattr("waypost.console.around.WITHIN_S", 0.05)
     monkeypatch.setattr("waypost.console.commands.PHONES_WITHIN_S", 0.05)

@@ -37,19 +37,14 @@ async def _echo(request: Request) -> Response:
 
 
 APPLICATION = Starlette(
-    routes=[
-        Route("/pieces/{asked}", _in_pieces, methods=["GET"]),
-        Route("/echo", _echo, methods=["POST"]),
-    ]
+    routes=[Route("/pieces/{asked}", _in_pieces, methods=["GET"]), Route("/echo", _echo, methods=["POST"])]
 )
 
 
 async def test_answer_in_pieces_is_given_whole() -> None:
     over = InProcess(APPLICATION)
 
-    async with asyncio.timeout(
-        5
-    ):  # it listens meanwhile whether somebody hangs up, and nobody does
+    async with asyncio.timeout(5):  # it listens meanwhile whether somebody hangs up, and nobody does
         reply = await over("GET", "/pieces/200?a=b", {}, None)
         told = await Door(over, {}).json("GET", "/pieces/200")
 
@@ -78,9 +73,7 @@ async def test_console_gives_a_kept_state_as_the_door_has_it(desk: Desk) -> None
 
     async with desk.http.get(f"{desk.base_url}/simulator/snapshots/monday/content") as answer:
         content = await answer.read()
-    async with desk.http.get(
-        f"{desk.running.graph_url}/control/snapshots/monday/content"
-    ) as directly:
+    async with desk.http.get(f"{desk.running.graph_url}/control/snapshots/monday/content") as directly:
         expected = await directly.read()
 
     assert (answer.status, directly.status) == (200, 200)

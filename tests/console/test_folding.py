@@ -64,11 +64,7 @@ async def test_longer_fold_keeps_its_ids_while_it_grows() -> None:
 
     assert once.fold is not None
     assert later.fold is not None
-    assert (once.id, once.fold.id, once.fold.first.id) == (
-        later.id,
-        later.fold.id,
-        later.fold.first.id,
-    )
+    assert (once.id, once.fold.id, once.fold.first.id) == (later.id, later.fold.id, later.fold.first.id)
     assert {one.id for one in once.fold.between} < {one.id for one in later.fold.between}
 
 
@@ -105,9 +101,7 @@ async def test_page_has_few_lines_whatever_the_answers_were(length: int) -> None
     steps = folded(tried(*answers))
 
     assert rows_of(steps) <= MOST_LISTED + 3 * MOST_RUNS
-    assert (
-        sum(len(one.fold.between) + one.fold.older + 2 if one.fold else 1 for one in steps) == 1440
-    )
+    assert sum(len(one.fold.between) + one.fold.older + 2 if one.fold else 1 for one in steps) == 1440
 
 
 def store_of(desk: Desk) -> Database:
@@ -121,18 +115,13 @@ async def trace_of(desk: Desk, message_id: str) -> dict[str, Any]:
 async def arrived(desk: Desk, text: str) -> tuple[str, int]:
     """A message that has arrived, and a time after all that has become of it."""
     message_id = await desk.send_text(text)
-    trace = await patiently(
-        lambda: trace_of(desk, message_id), lambda trace: trace["state"] == "delivered"
-    )
+    trace = await patiently(lambda: trace_of(desk, message_id), lambda trace: trace["state"] == "delivered")
     return message_id, max(line["at_ms"] for line in trace["news"])
 
 
 async def add_tries(desk: Desk, message_id: str, first_ms: int, count: int) -> None:
     detail = "131016: again <b>later</b>"
-    news = [
-        MessageNews(message_id, TRIED, first_ms + n * MINUTE_MS, False, detail)
-        for n in range(count)
-    ]
+    news = [MessageNews(message_id, TRIED, first_ms + n * MINUTE_MS, False, detail) for n in range(count)]
     await store_of(desk).write(add_news, news)
 
 
@@ -150,14 +139,10 @@ async def test_fold_stays_open_and_grows_while_it_is_looked_at(tabs: Tabs, desk:
     await add_tries(desk, message_id, at_ms + 47 * MINUTE_MS, 1000)
     await steps.get_by_text("1\u202f047 tries: the operator did not take it").wait_for()
 
-    await steps.get_by_text(
-        "The newest 50 of them; 995 more before these are not listed."
-    ).wait_for()
+    await steps.get_by_text("The newest 50 of them; 995 more before these are not listed.").wait_for()
     assert await steps.locator("details .fold > li").count() == LISTED
     assert await steps.locator(".fold-try", has_text="Try 1\u202f047").is_visible()
-    assert await steps.locator(".fold-try", has_text="Try 1\u202f046").is_visible(), (
-        "it is still open"
-    )
+    assert await steps.locator(".fold-try", has_text="Try 1\u202f046").is_visible(), "it is still open"
     assert await tab.page.evaluate("document.documentElement.scrollWidth") <= 360
     assert len((await trace_of(desk, message_id))["news"]) > 1047, "scripts are told of each"
 

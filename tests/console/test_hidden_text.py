@@ -185,9 +185,7 @@ async def tell(desk: Desk, sink: CallbackSink) -> Told:
     async def traces() -> list[dict[str, Any]]:
         return [await desk.admin.json("GET", f"/admin/trace/{one}") for one in ids.values()]
 
-    reached = await patiently(
-        traces, lambda found: all(one["state"] in ("delivered", "read") for one in found)
-    )
+    reached = await patiently(traces, lambda found: all(one["state"] in ("delivered", "read") for one in found))
     answered = dict(zip(ids, reached, strict=True))["code"]["operator_message_id"]
     await says(ANSWER, context_id=answered)
     texts = (RECEIVED, ANSWER)
@@ -258,8 +256,7 @@ async def test_a_reveal_shows_text_and_never_a_code(opened: Any) -> None:
 
     words = {name: await desk.reveal(f"{MESSAGES}/{one}/words") for name, one in ids.items()}
     received = {
-        text: await desk.reveal(f"{MESSAGES}/received/reveal", {"id": one})
-        for text, one in told.received.items()
+        text: await desk.reveal(f"{MESSAGES}/received/reveal", {"id": one}) for text, one in told.received.items()
     }
     shown = {
         text: [
@@ -269,8 +266,7 @@ async def test_a_reveal_shows_text_and_never_a_code(opened: Any) -> None:
         for text, called in told.callbacks.items()
     }  # fmt: skip
     calls = {
-        name: json.dumps(await desk.admin.json("POST", f"/admin/trace/{one}/reveal", {}))
-        for name, one in ids.items()
+        name: json.dumps(await desk.admin.json("POST", f"/admin/trace/{one}/reveal", {})) for name, one in ids.items()
     }
     called = {
         text: [json.dumps(await desk.admin.json("POST", f"/admin/callbacks/{one}/reveal", {})) for one in callbacks]

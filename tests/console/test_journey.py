@@ -71,9 +71,7 @@ async def test_newcomer_sends_a_template_taps_it_and_sees_the_callback(
     await hands.press(page.get_by_role("link", name="Open the phone"))
     await hands.press(page.locator(".entry").get_by_role("button", name="We will come"))
     await expect(page.locator(".entry.is-own").last).to_contain_text("We will come")
-    [tapped] = await receiver.wait_for(
-        lambda told: told["payload"].get("type") in ("quick_reply", "button")
-    )
+    [tapped] = await receiver.wait_for(lambda told: told["payload"].get("type") in ("quick_reply", "button"))
 
     # See the callback, byte for byte, and the message's trace.
     await hands.go(page, "Callbacks")

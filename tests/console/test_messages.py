@@ -75,9 +75,7 @@ async def test_messages_come_in_at_the_top_and_turn_in_place(tabs: Tabs, desk: D
     assert not await tab.page.get_by_text("Nothing sent yet").is_visible()
 
 
-async def test_new_messages_wait_behind_a_button_while_somebody_reads(
-    tabs: Tabs, desk: Desk
-) -> None:
+async def test_new_messages_wait_behind_a_button_while_somebody_reads(tabs: Tabs, desk: Desk) -> None:
     first = await desk.send_text("Read me")
     tab = await tabs(LIST)
     await tab.page.locator(f"#m-{first} a").focus()
@@ -164,9 +162,7 @@ async def test_export_has_what_is_filtered_and_no_formula(desk: Desk) -> None:
 
     rows = list(csv.DictReader(io.StringIO(await desk.get(f"{LIST}/export?state=failed"))))
 
-    assert [(row["id"], row["code"], row["state"]) for row in rows] == [
-        (failed, "131049", "failed")
-    ]
+    assert [(row["id"], row["code"], row["state"]) for row in rows] == [(failed, "131049", "failed")]
     assert not any(cell.startswith("=") for row in rows for cell in row.values())
 
 
@@ -198,9 +194,7 @@ async def test_keyboard_alone_searches_and_opens_a_message(tabs: Tabs, desk: Des
 
 @pytest.mark.parametrize("width", [360, 1440])
 @pytest.mark.parametrize("theme", ["light", "dark"])
-async def test_list_needs_no_scrolling_sideways(
-    tabs: Tabs, desk: Desk, width: int, theme: Any
-) -> None:
+async def test_list_needs_no_scrolling_sideways(tabs: Tabs, desk: Desk, width: int, theme: Any) -> None:
     await send_template(desk, "Ann" * 40, "4711" * 20)
 
     tab = await tabs(f"{LIST}?time=custom&from=2020-01-01T00:00", width=width, theme=theme)
@@ -208,9 +202,7 @@ async def test_list_needs_no_scrolling_sideways(
     assert await tab.page.evaluate("document.documentElement.scrollWidth") <= width
 
 
-async def test_what_recipients_write_comes_in_and_leads_to_what_it_answers(
-    tabs: Tabs, desk: Desk
-) -> None:
+async def test_what_recipients_write_comes_in_and_leads_to_what_it_answers(tabs: Tabs, desk: Desk) -> None:
     message_id = await desk.send_text("Shall we?")
     wamid = (await until_known(desk, message_id))["operator_message_id"]
     tab = await tabs(f"{LIST}/received")
@@ -239,9 +231,7 @@ async def test_received_messages_are_found_by_number(desk: Desk) -> None:
     assert "at least 4 digits" in await desk.get(f"{LIST}/received?q=12")
 
 
-async def test_message_that_fails_later_comes_into_the_list_of_failed_ones(
-    tabs: Tabs, desk: Desk
-) -> None:
+async def test_message_that_fails_later_comes_into_the_list_of_failed_ones(tabs: Tabs, desk: Desk) -> None:
     tab = await tabs(f"{LIST}?state=failed")
     await tab.page.get_by_text("Nothing matches").wait_for()
 

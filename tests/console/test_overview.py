@@ -56,9 +56,7 @@ async def test_message_appears_on_the_overview_while_it_is_open(tabs: Tabs, desk
     await tab.page.locator("#hour-chart .chart-bar rect.tone-info").first.wait_for()
 
 
-async def test_newcomer_is_led_from_the_first_message_to_the_callback(
-    tabs: Tabs, desk: Desk
-) -> None:
+async def test_newcomer_is_led_from_the_first_message_to_the_callback(tabs: Tabs, desk: Desk) -> None:
     tab = await tabs("/")
     steps = tab.page.locator("#steps .step")
 
@@ -66,9 +64,7 @@ async def test_newcomer_is_led_from_the_first_message_to_the_callback(
     await tab.page.wait_for_url("**/phones?show=*")
     await tab.go("/")
     await steps.nth(0).get_by_text("It was sent.").wait_for()
-    await desk.control.json(
-        "POST", f"/control/phones/{desk.phone}/messages", {"to": demo.SOURCE, "text": "Yes"}
-    )
+    await desk.control.json("POST", f"/control/phones/{desk.phone}/messages", {"to": demo.SOURCE, "text": "Yes"})
 
     await steps.nth(1).get_by_text("Somebody has answered.").wait_for()
     assert await steps.nth(2).get_by_role("link", name="Open Callbacks").is_visible()

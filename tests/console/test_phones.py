@@ -150,9 +150,7 @@ async def test_picture_that_the_phone_sends_is_shown(tabs: Tabs, desk: Desk) -> 
 
     image = bubbles(tab).last.locator("img")
     await expect(image).to_be_visible()
-    await tab.page.wait_for_function(
-        "image => image.naturalWidth > 0", arg=await image.element_handle()
-    )
+    await tab.page.wait_for_function("image => image.naturalWidth > 0", arg=await image.element_handle())
     await expect(bubbles(tab).last).to_contain_text("My cake")
     await expect(sheet).to_be_hidden()
 

@@ -219,12 +219,8 @@ async def test_habits_are_kept_and_shown(desk: Desk) -> None:
     habits = {"condition": "old_client", "deliver_after_s": "0.5", "reads_itself": "on",
               "read_after_s": "2", "has_chat_open": "on"}  # fmt: skip
     await act(desk, f"/phones/{ANN}/habits", habits)
-    await act(
-        desk, f"/phones/{ANN}/owner", {"name": "Anna", "username": "@anna", "shows_number": "on"}
-    )
-    await act(
-        desk, f"/phones/{ANN}/script", {"script": '[{"on":"button","do":"read"}]', "seed": "1"}
-    )
+    await act(desk, f"/phones/{ANN}/owner", {"name": "Anna", "username": "@anna", "shows_number": "on"})
+    await act(desk, f"/phones/{ANN}/script", {"script": '[{"on":"button","do":"read"}]', "seed": "1"})
 
     state = await desk.control.json("GET", f"/control/phones/{ANN}")
     page = await desk.get(f"/phones?show={ANN}")
@@ -237,9 +233,7 @@ async def test_habits_are_kept_and_shown(desk: Desk) -> None:
     for shown in ("Anna", "old client", "follows a script"):
         assert shown in page
     assert "cannot be read" in await act(desk, f"/phones/{ANN}/script", {"script": "[}"}, 403)
-    assert "not a time" in await act(
-        desk, f"/phones/{ANN}/habits", {"deliver_after_s": "soon"}, 403
-    )
+    assert "not a time" in await act(desk, f"/phones/{ANN}/habits", {"deliver_after_s": "soon"}, 403)
 
 
 async def test_marketing_is_stopped_and_taken_again(desk: Desk) -> None:
@@ -259,9 +253,7 @@ async def test_owner_who_moves_is_shown_with_both_numbers(desk: Desk) -> None:
 
 async def test_any_number_is_opened_as_a_phone(desk: Desk) -> None:
     async with desk.http.get(
-        f"{desk.base_url}/phones",
-        params={"show": ANN, "add": "+1 (555) 000-2088"},
-        allow_redirects=False,
+        f"{desk.base_url}/phones", params={"show": ANN, "add": "+1 (555) 000-2088"}, allow_redirects=False
     ) as answer:
         assert answer.headers["Location"] == f"/phones?show={ANN},15550002088"
     assert "is not a phone number" in await desk.get("/phones?add=Ann+the+first", status=400)

@@ -60,9 +60,7 @@ def file_of(desk: Desk, media_id: str) -> Path:
     return desk.data / "simulator.db.files" / f"media-{media_id}"
 
 
-async def test_large_file_is_held_nowhere_whole_on_its_way_to_a_phone_and_back(
-    desk: Desk, tmp_path: Path
-) -> None:
+async def test_large_file_is_held_nowhere_whole_on_its_way_to_a_phone_and_back(desk: Desk, tmp_path: Path) -> None:
     file = tmp_path / "large.pdf"
     with file.open("wb") as made:
         made.write(sample("pdf"))
@@ -162,9 +160,7 @@ async def test_file_is_let_go_of_when_the_visitor_leaves(desk: Desk) -> None:
     await patiently(is_let_go)
 
 
-async def test_file_that_somebody_looks_at_holds_up_no_exchange_of_the_state(
-    tmp_path: Path,
-) -> None:
+async def test_file_that_somebody_looks_at_holds_up_no_exchange_of_the_state(tmp_path: Path) -> None:
     film, gate = tmp_path / "film", Gate()
     film.write_bytes(bytes(4 * MB))
 
@@ -249,11 +245,7 @@ async def test_sound_on_a_phone_is_sought_by_a_range(desk: Desk, tabs: Tabs) -> 
     answers: list[tuple[int, str]] = []
     tab.page.on(
         "response",
-        lambda one: (
-            answers.append((one.status, one.headers.get("content-range", "")))
-            if media_id in one.url
-            else None
-        ),
+        lambda one: answers.append((one.status, one.headers.get("content-range", ""))) if media_id in one.url else None,
     )
 
     at_s = await tab.page.locator(".bubble-audio audio").evaluate(

@@ -99,9 +99,7 @@ async def stranger(scene: Scene) -> AsyncGenerator[Stranger]:
         yield Stranger(desk, http, app_id, csrf)
 
 
-async def test_another_partners_ids_are_refused_at_every_address(
-    scene: Scene, stranger: Stranger
-) -> None:
+async def test_another_partners_ids_are_refused_at_every_address(scene: Scene, stranger: Stranger) -> None:
     """By the other's app, and by one's own app with the other's ids in the rest of the path."""
     before = await _everything(scene)
     let_in: list[str] = []
@@ -122,9 +120,7 @@ async def test_another_partners_ids_are_refused_at_every_address(
     assert await _everything(scene) == before
 
 
-async def test_pages_of_another_partner_show_nothing_of_the_first(
-    scene: Scene, stranger: Stranger
-) -> None:
+async def test_pages_of_another_partner_show_nothing_of_the_first(scene: Scene, stranger: Stranger) -> None:
     """Pages whose paths name nobody: what they show is by who is signed in."""
     told: list[str] = []
 
@@ -133,13 +129,7 @@ async def test_pages_of_another_partner_show_nothing_of_the_first(
             continue
         path = filled(row, {"app_id": stranger.app_id})
         status, text = await stranger.asks(row, path)
-        words = (
-            "WaypostDemo",
-            scene.desk.app_id,
-            scene.sent["read"],
-            "spring_offer",
-            "Like these?",
-        )
+        words = ("WaypostDemo", scene.desk.app_id, scene.sent["read"], "spring_offer", "Like these?")
         if path == "/settings/audit":  # it names what the stranger's own refused requests named
             words = tuple(word for word in words if word != scene.desk.app_id)
         told += [f"{path} ({status}) shows {word}" for word in words if word in text]
@@ -186,15 +176,9 @@ def _unsafe(headers: Any) -> list[str]:
     """What a browser is allowed that it should not be."""
     policy = headers.get("Content-Security-Policy", "")
     rules = dict(part.strip().partition(" ")[::2] for part in policy.split(";") if part.strip())
-    wrong = [
-        f"{name} is {headers.get(name)}"
-        for name, value in HEADERS.items()
-        if headers.get(name) != value
-    ]
+    wrong = [f"{name} is {headers.get(name)}" for name, value in HEADERS.items() if headers.get(name) != value]
     wrong += [
-        f"the policy has {word}"
-        for word in ("unsafe-inline", "unsafe-eval", "http:", "https:", "*")
-        if word in policy
+        f"the policy has {word}" for word in ("unsafe-inline", "unsafe-eval", "http:", "https:", "*") if word in policy
     ]
     if rules.get("default-src") != "'none'":
         wrong.append(f"default-src is {rules.get('default-src')}")
@@ -217,9 +201,7 @@ async def test_every_answer_says_what_a_browser_may_do_with_it(scene: Scene) -> 
     assert not wrong, "\n".join(wrong)
 
 
-async def test_method_that_an_address_does_not_take_is_told_on_a_page_with_those_it_takes(
-    scene: Scene,
-) -> None:
+async def test_method_that_an_address_does_not_take_is_told_on_a_page_with_those_it_takes(scene: Scene) -> None:
     wrong: list[str] = []
 
     for row in rows(*Kind):
@@ -265,9 +247,7 @@ async def test_each_address_says_all_methods_that_it_takes(
     assert _unsafe(headers) == []
 
 
-async def test_nobody_in_particular_is_told_of_methods_on_a_page_that_shows_nothing(
-    scene: Scene,
-) -> None:
+async def test_nobody_in_particular_is_told_of_methods_on_a_page_that_shows_nothing(scene: Scene) -> None:
     async with aiohttp.ClientSession() as http:
         for path in ("/settings", f"/apps/{scene.desk.app_id}", "/sign-in"):
             status, headers, text = await _sent(http, "DELETE", scene.desk.base_url + path)
@@ -279,15 +259,10 @@ async def test_nobody_in_particular_is_told_of_methods_on_a_page_that_shows_noth
 async def test_module_of_a_page_is_told_of_methods_as_a_notice(scene: Scene) -> None:
     quiet = {"X-Waypost-Quiet": "1"}
 
-    status, headers, text = await _sent(
-        scene.desk.http, "POST", f"{scene.desk.base_url}/commands", headers=quiet
-    )
+    status, headers, text = await _sent(scene.desk.http, "POST", f"{scene.desk.base_url}/commands", headers=quiet)
 
     assert (status, headers["Allow"], _unsafe(headers)) == (405, "GET, HEAD", [])
-    assert json.loads(text) == {
-        "message": "This address takes no POST requests.",
-        "remedy": "It takes GET, HEAD.",
-    }
+    assert json.loads(text) == {"message": "This address takes no POST requests.", "remedy": "It takes GET, HEAD."}
 
 
 async def test_api_says_in_json_which_methods_it_takes(scene: Scene) -> None:
@@ -298,9 +273,7 @@ async def test_api_says_in_json_which_methods_it_takes(scene: Scene) -> None:
         assert headers["Allow"]
 
 
-async def _sent(
-    http: aiohttp.ClientSession, method: str, url: str, **more: Any
-) -> tuple[int, Any, str]:
+async def _sent(http: aiohttp.ClientSession, method: str, url: str, **more: Any) -> tuple[int, Any, str]:
     async with http.request(method, url, allow_redirects=False, **more) as answer:
         return answer.status, answer.headers, await answer.text()
 
@@ -312,9 +285,7 @@ async def test_defect_answers_a_page_that_tells_nothing_of_it(scene: Scene) -> N
 
     pair: Any = scene.desk.dev._pair  # pyright: ignore[reportPrivateUsage]
     row = PageRow(Kind.PAGE, "/broken", break_down, "break down", Who.ANYBODY)
-    application = Starlette(
-        routes=[Route("/broken", guarded(row, pair.waypost.console.desk), methods=["GET"])]
-    )
+    application = Starlette(routes=[Route("/broken", guarded(row, pair.waypost.console.desk), methods=["GET"])])
 
     status, headers, body = await _ask(application, "/broken")
 

@@ -56,9 +56,7 @@ async def test_changed_password_opens_the_console_only_and_ends_other_sessions(d
     async with aiohttp.ClientSession() as somebody:
         for password, status in ((demo.PASSWORD, 401), (NEW, 303)):
             async with somebody.post(
-                desk.base_url + "/sign-in",
-                data={"email": demo.EMAIL, "password": password},
-                allow_redirects=False,
+                desk.base_url + "/sign-in", data={"email": demo.EMAIL, "password": password}, allow_redirects=False
             ) as answer:
                 assert answer.status == status
 
@@ -77,9 +75,7 @@ async def test_partner_tokens_end_with_the_password_where_that_is_wanted(desk: D
     await told(desk, f"/apps/{desk.app_id}/settings/token", {})  # the console has got a new one
 
 
-async def test_administrators_new_password_ends_sessions_and_whoever_enters_again_goes_on(
-    desk: Desk,
-) -> None:
+async def test_administrators_new_password_ends_sessions_and_whoever_enters_again_goes_on(desk: Desk) -> None:
     await desk.post("/settings/apps", {"name": "Second shop"})
     body = {"password": NEW, "end_tokens": True}
     ended = await desk.admin.json("POST", "/admin/partners/1/password", body)
@@ -98,15 +94,10 @@ async def test_administrators_new_password_ends_sessions_and_whoever_enters_agai
         ({"old": "Wrong-horse-1", "new": NEW, "again": NEW}, "This is not your password."),
         ({"old": demo.PASSWORD, "new": "short", "again": "short"}, "an upper-case letter"),
         ({"old": demo.PASSWORD, "new": NEW, "again": NEW + "x"}, "differs from the new password"),
-        (
-            {"old": demo.PASSWORD, "new": demo.PASSWORD, "again": demo.PASSWORD},
-            "is the old one; choose another",
-        ),
+        ({"old": demo.PASSWORD, "new": demo.PASSWORD, "again": demo.PASSWORD}, "is the old one; choose another"),
     ],
 )
-async def test_password_form_says_at_its_field_what_is_wrong(
-    desk: Desk, fields: dict[str, str], says: str
-) -> None:
+async def test_password_form_says_at_its_field_what_is_wrong(desk: Desk, fields: dict[str, str], says: str) -> None:
     page = await told(desk, "/settings/password", fields, status=400)
 
     assert says in page
@@ -210,9 +201,7 @@ async def test_app_is_made_renamed_and_deleted(desk: Desk) -> None:
         ("", "name"),
     ],
 )
-async def test_app_is_not_made_under_a_name_that_may_not_be(
-    desk: Desk, name: str, says: str
-) -> None:
+async def test_app_is_not_made_under_a_name_that_may_not_be(desk: Desk, name: str, says: str) -> None:
     page = await told(desk, "/settings/apps", {"name": name}, status=400)
 
     assert says in page
@@ -317,9 +306,7 @@ async def test_another_partners_things_are_not_there(desk: Desk) -> None:
     assert "<code>777</code>" not in operator[0] + operator[2]
 
 
-async def test_operator_page_says_who_carries_the_app_and_what_a_check_finds(
-    tabs: Tabs, desk: Desk
-) -> None:
+async def test_operator_page_says_who_carries_the_app_and_what_a_check_finds(tabs: Tabs, desk: Desk) -> None:
     tab = await tabs("/settings/operator")
     await tab.page.get_by_role("heading", name="The simulator", exact=True).wait_for()
 

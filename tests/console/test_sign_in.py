@@ -111,16 +111,11 @@ class House:
             await self.waypost.application(scope, receive, send)
         return Answer(
             sent[0]["status"],
-            [
-                (name.decode().lower(), value.decode("latin-1"))
-                for name, value in sent[0]["headers"]
-            ],
+            [(name.decode().lower(), value.decode("latin-1")) for name, value in sent[0]["headers"]],
             b"".join(one.get("body", b"") for one in sent[1:]).decode(errors="replace"),
         )
 
-    async def sign_in(
-        self, password: str = PASSWORD, email: str = PARTNER.email, **fields: str
-    ) -> Answer:
+    async def sign_in(self, password: str = PASSWORD, email: str = PARTNER.email, **fields: str) -> Answer:
         return await self.ask("POST", "/sign-in", {"email": email, "password": password, **fields})
 
     async def enter(self) -> str:
@@ -247,13 +242,9 @@ async def test_sixty_failures_a_minute_are_all_from_one_address(house: House) ->
 
 async def test_changed_password_opens_the_console_though_not_the_api(house: House) -> None:
     new = "Other-horse-2"
-    await house.waypost.database.write(
-        change_password, PARTNER.id, await house.waypost.passwords.hash(new)
-    )
+    await house.waypost.database.write(change_password, PARTNER.id, await house.waypost.passwords.hash(new))
 
-    api = await house.ask(
-        "POST", "/partner/account/login", {"email": PARTNER.email, "password": new}
-    )
+    api = await house.ask("POST", "/partner/account/login", {"email": PARTNER.email, "password": new})
 
     assert api.status == 401
     assert (await house.sign_in()).status == 401
@@ -283,9 +274,7 @@ async def test_cookie_by_https_is_secure_and_bound_to_the_host(secure: House) ->
     assert (await secure.ask("GET", f"/apps/{APP.id}", session=answer.session)).status == 303
 
 
-async def test_each_sign_in_has_a_token_of_its_own_and_ends_the_one_it_came_with(
-    house: House,
-) -> None:
+async def test_each_sign_in_has_a_token_of_its_own_and_ends_the_one_it_came_with(house: House) -> None:
     first = (await house.sign_in()).session
     csrf = await house.csrf(first)
     fields = {"email": PARTNER.email, "password": PASSWORD, "csrf": csrf}
@@ -356,8 +345,7 @@ async def test_session_of_a_partner_who_is_gone_opens_nothing(house: House) -> N
 
 
 @pytest.mark.parametrize(
-    "how",
-    ["no token", "another's token", "Origin", "null", "broken", "Sec-Fetch-Site", "same-site"],
+    "how", ["no token", "another's token", "Origin", "null", "broken", "Sec-Fetch-Site", "same-site"]
 )
 async def test_no_act_is_done_for_another_site(house: House, how: str) -> None:
     token = await house.enter()
@@ -411,9 +399,7 @@ async def test_no_act_is_done_without_a_session(house: House) -> None:
         ("http://[evil", "%2F"),
     ],
 )
-async def test_form_of_an_ended_session_leads_to_the_door_and_back(
-    house: House, referer: str, after: str
-) -> None:
+async def test_form_of_an_ended_session_leads_to_the_door_and_back(house: House, referer: str, after: str) -> None:
     answer = await house.ask("POST", "/sign-out", {}, headers={"referer": referer})
 
     assert (answer.status, answer.one("location")) == (303, f"/sign-in?next={after}")
@@ -431,9 +417,7 @@ async def test_act_comes_through_a_proxy_that_writes_another_host(secure: House)
     secure.host = "10.0.0.7:8080"
     fields = {"email": PARTNER.email, "password": PASSWORD}
 
-    answer = await secure.ask(
-        "POST", "/sign-in", fields, headers={"origin": "https://waypost.test"}
-    )
+    answer = await secure.ask("POST", "/sign-in", fields, headers={"origin": "https://waypost.test"})
 
     assert answer.status == 303
 
@@ -471,9 +455,7 @@ async def test_demonstration_answers_to_no_other_name(demonstration: House, host
     assert entered.session == ""
 
 
-async def test_nobody_enters_without_a_password_where_there_is_no_demonstration(
-    house: House,
-) -> None:
+async def test_nobody_enters_without_a_password_where_there_is_no_demonstration(house: House) -> None:
     answer = await house.ask("POST", "/enter", {})
 
     assert (answer.status, answer.session) == (404, "")
@@ -518,37 +500,25 @@ async def test_broken_and_oversized_forms_are_refused_and_no_defect(house: House
         await house.ask("POST", "/sign-in", body=b"a", headers={"content-length": "9" * 18}),
         await house.ask("POST", "/sign-in", body=b"\xff\xfe=%ff%00&email=%00"),
         await house.ask("POST", "/sign-in", body=b"email=a%00b&password=c"),
-        await house.ask(
-            "POST", "/sign-in", body=b"{}", headers={"content-type": "application/json"}
-        ),
+        await house.ask("POST", "/sign-in", body=b"{}", headers={"content-type": "application/json"}),
         await house.ask("POST", "/sign-in", body=b"--y", headers=multipart),
-        await house.ask(
-            "POST", "/sign-in", body=b"x", headers={"content-type": "multipart/form-data"}
-        ),
-        await house.ask(
-            "POST", "/sign-in", body=file_ + b"a" * 2_000_000 + b"\r\n--x--", headers=multipart
-        ),
+        await house.ask("POST", "/sign-in", body=b"x", headers={"content-type": "multipart/form-data"}),
+        await house.ask("POST", "/sign-in", body=file_ + b"a" * 2_000_000 + b"\r\n--x--", headers=multipart),
         await house.ask("POST", "/sign-out", body=b"csrf=\xff", session=token),
-        await house.ask(
-            "POST", "/sign-out", body=b"", session=token, headers={CSRF_HEADER: "\xff\xe9"}
-        ),
+        await house.ask("POST", "/sign-out", body=b"", session=token, headers={CSRF_HEADER: "\xff\xe9"}),
         await house.ask("POST", "/theme", {"csrf": csrf, "theme": "x" * 2000}, session=token),
         await house.ask("GET", "/apps/a\0b", session=token),
         await house.ask("GET", f"/apps/{APP.id}?q=%00", session=token),
         await house.ask("GET", "/sign-in?next=%00"),
         await house.ask("GET", f"/apps/{APP.id}", session="\xff" * 300),
-        await house.ask(
-            "GET", f"/apps/{APP.id}", session=token, headers={"x-waypost-quiet": "\xff"}
-        ),
+        await house.ask("GET", f"/apps/{APP.id}", session=token, headers={"x-waypost-quiet": "\xff"}),
     ]
 
     assert all(answer.status < 500 for answer in tried), [one.status for one in tried]
     assert all(answer.session == "" for answer in tried)
 
 
-async def test_what_says_sorry_to_strangers_says_nothing_of_the_inside(
-    demonstration: House,
-) -> None:
+async def test_what_says_sorry_to_strangers_says_nothing_of_the_inside(demonstration: House) -> None:
     demonstration.host = "evil.test"
 
     page = await demonstration.ask("GET", "/")
@@ -591,9 +561,7 @@ def _forget_partners(connection: Connection) -> None:
 
 def _everything(connection: Connection) -> list[Any]:
     """What acts could have changed: the rows of every table that has any."""
-    tables = connection.exec_driver_sql(
-        "SELECT name FROM sqlite_master WHERE type='table' ORDER BY name"
-    ).scalars()
+    tables = connection.exec_driver_sql("SELECT name FROM sqlite_master WHERE type='table' ORDER BY name").scalars()
     return [
         (table, connection.exec_driver_sql(f'SELECT * FROM "{table}"').fetchall())
         for table in list(tables)

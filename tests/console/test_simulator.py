@@ -28,9 +28,7 @@ async def test_template_that_waits_is_approved_on_its_page(tabs: Tabs, desk: Des
     assert (await template(desk, "order_update"))["status"] == "APPROVED"
 
 
-async def test_what_is_typed_into_a_rejection_stays_while_others_come(
-    tabs: Tabs, desk: Desk
-) -> None:
+async def test_what_is_typed_into_a_rejection_stays_while_others_come(tabs: Tabs, desk: Desk) -> None:
     await by_hand(desk)
     await create_template(desk, "first")
     tab = await tabs("/simulator")
@@ -59,11 +57,7 @@ async def test_pause_quality_category_and_pacing_are_told_to_the_operator(desk: 
     await desk.post(f"{base}/pause")
     paused = await template(desk, "order_ready")
 
-    assert (held["quality"], held["correct_category"], held["is_paced"]) == (
-        "YELLOW",
-        "MARKETING",
-        True,
-    )
+    assert (held["quality"], held["correct_category"], held["is_paced"]) == ("YELLOW", "MARKETING", True)
     assert (paused["status"], paused["is_paced"]) == ("PAUSED", False)
 
 
@@ -102,9 +96,7 @@ async def test_what_a_template_says_is_text_and_no_markup(desk: Desk) -> None:
     assert "<script>alert(1)" not in page
 
 
-async def test_ready_fault_is_armed_shown_everywhere_counts_and_goes(
-    tabs: Tabs, desk: Desk
-) -> None:
+async def test_ready_fault_is_armed_shown_everywhere_counts_and_goes(tabs: Tabs, desk: Desk) -> None:
     tab = await tabs("/simulator/faults")
 
     recipe = tab.page.locator("article").filter(has_text="Every third message is throttled")
@@ -128,10 +120,7 @@ async def test_every_ready_fault_can_be_armed_and_reads_as_a_sentence(desk: Desk
 
     page = await desk.get("/simulator/faults")
     assert len(keys) >= 10
-    assert (
-        "messages.send is refused with 130429 (to be tried again after 1 s), once in every 3 times."
-        in page
-    )
+    assert "messages.send is refused with 130429 (to be tried again after 1 s), once in every 3 times." in page
     armed = (await desk.control.json("GET", "/control/faults"))["faults"]
     assert page.count('class="sim-fault') == len(armed)
     await desk.get(f"/simulator/faults/{armed[0]['id']}")
@@ -160,16 +149,12 @@ async def test_every_kind_has_a_form_that_arms_it(desk: Desk) -> None:
     assert all(one["when"] == {"next": 2} and one["until_ms"] for one in armed)
 
 
-async def test_form_of_a_fault_says_which_field_is_wrong_and_keeps_what_was_typed(
-    desk: Desk,
-) -> None:
+async def test_form_of_a_fault_says_which_field_is_wrong_and_keeps_what_was_typed(desk: Desk) -> None:
     body = {
         "csrf": await desk.csrf(), "what.error": "131016", "what.status": "200",
         "when": "next", "when.next": "2", "label": "kept",
     }  # fmt: skip
-    async with desk.http.post(
-        desk.base_url + "/simulator/faults/new/call/error", data=body
-    ) as answer:
+    async with desk.http.post(desk.base_url + "/simulator/faults/new/call/error", data=body) as answer:
         page = await answer.text()
 
     assert answer.status == 400
@@ -210,8 +195,7 @@ async def test_clock_is_moved_frozen_and_run_from_its_page(tabs: Tabs, desk: Des
 async def test_clock_goes_to_a_time_and_never_back(desk: Desk) -> None:
     to_ms = (await now_ms(desk) // 60_000 + 31 * 1440) * 60_000
     to, before = (
-        datetime.fromtimestamp(one_ms / 1000, UTC).strftime("%Y-%m-%dT%H:%M")
-        for one_ms in (to_ms, to_ms - 86_400_000)
+        datetime.fromtimestamp(one_ms / 1000, UTC).strftime("%Y-%m-%dT%H:%M") for one_ms in (to_ms, to_ms - 86_400_000)
     )
     await desk.post("/simulator/clock/advance", {"to": to})
     there_ms = await now_ms(desk)
@@ -265,9 +249,7 @@ async def test_fleet_is_made_counted_and_dropped(desk: Desk) -> None:
         ("open_window_to", "15559998877", "none of your numbers"),
     ],
 )
-async def test_fleet_that_cannot_be_is_explained(
-    desk: Desk, field: str, value: str, said: str
-) -> None:
+async def test_fleet_that_cannot_be_is_explained(desk: Desk, field: str, value: str, said: str) -> None:
     fields = {"name": "crowd", "first": "15551000000", "count": "5", "script": "own", "steps": "[]"}
     body = {"csrf": await desk.csrf(), **fields, field: value}
 
@@ -279,9 +261,7 @@ async def test_fleet_that_cannot_be_is_explained(
     assert (await desk.control.json("GET", "/control/fleets"))["fleets"] == []
 
 
-async def test_snapshot_brings_everything_back_and_whoever_asked_stays_signed_in(
-    tabs: Tabs, desk: Desk
-) -> None:
+async def test_snapshot_brings_everything_back_and_whoever_asked_stays_signed_in(tabs: Tabs, desk: Desk) -> None:
     tab = await tabs("/simulator/snapshots")
     other = await tabs(f"/apps/{desk.app_id}")
     tab.page.on("dialog", lambda dialog: dialog.accept())
@@ -321,9 +301,7 @@ async def test_reset_goes_back_to_the_start_and_stays_signed_in(tabs: Tabs, desk
     await desk.get("/simulator/faults")
 
 
-async def test_snapshot_can_be_downloaded_and_deleted_and_is_not_replaced_by_mistake(
-    desk: Desk,
-) -> None:
+async def test_snapshot_can_be_downloaded_and_deleted_and_is_not_replaced_by_mistake(desk: Desk) -> None:
     await desk.post("/simulator/snapshots", {"name": "mine"})
     await desk.post("/simulator/snapshots", {"name": "mine"})
     told = await desk.get("/simulator/snapshots")
@@ -340,9 +318,7 @@ async def test_snapshot_can_be_downloaded_and_deleted_and_is_not_replaced_by_mis
     assert named == 'attachment; filename="mine.waypost"'
     await desk.get("/simulator/snapshots/mine/content", status=404)
     await desk.post("/simulator/snapshots/mine/load")
-    assert "There is no snapshot" in (await desk.get("/simulator/snapshots")).replace(
-        "Name: t", "T"
-    )
+    assert "There is no snapshot" in (await desk.get("/simulator/snapshots")).replace("Name: t", "T")
 
 
 async def test_rules_are_shown_changed_and_explained(desk: Desk) -> None:
@@ -384,9 +360,7 @@ async def by_hand(desk: Desk) -> None:
     await desk.post("/simulator/review-delay", {"mode": "hand"})
 
 
-async def create_template(
-    desk: Desk, name: str, *, content: str = "Hello {{1}}, it is ready."
-) -> None:
+async def create_template(desk: Desk, name: str, *, content: str = "Hello {{1}}, it is ready.") -> None:
     await desk.api.form(
         "POST", f"/partner/app/{desk.app_id}/templates",
         {

@@ -44,11 +44,7 @@ class Site:
 
 
 async def open_site(
-    folder: Path,
-    simulator_url: str | None,
-    *,
-    admin_token: str | None = None,
-    administrates: bool = True,
+    folder: Path, simulator_url: str | None, *, admin_token: str | None = None, administrates: bool = True
 ) -> tuple[Site, HttpServer]:
     bound = bind("127.0.0.1", 0, option="--port")
     base_url = f"http://127.0.0.1:{port_of(bound)}"
@@ -85,9 +81,7 @@ async def close_site(site: Site, server: HttpServer) -> None:
 async def alone(tmp_path: Path) -> AsyncIterator[Site]:
     """A service whose simulator is a process of its own, on the machine's clock."""
     clock = SystemClock()
-    simulator = Simulator(
-        SimulatorSettings(path=tmp_path / "simulator.db"), clock, RandomIds(clock)
-    )
+    simulator = Simulator(SimulatorSettings(path=tmp_path / "simulator.db"), clock, RandomIds(clock))
     await simulator.open()
     bound = bind("127.0.0.1", 0, option="--simulator-port")
     server = HttpServer(simulator.application, bound)

@@ -14,13 +14,7 @@ def test_durations_are_spelt_as_people_say_them(ms: int, text: str) -> None:
 
 
 def test_thousands_stand_apart_and_small_numbers_keep_a_tenth() -> None:
-    assert [plain(one) for one in (0, 4, 4.26, 12.6, 1_234_567)] == [
-        "0",
-        "4",
-        "4.3",
-        "13",
-        "1\u202f234\u202f567",
-    ]
+    assert [plain(one) for one in (0, 4, 4.26, 12.6, 1_234_567)] == ["0", "4", "4.3", "13", "1\u202f234\u202f567"]
     assert [grouped(one) for one in (None, 7, 1_234)] == ["", "7", "1\u202f234"]
 
 

@@ -145,9 +145,7 @@ async def test_form_submits_without_modules(desk: Desk) -> None:
     assert "The operator reviews it" in page
 
 
-async def test_refused_submit_comes_back_with_everything_and_the_finding_at_its_field(
-    desk: Desk,
-) -> None:
+async def test_refused_submit_comes_back_with_everything_and_the_finding_at_its_field(desk: Desk) -> None:
     page = await posted(desk, NEW, {**WRITTEN, "elementName": "Order Update", "footer": "Acme", "button-0-type": "QUICK_REPLY", "button-0-text": "Thanks", "do": "submit"}, 400)  # fmt: skip
 
     for typed in (
@@ -177,9 +175,7 @@ async def test_buttons_are_added_moved_and_removed_without_modules(desk: Desk) -
         "button-1-text": "Two",
     }
 
-    added = await posted(
-        desk, NEW, {**WRITTEN, **rows, "new-button-kind": "URL", "do": "add-button"}
-    )
+    added = await posted(desk, NEW, {**WRITTEN, **rows, "new-button-kind": "URL", "do": "add-button"})
     moved = await posted(desk, NEW, {**WRITTEN, **rows, "do": "up-button-1"})
     removed = await posted(desk, NEW, {**WRITTEN, **rows, "do": "remove-button-0"})
 
@@ -285,9 +281,7 @@ async def test_sample_is_uploaded_and_drawn(tabs: Tabs) -> None:
 
     await page.locator("#preview img").wait_for()
     await expect(page.locator(".sample-there")).to_contain_text("a.png")
-    assert (
-        await page.locator("#preview img").evaluate("one => one.complete && one.naturalWidth") > 0
-    )
+    assert await page.locator("#preview img").evaluate("one => one.complete && one.naturalWidth") > 0
 
 
 async def test_carousel_is_written_card_by_card_by_keyboard(tabs: Tabs) -> None:
@@ -311,9 +305,7 @@ async def test_carousel_is_written_card_by_card_by_keyboard(tabs: Tabs) -> None:
 
 async def test_words_of_a_carousel_are_edited_and_its_media_stay(tabs: Tabs, desk: Desk) -> None:
     base = f"/partner/app/{demo.APP_ID}"
-    upload = await desk.api.file(
-        f"{base}/upload/media", sample("png"), name="a.png", media_type="image/png"
-    )
+    upload = await desk.api.file(f"{base}/upload/media", sample("png"), name="a.png", media_type="image/png")
     of_card = {"exampleMedia": upload["handleId"]["message"], "mediaUrl": ""}
     form = FORMS["carousel"] | {"cards": json.dumps([CARD | of_card] * 2)}
     template_id = (await desk.api.form("POST", f"{base}/templates", form))["template"]["id"]

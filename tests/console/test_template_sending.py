@@ -35,9 +35,7 @@ KINDS: dict[str, dict[str, Any]] = {  # by what the phone shows of it
 
 async def test_each_type_is_sent_with_what_stands_in_the_form(desk: Desk) -> None:
     base = f"/partner/app/{demo.APP_ID}"
-    upload = await desk.api.file(
-        f"{base}/upload/media", sample("png"), name="a.png", media_type="image/png"
-    )
+    upload = await desk.api.file(f"{base}/upload/media", sample("png"), name="a.png", media_type="image/png")
     handle = upload["handleId"]["message"]
     ids: dict[str, str] = {}
     for number, (shown, form) in enumerate(KINDS.items()):
@@ -48,10 +46,7 @@ async def test_each_type_is_sent_with_what_stands_in_the_form(desk: Desk) -> Non
             "example": "Look at this one",
         } | form
         texts = {k: v if isinstance(v, str) else json.dumps(v) for k, v in given.items()}
-        texts = {
-            k: v.replace("HANDLE", json.dumps(handle)[1:-1] if k == "cards" else handle)
-            for k, v in texts.items()
-        }
+        texts = {k: v.replace("HANDLE", json.dumps(handle)[1:-1] if k == "cards" else handle) for k, v in texts.items()}
         ids[shown] = (await desk.api.form("POST", f"{base}/templates", texts))["template"]["id"]
 
     for shown, template_id in ids.items():
@@ -95,9 +90,7 @@ async def created(desk: Desk, **given: str) -> str:
     return path
 
 
-async def test_products_of_a_template_are_typed_into_the_form_and_shown_on_the_phone(
-    desk: Desk,
-) -> None:
+async def test_products_of_a_template_are_typed_into_the_form_and_shown_on_the_phone(desk: Desk) -> None:
     path = await created(desk, templateType="PRODUCT")
     page = await desk.get(path)
     form = page.partition(f'action="{path}/send"')[2].partition("</form>")[0]
@@ -110,20 +103,12 @@ async def test_products_of_a_template_are_typed_into_the_form_and_shown_on_the_p
     shown = (await desk.control.json("GET", f"/control/phones/{demo.DESTINATION}"))["messages"][-1]
     [button] = shown["buttons"]
     assert button["sections"] == [
-        {
-            "title": "Items",
-            "product_items": [
-                {"product_retailer_id": "rye-1"},
-                {"product_retailer_id": "wheat-2"},
-            ],
-        }
+        {"title": "Items", "product_items": [{"product_retailer_id": "rye-1"}, {"product_retailer_id": "wheat-2"}]}
     ]
     assert shown["text"] == "Hi Ann, see what is new."
 
 
-async def test_product_template_sent_without_products_fails_and_its_page_says_why(
-    desk: Desk,
-) -> None:
+async def test_product_template_sent_without_products_fails_and_its_page_says_why(desk: Desk) -> None:
     path = await created(desk, templateType="PRODUCT")
     before = await desk.control.json("GET", f"/control/phones/{demo.DESTINATION}")
     typed = {"destination": demo.DESTINATION, "param-0": "Ann", "products": " , "}
@@ -132,8 +117,7 @@ async def test_product_template_sent_without_products_fails_and_its_page_says_wh
 
     message_id = answer.headers["Location"].rpartition("/")[2]
     await patiently(
-        lambda: desk.admin.json("GET", f"/admin/trace/{message_id}"),
-        lambda trace: trace["state"] == "failed",
+        lambda: desk.admin.json("GET", f"/admin/trace/{message_id}"), lambda trace: trace["state"] == "failed"
     )
     page = await desk.get(answer.headers["Location"])
     assert "Button at index 0 of type Mpm requires a parameter" in page
@@ -186,8 +170,4 @@ async def own_messages(desk: Desk) -> list[dict[str, Any]]:
 
 def shape(shown: dict[str, Any]) -> dict[str, Any]:
     """A message on a phone without what is its own."""
-    return {
-        name: value
-        for name, value in shown.items()
-        if name in ("type", "text", "image", "document")
-    }
+    return {name: value for name, value in shown.items() if name in ("type", "text", "image", "document")}

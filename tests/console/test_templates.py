@@ -128,12 +128,7 @@ async def test_text_that_is_script_is_shown_as_text(desk: Desk) -> None:
         buttons=json.dumps([{"type": "QUICK_REPLY", "text": "<img src=x>"}]),
     )  # fmt: skip
 
-    for path in (
-        GALLERY,
-        f"{GALLERY}/{template_id}",
-        f"{GALLERY}/new?from={template_id}",
-        f"{GALLERY}?q={script}",
-    ):
+    for path in (GALLERY, f"{GALLERY}/{template_id}", f"{GALLERY}/new?from={template_id}", f"{GALLERY}?q={script}"):
         page = await desk.get(path)
         assert script not in page
         assert "<img src=x>" not in page
@@ -161,9 +156,7 @@ async def test_history_tells_of_an_edit_a_pause_and_a_rating(desk: Desk) -> None
     await until(desk, path, "unknown → low")
     await desk.control.json("POST", f"{control}/pause", {})
     await until(desk, path, "Paused")
-    await desk.api.form(
-        "PUT", f"/partner/app/{demo.APP_ID}/templates/{template_id}", {"footer": "Acme"}
-    )
+    await desk.api.form("PUT", f"/partner/app/{demo.APP_ID}/templates/{template_id}", {"footer": "Acme"})
 
     page = await until(desk, path, "Edited")
     assert "<p>footer</p>" in page
@@ -171,13 +164,7 @@ async def test_history_tells_of_an_edit_a_pause_and_a_rating(desk: Desk) -> None
 
 async def test_template_is_sent_from_its_page_and_leads_to_the_trace(desk: Desk) -> None:
     answer = await desk.post(
-        f"{DEMO}/send",
-        {
-            "destination": demo.DESTINATION,
-            "param-0": "Ann",
-            "param-1": "4711",
-            "postback-0": "yes-1",
-        },
+        f"{DEMO}/send", {"destination": demo.DESTINATION, "param-0": "Ann", "param-1": "4711", "postback-0": "yes-1"}
     )
 
     path = answer.headers["location"]
@@ -198,8 +185,7 @@ async def inbox(desk: Desk) -> Any:
 async def test_send_that_is_refused_comes_back_with_what_was_typed(desk: Desk) -> None:
     await desk.post(f"{DEMO}/send", {"destination": "12", "param-0": "Anneliese"}, status=400)
     async with desk.http.post(
-        desk.base_url + f"{DEMO}/send",
-        data={"csrf": await desk.csrf(), "destination": "12", "param-0": "Anneliese"},
+        desk.base_url + f"{DEMO}/send", data={"csrf": await desk.csrf(), "destination": "12", "param-0": "Anneliese"}
     ) as answer:
         page = await answer.text()
 
@@ -232,12 +218,7 @@ async def another_partners_template(desk: Desk) -> str:
     """A template that is there, of another partner who made it at this console."""
     who = {"email": "other@acme.test", "name": "Other", "password": "Correct-horse-1"}
     partner_id = (await desk.admin.json("POST", "/admin/partners", who))["id"]
-    account = {
-        "id": "77",
-        "partner_id": partner_id,
-        "operator_account_id": "demo",
-        "namespace": "n77",
-    }
+    account = {"id": "77", "partner_id": partner_id, "operator_account_id": "demo", "namespace": "n77"}
     await desk.admin.json("POST", "/admin/business-accounts", account)
     app = {"partner_id": partner_id, "name": "Elsewhere", "phone_number": "15550003000",
            "phone_number_id": "78", "business_account_id": "77"}  # fmt: skip

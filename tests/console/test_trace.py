@@ -53,9 +53,7 @@ async def trace_of(desk: Desk, message_id: str) -> dict[str, Any]:
 
 
 async def until(desk: Desk, message_id: str, state: str) -> dict[str, Any]:
-    return await patiently(
-        lambda: trace_of(desk, message_id), lambda trace: trace["state"] == state
-    )
+    return await patiently(lambda: trace_of(desk, message_id), lambda trace: trace["state"] == state)
 
 
 async def test_failed_message_says_why_and_what_to_do(desk: Desk) -> None:
@@ -73,9 +71,7 @@ async def test_failed_message_says_why_and_what_to_do(desk: Desk) -> None:
     assert "Buy now" not in page
 
 
-async def test_way_grows_while_it_is_looked_at_with_each_try_at_the_operator(
-    tabs: Tabs, desk: Desk
-) -> None:
+async def test_way_grows_while_it_is_looked_at_with_each_try_at_the_operator(tabs: Tabs, desk: Desk) -> None:
     await arm(desk, on="call", call="messages.send", what={"error": 131016}, when={"next": 1})
     message_id = await desk.send_text("Twice")
     await patiently(lambda: trace_of(desk, message_id), lambda trace: trace["news"])
@@ -114,8 +110,7 @@ async def test_answer_that_never_came_says_so(desk: Desk, sink: CallbackSink) ->
     await sink.close()
     message_id = await desk.send_text("Nobody listens")
     await patiently(
-        lambda: trace_of(desk, message_id),
-        lambda trace: trace["callbacks"] and trace["callbacks"][0]["attempts"],
+        lambda: trace_of(desk, message_id), lambda trace: trace["callbacks"] and trace["callbacks"][0]["attempts"]
     )
 
     page = await desk.get(f"{LIST}/{message_id}")
@@ -164,9 +159,7 @@ KINDS = (
 
 
 @pytest.mark.parametrize(("path", "fields"), KINDS, ids=["template", "passthrough"])
-async def test_every_form_of_request_can_be_sent_again(
-    desk: Desk, path: str, fields: dict[str, str]
-) -> None:
+async def test_every_form_of_request_can_be_sent_again(desk: Desk, path: str, fields: dict[str, str]) -> None:
     answer = await desk.api.form("POST", f"/partner/app/{desk.app_id}/{path}", fields)
     message_id = answer.get("messageId") or answer["messages"][0]["id"]
 
@@ -191,10 +184,7 @@ async def test_operators_id_leads_to_the_page_of_ours(desk: Desk) -> None:
 async def test_status_that_came_late_is_told_as_such(desk: Desk) -> None:
     await arm(desk, on="webhook", webhook="sent", what={"delay_ms": 300})
     message_id = await desk.send_text("Out of order")
-    await patiently(
-        lambda: trace_of(desk, message_id),
-        lambda trace: any(not line["moved"] for line in trace["news"]),
-    )
+    await patiently(lambda: trace_of(desk, message_id), lambda trace: any(not line["moved"] for line in trace["news"]))
 
     page = await desk.get(f"{LIST}/{message_id}")
 
@@ -228,9 +218,7 @@ async def test_another_partners_message_does_not_exist(desk: Desk) -> None:
 
 
 @pytest.mark.parametrize("width", [360, 1440])
-async def test_way_needs_no_scrolling_sideways(
-    tabs: Tabs, desk: Desk, sink: CallbackSink, width: int
-) -> None:
+async def test_way_needs_no_scrolling_sideways(tabs: Tabs, desk: Desk, sink: CallbackSink, width: int) -> None:
     sink.answers = always(200)
     message_id = await desk.send_text("Long" * 200)
     await sink.wait_until(lambda: len(sink.taken) >= 3)

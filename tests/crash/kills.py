@@ -35,9 +35,7 @@ class Ride:
         return [restart.in_hand for restart in self.restarts]
 
 
-async def ride(
-    town: Town, load: Load, moments: Sequence[int], *, writers: Sequence[str] = ()
-) -> Ride:
+async def ride(town: Town, load: Load, moments: Sequence[int], *, writers: Sequence[str] = ()) -> Ride:
     """Run the load until all has settled, with a kill at each count of acknowledgements.
 
     Args:

@@ -28,9 +28,7 @@ TIME_WAIT: Final = "06"
 
 
 @pytest.mark.skipif(not SOCKETS.exists(), reason="the kernel shows its sockets on Linux only")
-async def test_idle_connection_is_ended_by_whoever_opened_it_and_before_the_server_would(
-    town: Town,
-) -> None:
+async def test_idle_connection_is_ended_by_whoever_opened_it_and_before_the_server_would(town: Town) -> None:
     load = Load(town, PHONES, (), at_least=len(PHONES) * TIMES)
     servers = (town.graph, town.callbacks)
     idle, writer = await asyncio.open_connection("127.0.0.1", port(town.base))

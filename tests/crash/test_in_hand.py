@@ -14,8 +14,7 @@ from waypost.store.engines.sqlite import SqliteEngine
 from waypost.store.journal import EntryState, Lane, NewEntry, append_entries, depth_of
 
 ENTRIES: Final = [
-    NewEntry(Lane.SUBMISSIONS, "a group", f"key {number}", f"message {number}", due_ms=0)
-    for number in range(3)
+    NewEntry(Lane.SUBMISSIONS, "a group", f"key {number}", f"message {number}", due_ms=0) for number in range(3)
 ]
 REFUSES_ONE: Final = """
 CREATE TRIGGER refuses BEFORE UPDATE OF state ON journal

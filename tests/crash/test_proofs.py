@@ -15,14 +15,10 @@ ANSWER: Final = f'10 write(9<socket:[1]>, "{{\\"status\\":\\"submitted\\",\\"mes
 WAL_SEGMENT: Final = "6</data/pg_wal/000000010000000000000001>"
 ROW: Final = f'10 sendto(7<socket:[2]>, "d\\0\\0\\0\\\\{ID}\\0", 90, 0, NULL, 0) = 90'
 WISH: Final = '10 sendto(7<socket:[2]>, "Q\\0\\0\\0\\vCOMMIT\\0", 12, 0, NULL, 0) = 12'
-WORD: Final = (
-    '10 recvfrom(7<socket:[2]>, "C\\0\\0\\0\\vCOMMIT\\0Z\\0\\0\\0\\5I", 16384, 0, NULL, NULL) = 18'
-)
+WORD: Final = '10 recvfrom(7<socket:[2]>, "C\\0\\0\\0\\vCOMMIT\\0Z\\0\\0\\0\\5I", 16384, 0, NULL, NULL) = 18'
 ROW_READ: Final = f'30 recvfrom(8<socket:[3]>, "d\\0\\0\\0\\\\{ID}\\0", 8192, 0, NULL, NULL) = 90'
 WISH_READ: Final = '30 recvfrom(8<socket:[3]>, "Q\\0\\0\\0\\vCOMMIT\\0", 8192, 0, NULL, NULL) = 12'
-WORD_SENT: Final = (
-    '30 sendto(8<socket:[3]>, "C\\0\\0\\0\\vCOMMIT\\0Z\\0\\0\\0\\5I", 18, 0, NULL, 0) = 18'
-)
+WORD_SENT: Final = '30 sendto(8<socket:[3]>, "C\\0\\0\\0\\vCOMMIT\\0Z\\0\\0\\0\\5I", 18, 0, NULL, 0) = 18'
 
 
 def test_answer_after_the_flush_of_its_commit_is_proven() -> None:

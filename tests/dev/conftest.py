@@ -21,9 +21,7 @@ class Started:
     running: Running
     http: aiohttp.ClientSession
 
-    async def control(
-        self, method: str, path: str, body: Any = None, *, status: int = 200
-    ) -> dict[str, Any]:
+    async def control(self, method: str, path: str, body: Any = None, *, status: int = 200) -> dict[str, Any]:
         """One request to the control door."""
         url = f"{self.running.variables['CONTROL_URL']}/{path}"
         async with self.http.request(method, url, json=body) as answer:
@@ -37,9 +35,7 @@ class Started:
         headers = {"apikey": known["API_KEY"]}
         if path.startswith("/partner/"):
             headers = {"Authorization": known["APP_TOKEN"]}
-        async with self.http.request(
-            method, self.running.base_url + path, data=form, headers=headers
-        ) as answer:
+        async with self.http.request(method, self.running.base_url + path, data=form, headers=headers) as answer:
             assert answer.status == 200, await answer.text()
             return await answer.json()
 
@@ -55,9 +51,7 @@ class Started:
         }
         return (await self.ask("POST", "/wa/api/v1/msg", form))["messageId"]
 
-    async def subscribe(
-        self, url: str, *, tag: str, modes: str = "SENT,DELIVERED,READ,MESSAGE"
-    ) -> None:
+    async def subscribe(self, url: str, *, tag: str, modes: str = "SENT,DELIVERED,READ,MESSAGE") -> None:
         """Subscribe a receiver of version 2 to the demonstration's app."""
         path = f"/partner/app/{self.running.variables['APP_ID']}/subscription"
         form = {"modes": modes, "tag": tag, "url": url, "version": "2", "doCheck": "false"}
@@ -91,9 +85,7 @@ class Starter:
     async def __call__(self, folder: str = "data", **options: Any) -> Started:
         """Start it and return once it answers."""
         settings = Settings(data=self.folder / folder, port=0, rates=False, log_level="error")
-        dev = Dev(
-            DevOptions(settings, simulator_port=0, env_file=self.folder / "dev.env", **options)
-        )
+        dev = Dev(DevOptions(settings, simulator_port=0, env_file=self.folder / "dev.env", **options))
         try:
             started = Started(dev, await dev.open(), self.http)
         except BaseException:

@@ -219,7 +219,6 @@ async def _subscribe(started: Started, url: str) -> None:
 async def _state(started: Started, message_id: str) -> str:
     known = started.running.variables
     async with started.http.get(
-        f"{known['ADMIN_URL']}/messages/{message_id}",
-        headers={"Authorization": f"Bearer {known['ADMIN_TOKEN']}"},
+        f"{known['ADMIN_URL']}/messages/{message_id}", headers={"Authorization": f"Bearer {known['ADMIN_TOKEN']}"}
     ) as answer:
         return (await answer.json())["state"]

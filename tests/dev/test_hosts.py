@@ -23,10 +23,7 @@ SERVICE = (  # one request to each interface of the service
     ("metrics", "GET", "/metrics"),
     ("unknown path", "GET", "/nothing/here"),
 )
-SIMULATOR = (
-    ("Graph interface", "GET", "/v25.0/me"),
-    ("control API", "GET", "/control/state"),
-)
+SIMULATOR = (("Graph interface", "GET", "/v25.0/me"), ("control API", "GET", "/control/state"))
 FOREIGN = (
     {"Host": "evil.example"},
     {"Host": "evil.example:8080"},
@@ -116,9 +113,7 @@ async def test_two_hosts_are_none(start: Starter) -> None:
     assert head.split(b" ")[1] in (b"400", b"403"), head
 
 
-async def test_the_control_api_without_a_name_for_it_lists_what_is_accepted(
-    start: Starter,
-) -> None:
+async def test_the_control_api_without_a_name_for_it_lists_what_is_accepted(start: Starter) -> None:
     started = await start()
     url = f"{started.running.graph_url}/control/state"
     async with started.http.get(url, headers={"Host": "evil.example"}) as response:

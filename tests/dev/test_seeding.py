@@ -22,9 +22,7 @@ def rows_of(store: Path, of: str) -> int:
     return 0
 
 
-async def test_killed_in_the_middle_of_its_first_start_it_starts_whole(
-    start: Starter, tmp_path: Path
-) -> None:
+async def test_killed_in_the_middle_of_its_first_start_it_starts_whole(start: Starter, tmp_path: Path) -> None:
     store = tmp_path / "data" / "waypost.db"
     store.parent.mkdir()
     command = [sys.executable, "-m", "waypost", "dev", "--port", "0", "--simulator-port", "0"]

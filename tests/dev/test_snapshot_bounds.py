@@ -28,10 +28,7 @@ def with_member(name: str, content: bytes, method: int = zipfile.ZIP_DEFLATED) -
 
 def with_large_member(file: Path) -> None:
     """300 MB of zeros, in 0.3 MB."""
-    with (
-        zipfile.ZipFile(file, "a", zipfile.ZIP_DEFLATED) as archive,
-        archive.open("media/zeros", "w") as member,
-    ):
+    with zipfile.ZipFile(file, "a", zipfile.ZIP_DEFLATED) as archive, archive.open("media/zeros", "w") as member:
         for _ in range(300):
             member.write(bytes(1_000_000))
 
@@ -87,12 +84,8 @@ BOUNDS = (
 # fmt: on
 
 
-@pytest.mark.parametrize(
-    ("change", "refusal"), [row[1:] for row in BOUNDS], ids=[row[0] for row in BOUNDS]
-)
-def test_what_goes_beyond_a_bound_is_refused_and_leaves_nothing(
-    change: Change, refusal: str, tmp_path: Path
-) -> None:
+@pytest.mark.parametrize(("change", "refusal"), [row[1:] for row in BOUNDS], ids=[row[0] for row in BOUNDS])
+def test_what_goes_beyond_a_bound_is_refused_and_leaves_nothing(change: Change, refusal: str, tmp_path: Path) -> None:
     small_snapshot(tmp_path)
     file, into = tmp_path / WHOLE, tmp_path / "into"
     change(file)

@@ -41,17 +41,13 @@ async def test_a_loaded_snapshot_brings_back_both_sides_and_the_clock(start: Sta
     assert clock["is_frozen"]
 
 
-async def test_a_snapshot_starts_another_folder_and_a_reset_goes_back_to_it(
-    start: Starter,
-) -> None:
+async def test_a_snapshot_starts_another_folder_and_a_reset_goes_back_to_it(start: Starter) -> None:
     started = await start()
     await started.send_text("kept")
     await started.shown_texts(until="kept")
     await started.control("POST", "snapshots", {"name": "kept"})
     file = start.folder / "elsewhere.waypost"
-    async with started.http.get(
-        f"{started.running.variables['CONTROL_URL']}/snapshots/kept/content"
-    ) as answer:
+    async with started.http.get(f"{started.running.variables['CONTROL_URL']}/snapshots/kept/content") as answer:
         file.write_bytes(await answer.read())
     await start.stop(started)
 
@@ -114,9 +110,7 @@ async def test_requests_during_a_reset_wait_and_are_answered(start: Starter) -> 
     assert set(statuses) == {200}
 
 
-async def test_a_snapshot_of_another_instance_key_is_refused_with_the_remedy(
-    start: Starter, tmp_path: Path
-) -> None:
+async def test_a_snapshot_of_another_instance_key_is_refused_with_the_remedy(start: Starter, tmp_path: Path) -> None:
     started = await start()
     await started.control("POST", "snapshots", {"name": "mine"})
     file = tmp_path / "data" / "snapshots" / "mine.waypost"
@@ -128,8 +122,7 @@ async def test_a_snapshot_of_another_instance_key_is_refused_with_the_remedy(
 
 
 @pytest.mark.parametrize(
-    ("name", "content"),
-    [("../escape", b"x"), ("media/../../escape", b"x"), ("/etc/escape", b"x"), ("notes.txt", b"x")],
+    ("name", "content"), [("../escape", b"x"), ("media/../../escape", b"x"), ("/etc/escape", b"x"), ("notes.txt", b"x")]
 )
 async def test_a_file_that_is_nothing_of_ours_is_refused_and_nothing_changes(
     start: Starter, tmp_path: Path, name: str, content: bytes
@@ -148,9 +141,7 @@ async def test_a_file_that_is_nothing_of_ours_is_refused_and_nothing_changes(
     assert "still here" in await started.shown_texts()
 
 
-async def test_a_damaged_snapshot_is_refused_and_nothing_changes(
-    start: Starter, tmp_path: Path
-) -> None:
+async def test_a_damaged_snapshot_is_refused_and_nothing_changes(start: Starter, tmp_path: Path) -> None:
     started = await start()
     await started.control("POST", "snapshots", {"name": "torn"})
     file = tmp_path / "data" / "snapshots" / "torn.waypost"
@@ -190,9 +181,7 @@ def test_a_member_without_a_name_of_its_own_is_refused(tmp_path: Path) -> None:
         archive.writestr(".", b"x")
 
     with pytest.raises(NotKept, match="damaged"):
-        snapshots.unpack(
-            tmp_path / "whole.waypost", tmp_path / "into", secret_key="k", machine_ms=0
-        )
+        snapshots.unpack(tmp_path / "whole.waypost", tmp_path / "into", secret_key="k", machine_ms=0)
 
 
 async def test_a_save_that_finds_no_rest_names_what_is_in_flight_and_leaves_all_as_it_was(
@@ -316,9 +305,7 @@ def small_snapshot(folder: Path) -> bytes:
     return file.read_bytes()
 
 
-async def test_a_start_finishes_what_a_stopped_change_had_begun(
-    start: Starter, tmp_path: Path
-) -> None:
+async def test_a_start_finishes_what_a_stopped_change_had_begun(start: Starter, tmp_path: Path) -> None:
     started = await start()
     await started.send_text("saved")
     await started.shown_texts(until="saved")

@@ -21,9 +21,7 @@ HOUR_MS = 3_600_000
 LATER_MS = 600_000
 
 
-async def test_a_load_brings_back_everything_that_was_pending(
-    start: Starter, sink: CallbackSink
-) -> None:
+async def test_a_load_brings_back_everything_that_was_pending(start: Starter, sink: CallbackSink) -> None:
     started = await start()
     template_id, message_id = await _leave_all_pending(started, sink)
     await started.control("POST", "snapshots", {"name": "pending"})
@@ -87,15 +85,13 @@ def test_a_file_of_the_simulator_before_keeps_its_updates(tmp_path: Path) -> Non
 def _null_where_none_may_be(connection: sqlite3.Connection) -> None:
     connection.execute("PRAGMA writable_schema=ON")
     connection.execute(
-        "UPDATE sqlite_schema SET sql=replace(sql, 'name TEXT NOT NULL', 'name TEXT') "
-        "WHERE name='phones'"
+        "UPDATE sqlite_schema SET sql=replace(sql, 'name TEXT NOT NULL', 'name TEXT') WHERE name='phones'"
     )
     connection.commit()
     connection.execute("PRAGMA schema_version=4711")
     connection.execute("INSERT INTO phones (phone) VALUES ('1')")
     connection.execute(
-        "UPDATE sqlite_schema SET sql=replace(sql, 'name TEXT', 'name TEXT NOT NULL') "
-        "WHERE name='phones'"
+        "UPDATE sqlite_schema SET sql=replace(sql, 'name TEXT', 'name TEXT NOT NULL') WHERE name='phones'"
     )
     connection.commit()
 
@@ -107,9 +103,7 @@ def _lost_page(connection: sqlite3.Connection) -> None:
 
 
 @pytest.mark.parametrize("damage", [_null_where_none_may_be, _lost_page])
-def test_a_store_that_is_truly_damaged_is_refused(
-    tmp_path: Path, damage: Callable[[sqlite3.Connection], None]
-) -> None:
+def test_a_store_that_is_truly_damaged_is_refused(tmp_path: Path, damage: Callable[[sqlite3.Connection], None]) -> None:
     data, file = tmp_path / "data", tmp_path / "one.waypost"
     for name in snapshots.STORES:
         data.mkdir(exist_ok=True)
@@ -127,9 +121,7 @@ async def _leave_all_pending(started: Started, receiver: CallbackSink) -> tuple[
     app = f"/partner/app/{known['APP_ID']}"
     phone = known["DESTINATION"]
     await started.control("PUT", "settings", {"review_delay_ms": LATER_MS})
-    await started.control(
-        "PUT", f"phones/{phone}", {"deliver_after_ms": LATER_MS, "read_after_ms": LATER_MS}
-    )
+    await started.control("PUT", f"phones/{phone}", {"deliver_after_ms": LATER_MS, "read_after_ms": LATER_MS})
     fault = {"on": "webhook", "webhook": "message", "what": {"delay_ms": LATER_MS}}
     await started.control("POST", "faults", fault)
     receiver.answers = always(503)
@@ -145,9 +137,7 @@ async def _leave_all_pending(started: Started, receiver: CallbackSink) -> tuple[
     }
     made = await started.ask("POST", f"{app}/templates", draft)
     message_id = await started.send_text("pending")
-    await started.control(
-        "POST", f"phones/{phone}/messages", {"to": known["SOURCE"], "text": "on its way"}
-    )
+    await started.control("POST", f"phones/{phone}/messages", {"to": known["SOURCE"], "text": "on its way"})
     await _until(started, lambda: receiver.tries)
     async with asyncio.timeout(20):
         while True:
@@ -156,9 +146,7 @@ async def _leave_all_pending(started: Started, receiver: CallbackSink) -> tuple[
     return made["template"]["id"], message_id
 
 
-async def _all_happens(
-    started: Started, receiver: CallbackSink, template_id: str, message_id: str
-) -> None:
+async def _all_happens(started: Started, receiver: CallbackSink, template_id: str, message_id: str) -> None:
     receiver.answers = always(200)
     receiver.tries.clear()
     await started.travel(HOUR_MS)
@@ -187,8 +175,7 @@ async def _template_status(started: Started, template_id: str) -> str:
 async def _state(started: Started, message_id: str) -> str:
     known: dict[str, Any] = started.running.variables
     async with started.http.get(
-        f"{known['ADMIN_URL']}/messages/{message_id}",
-        headers={"Authorization": f"Bearer {known['ADMIN_TOKEN']}"},
+        f"{known['ADMIN_URL']}/messages/{message_id}", headers={"Authorization": f"Bearer {known['ADMIN_TOKEN']}"}
     ) as answer:
         return (await answer.json())["state"]
 

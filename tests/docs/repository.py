@@ -27,11 +27,7 @@ def repository_files() -> list[Path]:
 
 def pages() -> list[Path]:
     """Every Markdown page; changelog fragments are sentences, not pages."""
-    return [
-        path
-        for path in repository_files()
-        if path.suffix == ".md" and path.parent.name != "changelog.d"
-    ]
+    return [path for path in repository_files() if path.suffix == ".md" and path.parent.name != "changelog.d"]
 
 
 def name_of(path: Path) -> str:
@@ -48,10 +44,7 @@ def links_of(page: Path) -> list[str]:
 def anchors_of(page: Path) -> set[str]:
     """The fragments under which a page's headings can be reached."""
     prose = _FENCED.sub("", page.read_text(encoding="utf-8"))
-    return {
-        re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
-        for heading in _HEADING.findall(prose)
-    }
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in _HEADING.findall(prose)}
 
 
 def samples_of(page: Path, language: str) -> list[str]:

@@ -9,9 +9,7 @@ import pytest
 
 from tests.docs.repository import ROOT, name_of
 
-FRAGMENTS: Final = sorted(
-    path for path in (ROOT / "changelog.d").iterdir() if not path.name.startswith(".")
-)
+FRAGMENTS: Final = sorted(path for path in (ROOT / "changelog.d").iterdir() if not path.name.startswith("."))
 SETTINGS: Final = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]
 KINDS: Final = [kind["directory"] for kind in SETTINGS["towncrier"]["type"]]
 LEGAL_NAME: Final = re.compile(rf"[a-z0-9]+(-[a-z0-9]+)*\.({'|'.join(KINDS)})\.md")

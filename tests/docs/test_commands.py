@@ -7,9 +7,7 @@ import pytest
 
 from tests.docs.repository import ROOT, name_of, pages
 
-TARGETS: Final = set(
-    re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE)
-)
+TARGETS: Final = set(re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
 SHOWN: Final = sorted(
     {
         (name_of(page), target)

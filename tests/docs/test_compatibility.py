@@ -9,8 +9,7 @@ STATEMENTS = statements()
 HOLDERS = holders()
 LIMITS = [statement for statement in STATEMENTS if statement.section == "Limits"]
 STATUSES = {
-    "tests/wire/cases/{}.toml#{}".format(*name.split("/")): case.response.status
-    for name, case in read_cases().items()
+    "tests/wire/cases/{}.toml#{}".format(*name.split("/")): case.response.status for name, case in read_cases().items()
 }
 
 

@@ -90,9 +90,7 @@ def operator(folder: Path, free_ports: list[int]) -> Iterator[str]:
         process.terminate()
 
 
-def test_page_leads_to_a_delivered_message_to_the_simulator_and_back(
-    folder: Path, operator: str
-) -> None:
+def test_page_leads_to_a_delivered_message_to_the_simulator_and_back(folder: Path, operator: str) -> None:
     script = "\n".join(["set -e", "trap 'kill $(jobs -p)' EXIT", *samples_of(PAGE, "sh")])
 
     done = subprocess.run(

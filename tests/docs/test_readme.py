@@ -37,9 +37,7 @@ def journey() -> list[str]:
     return block[1].splitlines()
 
 
-def test_journey_pasted_as_a_whole_ends_with_the_tapped_buttons_postback_text(
-    running: Path,
-) -> None:
+def test_journey_pasted_as_a_whole_ends_with_the_tapped_buttons_postback_text(running: Path) -> None:
     """A paste gives the shell all lines at once: none of them may need somebody who waits."""
     with (running / "errors").open("w+") as errors:
         shell = subprocess.Popen(
@@ -73,11 +71,9 @@ def test_journey_pasted_as_a_whole_ends_with_the_tapped_buttons_postback_text(
     assert said.index(next(one for one in said if "listening at" in one)) == 0, whole
     told: list[dict[str, Any]] = [json.loads(line) for line in said if line.startswith('{"app": ')]
     assert told, whole
-    assert told[-1]["payload"]["payload"] == {
-        "text": "Yes please",
-        "type": "button",
-        "postbackText": "bring-today",
-    }, whole
+    assert told[-1]["payload"]["payload"] == {"text": "Yes please", "type": "button", "postbackText": "bring-today"}, (
+        whole
+    )
     kinds = [one["payload"]["type"] for one in told if one["type"] == "message-event"]
     assert kinds == ["enqueued", "sent", "delivered", "read"]
 
@@ -92,9 +88,7 @@ def test_installing_prints_no_warnings_and_all_errors(tmp_path: Path) -> None:
     (tmp_path / "backend.py").write_text(BACKEND)
     environment = {**os.environ, "PIP_FIND_LINKS": "file:///no/such/folder", "PIP_NO_INDEX": "1"}
 
-    made = subprocess.run(
-        ["make", "run"], cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
-    )
+    made = subprocess.run(["make", "run"], cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
 
     assert made.returncode != 0
     assert "WARNING" not in made.stderr

@@ -20,9 +20,7 @@ from tests.support.patience import HANGS_AFTER_S
 PAGE: Final = ROOT / "docs" / "how-to" / "receive-callbacks.md"
 BODIES: Final = [json.loads(sample) for sample in samples_of(PAGE, "json")]
 OF_VERSION_2: Final = [body for body in BODIES if body.get("version") == 2]
-KINDS: Final = [
-    f"{body['type']} {body['payload'].get('type', '')}".rstrip() for body in OF_VERSION_2
-]
+KINDS: Final = [f"{body['type']} {body['payload'].get('type', '')}".rstrip() for body in OF_VERSION_2]
 
 
 def test_shown_receiver_keeps_a_repeated_callback_once(address: str, box: Path) -> None:

@@ -72,9 +72,7 @@ def test_page_about_upgrades_upgrades(folder: Path) -> None:
 
 
 def test_page_about_backups_copies_the_store_and_puts_it_back(folder: Path) -> None:
-    subprocess.run(
-        [".venv/bin/waypost", "store", "upgrade"], cwd=folder, check=True, capture_output=True
-    )
+    subprocess.run([".venv/bin/waypost", "store", "upgrade"], cwd=folder, check=True, capture_output=True)
 
     said = typed(folder, BACKUP).splitlines()
 
@@ -83,9 +81,7 @@ def test_page_about_backups_copies_the_store_and_puts_it_back(folder: Path) -> N
     assert (folder / "monday-media" / "one").exists()
 
 
-def test_page_about_postgresql_makes_a_database_and_moves_a_store_there(
-    folder: Path, server: str
-) -> None:
+def test_page_about_postgresql_makes_a_database_and_moves_a_store_there(folder: Path, server: str) -> None:
     [makes] = samples_of(POSTGRESQL, "sql")
     with psycopg.connect(server, autocommit=True) as connection:
         for statement in makes.strip().split(";\n"):
@@ -100,9 +96,7 @@ def test_page_about_postgresql_makes_a_database_and_moves_a_store_there(
     assert "ada@acme.test" in said
 
 
-def test_page_about_backups_dumps_a_database_and_restores_it(
-    folder: Path, databases: Databases
-) -> None:
+def test_page_about_backups_dumps_a_database_and_restores_it(folder: Path, databases: Databases) -> None:
     source, restored = databases.take(), databases.take_bare()
 
     typed(folder, BACKUP, "bash", DATABASE_URL=source, RESTORED_URL=restored)

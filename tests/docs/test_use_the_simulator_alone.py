@@ -14,9 +14,7 @@ from tests.support.patience import HANGS_AFTER_S
 PAGE: Final = ROOT / "docs" / "how-to" / "use-the-simulator-alone.md"
 
 
-def test_page_leads_from_an_empty_folder_to_a_tap_a_late_failure_and_a_refusal(
-    newcomers_folder: Path,
-) -> None:
+def test_page_leads_from_an_empty_folder_to_a_tap_a_late_failure_and_a_refusal(newcomers_folder: Path) -> None:
     [receiver] = samples_of(PAGE, "python")
     (newcomers_folder / "receiver.py").write_text(receiver)
     script = "\n".join(["set -e", "trap 'kill $(jobs -p)' EXIT", *samples_of(PAGE, "sh")])
@@ -24,11 +22,7 @@ def test_page_leads_from_an_empty_folder_to_a_tap_a_late_failure_and_a_refusal(
     done = subprocess.run(
         ["bash", "-c", script],
         cwd=newcomers_folder,
-        env={
-            "PATH": os.environ["PATH"],
-            "GRAPH_PORT": str(free_port()),
-            "WEBHOOK_PORT": str(free_port()),
-        },
+        env={"PATH": os.environ["PATH"], "GRAPH_PORT": str(free_port()), "WEBHOOK_PORT": str(free_port())},
         capture_output=True,
         text=True,
         timeout=HANGS_AFTER_S,
@@ -45,9 +39,7 @@ def test_page_leads_from_an_empty_folder_to_a_tap_a_late_failure_and_a_refusal(
     assert messages[1]["interactive"]["button_reply"] == {"id": "today", "title": "Yes"}
     assert statuses[:3] == ["sent", "delivered", "read"]
     assert statuses[-1] == "failed"
-    assert [one["groups"][0]["type"] for one in values if "groups" in one] == [
-        "group_participants_add"
-    ]
+    assert [one["groups"][0]["type"] for one in values if "groups" in one] == ["group_participants_add"]
     assert re.findall(r'"code":(\d+)', "".join(told)) == ["131047"]
     assert re.findall(r'"code":(\d+)', done.stdout) == ["131016"]
 

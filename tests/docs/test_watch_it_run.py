@@ -16,9 +16,7 @@ from waypost.operations.metrics import METRICS, Kind
 PAGE: Final = ROOT / "docs" / "how-to" / "watch-it-run.md"
 
 
-def test_shown_commands_tell_that_it_works_what_it_does_and_what_became_of_a_message(
-    running: Path,
-) -> None:
+def test_shown_commands_tell_that_it_works_what_it_does_and_what_became_of_a_message(running: Path) -> None:
     known = read_variables(running / "waypost-dev.env")
     parts = urlsplit(known["ADMIN_URL"])
     shell = "\n".join(["set -e", *samples_of(PAGE, "sh")])

@@ -14,9 +14,7 @@ from waypost.console.rows import PageRow
 _ASKED: Final = re.compile(
     r"""(?:visit\.(?:field|flag|file|query)|given\.get|typed\.get|query_params\.get|form\.get|_seconds|_field|_flag)\(\s*(?:visit,\s*)?["']([a-z][\w.-]*)["']"""
 )
-_QUERIED: Final = re.compile(
-    r"""(?:visit\.query|query_params\.getlist)\(\s*["']([a-z][\w.-]*)["']"""
-)
+_QUERIED: Final = re.compile(r"""(?:visit\.query|query_params\.getlist)\(\s*["']([a-z][\w.-]*)["']""")
 _PARAMETER: Final = re.compile(r"\{(\w+)(:path)?\}")
 
 # fmt: off
@@ -108,10 +106,7 @@ class _Reader(HTMLParser):
         elif tag == "input" and told.get("type") == "file":
             of.files.add(name)
         elif tag in ("input", "button"):
-            of.add(
-                name,
-                told.get("value", "on" if told.get("type") in ("checkbox", "radio") else ""),
-            )
+            of.add(name, told.get("value", "on" if told.get("type") in ("checkbox", "radio") else ""))
 
     def handle_data(self, data: str) -> None:
         if self._written is not None:
@@ -173,12 +168,7 @@ def known_of(row: PageRow, found: Iterable[tuple[str, Form]]) -> Address:
         address.form.choices.pop(name, None)
     for name, values in address.form.choices.items():
         sensible = next(
-            (
-                SENSIBLE[key]
-                for key in (f"{row.path} {name}", f"{row.method} {name}", name)
-                if key in SENSIBLE
-            ),
-            "",
+            (SENSIBLE[key] for key in (f"{row.path} {name}", f"{row.method} {name}", name) if key in SENSIBLE), ""
         )
         if sensible not in values and (sensible or not values):
             values.insert(0 if values in ([], [""]) else len(values), sensible)
@@ -191,9 +181,7 @@ def asked_in(row: PageRow) -> list[str]:
     if row.method == "POST":
         return list(dict.fromkeys(_ASKED.findall(place.read_text("utf-8"))))
     files = [place] if place.parent.name == "console" else sorted(place.parent.glob("*.py"))
-    return list(
-        dict.fromkeys(name for one in files for name in _QUERIED.findall(one.read_text("utf-8")))
-    )
+    return list(dict.fromkeys(name for one in files for name in _QUERIED.findall(one.read_text("utf-8"))))
 
 
 def filled_oddly(row: PageRow, values: Mapping[str, str], odd: Mapping[str, str]) -> str:

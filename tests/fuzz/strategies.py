@@ -10,8 +10,7 @@ from waypost.accept.fields import FIELDS, FieldType
 from waypost.operations.openapi import format_of, json_schema
 
 WORDS = st.one_of(
-    st.text(max_size=30),
-    st.sampled_from(["", "{{1}}", "a | [b]", "é😀", "\u202e", "x" * 1100, "null", "0", "-1"]),
+    st.text(max_size=30), st.sampled_from(["", "{{1}}", "a | [b]", "é😀", "\u202e", "x" * 1100, "null", "0", "-1"])
 )
 
 
@@ -45,9 +44,7 @@ def values(schema: Mapping[str, Any], name: str, known: Mapping[str, Sequence[An
             needed = set(schema.get("required", ()))
             return st.fixed_dictionaries(
                 {key: values(members[key], key, known) for key in members if key in needed},
-                optional={
-                    key: values(members[key], key, known) for key in members if key not in needed
-                },
+                optional={key: values(members[key], key, known) for key in members if key not in needed},
             )
         case "array":
             return st.lists(values(schema.get("items", {}), name, known), max_size=4)

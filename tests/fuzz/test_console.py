@@ -18,14 +18,7 @@ from tests.console import story
 from tests.console.addresses import addresses, filled, parameters, rows
 from tests.console.conftest import LOOP
 from tests.console.scene import Scene, open_scene
-from tests.fuzz.console_forms import (
-    FRESH,
-    Address,
-    Form,
-    filled_oddly,
-    forms_of,
-    known_of,
-)
+from tests.fuzz.console_forms import FRESH, Address, Form, filled_oddly, forms_of, known_of
 from tests.fuzz.odd_values import ODD_BODIES, ODD_FILES, ODD_SEGMENTS, odd_text
 from tests.support.media_samples import sample
 from tests.support.patience import HANGS_AFTER_S
@@ -36,10 +29,7 @@ IS_LONG: Final = EXAMPLES > 10
 SEED: Final = int(os.environ.get("WAYPOST_FUZZ_SEED", Random().randrange(10**6) if IS_LONG else 1))
 ANSWERS_WITHIN_S: Final = HANGS_AFTER_S
 
-pytestmark = [
-    pytest.mark.asyncio(loop_scope=LOOP),
-    pytest.mark.timeout(3600 if IS_LONG else 600),
-]
+pytestmark = [pytest.mark.asyncio(loop_scope=LOOP), pytest.mark.timeout(3600 if IS_LONG else 600)]
 
 # fmt: off
 LAST: Final = (  # acts that take away what others need, or turn the clock: in this order, after all others
@@ -67,9 +57,7 @@ class Fuzzer:
     answered: Counter[tuple[PageRow, int]] = field(default_factory=Counter[tuple[PageRow, int]])
     lately: list[str] = field(default_factory=list[str])
 
-    async def ask(
-        self, row: PageRow, path: str, told: str, *, data: Any = None, headers: Any = None
-    ) -> int:
+    async def ask(self, row: PageRow, path: str, told: str, *, data: Any = None, headers: Any = None) -> int:
         """Ask for one address; gives the status, 0 where there was no answer in time."""
         url = URL(self.scene.desk.base_url + path, encoded=True)
         about = f"{row.method} {path[:300]} {told[:300]}"
@@ -121,9 +109,7 @@ class Fuzzer:
         if odd is not None:
             some = [odd, *(name for name in fields if chance.randrange(8) == 0)]
         files: dict[str, tuple[str, str, bytes]] = {
-            name: ("a.png", "image/png", sample("png"))
-            for name in form.files
-            if chance.randrange(2)
+            name: ("a.png", "image/png", sample("png")) for name in form.files if chance.randrange(2)
         }
         for name in some:
             if name in form.files or chance.randrange(25) == 0:
@@ -180,9 +166,7 @@ class Fuzzer:
         self.lately.clear()
 
 
-async def test_no_form_and_no_address_makes_a_defect(
-    tmp_path_factory: pytest.TempPathFactory,
-) -> None:
+async def test_no_form_and_no_address_makes_a_defect(tmp_path_factory: pytest.TempPathFactory) -> None:
     """Each field of each act is odd once at least; then each part of each address, and each field of its query."""
     async with open_scene(tmp_path_factory.mktemp("fuzz"), story.tell) as scene:
         fuzzer = Fuzzer(scene, Random(SEED))
@@ -226,9 +210,7 @@ async def _fuzz_address(fuzzer: Fuzzer, row: PageRow, known: Address) -> None:
             some: set[str] = set()
             if nth % 4 != 3:
                 some = {asked[nth % len(asked)], *(one for one in asked if not chance.randrange(8))}
-            fields = fuzzer.usual(known.form, is_whole=not some) | {
-                name: odd_text(chance)[:6000] for name in some
-            }
+            fields = fuzzer.usual(known.form, is_whole=not some) | {name: odd_text(chance)[:6000] for name in some}
             path += "?" + _urlencoded(fields).decode()[:12_000]
         if row.kind is Kind.LIVE and nth > EXAMPLES // 10 + 1:
             continue
@@ -289,9 +271,7 @@ def _multipart(
         head += b"\r\nContent-Type: " + kind.encode() if kind else b""
         parts.append(head + b"\r\n\r\n" + content)
     body = b"".join(b"--waypost-x\r\n" + part + b"\r\n" for part in parts) + b"--waypost-x--\r\n"
-    charset = chance.choice(
-        ("", "", "", "; charset=utf-7", "; charset=latin-1", "; charset=utf-16")
-    )
+    charset = chance.choice(("", "", "", "; charset=utf-7", "; charset=latin-1", "; charset=utf-16"))
     return f"multipart/form-data; boundary=waypost-x{charset}", body
 
 

@@ -109,18 +109,10 @@ class World:
             found["media_id"] = self.upload()
         if "{subscription_id}" in row.path:
             found["subscription_id"] = self._make(
-                "subscription",
-                {
-                    "modes": "READ",
-                    "tag": row.name,
-                    "url": "http://127.0.0.1:9/",
-                    "doCheck": "false",
-                },
+                "subscription", {"modes": "READ", "tag": row.name, "url": "http://127.0.0.1:9/", "doCheck": "false"}
             )["subscription"]["id"]
         if "{flow_id}" in row.path:
-            found["flow_id"] = self._make(
-                "flows", json={"name": row.name, "categories": ["OTHER"]}
-            )["id"]
+            found["flow_id"] = self._make("flows", json={"name": row.name, "categories": ["OTHER"]})["id"]
         return {name: found[name] for name in openapi.path_parts(row)}
 
     def _make(self, what: str, form: Any = None, json: Any = None) -> Any:
@@ -184,11 +176,7 @@ def test_what_the_document_allows_is_answered_as_it_says(row: RouteRow, world: W
         deadline=None,
         database=None,
         phases=[Phase.generate],
-        suppress_health_check=[
-            HealthCheck.too_slow,
-            HealthCheck.data_too_large,
-            HealthCheck.filter_too_much,
-        ],
+        suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much],
     )
     @given(case=operation.as_strategy(path_parameters=world.paths(row)), data=st.data())
     def answers(case: Any, data: st.DataObject) -> None:
@@ -202,9 +190,7 @@ def test_what_the_document_allows_is_answered_as_it_says(row: RouteRow, world: W
             excluded_checks=excluded,
             timeout=HANGS_AFTER_S,
         )
-        if (
-            answer.status_code < 300 and not IS_LONG
-        ):  # a credential that was asked for once is asked for always
+        if answer.status_code < 300 and not IS_LONG:  # a credential that was asked for once is asked for always
             excluded.append(CHECKS.ignored_auth)
 
     answers()

@@ -36,9 +36,7 @@ class Bench:
         self.clock.advance(ms=ms)
         self.place.pass_lease(ms=ms)
 
-    async def append(
-        self, *keys: str, group: str = "g", lane: Lane = LANE, due_ms: int = 0
-    ) -> None:
+    async def append(self, *keys: str, group: str = "g", lane: Lane = LANE, due_ms: int = 0) -> None:
         """One entry for each key, in this order; its ref is the key with a number that counts up."""
         new = [NewEntry(lane, group, key, f"{key}.{at}", due_ms) for at, key in enumerate(keys)]
         await self.database.write(append_entries, new)

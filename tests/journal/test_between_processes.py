@@ -119,9 +119,7 @@ async def test_leases_that_are_given_back_are_taken_up_at_once(opened: Open) -> 
     await until(lambda: len(held(two)) == SHARDS)
 
 
-async def test_work_of_a_killed_process_is_taken_over_when_its_leases_have_run_out(
-    opened: Open,
-) -> None:
+async def test_work_of_a_killed_process_is_taken_over_when_its_leases_have_run_out(opened: Open) -> None:
     one, two = await opened("one", lease_ms=1_000), await opened("two", lease_ms=1_000)
     await share(one, two)
     group = group_in(held(one))
@@ -162,9 +160,7 @@ async def test_process_that_is_cut_off_works_nothing_and_goes_on_when_the_store_
 
 
 @pytest.mark.usefixtures("without_polls")
-async def test_what_was_told_during_a_gap_is_looked_for_after_it(
-    opened: Open, place: PostgresPlace
-) -> None:
+async def test_what_was_told_during_a_gap_is_looked_for_after_it(opened: Open, place: PostgresPlace) -> None:
     one = await opened("one")
     await until(lambda: len(held(one)) == SHARDS)
     assert await one.claim() == []
@@ -180,9 +176,7 @@ async def test_what_was_told_during_a_gap_is_looked_for_after_it(
     assert await worked_by(one) == ["told into the void"]
 
 
-async def test_entry_that_is_committed_after_a_later_one_is_not_missed(
-    place: PostgresPlace,
-) -> None:
+async def test_entry_that_is_committed_after_a_later_one_is_not_missed(place: PostgresPlace) -> None:
     clock = ManualClock()
     one = await open_bench(place, clock, "one")
     with somebody(place) as slow:
@@ -205,9 +199,7 @@ async def test_entry_that_is_committed_after_a_later_one_is_not_missed(
     await close_bench(one)
 
 
-async def test_entry_is_found_however_late_in_its_bounds_its_transaction_ends(
-    place: PostgresPlace,
-) -> None:
+async def test_entry_is_found_however_late_in_its_bounds_its_transaction_ends(place: PostgresPlace) -> None:
     """The mark below which everything is taken as read moves on, but never past what may still come."""
     clock = ManualClock()
     one = await open_bench(place, clock, "one")

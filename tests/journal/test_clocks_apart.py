@@ -18,8 +18,6 @@ async def test_entry_that_was_tried_waits_for_its_time_however_late(bench: Bench
     await bench.append("a")
     (entry,) = await bench.journal.claim(Lane.SUBMISSIONS, at_most=10)
 
-    await bench.journal.release(
-        entry, due_ms=bench.clock.now_ms() + 3 * HOUR_MS, note="not reached"
-    )
+    await bench.journal.release(entry, due_ms=bench.clock.now_ms() + 3 * HOUR_MS, note="not reached")
 
     assert await bench.journal.claim(Lane.SUBMISSIONS, at_most=10) == []

@@ -7,21 +7,12 @@ from tests.support.stores import Place
 from waypost.base.clock import ManualClock
 from waypost.store.contract import StoreAway
 from waypost.store.database import Database
-from waypost.store.journal import (
-    EntryState,
-    Lane,
-    depth_of,
-    drop_set_aside,
-    return_set_aside,
-    set_aside_entries,
-)
+from waypost.store.journal import EntryState, Lane, depth_of, drop_set_aside, return_set_aside, set_aside_entries
 
 ERROR = ValueError("a defect")
 
 
-async def test_released_entry_comes_back_when_it_is_due_with_its_tries_counted(
-    bench: Bench,
-) -> None:
+async def test_released_entry_comes_back_when_it_is_due_with_its_tries_counted(bench: Bench) -> None:
     await bench.append("a")
     [entry] = await bench.claim()
     await bench.journal.release(entry, due_ms=bench.clock.now_ms() + 500, note="not reached")
@@ -48,9 +39,7 @@ async def test_entry_that_leaves_its_key_lets_the_followers_go(bench: Bench) -> 
     await bench.append("a", "a")
     [entry] = await bench.claim()
 
-    await bench.journal.release(
-        entry, due_ms=bench.clock.now_ms() + 500, note="refused", leave_key=True
-    )
+    await bench.journal.release(entry, due_ms=bench.clock.now_ms() + 500, note="refused", leave_key=True)
 
     [follower] = await bench.claim()
     assert follower.ref == "a.1"
@@ -76,9 +65,7 @@ async def test_release_outlives_the_process(place: Place, clock: ManualClock) ->
     await close_bench(second)
 
 
-async def test_entry_that_was_in_hand_says_so_after_a_crash(
-    place: Place, clock: ManualClock
-) -> None:
+async def test_entry_that_was_in_hand_says_so_after_a_crash(place: Place, clock: ManualClock) -> None:
     first = await open_bench(place, clock, "first")
     await first.append("sent", "claimed")
     entries = await first.claim()
@@ -92,9 +79,7 @@ async def test_entry_that_was_in_hand_says_so_after_a_crash(
     await close_bench(second)
 
 
-async def test_entry_released_from_the_hand_is_no_longer_in_hand(
-    place: Place, clock: ManualClock
-) -> None:
+async def test_entry_released_from_the_hand_is_no_longer_in_hand(place: Place, clock: ManualClock) -> None:
     first = await open_bench(place, clock, "first")
     await first.append("a")
     entries = await first.claim()
@@ -138,10 +123,7 @@ async def test_entry_with_five_defects_is_set_aside_and_its_key_goes_on(bench: B
     await five_defects(bench)
 
     assert await bench.refs() == ["a.1"]
-    assert await bench.database.read(depth_of, Lane.SUBMISSIONS) == {
-        EntryState.OPEN: 1,
-        EntryState.SET_ASIDE: 1,
-    }
+    assert await bench.database.read(depth_of, Lane.SUBMISSIONS) == {EntryState.OPEN: 1, EntryState.SET_ASIDE: 1}
     [row] = await bench.database.read(set_aside_entries)
     assert (row.ref, row.defects) == ("a.0", 5)
     assert "a defect" in row.note
@@ -205,9 +187,7 @@ async def test_open_entry_is_neither_returned_nor_dropped(bench: Bench) -> None:
 
 
 @pytest.mark.parametrize("times", [1, 4])
-async def test_defects_are_counted_over_a_restart(
-    place: Place, clock: ManualClock, times: int
-) -> None:
+async def test_defects_are_counted_over_a_restart(place: Place, clock: ManualClock, times: int) -> None:
     first = await open_bench(place, clock, "first")
     await first.append("a")
     for _ in range(times):
@@ -223,9 +203,7 @@ async def test_defects_are_counted_over_a_restart(
     await close_bench(second)
 
 
-async def test_doubt_from_before_a_restart_outlives_a_defect(
-    place: Place, clock: ManualClock
-) -> None:
+async def test_doubt_from_before_a_restart_outlives_a_defect(place: Place, clock: ManualClock) -> None:
     first = await open_bench(place, clock, "first")
     await first.append("a")
     await first.journal.take_in_hand(await first.claim())
@@ -250,17 +228,13 @@ async def test_entry_set_aside_in_hand_comes_back_in_hand(bench: Bench) -> None:
     bench.journal.let_go(entry)
     await five_defects(bench)
 
-    await bench.database.write(
-        return_set_aside, await set_aside(bench.database), bench.clock.now_ms()
-    )
+    await bench.database.write(return_set_aside, await set_aside(bench.database), bench.clock.now_ms())
 
     [again] = await bench.claim()
     assert again.was_in_hand
 
 
-async def test_store_that_is_away_is_no_defect_of_the_entry(
-    place: Place, clock: ManualClock
-) -> None:
+async def test_store_that_is_away_is_no_defect_of_the_entry(place: Place, clock: ManualClock) -> None:
     bench = await open_bench(place, clock, "only")
     await bench.append("a")
     [entry] = await bench.claim()

@@ -65,9 +65,7 @@ async def test_shares_are_fair_whoever_comes_and_goes(opened: Open) -> None:
     assert len(shards_of(one)) == len(shards_of(two)) == SHARDS // 2
 
 
-async def test_what_is_being_worked_stays_until_its_end_when_another_process_comes(
-    opened: Open,
-) -> None:
+async def test_what_is_being_worked_stays_until_its_end_when_another_process_comes(opened: Open) -> None:
     one = await opened("one")
     new = [NewEntry(LANE, group, "a", f"a.{at}", 0) for group in GROUPS for at in (0, 1)]
     await one.database.write(append_entries, new)
@@ -83,15 +81,11 @@ async def test_what_is_being_worked_stays_until_its_end_when_another_process_com
 
     assert len(working) == len(GROUPS)
     assert while_worked == []
-    assert sorted((entry.group, entry.ref) for entry in followers) == sorted(
-        (group, "a.1") for group in GROUPS
-    )
+    assert sorted((entry.group, entry.ref) for entry in followers) == sorted((group, "a.1") for group in GROUPS)
     assert any(shard_of(entry.group) in shards_of(two) for entry in followers)
 
 
-async def test_shard_that_was_lost_is_not_worked_again_before_its_work_here_has_ended(
-    opened: Open,
-) -> None:
+async def test_shard_that_was_lost_is_not_worked_again_before_its_work_here_has_ended(opened: Open) -> None:
     one = await opened("one")
     await one.append("a", "a")
     [entry] = await one.claim()
@@ -104,9 +98,7 @@ async def test_shard_that_was_lost_is_not_worked_again_before_its_work_here_has_
     assert await one.refs() == ["a.1"]
 
 
-async def test_entry_that_cannot_be_marked_is_let_go_for_good(
-    opened: Open, place: Place, clock: ManualClock
-) -> None:
+async def test_entry_that_cannot_be_marked_is_let_go_for_good(opened: Open, place: Place, clock: ManualClock) -> None:
     one = await opened("one")
     await one.append("a")
     [entry] = await one.claim()
@@ -138,9 +130,7 @@ async def test_entry_is_ours_while_the_lease_lasts_and_no_longer(opened: Open) -
     assert not one.journal.is_ours(entry)
 
 
-async def test_source_rests_for_a_while_when_its_shard_has_changed_hands(
-    opened: Open, clock: ManualClock
-) -> None:
+async def test_source_rests_for_a_while_when_its_shard_has_changed_hands(opened: Open, clock: ManualClock) -> None:
     one = await opened("one", plans=RESTING)
     await one.append("a", "b")
     [first, _] = await one.claim()  # a shard that nobody has had does not rest
@@ -202,6 +192,4 @@ async def test_release_of_what_another_process_works_changes_nothing(opened: Ope
     await one.journal.release_defect(entry, RuntimeError("too late as well"))
 
     kept = (await two.database.read(entries_after, LANE, [Cursor("g", 0, (), 10)]))["g"]
-    assert [(row.state, row.due_ms, row.attempt, row.defects) for row in kept] == [
-        (EntryState.IN_HAND, 0, 0, 0)
-    ]
+    assert [(row.state, row.due_ms, row.attempt, row.defects) for row in kept] == [(EntryState.IN_HAND, 0, 0, 0)]

@@ -38,13 +38,7 @@ async def database(place: Place, monkeypatch: pytest.MonkeyPatch) -> AsyncIterat
 def _fill(connection: Connection) -> None:
     lane = int(Lane.CALLBACKS)
     rows = [
-        {
-            "lane": lane,
-            "grp": "subscription 1",
-            "order_key": str(at),
-            "ref": str(at),
-            "due_ms": 1000 + at,
-        }
+        {"lane": lane, "grp": "subscription 1", "order_key": str(at), "ref": str(at), "due_ms": 1000 + at}
         for at in range(MOST + MORE)
     ]
     connection.execute(insert(journal), rows)
@@ -89,9 +83,7 @@ async def test_no_statement_of_the_count_scans_the_journal(database: Database) -
 
 
 def _pause(connection: Connection) -> None:
-    for number, (active, paused_on_ms) in enumerate(
-        [(True, None), (True, 5), (False, None), (False, None)]
-    ):
+    for number, (active, paused_on_ms) in enumerate([(True, None), (True, 5), (False, None), (False, None)]):
         row = {
             "partner_id": 1, "app_id": "a", "tag": str(number), "url": "http://a.test", "version": 2, "modes": "ALL",
             "active": active, "show_on_ui": True, "paused_on_ms": paused_on_ms, "created_on_ms": 1, "modified_on_ms": 1,

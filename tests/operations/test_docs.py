@@ -51,13 +51,9 @@ def test_every_row_of_fields_and_shapes_is_used() -> None:
 
 
 def test_document_names_every_route_once(running: Served) -> None:
-    document = requests.get(
-        f"{running.running.base_url}/openapi.json", timeout=HANGS_AFTER_S
-    ).json()
+    document = requests.get(f"{running.running.base_url}/openapi.json", timeout=HANGS_AFTER_S).json()
 
-    operations = [
-        (method.upper(), path) for path, methods in document["paths"].items() for method in methods
-    ]
+    operations = [(method.upper(), path) for path, methods in document["paths"].items() for method in methods]
     assert sorted(operations) == sorted((row.method, row.path) for row in ROUTES)
     ids = [one["operationId"] for methods in document["paths"].values() for one in methods.values()]
     assert len(ids) == len(set(ids))
@@ -98,13 +94,7 @@ def test_shown_command_works(method: str, path: str, running: Served) -> None:
     address = f"{running.running.base_url}/docs/{openapi.operation_id(row)}"
     page = requests.get(address, timeout=HANGS_AFTER_S).text
     shown = page.split("<h2>Try it</h2>")[1].split("<pre>")[1].split("</pre>")[0]
-    for sign, char in (
-        ("&#39;", "'"),
-        ("&#34;", '"'),
-        ("&lt;", "<"),
-        ("&gt;", ">"),
-        ("&amp;", "&"),
-    ):
+    for sign, char in (("&#39;", "'"), ("&#34;", '"'), ("&lt;", "<"), ("&gt;", ">"), ("&amp;", "&")):
         shown = shown.replace(sign, char)
     variables = running.running.variables
     login = requests.post(

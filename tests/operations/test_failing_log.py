@@ -39,9 +39,7 @@ class Service:
     http: aiohttp.ClientSession
     kinds: set[str] = field(default_factory=set[str])
 
-    async def ask(
-        self, method: str, url: str, form: dict[str, str] | None = None
-    ) -> tuple[int, Any]:
+    async def ask(self, method: str, url: str, form: dict[str, str] | None = None) -> tuple[int, Any]:
         headers = {"apikey": self.known["API_KEY"]}
         if "/admin/" in url:
             headers = {"Authorization": f"Bearer {self.known['ADMIN_TOKEN']}"}
@@ -116,9 +114,7 @@ async def service(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterat
             os.close(reading)
 
 
-async def test_answers_stay_json_and_loops_go_on_once_there_is_room_again(
-    service: Service,
-) -> None:
+async def test_answers_stay_json_and_loops_go_on_once_there_is_room_again(service: Service) -> None:
     sent = [await service.send(f"before {n}") for n in range(20)]
     service.limit_files(1)
     try:

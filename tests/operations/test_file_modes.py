@@ -28,16 +28,11 @@ def open_umask() -> Generator[None]:
 
 
 def modes_of(folder: Path) -> dict[str, str]:
-    return {
-        path.relative_to(folder).as_posix(): oct(stat.S_IMODE(path.stat().st_mode))
-        for path in folder.rglob("*")
-    }
+    return {path.relative_to(folder).as_posix(): oct(stat.S_IMODE(path.stat().st_mode)) for path in folder.rglob("*")}
 
 
 @pytest.mark.parametrize("command", ["dev", "serve"])
-async def test_everything_in_a_folder_made_before_is_its_owners_alone(
-    command: str, tmp_path: Path
-) -> None:
+async def test_everything_in_a_folder_made_before_is_its_owners_alone(command: str, tmp_path: Path) -> None:
     data = tmp_path / "data"
     with open_umask():
         data.mkdir(mode=0o755)

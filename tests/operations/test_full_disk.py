@@ -83,10 +83,7 @@ async def add_uploader(http: aiohttp.ClientSession, known: dict[str, str]) -> tu
 
     partner = await add("partners", {"name": "Uploader", "email": "up@waypost.test"})
     business = {"id": "2000000000000098", "namespace": "uploader_namespace"}
-    await add(
-        "business-accounts",
-        {"partner_id": partner["id"], "operator_account_id": "demo", **business},
-    )
+    await add("business-accounts", {"partner_id": partner["id"], "operator_account_id": "demo", **business})
     number = {"phone_number": "15550009999", "phone_number_id": "2000000000000099"}
     numbered = {**number, "business_account_id": business["id"]}
     app = await add("apps", {"partner_id": partner["id"], "name": "Uploader", **numbered})

@@ -48,9 +48,7 @@ async def at_rest(street: Street) -> None:
 
 async def test_what_the_server_itself_refuses_is_counted(street: Street) -> None:
     before = await figures_of(street)
-    async with street.http.get(
-        f"{street.service_url}/healthz", headers={"X-Large": "a" * 100_000}
-    ) as answer:
+    async with street.http.get(f"{street.service_url}/healthz", headers={"X-Large": "a" * 100_000}) as answer:
         assert answer.status == 431
 
     after = await figures_of(street)
@@ -109,9 +107,7 @@ async def test_refusals_and_failed_attempts_are_told_apart(make_street: Any) -> 
     assert figure(figures, "lane_entries_total", lane="callbacks", what="released") == 1
 
 
-async def test_what_waits_and_since_when_is_told_while_the_operator_is_away(
-    make_street: Any,
-) -> None:
+async def test_what_waits_and_since_when_is_told_while_the_operator_is_away(make_street: Any) -> None:
     street: Street = await make_street()
     await street.open_window()
     await street.close_operator()
@@ -123,17 +119,12 @@ async def test_what_waits_and_since_when_is_told_while_the_operator_is_away(
     assert message_id
     assert figure(figures, "operator_messages_total", outcome="unavailable", code="none") >= 1
     assert figure(figures, "lane_entries_total", lane="submissions", what="released") >= 1
-    waiting = [
-        figure(figures, "lane_depth", lane="submissions", state=state)
-        for state in ("open", "in_hand")
-    ]
+    waiting = [figure(figures, "lane_depth", lane="submissions", state=state) for state in ("open", "in_hand")]
     assert sum(waiting) == 1
     assert figure(figures, "lane_oldest_due_seconds", lane="submissions") < 60
 
 
-async def test_every_metric_is_in_the_table_with_its_labels_and_names_nobody(
-    make_street: Any,
-) -> None:
+async def test_every_metric_is_in_the_table_with_its_labels_and_names_nobody(make_street: Any) -> None:
     street: Street = await make_street()
     await street.open_window()
     await street.events_of(await street.send_text(), until="delivered")
@@ -169,26 +160,18 @@ READERS: Final[tuple[tuple[dict[str, str], int], ...]] = (  # who asks, and what
 
 
 async def test_metrics_are_for_this_machine_and_for_whoever_has_a_token(make_street: Any) -> None:
-    street: Street = await make_street(
-        changes={"metrics_token": "read-only-token-of-32-characters-or-more"}
-    )
+    street: Street = await make_street(changes={"metrics_token": "read-only-token-of-32-characters-or-more"})
 
-    answers = [
-        (await street.ask("GET", "/metrics", headers=dict(asked))).status for asked, _ in READERS
-    ]
+    answers = [(await street.ask("GET", "/metrics", headers=dict(asked))).status for asked, _ in READERS]
 
     assert answers == [status for _, status in READERS]
 
 
 async def test_metrics_token_opens_nothing_else(make_street: Any) -> None:
-    street: Street = await make_street(
-        changes={"metrics_token": "read-only-token-of-32-characters-or-more"}
-    )
+    street: Street = await make_street(changes={"metrics_token": "read-only-token-of-32-characters-or-more"})
 
     answer = await street.ask(
-        "GET",
-        "/admin/apps",
-        headers={"Authorization": "Bearer read-only-token-of-32-characters-or-more"},
+        "GET", "/admin/apps", headers={"Authorization": "Bearer read-only-token-of-32-characters-or-more"}
     )
 
     assert answer.status == 401
@@ -212,9 +195,7 @@ def test_a_value_counts_in_its_bucket_and_in_all_above(value: float, at: str) ->
 
     counted: Mapping[str, float] = dict(buckets(spread))
     names = list(counted)
-    assert [counted[name] for name in names] == [
-        float(names.index(name) >= names.index(at)) for name in names
-    ]
+    assert [counted[name] for name in names] == [float(names.index(name) >= names.index(at)) for name in names]
     assert spread.total == value
 
 

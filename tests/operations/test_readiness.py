@@ -40,9 +40,7 @@ async def ask_until(street: Street, check: str) -> Answer:
             await asyncio.sleep(0.05)
 
 
-async def test_service_that_works_passes_every_check_and_leaves_no_trace_of_being_asked(
-    street: Street,
-) -> None:
+async def test_service_that_works_passes_every_check_and_leaves_no_trace_of_being_asked(street: Street) -> None:
     answer = await street.ask("GET", "/readyz")
 
     assert answer.status == 200
@@ -80,9 +78,7 @@ async def test_service_that_stops_is_not_ready_while_it_still_answers(street: St
     assert (await street.ask("GET", "/healthz")).status == 200
 
 
-async def test_store_that_cannot_be_written_is_told_from_one_that_cannot_be_read(
-    street: Street,
-) -> None:
+async def test_store_that_cannot_be_written_is_told_from_one_that_cannot_be_read(street: Street) -> None:
     await street.waypost.database.write(_refuse_writes)
 
     answer = await ask_until(street, "store_writes")
@@ -134,9 +130,7 @@ async def test_reasons_name_no_path(make_street: Any, tmp_path: Path) -> None:
     assert str(tmp_path).encode() not in answer.raw
 
 
-async def test_lane_that_hangs_in_its_preparation_is_found_and_one_that_waits_is_not(
-    tmp_path: Path,
-) -> None:
+async def test_lane_that_hangs_in_its_preparation_is_found_and_one_that_waits_is_not(tmp_path: Path) -> None:
     bench = await open_bench(tmp_path)
     hangs = asyncio.Event()
 
@@ -156,9 +150,7 @@ async def test_lane_that_hangs_in_its_preparation_is_found_and_one_that_waits_is
     await end(bench, tasks)
 
 
-async def test_lane_whose_places_are_all_taken_is_stuck_only_when_none_becomes_free(
-    tmp_path: Path,
-) -> None:
+async def test_lane_whose_places_are_all_taken_is_stuck_only_when_none_becomes_free(tmp_path: Path) -> None:
     bench = await open_bench(tmp_path)
     begun: list[Entry] = []
     full = asyncio.Event()

@@ -34,9 +34,7 @@ def of_message(records: io.StringIO, message_id: str) -> list[dict[str, Any]]:
     return [line for line in lines if line.get("message_id") == message_id]
 
 
-async def test_every_stage_says_what_it_did_with_a_message_by_its_id(
-    records: io.StringIO, make_street: Any
-) -> None:
+async def test_every_stage_says_what_it_did_with_a_message_by_its_id(records: io.StringIO, make_street: Any) -> None:
     street: Street = await make_street()
     await street.open_window()
 
@@ -55,14 +53,10 @@ async def test_every_stage_says_what_it_did_with_a_message_by_its_id(
     [answered] = [one for one in told if one["part"] == "operators"]
     assert answered["outcome"] == "sent"
     assert answered["took_ms"] > 0
-    delivered = [
-        one for one in told if one["event"] == "callback tried" and one["news"] == "delivered"
-    ]
+    delivered = [one for one in told if one["event"] == "callback tried" and one["news"] == "delivered"]
     assert [one["status"] for one in delivered] == [200]
     trace = await street.trace(message_id)
-    assert {one["callback_id"] for one in told if "callback_id" in one} <= {
-        one["id"] for one in trace["callbacks"]
-    }
+    assert {one["callback_id"] for one in told if "callback_id" in one} <= {one["id"] for one in trace["callbacks"]}
 
 
 async def test_no_record_has_a_text_a_number_a_credential_or_an_operators_id(
@@ -85,9 +79,7 @@ async def test_no_record_has_a_text_a_number_a_credential_or_an_operators_id(
 
 
 @pytest.mark.parametrize("records", ["info"], indirect=True)
-async def test_what_fails_is_logged_where_nothing_else_is(
-    records: io.StringIO, make_street: Any
-) -> None:
+async def test_what_fails_is_logged_where_nothing_else_is(records: io.StringIO, make_street: Any) -> None:
     street: Street = await make_street()
     await street.open_window()
     street.sink.answers = in_turn(500, 200)
@@ -124,9 +116,7 @@ def test_every_fact_that_is_told_is_in_the_table() -> None:
         text = path.read_text(encoding="utf-8")
         for node in ast.walk(ast.parse(text)) if "steps.tell" in text else ():
             match node:
-                case ast.Call(
-                    func=ast.Attribute(value=ast.Name("steps"), attr="tell"), keywords=facts
-                ):
+                case ast.Call(func=ast.Attribute(value=ast.Name("steps"), attr="tell"), keywords=facts):
                     said |= {one.arg for one in facts}
                 case _:
                     pass

@@ -41,11 +41,7 @@ class Spans:
     def of(self, message_id: str) -> list[ReadableSpan]:
         """A message's, in the order in which they ended."""
         trace_id = UUID(message_id).int
-        return [
-            one
-            for one in self.exporter.get_finished_spans()
-            if context_of(one).trace_id == trace_id
-        ]
+        return [one for one in self.exporter.get_finished_spans() if context_of(one).trace_id == trace_id]
 
 
 @pytest.fixture
@@ -57,9 +53,7 @@ def spans() -> Iterator[Spans]:
     tracing.close()
 
 
-async def test_message_is_one_trace_from_its_acceptance_to_its_callbacks(
-    spans: Spans, make_street: Any
-) -> None:
+async def test_message_is_one_trace_from_its_acceptance_to_its_callbacks(spans: Spans, make_street: Any) -> None:
     street: Street = await make_street()
     await street.open_window()
 
@@ -74,9 +68,7 @@ async def test_message_is_one_trace_from_its_acceptance_to_its_callbacks(
     assert first.name == "accept: accepted"
     assert {one.parent.span_id for one in made if one.parent} == {context_of(first).span_id}
     assert len({context_of(one).span_id for one in made}) == len(made)
-    assert all(
-        one.attributes and one.attributes["waypost.message_id"] == message_id for one in made
-    )
+    assert all(one.attributes and one.attributes["waypost.message_id"] == message_id for one in made)
     [answered] = [one for one in made if one.name.startswith("operators")]
     assert (answered.end_time or 0) > (answered.start_time or 0) > 0
 
@@ -111,9 +103,7 @@ async def test_trace_is_linked_to_what_its_sender_was_doing(spans: Spans, make_s
     assert [f"{link.context.trace_id:032x}" for link in first.links] == [SENDER]
 
 
-async def test_failed_attempt_is_an_error_and_names_no_number(
-    spans: Spans, make_street: Any
-) -> None:
+async def test_failed_attempt_is_an_error_and_names_no_number(spans: Spans, make_street: Any) -> None:
     street: Street = await make_street()
     await street.open_window()
     street.sink.answers = in_turn(500, 200)
@@ -128,9 +118,7 @@ async def test_failed_attempt_is_an_error_and_names_no_number(
     assert APP.phone_number not in said
 
 
-@pytest.mark.parametrize(
-    "junk", ["", "00-zz-1-01", "00-" + "0" * 32 + "-00f0670000a90207-01", "x" * 4000]
-)
+@pytest.mark.parametrize("junk", ["", "00-zz-1-01", "00-" + "0" * 32 + "-00f0670000a90207-01", "x" * 4000])
 def test_traceparent_that_cannot_be_read_links_nothing(spans: Spans, junk: str) -> None:
     steps.tell(Step.ACCEPTED, id_number(1), traceparent=junk)
 
@@ -179,9 +167,7 @@ async def collector() -> AsyncIterator[tuple[str, list[bytes]]]:
     await runner.cleanup()
 
 
-async def test_spans_are_sent_over_http_and_what_is_left_at_the_end_too(
-    collector: tuple[str, list[bytes]],
-) -> None:
+async def test_spans_are_sent_over_http_and_what_is_left_at_the_end_too(collector: tuple[str, list[bytes]]) -> None:
     url, came = collector
     tracing = open_tracing(url, share=1, process="0")
 
@@ -192,9 +178,7 @@ async def test_spans_are_sent_over_http_and_what_is_left_at_the_end_too(
     assert not steps.on
 
 
-def test_spans_that_cannot_be_made_are_refused_with_the_remedy(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_spans_that_cannot_be_made_are_refused_with_the_remedy(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "opentelemetry.exporter.otlp.proto.http.trace_exporter", None)
 
     with pytest.raises(NoTracing, match=r"pip install 'waypost\[otel\]'"):

@@ -36,9 +36,7 @@ class TinyOperator:
         return await answer(request)
 
     async def send(self) -> Outcome:
-        return await self._adapter().send(
-            self.account, APP, message(), template=None, reply_to=None, copies={}
-        )
+        return await self._adapter().send(self.account, APP, message(), template=None, reply_to=None, copies={})
 
     async def submit(self) -> Outcome:
         return await self._adapter().submit_template(self.account, template(), {})
@@ -50,9 +48,7 @@ class TinyOperator:
 
 def json_answer(body: Any, status: int = 200, **headers: str) -> Answering:
     async def answer(_request: web.Request) -> web.StreamResponse:
-        return web.json_response(
-            body, status=status, headers={k.replace("_", "-"): v for k, v in headers.items()}
-        )
+        return web.json_response(body, status=status, headers={k.replace("_", "-"): v for k, v in headers.items()})
 
     return answer
 

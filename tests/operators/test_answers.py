@@ -7,27 +7,10 @@ from typing import Any
 import pytest
 from aiohttp import web
 
-from tests.operators.conftest import (
-    Answering,
-    TinyOperator,
-    half_an_answer,
-    hang_up,
-    json_answer,
-    never,
-    text_answer,
-)
+from tests.operators.conftest import Answering, TinyOperator, half_an_answer, hang_up, json_answer, never, text_answer
 from tests.support.builders import ACCOUNT, ANN, APP
 from tests.support.refusing import refusing_port
-from waypost.domain.outcome import (
-    INVALID_ANSWER,
-    Again,
-    Outcome,
-    Rejected,
-    Sent,
-    Unavailable,
-    Uncertain,
-    Waits,
-)
+from waypost.domain.outcome import INVALID_ANSWER, Again, Outcome, Rejected, Sent, Unavailable, Uncertain, Waits
 from waypost.operators.cloud import calls
 from waypost.operators.cloud.adapter import CloudOperator
 
@@ -43,9 +26,7 @@ SENT = {
 }
 
 
-async def test_message_is_posted_to_the_number_of_the_app_with_the_operators_token(
-    tiny: TinyOperator,
-) -> None:
+async def test_message_is_posted_to_the_number_of_the_app_with_the_operators_token(tiny: TinyOperator) -> None:
     tiny.answers = [json_answer(SENT)]
 
     outcome = await tiny.send()
@@ -143,9 +124,7 @@ async def test_answer_to_a_message_is_judged(tiny: TinyOperator, name: str) -> N
     assert len(tiny.requests) == 1
 
 
-async def test_message_to_an_operator_that_does_not_listen_was_certainly_not_sent(
-    tiny: TinyOperator,
-) -> None:
+async def test_message_to_an_operator_that_does_not_listen_was_certainly_not_sent(tiny: TinyOperator) -> None:
     tiny.answers = [json_answer(SENT)]
 
     with refusing_port() as port:
@@ -161,10 +140,7 @@ DATED: dict[str, tuple[dict[str, str], float | None]] = {
         {"Date": "Sun, 22 Nov 2026 10:00:00 GMT", "Retry_After": "Sun, 22 Nov 2026 10:01:30 GMT"},
         90.0,
     ),
-    "over_already": (
-        {"Date": "Sun, 22 Nov 2026 10:00:00 GMT", "Retry_After": "Sun, 22 Nov 2026 09:00:00 GMT"},
-        0.0,
-    ),
+    "over_already": ({"Date": "Sun, 22 Nov 2026 10:00:00 GMT", "Retry_After": "Sun, 22 Nov 2026 09:00:00 GMT"}, 0.0),
     "no_date": ({"Retry_After": "tomorrow"}, None),
     "a_year_that_is_none": ({"Retry_After": "Sun, 22 Nov 99999 10:00:00 GMT"}, None),
 }
@@ -196,9 +172,7 @@ async def test_calls_after_one_another_share_a_connection(tiny: TinyOperator) ->
     assert len(ports) == 1
 
 
-async def test_each_account_has_an_address_a_version_and_a_token_of_its_own(
-    tiny: TinyOperator,
-) -> None:
+async def test_each_account_has_an_address_a_version_and_a_token_of_its_own(tiny: TinyOperator) -> None:
     tiny.answers = [json_answer(SENT)]
     first = tiny.account
     await tiny.send()
@@ -273,9 +247,7 @@ async def test_template_is_posted_to_its_business_account(tiny: TinyOperator) ->
     ],
     ids=["reset", "half", "silence", "html", "no_id", "gateway", "code_as_text"],
 )
-async def test_template_whose_answer_was_lost_is_handed_in_again(
-    tiny: TinyOperator, answer: Answering
-) -> None:
+async def test_template_whose_answer_was_lost_is_handed_in_again(tiny: TinyOperator, answer: Answering) -> None:
     tiny.answers = [answer]
 
     outcome = await tiny.submit()
@@ -303,19 +275,11 @@ async def test_template_that_is_there_already_is_the_one_we_handed_in(tiny: Tiny
     outcome = await tiny.submit()
 
     assert outcome == Sent("77", status="APPROVED")
-    assert tiny.requests[1][:2] == (
-        "GET",
-        f"/v25.0/{ACCOUNT.id}/message_templates?name=order_ready&limit=100",
-    )
+    assert tiny.requests[1][:2] == ("GET", f"/v25.0/{ACCOUNT.id}/message_templates?name=order_ready&limit=100")
 
 
-async def test_template_that_is_there_already_and_not_listed_is_rejected(
-    tiny: TinyOperator,
-) -> None:
-    tiny.answers = [
-        json_answer(error(100, "taken", error_subcode=2388024), 400),
-        json_answer({"data": []}),
-    ]
+async def test_template_that_is_there_already_and_not_listed_is_rejected(tiny: TinyOperator) -> None:
+    tiny.answers = [json_answer(error(100, "taken", error_subcode=2388024), 400), json_answer({"data": []})]
 
     outcome = await tiny.submit()
 

@@ -14,9 +14,7 @@ from waypost.operators.contract import Ask, Question, Told
 
 
 @pytest.mark.parametrize("what", Ask)
-async def test_every_direct_call_has_a_row_and_goes_to_its_object(
-    what: Ask, tiny: TinyOperator
-) -> None:
+async def test_every_direct_call_has_a_row_and_goes_to_its_object(what: Ask, tiny: TinyOperator) -> None:
     tiny.answers = [json_answer({"data": []})]
 
     told = await tiny.adapter.ask(tiny.account, Question(what, "77"))
@@ -96,9 +94,7 @@ async def test_answer_without_the_list_that_was_asked_for_is_none(
     assert isinstance(outcome, Unavailable)
 
 
-async def test_answer_that_takes_too_long_is_uncertain(
-    tiny: TinyOperator, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_answer_that_takes_too_long_is_uncertain(tiny: TinyOperator, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(asks, "WITHIN_S", 0.2)
     tiny.answers = [never]
 

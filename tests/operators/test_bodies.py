@@ -38,28 +38,14 @@ def test_template_is_handed_in_with_the_values_of_its_examples() -> None:
         "category": "MARKETING",
         "allow_category_change": True,
         "components": [
-            {
-                "type": "HEADER",
-                "format": "TEXT",
-                "text": "Order {{1}}",
-                "example": {"header_text": ["4711"]},
-            },
-            {
-                "type": "BODY",
-                "text": "Hi {{1}}, {{2}} is ready.",
-                "example": {"body_text": [["Ann", "the cake"]]},
-            },
+            {"type": "HEADER", "format": "TEXT", "text": "Order {{1}}", "example": {"header_text": ["4711"]}},
+            {"type": "BODY", "text": "Hi {{1}}, {{2}} is ready.", "example": {"body_text": [["Ann", "the cake"]]}},
             {"type": "FOOTER", "text": "Acme"},
             {
                 "type": "BUTTONS",
                 "buttons": [
                     {"type": "PHONE_NUMBER", "text": "Call", "phone_number": "+15550001111"},
-                    {
-                        "type": "URL",
-                        "text": "Track",
-                        "url": "https://acme.test/{{1}}",
-                        "example": ["7"],
-                    },
+                    {"type": "URL", "text": "Track", "url": "https://acme.test/{{1}}", "example": ["7"]},
                     {"type": "QUICK_REPLY", "text": "Yes"},
                 ],
             },
@@ -72,10 +58,7 @@ def test_template_without_variables_is_handed_in_without_examples() -> None:
 
     assert template_body(one, {})["components"] == [
         {"type": "BODY", "text": "Hello."},
-        {
-            "type": "BUTTONS",
-            "buttons": [{"type": "URL", "text": "Look", "url": "https://acme.test"}],
-        },
+        {"type": "BUTTONS", "buttons": [{"type": "URL", "text": "Look", "url": "https://acme.test"}]},
     ]
 
 
@@ -91,25 +74,12 @@ HANDLE = "4::aW1hZ2UvanBlZw==:ours:e:1790000000:7:9:here"
 COPIES = {HANDLE: "4::theirs\n4::more", "1234567890123456": "4::of the id"}
 APP = SupportedApp("com.acme.shop", "AbC/def1234")
 COPY = Button(ButtonKind.COPY_CODE, example=("SAVE20",))
-FLOW = Button(
-    ButtonKind.FLOW, "Book", flow_id="12", flow_action="NAVIGATE", navigate_screen="FIRST"
-)
+FLOW = Button(ButtonKind.FLOW, "Book", flow_id="12", flow_action="NAVIGATE", navigate_screen="FIRST")
 OTP = Button(ButtonKind.OTP, "Copy code", otp_type="COPY_CODE")
 ONE_TAP = Button(
-    ButtonKind.OTP,
-    "Copy code",
-    otp_type="ONE_TAP",
-    autofill_text="Autofill",
-    supported_apps=(APP,),
-    is_flat=True,
+    ButtonKind.OTP, "Copy code", otp_type="ONE_TAP", autofill_text="Autofill", supported_apps=(APP,), is_flat=True
 )
-ZERO_TAP = Button(
-    ButtonKind.OTP,
-    "Copy code",
-    otp_type="ZERO_TAP",
-    supported_apps=(APP,),
-    zero_tap_terms_accepted=True,
-)
+ZERO_TAP = Button(ButtonKind.OTP, "Copy code", otp_type="ZERO_TAP", supported_apps=(APP,), zero_tap_terms_accepted=True)
 SALE: dict[str, Any] = {"category": "MARKETING", "content": "See what is new.", "example": "x"}
 CODE: dict[str, Any] = {
     "category": "AUTHENTICATION",
@@ -169,11 +139,7 @@ def test_draft_that_keeps_every_rule_is_taken_by_the_operator(name: str) -> None
     ],
 )
 def test_sample_goes_as_the_operators_copy_or_as_it_is(name: str, format: str, handle: str) -> None:
-    assert part(name, "HEADER") == {
-        "type": "HEADER",
-        "format": format,
-        "example": {"header_handle": [handle]},
-    }
+    assert part(name, "HEADER") == {"type": "HEADER", "format": format, "example": {"header_handle": [handle]}}
 
 
 def test_medium_without_a_sample_has_no_example() -> None:
@@ -203,20 +169,12 @@ def test_catalog_has_its_button_and_no_header() -> None:
 
 def test_offer_has_a_component_of_its_own() -> None:
     assert components("lto")[1:] == [
-        {
-            "type": "LIMITED_TIME_OFFER",
-            "limited_time_offer": {"text": "Ends soon", "has_expiration": True},
-        },
+        {"type": "LIMITED_TIME_OFFER", "limited_time_offer": {"text": "Ends soon", "has_expiration": True}},
         {
             "type": "BUTTONS",
             "buttons": [
                 {"type": "COPY_CODE", "example": "SAVE20"},
-                {
-                    "type": "URL",
-                    "text": "Track",
-                    "url": "https://acme.test/{{1}}",
-                    "example": ["7"],
-                },
+                {"type": "URL", "text": "Track", "url": "https://acme.test/{{1}}", "example": ["7"]},
             ],
         },
     ]
@@ -226,10 +184,7 @@ def test_code_sends_no_text_but_what_the_operator_is_to_add() -> None:
     assert components("copy code") == [
         {"type": "BODY", "add_security_recommendation": True},
         {"type": "FOOTER", "code_expiration_minutes": 5},
-        {
-            "type": "BUTTONS",
-            "buttons": [{"type": "OTP", "otp_type": "COPY_CODE", "text": "Copy code"}],
-        },
+        {"type": "BUTTONS", "buttons": [{"type": "OTP", "otp_type": "COPY_CODE", "text": "Copy code"}]},
     ]
 
 
@@ -254,21 +209,13 @@ def test_zero_tap_says_that_its_terms_are_accepted() -> None:
 
 def test_action_of_a_flow_goes_in_small_letters() -> None:
     assert part("flow", "BUTTONS")["buttons"] == [
-        {
-            "type": "FLOW",
-            "text": "Book",
-            "flow_id": "12",
-            "flow_action": "navigate",
-            "navigate_screen": "FIRST",
-        }
+        {"type": "FLOW", "text": "Book", "flow_id": "12", "flow_action": "navigate", "navigate_screen": "FIRST"}
     ]
 
 
 def test_named_variables_have_named_examples() -> None:
     assert template_body(template(of=DRAFTS["named"]), {})["parameter_format"] == "NAMED"
-    assert part("named", "BODY")["example"] == {
-        "body_text_named_params": [{"param_name": "who", "example": "Ann"}]
-    }
+    assert part("named", "BODY")["example"] == {"body_text_named_params": [{"param_name": "who", "example": "Ann"}]}
 
 
 def test_lifetime_and_permission_to_call_are_members_of_the_body() -> None:
@@ -292,9 +239,7 @@ def test_samples_that_a_draft_needs_are_named_once() -> None:
     assert sample_references(DRAFTS["image"]) == (HANDLE,)
     assert sample_references(DRAFTS["video"]) == ("1234567890123456",)
     assert sample_references(DRAFTS["carousel"]) == (HANDLE, "1234567890123456")
-    assert sample_references(draft(**SALE, template_type="CAROUSEL", cards=(CARDS[0],) * 2)) == (
-        HANDLE,
-    )
+    assert sample_references(draft(**SALE, template_type="CAROUSEL", cards=(CARDS[0],) * 2)) == (HANDLE,)
     assert sample_references(draft(example_media=HANDLE)) == ()
 
 
@@ -303,8 +248,5 @@ def test_button_of_products_and_catalog_is_added_once() -> None:
 
     assert DRAFTS["product"].buttons == (VIEW_ITEMS,)
     assert DRAFTS["catalog"].buttons == (VIEW_CATALOG,)
-    assert completed(draft(template_type="PRODUCT", buttons=(sent, REPLY))).buttons == (
-        REPLY,
-        VIEW_ITEMS,
-    )
+    assert completed(draft(template_type="PRODUCT", buttons=(sent, REPLY))).buttons == (REPLY, VIEW_ITEMS)
     assert completed(draft(buttons=(REPLY,))).buttons == (REPLY,)

@@ -107,10 +107,7 @@ def test_any_content_in_reply_names_the_operators_id() -> None:
 
 
 def reply(number: int, title: str) -> dict[str, Any]:
-    return {
-        "type": "reply",
-        "reply": {"id": reply_id_of(MESSAGE_ID, number, None), "title": title},
-    }
+    return {"type": "reply", "reply": {"id": reply_id_of(MESSAGE_ID, number, None), "title": title}}
 
 
 CHOICES = (Choice("Yes", "y-1"), Choice("No"))
@@ -156,12 +153,7 @@ CARD = [{"name": {"formatted_name": "Ann"}}]
         ),
         (
             SessionQuickReply(
-                "Sure?",
-                CHOICES[:1],
-                header="lost",
-                media_kind=MediaKind.DOCUMENT,
-                media=PICTURE,
-                file_name="a.pdf",
+                "Sure?", CHOICES[:1], header="lost", media_kind=MediaKind.DOCUMENT, media=PICTURE, file_name="a.pdf"
             ),
             "interactive",
             {
@@ -185,11 +177,7 @@ CARD = [{"name": {"formatted_name": "Ann"}}]
                         {
                             "title": "Colours",
                             "rows": [
-                                {
-                                    "id": reply_id_of(MESSAGE_ID, 1, "r"),
-                                    "title": "Red",
-                                    "description": "like fire",
-                                },
+                                {"id": reply_id_of(MESSAGE_ID, 1, "r"), "title": "Red", "description": "like fire"},
                                 {"id": reply_id_of(MESSAGE_ID, 2, None), "title": "Blue"},
                             ],
                         },
@@ -220,10 +208,7 @@ CARD = [{"name": {"formatted_name": "Ann"}}]
                     "sections": [
                         {
                             "title": "Cakes",
-                            "product_items": [
-                                {"product_retailer_id": "a"},
-                                {"product_retailer_id": "b"},
-                            ],
+                            "product_items": [{"product_retailer_id": "a"}, {"product_retailer_id": "b"}],
                         }
                     ],
                 },
@@ -235,10 +220,7 @@ CARD = [{"name": {"formatted_name": "Ann"}}]
             {
                 "type": "catalog_message",
                 "body": {"text": "All"},
-                "action": {
-                    "name": "catalog_message",
-                    "parameters": {"thumbnail_product_retailer_id": "a"},
-                },
+                "action": {"name": "catalog_message", "parameters": {"thumbnail_product_retailer_id": "a"}},
             },
         ),
         (
@@ -247,10 +229,7 @@ CARD = [{"name": {"formatted_name": "Ann"}}]
             {
                 "type": "cta_url",
                 "body": {"text": "See the plan."},
-                "action": {
-                    "name": "cta_url",
-                    "parameters": {"display_text": "Open", "url": "https://acme.test/plan"},
-                },
+                "action": {"name": "cta_url", "parameters": {"display_text": "Open", "url": "https://acme.test/plan"}},
             },
         ),
         (
@@ -261,10 +240,7 @@ CARD = [{"name": {"formatted_name": "Ann"}}]
                 "header": {"type": "video", "video": {"id": "77"}},
                 "body": {"text": "See."},
                 "footer": {"text": "Acme"},
-                "action": {
-                    "name": "cta_url",
-                    "parameters": {"display_text": "Open", "url": "https://a.test"},
-                },
+                "action": {"name": "cta_url", "parameters": {"display_text": "Open", "url": "https://a.test"}},
             },
         ),
         (
@@ -278,9 +254,7 @@ CARD = [{"name": {"formatted_name": "Ann"}}]
         ),
     ],
 )
-def test_session_content_is_sent_as_the_operator_wants_it(
-    content: Content, kind: str, expected: Any
-) -> None:
+def test_session_content_is_sent_as_the_operator_wants_it(content: Content, kind: str, expected: Any) -> None:
     assert sent(content) == {"type": kind, kind: expected}
 
 
@@ -355,10 +329,7 @@ def test_postback_text_too_long_to_travel_goes_as_a_reference(length: int, is_wh
 @pytest.mark.parametrize(
     ("more", "expected"),
     [
-        (
-            {"media_kind": MediaKind.IMAGE, "media": PICTURE},
-            {"type": "image", "image": {"id": "77"}},
-        ),
+        ({"media_kind": MediaKind.IMAGE, "media": PICTURE}, {"type": "image", "image": {"id": "77"}}),
         (
             {"media_kind": MediaKind.VIDEO, "media": MediaRef(link="https://a.test/a.mp4")},
             {"type": "video", "video": {"link": "https://a.test/a.mp4"}},
@@ -373,18 +344,14 @@ def test_postback_text_too_long_to_travel_goes_as_a_reference(length: int, is_wh
         ),
     ],
 )
-def test_medium_or_place_goes_into_the_header(
-    more: dict[str, Any], expected: dict[str, Any]
-) -> None:
+def test_medium_or_place_goes_into_the_header(more: dict[str, Any], expected: dict[str, Any]) -> None:
     told = components(draft(content="Hi {{1}}, look.", template_type="IMAGE"), "Ann", **more)
 
     assert told == [header(**expected), {"type": "body", "parameters": texts("Ann")}]
 
 
 def test_offer_goes_with_its_end_and_its_code() -> None:
-    of = draft(
-        content="Hi {{1}}, buy.", is_lto=True, has_expiration=True, buttons=(COPY, URL, REPLY)
-    )
+    of = draft(content="Hi {{1}}, buy.", is_lto=True, has_expiration=True, buttons=(COPY, URL, REPLY))
 
     told = components(of, "Ann", "p-7", "SAVE20", expiration_ms=1_767_225_600_000)
 
@@ -393,10 +360,7 @@ def test_offer_goes_with_its_end_and_its_code() -> None:
         {
             "type": "limited_time_offer",
             "parameters": [
-                {
-                    "type": "limited_time_offer",
-                    "limited_time_offer": {"expiration_time_ms": 1_767_225_600_000},
-                }
+                {"type": "limited_time_offer", "limited_time_offer": {"expiration_time_ms": 1_767_225_600_000}}
             ],
         },
         button("copy_code", "0", type="coupon_code", coupon_code="SAVE20"),
@@ -419,9 +383,7 @@ def test_catalogue_goes_with_its_thumbnail_when_there_is_one() -> None:
     action = {"thumbnail_product_retailer_id": "sku"}
 
     assert components(of, "Ann") == [{"type": "body", "parameters": texts("Ann")}]
-    assert components(of, "Ann", "sku")[1:] == [
-        button("catalog", "0", type="action", action=action)
-    ]
+    assert components(of, "Ann", "sku")[1:] == [button("catalog", "0", type="action", action=action)]
 
 
 def test_products_go_with_their_sections_and_the_thumbnail() -> None:
@@ -435,13 +397,7 @@ def test_products_go_with_their_sections_and_the_thumbnail() -> None:
             action={
                 "thumbnail_product_retailer_id": "a",
                 "sections": [
-                    {
-                        "title": "Cakes",
-                        "product_items": [
-                            {"product_retailer_id": "a"},
-                            {"product_retailer_id": "b"},
-                        ],
-                    }
+                    {"title": "Cakes", "product_items": [{"product_retailer_id": "a"}, {"product_retailer_id": "b"}]}
                 ],
             },
         )
@@ -459,17 +415,11 @@ CAROUSEL = draft(
 
 
 def card(index: int, kind: str, medium: dict[str, Any], *more: dict[str, Any]) -> dict[str, Any]:
-    return {
-        "card_index": index,
-        "components": [header(**{"type": kind, kind: medium}), *more],
-    }
+    return {"card_index": index, "components": [header(**{"type": kind, kind: medium}), *more]}
 
 
 def test_cards_go_with_their_media_parameters_and_postback_texts() -> None:
-    cards = (
-        CardSend(PICTURE, {0: "more-1"}),
-        CardSend(MediaRef(link="https://a.test/b.mp4")),
-    )
+    cards = (CardSend(PICTURE, {0: "more-1"}), CardSend(MediaRef(link="https://a.test/b.mp4")))
 
     told = components(CAROUSEL, "Ann", "A", "a-1", "B", "b-1", cards=cards)
 
@@ -554,10 +504,7 @@ def test_reaction_names_the_operators_id_of_what_it_reacts_to() -> None:
         (SessionMedia(MediaKind.IMAGE, PICTURE), (PICTURE.id,)),
         (SessionMedia(MediaKind.IMAGE, MediaRef(link="https://a.test")), ()),
         (SessionQuickReply("a", (), media_kind=MediaKind.IMAGE, media=PICTURE), (PICTURE.id,)),
-        (
-            TemplateSend("t", media=MediaRef(id="1"), cards=(CardSend(MediaRef(id="2")),)),
-            ("1", "2"),
-        ),
+        (TemplateSend("t", media=MediaRef(id="1"), cards=(CardSend(MediaRef(id="2")),)), ("1", "2")),
         (Passthrough("image", {"id": "5"}), ("5",)),
         (Passthrough("image", {"id": 5}), ("5",)),
         (Passthrough("contacts", [{"image": {"id": ["5"]}}]), ()),

@@ -18,17 +18,11 @@ REFUSED: dict[str, Any] = {
         "error_user_msg": "A template that is PENDING can't be edited.",
     }
 }
-BODY = {
-    "type": "BODY",
-    "text": "Hi {{1}}, your order is ready.",
-    "example": {"body_text": [["Ann"]]},
-}
+BODY = {"type": "BODY", "text": "Hi {{1}}, your order is ready.", "example": {"body_text": [["Ann"]]}}
 LISTED = {"id": "77", "name": "order_ready", "language": "en_US", "status": "APPROVED"}
 
 
-async def test_edit_is_posted_to_the_template_without_name_and_language(
-    tiny: TinyOperator,
-) -> None:
+async def test_edit_is_posted_to_the_template_without_name_and_language(tiny: TinyOperator) -> None:
     tiny.answers = [json_answer({"success": True})]
 
     outcome = await tiny.adapter.edit_template(tiny.account, TEMPLATE, {})
@@ -52,9 +46,7 @@ async def test_edit_of_a_template_whose_id_is_not_known_finds_it_first(tiny: Tin
     ]
 
 
-async def test_edit_of_a_template_that_the_operator_does_not_have_hands_it_in(
-    tiny: TinyOperator,
-) -> None:
+async def test_edit_of_a_template_that_the_operator_does_not_have_hands_it_in(tiny: TinyOperator) -> None:
     tiny.answers = [json_answer({"data": []}), json_answer({"id": "78", "status": "PENDING"})]
 
     outcome = await tiny.adapter.edit_template(tiny.account, UNKNOWN, {})
@@ -93,9 +85,7 @@ async def test_edit_that_is_refused_because_it_has_been_done_is_done(tiny: TinyO
         [{**BODY, "type": "HEADER"}],
     ],
 )
-async def test_edit_that_is_refused_and_not_done_is_rejected(
-    tiny: TinyOperator, components: Any
-) -> None:
+async def test_edit_that_is_refused_and_not_done_is_rejected(tiny: TinyOperator, components: Any) -> None:
     shown = {"id": "77", "status": "APPROVED", "components": components}
     tiny.answers = [json_answer(REFUSED, 400), json_answer(shown)]
 
@@ -133,9 +123,7 @@ async def test_deletion_of_what_the_operator_does_not_have_is_done(tiny: TinyOpe
     assert outcome == Sent("")
 
 
-async def test_deletion_that_is_refused_because_it_has_been_done_is_done(
-    tiny: TinyOperator,
-) -> None:
+async def test_deletion_that_is_refused_because_it_has_been_done_is_done(tiny: TinyOperator) -> None:
     going = {**LISTED, "status": "PENDING_DELETION"}
     tiny.answers = [json_answer(REFUSED, 404), json_answer({"data": [going]})]
 
@@ -153,15 +141,8 @@ async def test_deletion_that_the_operator_refuses_is_rejected(tiny: TinyOperator
 
 
 async def test_template_is_looked_for_on_every_page(tiny: TinyOperator) -> None:
-    first: dict[str, Any] = {
-        "data": [],
-        "paging": {"next": "http://more", "cursors": {"after": "abc"}},
-    }
-    tiny.answers = [
-        json_answer(first),
-        json_answer({"data": [LISTED]}),
-        json_answer({"success": True}),
-    ]
+    first: dict[str, Any] = {"data": [], "paging": {"next": "http://more", "cursors": {"after": "abc"}}}
+    tiny.answers = [json_answer(first), json_answer({"data": [LISTED]}), json_answer({"success": True})]
 
     outcome = await tiny.adapter.delete_template(tiny.account, UNKNOWN)
 
@@ -169,10 +150,7 @@ async def test_template_is_looked_for_on_every_page(tiny: TinyOperator) -> None:
     assert "after=abc" in tiny.requests[1][1]
 
 
-ENDLESS: dict[str, Any] = {
-    "data": [],
-    "paging": {"next": "http://more", "cursors": {"after": "abc"}},
-}
+ENDLESS: dict[str, Any] = {"data": [], "paging": {"next": "http://more", "cursors": {"after": "abc"}}}
 NO_LIST: dict[str, dict[str, Any]] = {
     "empty": {},
     "success": {"success": True},
@@ -184,9 +162,7 @@ NO_LIST: dict[str, dict[str, Any]] = {
 
 
 @pytest.mark.parametrize("name", NO_LIST)
-async def test_template_that_an_odd_list_does_not_name_is_looked_for_again(
-    tiny: TinyOperator, name: str
-) -> None:
+async def test_template_that_an_odd_list_does_not_name_is_looked_for_again(tiny: TinyOperator, name: str) -> None:
     tiny.answers = [json_answer(NO_LIST[name])]
 
     deleted = await tiny.adapter.delete_template(tiny.account, UNKNOWN)
@@ -197,9 +173,7 @@ async def test_template_that_an_odd_list_does_not_name_is_looked_for_again(
     assert {method for method, *_ in tiny.requests} == {"GET"}
 
 
-async def test_refused_deletion_with_an_odd_list_after_it_is_tried_again(
-    tiny: TinyOperator,
-) -> None:
+async def test_refused_deletion_with_an_odd_list_after_it_is_tried_again(tiny: TinyOperator) -> None:
     tiny.answers = [json_answer(REFUSED, 400), json_answer({})]
 
     outcome = await tiny.adapter.delete_template(tiny.account, TEMPLATE)
@@ -207,9 +181,7 @@ async def test_refused_deletion_with_an_odd_list_after_it_is_tried_again(
     assert isinstance(outcome, Unavailable)
 
 
-async def test_refused_edit_of_what_then_cannot_be_seen_is_tried_again(
-    tiny: TinyOperator,
-) -> None:
+async def test_refused_edit_of_what_then_cannot_be_seen_is_tried_again(tiny: TinyOperator) -> None:
     tiny.answers = [json_answer(REFUSED, 400), hang_up]
 
     outcome = await tiny.adapter.edit_template(tiny.account, TEMPLATE, {})
@@ -217,9 +189,7 @@ async def test_refused_edit_of_what_then_cannot_be_seen_is_tried_again(
     assert isinstance(outcome, Unavailable)
 
 
-async def test_taken_name_with_an_odd_list_after_it_is_handed_in_again(
-    tiny: TinyOperator,
-) -> None:
+async def test_taken_name_with_an_odd_list_after_it_is_handed_in_again(tiny: TinyOperator) -> None:
     taken = {"error": {"message": "taken", "code": 100, "error_subcode": 2388024}}
     tiny.answers = [json_answer(taken, 400), json_answer({"success": True})]
 

@@ -21,9 +21,7 @@ from waypost.operators.cloud.uploads import may_have_token
 from waypost.operators.contract import Uploaded
 
 PNG: Final = sample("png", 70_000)
-THREE_LINES: Final = (
-    "4::dmlkZW8=:ARa:e:1:2:3:ARb\n4::dmlkZW8=:ARc:e:1:2:3:ARd\n4::dmlkZW8=:ARe:e:1:2:3:ARf"
-)
+THREE_LINES: Final = "4::dmlkZW8=:ARa:e:1:2:3:ARb\n4::dmlkZW8=:ARc:e:1:2:3:ARd\n4::dmlkZW8=:ARe:e:1:2:3:ARf"
 
 # fmt: off
 ADDRESSES: Final = (
@@ -119,9 +117,7 @@ class Desk:
     async def fetch(self) -> tuple[bytes, Rejected | Unavailable | None]:
         """What is fetched, and what ended it."""
         content, outcome = b"", None
-        async for part in self.adapter.fetch_media(
-            self.shelf.account, "77", phone_number_id=APP.phone_number_id
-        ):
+        async for part in self.adapter.fetch_media(self.shelf.account, "77", phone_number_id=APP.phone_number_id):
             if isinstance(part, bytes):
                 content += part
             else:
@@ -206,9 +202,7 @@ async def test_sample_is_sent_to_a_session_and_its_handle_keeps_its_lines(desk: 
     assert isinstance(outcome, Uploaded)
     assert outcome.operator_id == THREE_LINES
     assert desk.shelf.content == PNG
-    assert desk.shelf.begun == [
-        {"file_name": "größe  co.png", "file_length": str(len(PNG)), "file_type": "image/png"}
-    ]
+    assert desk.shelf.begun == [{"file_name": "größe  co.png", "file_length": str(len(PNG)), "file_type": "image/png"}]
     assert desk.shelf.asked[0].split(" ")[1] == (
         "/v25.0/3000000000000003/uploads"
         f"?file_name=gr%C3%B6%C3%9Fe%20%20co.png&file_length={len(PNG)}&file_type=image%2Fpng"
@@ -300,10 +294,7 @@ def test_token_goes_to_the_operator_only(base_url: str, url: str, may: bool) -> 
 
 async def test_many_uploads_run_side_by_side(desk: Desk) -> None:
     outcomes = await asyncio.gather(
-        *(
-            desk.adapter.upload_media(desk.shelf.account, APP, desk.media, desk.path)
-            for _ in range(8)
-        )
+        *(desk.adapter.upload_media(desk.shelf.account, APP, desk.media, desk.path) for _ in range(8))
     )
 
     assert all(isinstance(outcome, Uploaded) for outcome in outcomes)

@@ -34,9 +34,7 @@ async def counted(tiny: TinyOperator, clock: ManualClock) -> AsyncIterator[TinyO
     tiny.adapter = usual
 
 
-def of_account(
-    percent: float, *, type: str = "whatsapp_business_management", minutes: int = 0
-) -> str:
+def of_account(percent: float, *, type: str = "whatsapp_business_management", minutes: int = 0) -> str:
     usage = {
         "type": type,
         "call_count": percent,
@@ -51,9 +49,7 @@ async def ask(tiny: TinyOperator) -> object:
     return await tiny.adapter.ask(tiny.account, Question(Ask.TEMPLATES, ACCOUNT.id))
 
 
-async def test_what_was_last_seen_is_kept_by_business_and_type(
-    counted: TinyOperator, clock: ManualClock
-) -> None:
+async def test_what_was_last_seen_is_kept_by_business_and_type(counted: TinyOperator, clock: ManualClock) -> None:
     app = json.dumps({"call_count": 28, "total_time": 25, "total_cputime": 31})
     counted.answers = [
         json_answer(LISTED, x_app_usage=app, x_business_use_case_usage=of_account(40)),
@@ -83,35 +79,23 @@ async def test_management_call_near_the_limit_is_not_made_for_a_minute(
 
     asked = await ask(counted)
     submitted = await counted.submit()
-    edited = await counted.adapter.edit_template(
-        counted.account, template(operator_template_id="77"), {}
-    )
+    edited = await counted.adapter.edit_template(counted.account, template(operator_template_id="77"), {})
     clock.advance(ms=60_000)
     later = await ask(counted)
 
     assert len(counted.requests) == 2
     for outcome in (asked, submitted, edited):
         assert outcome == Unavailable(
-            "the operator was not called: 95 % of the calls are used",
-            0,
-            60.0,
-            Again.CALLS,
-            Waits.BUSINESS,
-            4001,
+            "the operator was not called: 95 % of the calls are used", 0, 60.0, Again.CALLS, Waits.BUSINESS, 4001
         )
     assert later == Told(LISTED)
     assert await ask(counted) == Told(LISTED)
 
 
-async def test_message_goes_however_near_the_management_calls_are_to_their_limit(
-    counted: TinyOperator,
-) -> None:
+async def test_message_goes_however_near_the_management_calls_are_to_their_limit(counted: TinyOperator) -> None:
     app = json.dumps({"call_count": 100})
     usage = of_account(100, minutes=30)
-    counted.answers = [
-        json_answer(LISTED, x_app_usage=app, x_business_use_case_usage=usage),
-        json_answer(SENT),
-    ]
+    counted.answers = [json_answer(LISTED, x_app_usage=app, x_business_use_case_usage=usage), json_answer(SENT)]
     await ask(counted)
 
     outcome = await counted.send()
@@ -119,9 +103,7 @@ async def test_message_goes_however_near_the_management_calls_are_to_their_limit
     assert outcome == Sent("wamid.1")
 
 
-async def test_message_waits_where_messages_are_near_their_limit(
-    counted: TinyOperator, clock: ManualClock
-) -> None:
+async def test_message_waits_where_messages_are_near_their_limit(counted: TinyOperator, clock: ManualClock) -> None:
     counted.answers = [
         json_answer(SENT, x_business_use_case_usage=of_account(97.4, type="whatsapp")),
         json_answer(SENT, x_business_use_case_usage=of_account(12, type="whatsapp")),
@@ -177,14 +159,10 @@ async def test_refused_call_with_a_wish_is_not_made_again_before_its_time(
     assert await ask(counted) == Told(LISTED)
 
 
-async def test_what_one_business_account_has_used_up_holds_up_no_other(
-    counted: TinyOperator,
-) -> None:
+async def test_what_one_business_account_has_used_up_holds_up_no_other(counted: TinyOperator) -> None:
     """Both are of one operator account, and perhaps of two partners."""
     error = {"error": {"message": "slow down", "code": 80008}}
-    usage = json.dumps(
-        {ACCOUNT.id: [{"type": kind, "call_count": 100} for kind in ("whatsapp", "management")]}
-    )
+    usage = json.dumps({ACCOUNT.id: [{"type": kind, "call_count": 100} for kind in ("whatsapp", "management")]})
     counted.answers = [
         json_answer(error, 429, Retry_After="20", x_business_use_case_usage=usage),
         json_answer(LISTED),
@@ -195,12 +173,7 @@ async def test_what_one_business_account_has_used_up_holds_up_no_other(
     own = [await ask(counted), await counted.send()]
     other = await counted.adapter.ask(counted.account, Question(Ask.TEMPLATES, "another"))
     others_message = await counted.adapter.send(
-        counted.account,
-        replace(APP, business_account_id="another"),
-        message(),
-        template=None,
-        reply_to=None,
-        copies={},
+        counted.account, replace(APP, business_account_id="another"), message(), template=None, reply_to=None, copies={}
     )
 
     assert all(isinstance(outcome, Unavailable) for outcome in own)
@@ -218,9 +191,7 @@ async def test_other_operator_accounts_do_not_wait(counted: TinyOperator) -> Non
     assert outcome == Told(LISTED)
 
 
-async def test_account_that_was_pointed_elsewhere_has_spent_nothing_there(
-    counted: TinyOperator,
-) -> None:
+async def test_account_that_was_pointed_elsewhere_has_spent_nothing_there(counted: TinyOperator) -> None:
     counted.answers = [json_answer(LISTED, x_business_use_case_usage=of_account(99))]
     await ask(counted)
     elsewhere = counted.account.base_url.replace("127.0.0.1", "localhost")

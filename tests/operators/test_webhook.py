@@ -26,13 +26,7 @@ from waypost.operators.cloud import webhook
 
 NUMBER = APP.phone_number_id
 SENT = {"id": "wamid.1", "status": "sent", "timestamp": "1760000000", "recipient_id": ANN}
-HELLO = {
-    "id": "wamid.2",
-    "from": ANN,
-    "timestamp": "1760000001",
-    "type": "text",
-    "text": {"body": "Hello"},
-}
+HELLO = {"id": "wamid.2", "from": ANN, "timestamp": "1760000001", "type": "text", "text": {"body": "Hello"}}
 
 
 def body_of(*changes: dict[str, Any], account: str = "1000000000000001", **more: Any) -> bytes:
@@ -77,20 +71,9 @@ def read_message(**more: Any) -> Event:
 
 
 def test_each_status_and_message_of_a_batch_is_an_item_in_its_order() -> None:
-    items = split(
-        body_of(
-            change(statuses=[SENT, SENT | {"status": "delivered"}]),
-            change(messages=[HELLO]),
-            review(),
-        )
-    )
+    items = split(body_of(change(statuses=[SENT, SENT | {"status": "delivered"}]), change(messages=[HELLO]), review()))
 
-    assert [item.place for item in items] == [
-        "0.0.statuses.0",
-        "0.0.statuses.1",
-        "0.1.messages.0",
-        "0.2",
-    ]
+    assert [item.place for item in items] == ["0.0.statuses.0", "0.0.statuses.1", "0.1.messages.0", "0.2"]
     assert len({item.dedupe_key for item in items}) == 4
 
 
@@ -122,11 +105,7 @@ def test_entries_of_several_accounts_are_all_split() -> None:
 
 
 def test_status_is_read_with_our_id_from_the_callback_data() -> None:
-    more = {
-        "biz_opaque_callback_data": "ours",
-        "conversation": {"id": "c-1"},
-        "pricing": {"category": "utility"},
-    }
+    more = {"biz_opaque_callback_data": "ours", "conversation": {"id": "c-1"}, "pricing": {"category": "utility"}}
 
     event = read_status(**more)
 
@@ -177,11 +156,7 @@ def test_status_without_a_word_or_a_message_is_kept_only(more: dict[str, Any]) -
 
 
 FAILURES: list[tuple[object, int, str]] = [
-    (
-        [{"code": 131047, "title": "t", "message": "m", "error_data": {"details": "d"}}],
-        131047,
-        "d",
-    ),
+    ([{"code": 131047, "title": "t", "message": "m", "error_data": {"details": "d"}}], 131047, "d"),
     ([{"code": 131047, "title": "t", "message": "m"}], 131047, "m"),
     ([{"code": "131047", "title": "t"}], 131047, "t"),
     ([{}], 131000, "failed"),
@@ -192,9 +167,7 @@ FAILURES: list[tuple[object, int, str]] = [
 
 
 @pytest.mark.parametrize(
-    ("errors", "code", "reason"),
-    FAILURES,
-    ids=["all", "no_details", "title", "empty", "none", "text", "null"],
+    ("errors", "code", "reason"), FAILURES, ids=["all", "no_details", "title", "empty", "none", "text", "null"]
 )
 def test_failure_is_read_with_whatever_it_tells(errors: object, code: int, reason: str) -> None:
     event = read_status(status="failed", errors=errors)
@@ -314,11 +287,7 @@ def test_errors_of_the_account_are_an_event_of_their_own() -> None:
     [event] = read(change(errors=ERRORS))
 
     assert isinstance(event, AccountEvent)
-    assert (event.field, event.phone_number_id, event.members["errors"]) == (
-        "messages",
-        NUMBER,
-        ERRORS,
-    )
+    assert (event.field, event.phone_number_id, event.members["errors"]) == ("messages", NUMBER, ERRORS)
 
 
 def test_errors_beside_messages_lose_no_message() -> None:
@@ -356,9 +325,7 @@ def test_payment_told_again_is_the_same_news() -> None:
     ],
     ids=["second attempt", "refund"],
 )
-def test_payment_that_went_on_under_the_same_status_is_news(
-    statuses: list[dict[str, Any]],
-) -> None:
+def test_payment_that_went_on_under_the_same_status_is_news(statuses: list[dict[str, Any]]) -> None:
     [first, second] = split(body_of(change(statuses=statuses)))
 
     assert first.dedupe_key != second.dedupe_key
@@ -385,9 +352,7 @@ def test_text_is_read_with_its_sender() -> None:
 
 def test_tap_is_read_with_its_payload_and_what_it_answers() -> None:
     event = read_message(
-        type="button",
-        button={"text": "Yes", "payload": "ok-1"},
-        context={"id": "wamid.1", "from": APP.phone_number},
+        type="button", button={"text": "Yes", "payload": "ok-1"}, context={"id": "wamid.1", "from": APP.phone_number}
     )
 
     assert isinstance(event, InboundEvent)
@@ -416,9 +381,7 @@ def test_message_of_somebody_without_a_number_is_read() -> None:
     message = {name: value for name, value in HELLO.items() if name != "from"}
     contacts = [{"user_id": "US.7", "profile": {"name": "Ann"}}]
 
-    [item] = split(
-        body_of(change(messages=[message | {"from_user_id": "US.7"}], contacts=contacts))
-    )
+    [item] = split(body_of(change(messages=[message | {"from_user_id": "US.7"}], contacts=contacts)))
 
     event = webhook.read(item.item)
     assert isinstance(event, InboundEvent)
@@ -427,10 +390,7 @@ def test_message_of_somebody_without_a_number_is_read() -> None:
 
 
 def test_each_message_of_a_batch_gets_the_name_of_its_own_sender() -> None:
-    contacts = [
-        {"wa_id": "15550000002", "profile": {"name": "Ben"}},
-        {"wa_id": ANN, "profile": {"name": "Ann"}},
-    ]
+    contacts = [{"wa_id": "15550000002", "profile": {"name": "Ben"}}, {"wa_id": ANN, "profile": {"name": "Ann"}}]
     messages = [HELLO, HELLO | {"id": "wamid.3", "from": "15550000002"}]
 
     events = read(change(messages=messages, contacts=contacts))
@@ -514,11 +474,7 @@ def test_pause_is_read_with_its_description() -> None:
     assert (event.status, event.description) == ("PAUSED", "Paused for 3 hours.")
 
 
-NAMED = {
-    "message_template_id": 77,
-    "message_template_name": "order_ready",
-    "message_template_language": "en-US",
-}
+NAMED = {"message_template_id": 77, "message_template_name": "order_ready", "message_template_language": "en-US"}
 NEWS: dict[str, Any] = {
     "business_account_id": "1000000000000001",
     "operator_template_id": "77",
@@ -543,11 +499,10 @@ def test_category_is_read_as_what_it_is_and_what_it_will_be() -> None:
 
     events = read({"field": field, "value": notice}, {"field": field, "value": done})
 
-    assert [
-        (one.category, one.next_category, one.is_done)
-        for one in events
-        if isinstance(one, CategoryEvent)
-    ] == [("UTILITY", "MARKETING", False), ("UTILITY", "MARKETING", True)]
+    assert [(one.category, one.next_category, one.is_done) for one in events if isinstance(one, CategoryEvent)] == [
+        ("UTILITY", "MARKETING", False),
+        ("UTILITY", "MARKETING", True),
+    ]
 
 
 ACCOUNT_FIELDS = {
@@ -561,9 +516,7 @@ ACCOUNT_FIELDS = {
 
 
 @pytest.mark.parametrize(("field", "value"), ACCOUNT_FIELDS.items(), ids=ACCOUNT_FIELDS)
-def test_change_of_an_account_is_read_with_the_number_it_names(
-    field: str, value: dict[str, Any]
-) -> None:
+def test_change_of_an_account_is_read_with_the_number_it_names(field: str, value: dict[str, Any]) -> None:
     [event] = read({"field": field, "value": value})
 
     assert isinstance(event, AccountEvent)
@@ -585,9 +538,7 @@ def test_field_that_is_new_is_one_item_with_its_value_as_it_came(value: Any) -> 
 
 
 def test_message_of_a_group_is_in_an_order_of_its_own() -> None:
-    [private, of_group] = split(
-        body_of(change(messages=[HELLO, HELLO | {"id": "wamid.3", "group_id": "GROUP=="}]))
-    )
+    [private, of_group] = split(body_of(change(messages=[HELLO, HELLO | {"id": "wamid.3", "group_id": "GROUP=="}])))
 
     assert (private.order_key, of_group.order_key) == (f"{NUMBER} {ANN}", f"{NUMBER} group GROUP==")
     event = webhook.read(of_group.item)
@@ -596,11 +547,7 @@ def test_message_of_a_group_is_in_an_order_of_its_own() -> None:
 
 
 def test_status_of_a_group_names_no_recipient() -> None:
-    status = SENT | {
-        "recipient_id": "GROUP==",
-        "recipient_type": "group",
-        "recipient_participant_id": ANN,
-    }
+    status = SENT | {"recipient_id": "GROUP==", "recipient_type": "group", "recipient_participant_id": ANN}
 
     [event] = read(change(statuses=[status]))
 
@@ -655,11 +602,7 @@ def test_signature_is_right_for_exactly_these_bytes() -> None:
 
 
 def test_handshake_is_answered_with_the_challenge_when_everything_is_right() -> None:
-    right = {
-        "hub.mode": "subscribe",
-        "hub.verify_token": OPERATOR.verify_token,
-        "hub.challenge": "115",
-    }
+    right = {"hub.mode": "subscribe", "hub.verify_token": OPERATOR.verify_token, "hub.challenge": "115"}
 
     def answer(**more: str) -> str | None:
         changed = right | {f"hub.{name}": value for name, value in more.items()}

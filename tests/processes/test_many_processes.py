@@ -68,9 +68,7 @@ async def test_kill_pause_and_stop_under_load_lose_nothing_and_double_nothing(to
     await running
     await town.settled()
 
-    reckoning = await reckon(
-        town, load, None, written_in=len(WRITERS), uncertain_at_most=2 * IN_FLIGHT
-    )
+    reckoning = await reckon(town, load, None, written_in=len(WRITERS), uncertain_at_most=2 * IN_FLIGHT)
     sys.stdout.write(f"\n{reckoning.table()}stopped within {stopped_s:.1f} s\n")
     assert not reckoning.faults
     assert code == 0

@@ -42,13 +42,7 @@ async def start(tmp_path: Path, database_url: str) -> AsyncIterator[Start]:
     clock = SystemClock()
 
     async def starts(*stages: str) -> Waypost:
-        settings = Settings(
-            data=tmp_path,
-            database_url=database_url,
-            stages=stages,
-            secret_key=KEY,
-            admin_token=TOKEN,
-        )
+        settings = Settings(data=tmp_path, database_url=database_url, stages=stages, secret_key=KEY, admin_token=TOKEN)
         waypost = Waypost(settings, clock, RandomIds(clock))
         await waypost.open()
         running.append(waypost)
@@ -126,34 +120,22 @@ async def test_what_no_process_works_waits_and_is_worked_by_the_next(start: Star
     assert accepts.journal.counts[Lane.CALLBACKS].claimed == 0
 
 
-@pytest.mark.parametrize(
-    "wish", [{"workers": 2}, {"stages": ("accept",)}], ids=["workers", "stages"]
-)
+@pytest.mark.parametrize("wish", [{"workers": 2}, {"stages": ("accept",)}], ids=["workers", "stages"])
 def test_sqlite_is_refused_to_more_than_one_process(wish: dict[str, Any]) -> None:
-    with pytest.raises(
-        NotFit, match=r"an SQLite store is worked by one process.*WAYPOST_DATABASE_URL"
-    ):
+    with pytest.raises(NotFit, match=r"an SQLite store is worked by one process.*WAYPOST_DATABASE_URL"):
         check_fit(Settings(secret_key=KEY, **wish))
 
 
 @pytest.mark.parametrize(
     ("given", "why"),
-    [
-        ("", "no stage is named"),
-        ("accept,dance", "there is no stage 'dance'"),
-        (",", "no stage is named"),
-    ],
+    [("", "no stage is named"), ("accept,dance", "there is no stage 'dance'"), (",", "no stage is named")],
 )
 def test_unknown_or_empty_list_of_stages_is_refused(given: str, why: str) -> None:
-    with pytest.raises(
-        ValueError, match=f"{why}; name one or more of accept, dispatch, events, callbacks"
-    ):
+    with pytest.raises(ValueError, match=f"{why}; name one or more of accept, dispatch, events, callbacks"):
         Settings(stages=given)  # pyright: ignore[reportArgumentType]
 
 
-async def test_another_media_folder_is_refused_and_the_remedy_works(
-    start: Start, tmp_path: Path
-) -> None:
+async def test_another_media_folder_is_refused_and_the_remedy_works(start: Start, tmp_path: Path) -> None:
     database = (await start("accept")).database
     here, elsewhere = tmp_path / "here", tmp_path / "elsewhere"
     here.mkdir()

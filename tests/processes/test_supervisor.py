@@ -49,9 +49,7 @@ def ready_lines(said: list[str], number: int) -> int:
 async def test_worker_that_dies_is_replaced_and_the_others_live_on(tmp_path: Path) -> None:
     said: list[str] = []
     pids = tmp_path / "pids"
-    script = (
-        f"open({str(pids)!r}, 'a').write(sys.argv[2] + ' ' + str(os.getpid()) + chr(10)); {LIVES}"
-    )
+    script = f"open({str(pids)!r}, 'a').write(sys.argv[2] + ' ' + str(os.getpid()) + chr(10)); {LIVES}"
     async with running(supervisor(script, said), said):
         known = dict(line.split() for line in pids.read_text().splitlines())
 
@@ -65,9 +63,7 @@ async def test_supervisor_gives_up_on_workers_that_end_at_once() -> None:
     said: list[str] = []
 
     with pytest.raises(WorkersFailed, match=r"worker 1 ended 5 times within 10 s .* exit code 3"):
-        await supervisor("print('ready', flush=True); sys.exit(3)", said, workers=1).run(
-            ready=said.append
-        )
+        await supervisor("print('ready', flush=True); sys.exit(3)", said, workers=1).run(ready=said.append)
 
     assert ready_lines(said, 1) == 5
 
@@ -85,9 +81,7 @@ async def test_supervisor_ends_as_the_first_worker_does_that_cannot_start() -> N
 async def test_store_that_is_away_is_no_reason_to_give_up(tmp_path: Path) -> None:
     said: list[str] = []
     tries = tmp_path / "tries"
-    fails = (
-        f"open({str(tries)!r}, 'a').write('.'), os.path.getsize({str(tries)!r}) > 8 or sys.exit(75)"
-    )
+    fails = f"open({str(tries)!r}, 'a').write('.'), os.path.getsize({str(tries)!r}) > 8 or sys.exit(75)"
     script = f"sys.argv[2] == '1' or ({fails}); {LIVES}"
 
     async with running(supervisor(script, said), said):

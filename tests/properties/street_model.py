@@ -21,12 +21,7 @@ import aiohttp
 from sqlalchemy import Connection, select
 
 from crashes.processes import free_port
-from tests.properties.street_templates import (
-    REVIEW_MS,
-    TemplateModel,
-    every_template,
-    is_of_a_template,
-)
+from tests.properties.street_templates import REVIEW_MS, TemplateModel, every_template, is_of_a_template
 from tests.support.builders import APP, INSTANCE_KEY
 from tests.support.callback_sink import CallbackSink, Try
 from tests.support.cut_line import CutLine
@@ -128,9 +123,7 @@ class ModelStreet:
     _ports: dict[str, int] = field(default_factory=dict[str, int])
     _refusals: list[int] = field(default_factory=list[int])
     _asking: set[asyncio.Task[None]] = field(default_factory=set[asyncio.Task[None]])
-    _shown: defaultdict[str, dict[str, dict[str, Any]]] = field(
-        default_factory=lambda: defaultdict(dict)
-    )
+    _shown: defaultdict[str, dict[str, dict[str, Any]]] = field(default_factory=lambda: defaultdict(dict))
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -139,13 +132,7 @@ class ModelStreet:
 
     async def open(self) -> None:
         """Both ends, with every window open."""
-        self.street = Street(
-            self.folder,
-            self.sink,
-            self.http,
-            clock=self.clock,
-            changes=self._changes(),
-        )
+        self.street = Street(self.folder, self.sink, self.http, clock=self.clock, changes=self._changes())
         await self.street.open()
         url = self.street.service_url
         self.processes["one"] = Process(self.street.waypost, self.street._server, url)
@@ -156,9 +143,7 @@ class ModelStreet:
         self.sink.answers = self._answer
         for phone in PHONES:
             await self.street.open_window(phone)
-        await self.street.subscribe(
-            tag="three", url=f"{self.sink.url}{THREE}", version="3", modes=MODES_OF_THREE
-        )
+        await self.street.subscribe(tag="three", url=f"{self.sink.url}{THREE}", version="3", modes=MODES_OF_THREE)
         self._with_buttons = await self.street.approved_template()
         await self.street.control("PUT", "settings", {"review_delay_ms": REVIEW_MS})
         self.templates = TemplateModel(self._ask_any, self.chance)
@@ -285,19 +270,12 @@ class ModelStreet:
 
     def _form_of(self, token: str, to: str) -> tuple[str, dict[str, str]]:
         """Where a message goes and its form: a text, or one with two buttons."""
-        form = {
-            "channel": "whatsapp",
-            "source": APP.phone_number,
-            "destination": to,
-            "src.name": APP.name,
-        }
+        form = {"channel": "whatsapp", "source": APP.phone_number, "destination": to, "src.name": APP.name}
         if self.chance.random() < 0.7:
             form["message"] = json.dumps({"type": "text", "text": token})
             return "/wa/api/v1/msg", form
         form["template"] = json.dumps({"id": self._with_buttons, "params": [token]})
-        form["postbackTexts"] = json.dumps(
-            [{"index": index, "text": f"{token}-{index}"} for index in range(2)]
-        )
+        form["postbackTexts"] = json.dumps([{"index": index, "text": f"{token}-{index}"} for index in range(2)])
         return "/wa/api/v1/template/msg", form
 
     async def _ask_any(
@@ -609,9 +587,7 @@ class ModelStreet:
             if numbers != sorted(numbers):
                 wrong.append(f"callbacks about {about} came in the order {numbers}")
             if sorted(numbers) != list(range(1, len(numbers) + 1)):
-                wrong.append(
-                    f"callbacks about {about} are not 1 to {len(numbers)}: {sorted(numbers)}"
-                )
+                wrong.append(f"callbacks about {about} are not 1 to {len(numbers)}: {sorted(numbers)}")
         return wrong
 
     def _about_inbound(self) -> list[str]:
@@ -621,11 +597,7 @@ class ModelStreet:
             heard_id = _heard_id(one)
             if heard_id is not None:
                 told[one.path, heard_id].add(one.callback_id)
-        return [
-            f"{heard_id} was told {len(ids)} times"
-            for (_, heard_id), ids in told.items()
-            if len(ids) > 1
-        ]
+        return [f"{heard_id} was told {len(ids)} times" for (_, heard_id), ids in told.items() if len(ids) > 1]
 
     async def _about_heard(self) -> list[str]:
         """All that phones have sent is told to both subscriptions, a tap with the text behind its button."""
@@ -646,9 +618,7 @@ class ModelStreet:
                 wrong.append(f"{heard} was told to {len(tries)} subscriptions")
             wanted = f"{tokens[heard.tapped]}-{heard.index}" if heard.tapped else None
             wrong += [
-                f"{heard} was told with {postback!r}"
-                for one in tries
-                if (postback := _postback_of(one)) != wanted
+                f"{heard} was told with {postback!r}" for one in tries if (postback := _postback_of(one)) != wanted
             ]
         return wrong
 
@@ -723,9 +693,5 @@ def _about(one: Try) -> str:
     payload = one.value["payload"]
     if is_of_a_template(one):
         return f"template {payload['id']}"
-    number = (
-        payload.get("destination")
-        or payload.get("source")
-        or payload.get("sender", {}).get("phone")
-    )
+    number = payload.get("destination") or payload.get("source") or payload.get("sender", {}).get("phone")
     return str(number)

@@ -73,10 +73,7 @@ class TemplateModel:
     def fault(self) -> dict[str, Any]:
         """One of the ways in which a call about templates goes wrong."""
         call = self.chance.choice(CALLS)
-        return {
-            "call": call,
-            "what": self.chance.choice(FAULTS if call == DELETION else (*FAULTS, REFUSAL)),
-        }
+        return {"call": call, "what": self.chance.choice(FAULTS if call == DELETION else (*FAULTS, REFUSAL))}
 
     async def _submit(self) -> None:
         made = Made(f"t{len(self.made):04d}")
@@ -107,9 +104,7 @@ class TemplateModel:
         told = await self.ask("DELETE", f"/partner/app/{APP.id}/template/{made.name}", None, {})
         made.deleted = told is not None and told[0] == ANSWERED
 
-    def complaints(
-        self, kept: Sequence[Template], held: Sequence[dict[str, Any]], taken: Sequence[Try]
-    ) -> list[str]:
+    def complaints(self, kept: Sequence[Template], held: Sequence[dict[str, Any]], taken: Sequence[Try]) -> list[str]:
         """What is not as it must be.
 
         Args:
@@ -117,18 +112,12 @@ class TemplateModel:
             held: every template of the operator's.
             taken: the callbacks.
         """
-        return [
-            *self._about_requests(kept),
-            *self._about_ends(kept, held),
-            *_about_told(kept, taken),
-        ]
+        return [*self._about_requests(kept), *self._about_ends(kept, held), *_about_told(kept, taken)]
 
     def _about_requests(self, kept: Sequence[Template]) -> list[str]:
         by_id = {one.id: one for one in kept}
         names = Counter(one.draft.element_name for one in kept)
-        wrong = [
-            f"there are {count} templates {name}" for name, count in names.items() if count > 1
-        ]
+        wrong = [f"there are {count} templates {name}" for name, count in names.items() if count > 1]
         for made in self.made:
             if made.id is not None and made.id not in by_id:
                 wrong.append(f"{made.name} was acknowledged and is lost")
@@ -164,9 +153,7 @@ def _about_told(kept: Sequence[Template], taken: Sequence[Try]) -> list[str]:
     told: defaultdict[str, dict[str, str]] = defaultdict(dict)
     for one in taken:
         if is_of_a_template(one) and one.value["payload"]["type"] == "status-update":
-            told[one.value["payload"]["id"]].setdefault(
-                one.callback_id, one.value["payload"]["status"]
-            )
+            told[one.value["payload"]["id"]].setdefault(one.callback_id, one.value["payload"]["status"])
     wrong: list[str] = []
     for template in kept:
         news = list(told[template.id].values())

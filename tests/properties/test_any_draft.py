@@ -90,9 +90,7 @@ def test_first_that_a_check_says_of_the_api_is_what_a_creation_is_refused_with(
 
 
 @given(CHANGES.map(changed), st.sampled_from(Hosting))
-def test_draft_that_a_check_says_nothing_of_is_taken_by_a_strict_service(
-    of: Draft, hosting: Hosting
-) -> None:
+def test_draft_that_a_check_says_nothing_of_is_taken_by_a_strict_service(of: Draft, hosting: Hosting) -> None:
     found = findings_of(of, hosting=hosting)
 
     assert (found == []) is (first_broken(of, strict=True, hosting=hosting) is None)

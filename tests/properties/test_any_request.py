@@ -119,10 +119,7 @@ def forms_of(row: RouteRow) -> st.SearchStrategy[bytes]:
 
 def in_parts(fields: list[tuple[str, str]]) -> bytes:
     """A multipart body; names and texts stand in it as they are, so it may well be a broken one."""
-    parts = (
-        f'--x\r\nContent-Disposition: form-data; name="{name}"\r\n\r\n{text}\r\n'
-        for name, text in fields
-    )
+    parts = (f'--x\r\nContent-Disposition: form-data; name="{name}"\r\n\r\n{text}\r\n' for name, text in fields)
     return "".join([*parts, "--x--\r\n"]).encode("utf-8", "replace")
 
 
@@ -150,9 +147,7 @@ def requests(draw: st.DrawFn) -> tuple[RouteRow, str, dict[str, str], bytes]:
     return row, path, {"content-type": kind}, body
 
 
-@settings(
-    max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(request=requests())
 def test_any_request_is_answered_in_the_documented_shape(
     doors: Doors, request: tuple[RouteRow, str, dict[str, str], bytes]
@@ -174,20 +169,15 @@ def test_any_request_is_answered_in_the_documented_shape(
     assert sum(counts.values()) <= submissions  # templates have submissions too
 
 
-@settings(
-    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
-    headers=st.dictionaries(st.sampled_from(["apikey", "token", "authorization"]), st.text()),
-    first=st.integers(0, 3),
+    headers=st.dictionaries(st.sampled_from(["apikey", "token", "authorization"]), st.text()), first=st.integers(0, 3)
 )
 @example(headers={}, first=0)
 @example(headers={}, first=1)
 @example(headers={}, first=2)
 @example(headers={}, first=3)
-def test_any_credential_but_the_right_one_is_refused_alike(
-    doors: Doors, headers: dict[str, str], first: int
-) -> None:
+def test_any_credential_but_the_right_one_is_refused_alike(doors: Doors, headers: dict[str, str], first: int) -> None:
     """Each time a quarter of the routes are asked."""
     encoded = {name: text.encode("utf-8", "replace").decode() for name, text in headers.items()}
 

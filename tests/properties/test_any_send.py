@@ -10,13 +10,7 @@ from hypothesis import strategies as st
 from tests.support.builders import draft, message, template
 from waypost.domain.buttons import VIEW_ITEMS, Button, ButtonKind
 from waypost.domain.cards import Card
-from waypost.domain.message import (
-    Content,
-    Passthrough,
-    TemplateSend,
-    media_references,
-    reply_to_of,
-)
+from waypost.domain.message import Content, Passthrough, TemplateSend, media_references, reply_to_of
 from waypost.domain.refusals import Refused
 from waypost.domain.send_rules import operators_complaint, templates_complaint
 from waypost.operators.cloud.messages import message_body
@@ -123,8 +117,7 @@ leaves: st.SearchStrategy[Any] = (
 values: st.SearchStrategy[Any] = st.recursive(
     leaves,
     lambda inner: (
-        st.lists(inner, max_size=4)
-        | st.dictionaries(st.sampled_from(NAMES) | st.text(max_size=5), inner, max_size=6)
+        st.lists(inner, max_size=4) | st.dictionaries(st.sampled_from(NAMES) | st.text(max_size=5), inner, max_size=6)
     ),
     max_leaves=15,
 )
@@ -135,9 +128,7 @@ def _typed(kind: str, rest: dict[str, Any]) -> dict[str, Any]:
 
 
 objects: st.SearchStrategy[Any] = st.builds(
-    _typed,
-    st.sampled_from(TYPES),
-    st.dictionaries(st.sampled_from(NAMES), values, max_size=8),
+    _typed, st.sampled_from(TYPES), st.dictionaries(st.sampled_from(NAMES), values, max_size=8)
 )
 texts: st.SearchStrategy[str] = (objects | values).map(json.dumps) | st.text(max_size=30)
 
@@ -178,15 +169,11 @@ def test_any_session_message_is_refused_or_can_be_sent(text: str) -> None:
 
 @settings(max_examples=60, deadline=None)
 @given(given_template=values, more=objects | values, own=texts)
-def test_any_template_message_is_refused_or_can_be_sent(
-    given_template: Any, more: Any, own: str
-) -> None:
+def test_any_template_message_is_refused_or_can_be_sent(given_template: Any, more: Any, own: str) -> None:
     named: dict[str, Any] = {"id": "t"}
     if isinstance(given_template, dict):
         named |= given_template
-    form = Form(
-        [("template", json.dumps(named)), ("message", json.dumps(more)), ("postbackTexts", own)]
-    )
+    form = Form([("template", json.dumps(named)), ("message", json.dumps(more)), ("postbackTexts", own)])
 
     try:
         content = read_template_send(form)
@@ -199,9 +186,7 @@ def test_any_template_message_is_refused_or_can_be_sent(
 
 @settings(max_examples=60, deadline=None)
 @given(kind=st.sampled_from(TYPES), text=texts, context=texts, to=st.text(max_size=12))
-def test_any_passthrough_is_refused_or_can_be_sent(
-    kind: str, text: str, context: str, to: str
-) -> None:
+def test_any_passthrough_is_refused_or_can_be_sent(kind: str, text: str, context: str, to: str) -> None:
     form = Form([("to", to), ("type", kind), (kind, text), ("context", context)])
     valid = Form([("to", "15551234567"), ("type", kind), (kind, text)])
 

@@ -41,12 +41,8 @@ Body = dict[str, Any]
 Result = TypeVar("Result")
 
 texts = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=12)
-words = st.text(
-    st.characters(exclude_categories=["Cs"], exclude_characters="\0"), min_size=1, max_size=12
-)
-names = texts | st.sampled_from(
-    ["id", "type", "parameters", "payload", "ttl", "category", "to", "odd-member"]
-)
+words = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), min_size=1, max_size=12)
+names = texts | st.sampled_from(["id", "type", "parameters", "payload", "ttl", "category", "to", "odd-member"])
 numbers = st.integers(-(2**63), 2**63 - 1) | st.floats(allow_nan=False, allow_infinity=False)
 values: st.SearchStrategy[Any] = st.recursive(
     st.none() | st.booleans() | numbers | texts,
@@ -54,16 +50,13 @@ values: st.SearchStrategy[Any] = st.recursive(
     max_leaves=8,
 )
 strangers = st.dictionaries(
-    words.filter(lambda name: name not in GIVEN)
-    | st.sampled_from(["Category", "ttl", "pin", "hologram"]),
+    words.filter(lambda name: name not in GIVEN) | st.sampled_from(["Category", "ttl", "pin", "hologram"]),
     values,
     max_size=3,
 )
 
 
-def shape(
-    needed: dict[str, st.SearchStrategy[Any]], **optional: st.SearchStrategy[Any]
-) -> st.SearchStrategy[Body]:
+def shape(needed: dict[str, st.SearchStrategy[Any]], **optional: st.SearchStrategy[Any]) -> st.SearchStrategy[Body]:
     """An object of a documented shape, sometimes with members that no page names."""
     documented = st.fixed_dictionaries(needed, optional=optional)
     more = st.just(Body()) | st.dictionaries(names, values, max_size=2)
@@ -84,9 +77,7 @@ parameters = st.lists(
     shape({"type": one_of("text"), "text": texts}, parameter_name=words)
     | shape({"type": one_of("image"), "image": media})
     | shape({"type": one_of("payload"), "payload": texts})
-    | shape(
-        {"type": one_of("action"), "action": shape({}, flow_token=words, flow_action_data=values)}
-    ),
+    | shape({"type": one_of("action"), "action": shape({}, flow_token=words, flow_action_data=values)}),
     max_size=3,
 )
 components = st.lists(
@@ -117,9 +108,7 @@ SPELLINGS: Final[dict[str, Callable[[str], str | int]]] = {  # of a phone number
     "spaces": lambda digits: f" {digits[:1]} {digits[1:4]} {digits[4:]} ",
     "hyphens": lambda digits: f"+{digits[:1]} ({digits[1:4]}) {digits[4:7]}-{digits[7:]}",
 }
-numbers_used = itertools.count(
-    15_550_000_000
-)  # the operator lets one person have few messages at once
+numbers_used = itertools.count(15_550_000_000)  # the operator lets one person have few messages at once
 envelope = st.fixed_dictionaries(
     {},
     optional={
@@ -161,9 +150,7 @@ def to_somebody_new(body: Body) -> Body:
 
 def as_form(body: Body) -> bytes:
     """The same as a form: objects and lists as JSON text, everything else as text."""
-    return urlencode(
-        [(name, one if isinstance(one, str) else json.dumps(one)) for name, one in body.items()]
-    ).encode()
+    return urlencode([(name, one if isinstance(one, str) else json.dumps(one)) for name, one in body.items()]).encode()
 
 
 def fits_a_form(body: Body) -> bool:
@@ -232,9 +219,7 @@ def line(tmp_path_factory: pytest.TempPathFactory) -> Generator[Line]:
         await street.make_partner()
         return Line(loop, street, sends)
 
-    line = asyncio.run_coroutine_threadsafe(open_all(tmp_path_factory.mktemp("line")), loop).result(
-        60
-    )
+    line = asyncio.run_coroutine_threadsafe(open_all(tmp_path_factory.mktemp("line")), loop).result(60)
     yield line
     line.run(line.street.close())
     line.run(line.street.http.close())
@@ -253,16 +238,10 @@ def line(tmp_path_factory: pytest.TempPathFactory) -> Generator[Line]:
     deadline=None,
     database=None,
     phases=[Phase.generate, Phase.shrink],
-    suppress_health_check=[
-        HealthCheck.too_slow,
-        HealthCheck.data_too_large,
-        HealthCheck.filter_too_much,
-    ],
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much],
 )
 @given(body=bodies(), way=one_of("json", "json under the form's header", "form", "object as text"))
-def test_operator_gets_what_was_sent_less_what_was_refused(
-    line: Line, body: Body, way: str
-) -> None:
+def test_operator_gets_what_was_sent_less_what_was_refused(line: Line, body: Body, way: str) -> None:
     body, kind = to_somebody_new(body), body["type"]
     if way == "form" and fits_a_form(body):
         raw, content_type = as_form(body), FORM

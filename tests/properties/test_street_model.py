@@ -42,9 +42,7 @@ def the_killed() -> Iterator[None]:
 
 
 @pytest.mark.timeout(60 + STEPS)
-@pytest.mark.filterwarnings(
-    "ignore::pytest.PytestUnraisableExceptionWarning"
-)  # sockets of the killed
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # sockets of the killed
 @pytest.mark.parametrize("engine", ENGINES)
 async def test_every_message_is_accounted_for_whatever_happens(
     engine: str, tmp_path: Path, sink: CallbackSink, request: pytest.FixtureRequest

@@ -56,9 +56,7 @@ class Redirected(httpx.AsyncBaseTransport):
         """Carry the request out at the simulator."""
         if request.url.host not in (*_OPERATOR, self._base.host):
             raise httpx.ConnectError(f"{request.url.host} is not on loopback", request=request)
-        request.url = request.url.copy_with(
-            scheme=self._base.scheme, host=self._base.host, port=self._base.port
-        )
+        request.url = request.url.copy_with(scheme=self._base.scheme, host=self._base.host, port=self._base.port)
         self.asked.append(f"{request.method} {request.url.path}")
         return await self._inner.handle_async_request(request)
 
@@ -79,9 +77,7 @@ class WebhookServer:
 
     async def open(self) -> None:
         """Begin to answer."""
-        config = uvicorn.Config(
-            self.application, lifespan="off", log_config=None, access_log=False, ws="none"
-        )
+        config = uvicorn.Config(self.application, lifespan="off", log_config=None, access_log=False, ws="none")
         config.load()
         self._server = uvicorn.Server(config)
         self._server.lifespan = config.lifespan_class(config)
@@ -119,27 +115,19 @@ class Arena:
         self.client.add_handlers(handlers.RawUpdateHandler(self._keep_raw))
         await self.server.open()
 
-    async def hears(
-        self, kind: type[Update], is_meant: Callable[[Update], bool] = lambda _: True
-    ) -> Update:
+    async def hears(self, kind: type[Update], is_meant: Callable[[Update], bool] = lambda _: True) -> Update:
         """The first update of a kind, as the client's own type, as soon as it is there."""
         return await self._until(
-            lambda: next(
-                (one for one in self.heard if isinstance(one, kind) and is_meant(one)), None
-            )
+            lambda: next((one for one in self.heard if isinstance(one, kind) and is_meant(one)), None)
         )
 
     async def hears_raw(self, is_meant: Callable[[dict[str, Any]], bool]) -> dict[str, Any]:
         """The value of the first webhook that is meant, whether the client understood it or not."""
-        return await self._until(
-            lambda: next((one.value for one in self.raw if is_meant(one.value)), None)
-        )
+        return await self._until(lambda: next((one.value for one in self.raw if is_meant(one.value)), None))
 
     async def phone_says(self, phone: str = ANN, **wish: Any) -> str:
         """A phone sends something to the business number; gives the message's id."""
-        answer = await self.bench.control(
-            "POST", f"phones/{phone}/messages", {"to": BUSINESS, **wish}
-        )
+        answer = await self.bench.control("POST", f"phones/{phone}/messages", {"to": BUSINESS, **wish})
         assert answer.status == 200, answer.body
         return answer.body["wamid"]
 
@@ -171,9 +159,7 @@ class Arena:
         self._came.set()
 
 
-def make_client(
-    transport: Redirected, server: WebhookServer | None = None, **more: Any
-) -> WhatsApp:
+def make_client(transport: Redirected, server: WebhookServer | None = None, **more: Any) -> WhatsApp:
     """The client as anybody would make it, but for the address behind the operator's name."""
     chosen: dict[str, Any] = {
         "phone_id": NUMBER_ID,

@@ -42,11 +42,7 @@ async def test_profile_is_changed_and_read_back(arena: Arena) -> None:
     profile = await arena.client.get_business_profile()
 
     assert changed.success
-    assert (profile.about, profile.address, profile.email) == (
-        "Hats",
-        "Main street 1",
-        "hats@example.com",
-    )
+    assert (profile.about, profile.address, profile.email) == ("Hats", "Main street 1", "hats@example.com")
     assert (profile.description, profile.industry) == ("Hats of all kinds", types.Industry.RETAIL)
     assert tuple(profile.websites or ()) == ("https://hats.example/", "https://more.example/")
     assert profile.profile_picture_url
@@ -65,9 +61,7 @@ async def test_ice_breakers_and_commands_are_set_and_read_back(arena: Arena) -> 
 
 
 async def test_commerce_settings_are_set_and_read_back(arena: Arena) -> None:
-    changed = await arena.client.update_commerce_settings(
-        is_catalog_visible=True, is_cart_enabled=False
-    )
+    changed = await arena.client.update_commerce_settings(is_catalog_visible=True, is_cart_enabled=False)
     settings = await arena.client.get_commerce_settings()
 
     assert changed.success
@@ -105,17 +99,12 @@ async def test_webhooks_of_the_number_go_elsewhere_and_back(arena: Arena) -> Non
     back = await arena.client.delete_phone_callback_url()
 
     assert moved.success
-    assert shown.webhook_configuration == {
-        "phone_number": arena.server.uri,
-        "application": arena.server.uri,
-    }
+    assert shown.webhook_configuration == {"phone_number": arena.server.uri, "application": arena.server.uri}
     assert back.success
 
 
 async def test_key_of_flow_endpoints_is_set(arena: Arena) -> None:
-    done = await arena.client.set_business_public_key(
-        "-----BEGIN PUBLIC KEY-----\nA\n-----END PUBLIC KEY-----"
-    )
+    done = await arena.client.set_business_public_key("-----BEGIN PUBLIC KEY-----\nA\n-----END PUBLIC KEY-----")
 
     assert done.success
 
@@ -163,9 +152,7 @@ async def test_client_registers_its_webhook_with_the_app(arena: Arena) -> None:
     """As it does by itself at its start, when it is given an address."""
     token = await arena.client.get_app_access_token(int(APP), SECRET)
 
-    done = await arena.client.set_app_callback_url(
-        int(APP), token, arena.server.uri, VERIFY_TOKEN, ["messages"]
-    )
+    done = await arena.client.set_app_callback_url(int(APP), token, arena.server.uri, VERIFY_TOKEN, ["messages"])
 
     assert done.success
     await arena.phone_says(text="Hi")

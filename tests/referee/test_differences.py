@@ -69,9 +69,7 @@ async def test_client_writes_the_end_of_an_offer_in_seconds(arena: Arena) -> Non
     ]
 
     with pytest.raises(InvalidParameter) as refused:
-        await arena.client.send_template(
-            ANN, "offer", EN, [*rest, offer.params(expiration_time=ends)]
-        )
+        await arena.client.send_template(ANN, "offer", EN, [*rest, offer.params(expiration_time=ends)])
     ends_ms = int(ends.timestamp()) * 1000
     whole = {"type": "limited_time_offer", "limited_time_offer": {"expiration_time_ms": ends_ms}}
     sent = await arena.client.send_template(
@@ -102,10 +100,7 @@ async def test_client_looks_for_refusals_of_templates_under_another_number(arena
 async def test_client_reads_the_first_update_of_a_webhook_only(arena: Arena) -> None:
     """Fault of the client: the operator may put many into one. Source: facts 7.1, "Batching"."""
     await arena.act("settings", {"batch_at_most": 10}, method="PUT")
-    await arena.act(
-        "faults",
-        {"on": "webhook", "webhook": "message", "when": {"always": True}, "what": {"batch": 2}},
-    )
+    await arena.act("faults", {"on": "webhook", "webhook": "message", "when": {"always": True}, "what": {"batch": 2}})
 
     first = await arena.phone_says(text="One")
     second = await arena.phone_says(text="Two")
@@ -113,19 +108,13 @@ async def test_client_reads_the_first_update_of_a_webhook_only(arena: Arena) -> 
     message = await arena.hears(types.Message)
     assert message.id == first
     [raw] = arena.raw
-    ids = [
-        one["id"]
-        for entry in raw["entry"]
-        for change in entry["changes"]
-        for one in change["value"]["messages"]
-    ]
+    ids = [one["id"] for entry in raw["entry"] for change in entry["changes"] for one in change["value"]["messages"]]
     assert ids == [first, second]
     assert len(arena.heard) == 1
 
 
 @pytest.mark.parametrize(
-    ("settings", "missing"),
-    [({"statuses_contacts": False}, "'contacts'"), ({"user_ids": False}, "'user_id'")],
+    ("settings", "missing"), [({"statuses_contacts": False}, "'contacts'"), ({"user_ids": False}, "'user_id'")]
 )
 async def test_client_needs_members_that_older_webhooks_have_not(
     arena: Arena, caplog: pytest.LogCaptureFixture, settings: dict[str, bool], missing: str
@@ -153,10 +142,7 @@ async def test_client_cannot_ask_for_call_permissions(arena: Arena) -> None:
 
 async def test_page_instead_of_an_answer_is_an_error_of_the_client_itself(arena: Arena) -> None:
     """No difference any more: earlier versions of the client fell over it. Source: facts 10."""
-    await arena.act(
-        "faults",
-        {"on": "call", "call": "messages.send", "when": {"next": 1}, "what": {"garbage": "html"}},
-    )
+    await arena.act("faults", {"on": "call", "call": "messages.send", "when": {"next": 1}, "what": {"garbage": "html"}})
 
     with pytest.raises(WhatsAppError) as refused:
         await arena.client.send_message(ANN, "Hello")
@@ -166,13 +152,7 @@ async def test_page_instead_of_an_answer_is_an_error_of_the_client_itself(arena:
 
 async def test_webhook_with_another_secret_is_refused_and_told_again(arena: Arena) -> None:
     await arena.act(
-        "faults",
-        {
-            "on": "webhook",
-            "webhook": "message",
-            "when": {"next": 1},
-            "what": {"wrong_signature": True},
-        },
+        "faults", {"on": "webhook", "webhook": "message", "when": {"next": 1}, "what": {"wrong_signature": True}}
     )
 
     wamid = await arena.phone_says(text="Hi")

@@ -37,10 +37,7 @@ BOOKING = FlowJSON(
                         name="form",
                         children=[
                             name := TextInput(name="guest", label="Name"),
-                            Footer(
-                                label="Done",
-                                on_click_action=CompleteAction(payload={"guest": name.ref}),
-                            ),
+                            Footer(label="Done", on_click_action=CompleteAction(payload={"guest": name.ref})),
                         ],
                     ),
                 ]
@@ -53,9 +50,7 @@ BOOKING = FlowJSON(
 async def test_flow_lives_from_draft_to_deprecated(arena: Arena) -> None:
     client = arena.client
     made = await client.create_flow("Booking", [types.FlowCategory.APPOINTMENT_BOOKING])
-    renamed = await client.update_flow_metadata(
-        made.id, name="Tables", categories=[types.FlowCategory.OTHER]
-    )
+    renamed = await client.update_flow_metadata(made.id, name="Tables", categories=[types.FlowCategory.OTHER])
     written = await client.update_flow_json(made.id, BOOKING)
     draft = await client.get_flow(made.id)
     assets = await client.get_flow_assets(made.id)
@@ -67,11 +62,7 @@ async def test_flow_lives_from_draft_to_deprecated(arena: Arena) -> None:
     assert renamed.success
     assert written.success
     assert not written.validation_errors
-    assert (draft.name, draft.status, draft.json_version) == (
-        "Tables",
-        types.FlowStatus.DRAFT,
-        "7.3",
-    )
+    assert (draft.name, draft.status, draft.json_version) == ("Tables", types.FlowStatus.DRAFT, "7.3")
     assert draft.preview is not None
     assert [one.name for one in assets] == ["flow.json"]
     assert published.success
@@ -81,13 +72,9 @@ async def test_flow_lives_from_draft_to_deprecated(arena: Arena) -> None:
 
 
 async def test_flow_is_made_published_and_cloned_at_once(arena: Arena) -> None:
-    made = await arena.client.create_flow(
-        "Booking", [types.FlowCategory.OTHER], flow_json=BOOKING, publish=True
-    )
+    made = await arena.client.create_flow("Booking", [types.FlowCategory.OTHER], flow_json=BOOKING, publish=True)
 
-    clone = await arena.client.create_flow(
-        "Another", [types.FlowCategory.OTHER], clone_flow_id=made.id
-    )
+    clone = await arena.client.create_flow("Another", [types.FlowCategory.OTHER], clone_flow_id=made.id)
 
     assert (await arena.client.get_flow(made.id)).status is types.FlowStatus.PUBLISHED
     assert (await arena.client.get_flow(clone.id)).json_version == "7.3"
@@ -113,14 +100,9 @@ async def test_draft_is_deleted(arena: Arena) -> None:
 
 
 async def test_template_with_a_flow_is_sent_and_answered(arena: Arena) -> None:
-    flow = await arena.client.create_flow(
-        "Booking", [types.FlowCategory.OTHER], flow_json=BOOKING, publish=True
-    )
+    flow = await arena.client.create_flow("Booking", [types.FlowCategory.OTHER], flow_json=BOOKING, publish=True)
     button = t.FlowButton(
-        text="Book",
-        flow_id=flow.id,
-        flow_action=types.FlowActionType.NAVIGATE,
-        navigate_screen="FIRST",
+        text="Book", flow_id=flow.id, flow_action=types.FlowActionType.NAVIGATE, navigate_screen="FIRST"
     )
     template = t.Template(
         name="book",
@@ -135,10 +117,7 @@ async def test_template_with_a_flow_is_sent_and_answered(arena: Arena) -> None:
     )
     await arena.on_phone(sent.id)
 
-    await arena.act(
-        f"phones/{ANN}/answer",
-        {"message_id": sent.id, "response": {"guest": "Ann"}, "wait_ms": 5000},
-    )
+    await arena.act(f"phones/{ANN}/answer", {"message_id": sent.id, "response": {"guest": "Ann"}, "wait_ms": 5000})
 
     answer = await arena.hears(FlowCompletion)
     assert answer.token == "t-1"

@@ -28,18 +28,12 @@ CONTACT: Final = types.Contact(
     org=types.Contact.Org(company="Berg"),
 )
 ROWS: Final = [
-    types.Section(
-        "First", [types.SectionRow("One", "r-1", "the first"), types.SectionRow("Two", "r-2")]
-    ),
+    types.Section("First", [types.SectionRow("One", "r-1", "the first"), types.SectionRow("Two", "r-2")]),
     types.Section("Second", [types.SectionRow("Three", "r-3")]),
 ]
-PRODUCTS: Final = [
-    types.ProductsSection("Hats", ["h-1", "h-2"]),
-    types.ProductsSection("Shoes", ["s-1"]),
-]
+PRODUCTS: Final = [types.ProductsSection("Hats", ["h-1", "h-2"]), types.ProductsSection("Shoes", ["s-1"])]
 CARDS: Final[list[Any]] = [
-    types.ImageCarouselCard(image=LINK, body=f"Card {n}", buttons=types.URLButton("Open", LINK))
-    for n in range(2)
+    types.ImageCarouselCard(image=LINK, body=f"Card {n}", buttons=types.URLButton("Open", LINK)) for n in range(2)
 ]
 
 # fmt: off
@@ -93,8 +87,7 @@ async def test_message_reaches_the_phone(shared: Arena, name: str) -> None:
     assert message["type"] == kind
     assert {member: message[member] for member in shown} == shown
     delivered = await shared.hears(
-        types.MessageStatus,
-        lambda one: one.id == sent.id and one.status is types.MessageStatusType.DELIVERED,
+        types.MessageStatus, lambda one: one.id == sent.id and one.status is types.MessageStatusType.DELIVERED
     )
     assert delivered.from_user.wa_id == ANN
 

@@ -17,9 +17,7 @@ from tests.simulator.conftest import ANN
 EN, UTILITY = t.TemplateLanguage.ENGLISH_US, t.TemplateCategory.UTILITY
 
 
-async def make(
-    arena: Arena, name: str, text: str = "", language: t.TemplateLanguage = EN
-) -> t.CreatedTemplate:
+async def make(arena: Arena, name: str, text: str = "", language: t.TemplateLanguage = EN) -> t.CreatedTemplate:
     """A template that the review has approved."""
     body = t.BodyText(text or f"Words of {name}")
     template = t.Template(name=name, language=language, category=UTILITY, components=[body])
@@ -34,9 +32,7 @@ async def test_templates_are_listed_filtered_and_paged(arena: Arena) -> None:
 
     approved = await arena.client.get_templates(statuses=[t.TemplateStatus.APPROVED])
     of_two_states = await arena.client.get_templates(
-        statuses=[t.TemplateStatus.APPROVED, t.TemplateStatus.PENDING],
-        categories=[UTILITY],
-        languages=[EN],
+        statuses=[t.TemplateStatus.APPROVED, t.TemplateStatus.PENDING], categories=[UTILITY], languages=[EN]
     )
     rejected = await arena.client.get_templates(statuses=[t.TemplateStatus.REJECTED])
     named = await arena.client.get_templates(name="two")
@@ -74,9 +70,7 @@ async def test_template_is_edited_and_reviewed_again(arena: Arena) -> None:
 async def test_paused_template_is_told_of_refused_and_let_go_on(arena: Arena) -> None:
     created = await make(arena, "offer")
     await arena.act(f"templates/{created.id}/pause")
-    paused = await arena.hears(
-        t.TemplateStatusUpdate, lambda one: one.new_status is t.TemplateStatus.PAUSED
-    )
+    paused = await arena.hears(t.TemplateStatusUpdate, lambda one: one.new_status is t.TemplateStatus.PAUSED)
 
     with pytest.raises(TemplatePaused):
         await arena.client.send_template(ANN, "offer", EN)
@@ -107,9 +101,7 @@ async def test_templates_are_deleted_by_id_and_by_name(arena: Arena) -> None:
 async def test_one_time_code_templates_are_made_in_bulk(arena: Arena) -> None:
     languages = [EN, t.TemplateLanguage.SPANISH, t.TemplateLanguage.FRENCH]
     button = t.OneTapOTPButton(
-        supported_apps=[
-            t.OTPSupportedApp(package_name="com.example.app", signature_hash="AbC/def1234")
-        ]
+        supported_apps=[t.OTPSupportedApp(package_name="com.example.app", signature_hash="AbC/def1234")]
     )
 
     made = await arena.client.upsert_authentication_template(
@@ -143,9 +135,7 @@ async def test_template_of_the_library_is_taken(arena: Arena) -> None:
             library_template_name="order_ready_to_collect",
             category=UTILITY,
             language=EN,
-            library_template_button_inputs=[
-                t.PhoneNumberButton.library_input(phone_number="+15550001111")
-            ],
+            library_template_button_inputs=[t.PhoneNumberButton.library_input(phone_number="+15550001111")],
         )
     )
 
@@ -156,19 +146,11 @@ async def test_template_of_the_library_is_taken(arena: Arena) -> None:
 
 @pytest.mark.parametrize(
     ("body", "subcode"),
-    [
-        ("{{1}} is here, take it", 2388299),
-        ("So {{1}} {{2}} {{3}} ok", 2388293),
-        ("x" * 1025, 2388040),
-    ],
+    [("{{1}} is here, take it", 2388299), ("So {{1}} {{2}} {{3}} ok", 2388293), ("x" * 1025, 2388040)],
 )
-async def test_refused_template_says_which_rule_it_breaks(
-    arena: Arena, body: str, subcode: int
-) -> None:
+async def test_refused_template_says_which_rule_it_breaks(arena: Arena, body: str, subcode: int) -> None:
     values = ["a", "b", "c"][: body.count("{{")]
-    template = t.Template(
-        name="bad", language=EN, category=UTILITY, components=[t.BodyText(body, *values)]
-    )
+    template = t.Template(name="bad", language=EN, category=UTILITY, components=[t.BodyText(body, *values)])
 
     with pytest.raises(WhatsAppError) as refused:
         await arena.client.create_template(template)
@@ -180,9 +162,7 @@ async def test_refused_template_says_which_rule_it_breaks(
 
 async def test_rejected_template_is_told_with_its_reason(arena: Arena) -> None:
     await arena.act("settings", {"review_delay_ms": None}, method="PUT")
-    template = t.Template(
-        name="bad", language=EN, category=UTILITY, components=[t.BodyText("Words")]
-    )
+    template = t.Template(name="bad", language=EN, category=UTILITY, components=[t.BodyText("Words")])
     created = await arena.client.create_template(template)
 
     await arena.act(f"templates/{created.id}/reject", {"explanation": "Too short."})
@@ -198,19 +178,12 @@ async def test_quality_and_category_are_told(arena: Arena) -> None:
     created = await make(arena, "offer")
 
     await arena.act(f"templates/{created.id}/quality", {"score": "YELLOW"})
-    await arena.act(
-        f"templates/{created.id}/category", {"category": "MARKETING", "announced": True}
-    )
+    await arena.act(f"templates/{created.id}/category", {"category": "MARKETING", "announced": True})
     await arena.act(f"templates/{created.id}/category", {"category": "MARKETING"})
 
     quality = await arena.hears(t.TemplateQualityUpdate)
-    assert (quality.template_id, quality.new_quality_score) == (
-        created.id,
-        t.QualityScoreType.YELLOW,
-    )
-    announced = await arena.hears(
-        t.TemplateCategoryUpdate, lambda one: one.correct_category is not None
-    )
+    assert (quality.template_id, quality.new_quality_score) == (created.id, t.QualityScoreType.YELLOW)
+    announced = await arena.hears(t.TemplateCategoryUpdate, lambda one: one.correct_category is not None)
     assert announced.correct_category is t.TemplateCategory.MARKETING
     done = await arena.hears(t.TemplateCategoryUpdate, lambda one: one.correct_category is None)
     assert done.new_category is t.TemplateCategory.MARKETING
@@ -223,9 +196,7 @@ async def test_every_act_on_a_template_is_told_in_a_status_the_client_knows(aren
     for act in acts:
         await arena.act(f"templates/{created.id}/{act}")
 
-    await arena.hears(
-        t.TemplateStatusUpdate, lambda one: one.new_status is t.TemplateStatus.DISABLED
-    )
+    await arena.hears(t.TemplateStatusUpdate, lambda one: one.new_status is t.TemplateStatus.DISABLED)
     told = [one for one in arena.heard if isinstance(one, t.TemplateStatusUpdate)]
     assert len(told) == len(acts) + 1
     assert t.TemplateStatus.UNKNOWN not in {one.new_status for one in told}

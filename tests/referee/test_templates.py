@@ -23,13 +23,9 @@ PRODUCTS: Final = [types.ProductsSection("Hats", ["h-1", "h-2"])]
 Made = tuple[t.Template, Sequence[t.BaseParams]]
 
 
-def made(
-    category: t.TemplateCategory, *components: Any, params: Sequence[t.BaseParams] = (), **more: Any
-) -> Made:
+def made(category: t.TemplateCategory, *components: Any, params: Sequence[t.BaseParams] = (), **more: Any) -> Made:
     """A template, and what a message of it says."""
-    template = t.Template(
-        name="made", language=EN, category=category, components=list(components), **more
-    )
+    template = t.Template(name="made", language=EN, category=category, components=list(components), **more)
     return template, params
 
 
@@ -45,22 +41,13 @@ def authentication(button: Any, **more: Any) -> Made:
     body = t.AuthenticationBody(add_security_recommendation=True)
     footer = t.AuthenticationFooter(code_expiration_minutes=5)
     params = [body.params(otp="123456"), button.params(otp="123456")]
-    return made(
-        t.TemplateCategory.AUTHENTICATION,
-        body,
-        footer,
-        t.Buttons(buttons=[button]),
-        params=params,
-        **more,
-    )
+    return made(t.TemplateCategory.AUTHENTICATION, body, footer, t.Buttons(buttons=[button]), params=params, **more)
 
 
 def every_button() -> Made:
     text = t.BodyText("Hello {{1}}, what now?", "Ann")
     replies = [t.QuickReplyButton(text="Yes"), t.QuickReplyButton(text="No")]
-    link = t.URLButton(
-        text="Track", url="https://shop.example/{{1}}", example="https://shop.example/a"
-    )
+    link = t.URLButton(text="Track", url="https://shop.example/{{1}}", example="https://shop.example/a")
     buttons: list[Any] = [
         *replies,
         link,
@@ -75,20 +62,11 @@ def every_button() -> Made:
         link.params(url_variable="b", index=2),
         t.CopyCodeButton.params(coupon_code="SAVE30", index=5),
     ]
-    return marketing(
-        t.HeaderText("News"),
-        text,
-        t.FooterText(text="Bye"),
-        t.Buttons(buttons=buttons),
-        params=params,
-    )
+    return marketing(t.HeaderText("News"), text, t.FooterText(text="Bye"), t.Buttons(buttons=buttons), params=params)
 
 
 def positional() -> Made:
-    header, body = (
-        t.HeaderText("For {{1}}", "Ann"),
-        t.BodyText("Hi {{1}}, your {{2}} is here.", "Ann", "hat"),
-    )
+    header, body = (t.HeaderText("For {{1}}", "Ann"), t.BodyText("Hi {{1}}, your {{2}} is here.", "Ann", "hat"))
     return utility(
         header, body, params=[header.params("Bo"), body.params("Bo", "shoe")],
         parameter_format=t.ParamFormat.POSITIONAL,
@@ -114,9 +92,7 @@ def money_and_date() -> Made:
 
 def image() -> Made:
     header = t.HeaderImage(SAMPLES["png"], mime_type="image/png")
-    return marketing(
-        header, t.BodyText("Look"), params=[header.params(image="https://cdn.example/a.png")]
-    )
+    return marketing(header, t.BodyText("Look"), params=[header.params(image="https://cdn.example/a.png")])
 
 
 def video() -> Made:
@@ -148,12 +124,7 @@ def catalog() -> Made:
 def several_products() -> Made:
     button = t.MPMButton(text="View items")
     params = [button.params(product_sections=PRODUCTS, thumbnail_product_sku="h-1", index=0)]
-    return marketing(
-        t.HeaderText("Things"),
-        t.BodyText("Some things"),
-        t.Buttons(buttons=[button]),
-        params=params,
-    )
+    return marketing(t.HeaderText("Things"), t.BodyText("Some things"), t.Buttons(buttons=[button]), params=params)
 
 
 def one_product() -> Made:
@@ -184,9 +155,7 @@ def carousel(header: Callable[[], Any], filled: Callable[[Any], Any]) -> Made:
                 ],
             )
         )
-    return marketing(
-        body, t.Carousel(cards=cards), params=[body.params("Bo"), t.Carousel.params(cards=params)]
-    )
+    return marketing(body, t.Carousel(cards=cards), params=[body.params("Bo"), t.Carousel.params(cards=params)])
 
 
 def image_carousel() -> Made:
@@ -205,15 +174,10 @@ def video_carousel() -> Made:
 
 def product_carousel() -> Made:
     cards = [
-        t.CarouselCard(
-            components=[t.HeaderProduct(), t.Buttons(buttons=[t.SPMButton(text="View")])]
-        )
-        for _ in range(2)
+        t.CarouselCard(components=[t.HeaderProduct(), t.Buttons(buttons=[t.SPMButton(text="View")])]) for _ in range(2)
     ]
     params = [
-        t.CarouselCard.params(
-            index=index, params=[t.HeaderProduct.params(catalog_id="77", sku=f"h-{index}")]
-        )
+        t.CarouselCard.params(index=index, params=[t.HeaderProduct.params(catalog_id="77", sku=f"h-{index}")])
         for index in range(2)
     ]
     body = t.BodyText("Our hats")
@@ -229,23 +193,16 @@ def limited_offer() -> Made:
         t.LimitedTimeOffer(text="Ends soon!", has_expiration=False),
         t.BodyText("Hats for less"),
         t.Buttons(buttons=[link]),
-        params=[
-            header.params(image="https://cdn.example/a.png"),
-            link.params(url_variable="b", index=0),
-        ],
+        params=[header.params(image="https://cdn.example/a.png"), link.params(url_variable="b", index=0)],
     )
 
 
 def one_tap() -> Made:
-    return authentication(
-        t.OneTapOTPButton(text="Copy", autofill_text="Fill in", supported_apps=APPS)
-    )
+    return authentication(t.OneTapOTPButton(text="Copy", autofill_text="Fill in", supported_apps=APPS))
 
 
 def zero_tap() -> Made:
-    button = t.ZeroTapOTPButton(
-        text="Copy", autofill_text="Fill in", zero_tap_terms_accepted=True, supported_apps=APPS
-    )
+    button = t.ZeroTapOTPButton(text="Copy", autofill_text="Fill in", zero_tap_terms_accepted=True, supported_apps=APPS)
     return authentication(button, message_send_ttl_seconds=300)
 
 
@@ -267,9 +224,7 @@ def kinds_of(components: Sequence[Any]) -> list[str]:
 
 @pytest.mark.asyncio(loop_scope="module")
 @pytest.mark.parametrize("make", MAKERS)
-async def test_template_is_made_approved_read_back_and_sent(
-    shared: Arena, make: Callable[[], Made]
-) -> None:
+async def test_template_is_made_approved_read_back_and_sent(shared: Arena, make: Callable[[], Made]) -> None:
     template, params = make()
     template.name = make.__name__
 

@@ -110,22 +110,16 @@ async def test_reply_and_reactions_name_their_message(arena: Arena) -> None:
     reply = await arena.hears(types.Message, lambda one: one.reply_to_message is not None)
     assert reply.reply_to_message is not None
     assert reply.reply_to_message.id == sent.id
-    put = await arena.hears(
-        types.Message, lambda one: one.reaction is not None and one.reaction.emoji == "👍"
-    )
+    put = await arena.hears(types.Message, lambda one: one.reaction is not None and one.reaction.emoji == "👍")
     assert put.reaction is not None
     assert put.reaction.message_id == sent.id
-    await arena.hears(
-        types.Message, lambda one: one.reaction is not None and not one.reaction.emoji
-    )
+    await arena.hears(types.Message, lambda one: one.reaction is not None and not one.reaction.emoji)
 
 
 async def test_tapped_reply_button_and_list_row_are_heard(arena: Arena) -> None:
     await arena.phone_says(text="Hi")
     asked = await arena.client.send_message(ANN, "Well?", buttons=[types.Button("Yes", "y-1")])
-    rows = types.SectionList(
-        "Menu", [types.Section("S", [types.SectionRow("One", "r-1", "first")])]
-    )
+    rows = types.SectionList("Menu", [types.Section("S", [types.SectionRow("One", "r-1", "first")])])
     listed = await arena.client.send_message(ANN, "Choose", buttons=rows)
 
     await arena.act(f"phones/{ANN}/tap", {"message_id": asked.id, "index": 0, "wait_ms": 5000})
@@ -161,9 +155,7 @@ async def test_tapped_quick_reply_of_a_template_is_heard(arena: Arena) -> None:
 
 async def test_answered_call_permission_is_heard(arena: Arena) -> None:
     await arena.phone_says(text="Hi")
-    asked = await arena.client.send_message(
-        ANN, "May we?", buttons=types.CallPermissionRequestButton()
-    )
+    asked = await arena.client.send_message(ANN, "May we?", buttons=types.CallPermissionRequestButton())
 
     await arena.act(f"phones/{ANN}/answer", {"message_id": asked.id, "wait_ms": 5000})
 
@@ -181,9 +173,7 @@ async def test_every_status_is_heard(arena: Arena) -> None:
 
     every = types.MessageStatusType
     for state in (every.SENT, every.DELIVERED, every.READ, every.PLAYED, every.FAILED):
-        status = await arena.hears(
-            types.MessageStatus, lambda one, state=state: one.status is state
-        )
+        status = await arena.hears(types.MessageStatus, lambda one, state=state: one.status is state)
         assert (status.id, status.from_user.wa_id, status.tracker) == (sent.id, ANN, "mine")
         assert (status.error is not None) == (state is every.FAILED)
         assert (status.pricing is not None) == (state in (every.SENT, every.DELIVERED))
@@ -230,12 +220,8 @@ async def test_phone_that_hides_its_number_is_known_by_its_user_id(arena: Arena)
     assert (await arena.on_phone(sent.id))["text"] == "Hello"
 
 
-@pytest.mark.parametrize(
-    ("signature", "status"), [("sha256=" + "0" * 64, 403), ("", 401)], ids=["wrong", "missing"]
-)
-async def test_client_refuses_what_the_app_has_not_signed(
-    arena: Arena, signature: str, status: int
-) -> None:
+@pytest.mark.parametrize(("signature", "status"), [("sha256=" + "0" * 64, 403), ("", 401)], ids=["wrong", "missing"])
+async def test_client_refuses_what_the_app_has_not_signed(arena: Arena, signature: str, status: int) -> None:
     """So the other tests show that what the simulator sends is signed as the client expects."""
     headers = {"X-Hub-Signature-256": signature} if signature else {}
     async with aiohttp.ClientSession() as http:

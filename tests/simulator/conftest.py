@@ -123,12 +123,7 @@ class Bench:
         self.base = f"http://127.0.0.1:{listener.getsockname()[1]}"
         await self.simulator.open()
         config = uvicorn.Config(
-            self.simulator.application,
-            lifespan="off",
-            log_config=None,
-            access_log=False,
-            ws="none",
-            http=LineProtocol,
+            self.simulator.application, lifespan="off", log_config=None, access_log=False, ws="none", http=LineProtocol
         )
         config.load()
         self.server = uvicorn.Server(config)
@@ -196,13 +191,9 @@ class Bench:
 
     async def create(self, components: list[dict[str, Any]], **more: Any) -> Answer:
         draft = {"name": "greeting", "language": "en_US", "category": "UTILITY", **more}
-        return await self.graph(
-            "POST", f"{WABA}/message_templates", json={**draft, "components": components}
-        )
+        return await self.graph("POST", f"{WABA}/message_templates", json={**draft, "components": components})
 
-    async def seed_template(
-        self, components: list[dict[str, Any]], name: str = "seeded", **more: Any
-    ) -> None:
+    async def seed_template(self, components: list[dict[str, Any]], name: str = "seeded", **more: Any) -> None:
         template = {
             "waba_id": WABA,
             "template_id": "1400000000000004",
@@ -240,9 +231,7 @@ class Bench:
     async def inbox(self, phone: str = ANN) -> list[dict[str, Any]]:
         return (await self.control("GET", f"phones/{phone}")).body["messages"]
 
-    async def phone_until(
-        self, is_there: Callable[[dict[str, Any]], Any], phone: str = ANN
-    ) -> dict[str, Any]:
+    async def phone_until(self, is_there: Callable[[dict[str, Any]], Any], phone: str = ANN) -> dict[str, Any]:
         """The phone as the control door shows it, as soon as that is as wanted."""
         async with asyncio.timeout(HANGS_AFTER_S):
             while not is_there(shown := (await self.control("GET", f"phones/{phone}")).body):
@@ -274,9 +263,7 @@ async def receiver() -> AsyncIterator[Receiver]:
     await runner.cleanup()
 
 
-def make_bench(
-    path: Path, clock: Clock, receiver: Receiver, http: aiohttp.ClientSession, **more: Any
-) -> Bench:
+def make_bench(path: Path, clock: Clock, receiver: Receiver, http: aiohttp.ClientSession, **more: Any) -> Bench:
     chosen: dict[str, Any] = {"deliver_after_ms": 0, "gather_ms": 0, "review_delay_ms": 0, **more}
     settings = SimulatorSettings(path / "simulator.sqlite3", **chosen)
     simulator = Simulator(settings, clock, SeededIds(clock, "tests"))
@@ -290,9 +277,7 @@ async def http() -> AsyncIterator[aiohttp.ClientSession]:
 
 
 @pytest.fixture
-async def bench(
-    tmp_path: Path, receiver: Receiver, http: aiohttp.ClientSession
-) -> AsyncIterator[Bench]:
+async def bench(tmp_path: Path, receiver: Receiver, http: aiohttp.ClientSession) -> AsyncIterator[Bench]:
     """Real time; everything happens at once."""
     bench = make_bench(tmp_path, SystemClock(), receiver, http)
     await bench.start()
@@ -310,9 +295,7 @@ async def slow(
     tmp_path: Path, manual: ManualClock, receiver: Receiver, http: aiohttp.ClientSession
 ) -> AsyncIterator[Bench]:
     """Time stands still until the test moves it; delivery takes a second, a review a minute."""
-    bench = make_bench(
-        tmp_path, manual, receiver, http, deliver_after_ms=1000, review_delay_ms=60_000
-    )
+    bench = make_bench(tmp_path, manual, receiver, http, deliver_after_ms=1000, review_delay_ms=60_000)
     await bench.start()
     yield bench
     await bench.stop()

@@ -28,9 +28,7 @@ async def analytics(bench: Bench, **query: Any) -> Answer:
     return await bench.graph("GET", f"{WABA}/template_analytics", params=params)
 
 
-async def test_template_is_counted_as_sent_delivered_read_and_clicked(
-    slow: Bench, manual: ManualClock
-) -> None:
+async def test_template_is_counted_as_sent_delivered_read_and_clicked(slow: Bench, manual: ManualClock) -> None:
     await slow.seed_template(BUTTONS)
     today_s = slow.clock.now_ms() // 1000 // DAY_S * DAY_S
     for number in range(3):
@@ -141,34 +139,22 @@ async def test_every_template_of_the_library_can_be_created(bench: Bench) -> Non
     library = listed.body["data"]
     for place, one in enumerate(library):
         made = await from_library(
-            bench,
-            name=f"mine_{place}",
-            library_template_name=one["name"],
-            language=one["language"],
+            bench, name=f"mine_{place}", library_template_name=one["name"], language=one["language"]
         )
         assert made.status == 200, made.body
         assert made.body["status"] == "APPROVED"
     await bench.receiver.until(lambda: len(bench.receiver.templates()) == len(library))
 
 
-async def test_template_of_the_library_gets_buttons_of_the_business_and_can_be_sent(
-    bench: Bench,
-) -> None:
+async def test_template_of_the_library_gets_buttons_of_the_business_and_can_be_sent(bench: Bench) -> None:
     inputs = [
         {
             "type": "URL",
-            "url": {
-                "base_url": "https://shop.example/{{1}}",
-                "url_suffix_example": "https://shop.example/a",
-            },
+            "url": {"base_url": "https://shop.example/{{1}}", "url_suffix_example": "https://shop.example/a"},
         },
         {"type": "PHONE_NUMBER", "phone_number": "+15550007777"},
     ]
-    made = await from_library(
-        bench,
-        library_template_name="payment_is_due",
-        library_template_button_inputs=inputs,
-    )
+    made = await from_library(bench, library_template_name="payment_is_due", library_template_button_inputs=inputs)
 
     body = [{"type": "text", "text": text} for text in ("Ann", "$24.00", "5 May")]
     link = {"type": "button", "sub_type": "url", "index": "0", "parameters": [body[0]]}
@@ -176,10 +162,7 @@ async def test_template_of_the_library_gets_buttons_of_the_business_and_can_be_s
     shown = await bench.graph("GET", f"{made.body['id']}?fields=components")
     assert sent.status == 200, sent.body
     buttons = shown.body["components"][-1]["buttons"]
-    assert [one.get("url") or one["phone_number"] for one in buttons] == [
-        "https://shop.example/{{1}}",
-        "+15550007777",
-    ]
+    assert [one.get("url") or one["phone_number"] for one in buttons] == ["https://shop.example/{{1}}", "+15550007777"]
     inbox = await bench.control("GET", f"phones/{ANN}?wait_ms=2000")
     assert "$24.00" in inbox.body["messages"][0]["text"]
 
@@ -190,19 +173,14 @@ async def test_template_of_the_library_gets_buttons_of_the_business_and_can_be_s
         {"library_template_name": "nothing"},
         {"library_template_name": "payment_is_due", "language": "fr"},
         {"library_template_name": "payment_is_due", "category": "MARKETING"},
-        {
-            "library_template_name": "payment_is_due",
-            "library_template_button_inputs": [{"type": "PHONE_NUMBER"}],
-        },
+        {"library_template_name": "payment_is_due", "library_template_button_inputs": [{"type": "PHONE_NUMBER"}]},
         {
             "library_template_name": "order_ready_to_collect",
             "library_template_button_inputs": [{"type": "PHONE_NUMBER", "phone_number": "x"}],
         },
     ],
 )
-async def test_template_that_the_library_does_not_give_is_refused(
-    bench: Bench, fields: dict[str, Any]
-) -> None:
+async def test_template_that_the_library_does_not_give_is_refused(bench: Bench, fields: dict[str, Any]) -> None:
     answer = await from_library(bench, **fields)
 
     assert (answer.status, answer.error["code"]) == (400, 100)

@@ -35,15 +35,9 @@ async def test_token_of_an_app_opens_no_account(bench: Bench) -> None:
 
 @pytest.mark.parametrize(
     ("changes", "code"),
-    [
-        ({"client_secret": "another"}, 1),
-        ({"client_id": "3000000000000009"}, 101),
-        ({"grant_type": "password"}, 100),
-    ],
+    [({"client_secret": "another"}, 1), ({"client_id": "3000000000000009"}, 101), ({"grant_type": "password"}, 100)],
 )
-async def test_token_needs_the_secret_of_an_app(
-    bench: Bench, changes: dict[str, str], code: int
-) -> None:
+async def test_token_needs_the_secret_of_an_app(bench: Bench, changes: dict[str, str], code: int) -> None:
     refused = await bench.ask("GET", "/v25.0/oauth/access_token", params={**GRANT, **changes})
 
     assert (refused.status, refused.error["code"]) == (400, code)

@@ -24,9 +24,7 @@ def texts(phone: dict[str, Any]) -> list[str]:
     return [item["text"] for item in phone["messages"]]
 
 
-async def test_chats_say_the_last_message_and_how_many_are_unread(
-    slow: Bench, manual: ManualClock
-) -> None:
+async def test_chats_say_the_last_message_and_how_many_are_unread(slow: Bench, manual: ManualClock) -> None:
     await second_number(slow)
     await slow.let_write("First")
     wrote_ms = manual.now_ms()
@@ -59,9 +57,7 @@ async def test_inbox_is_shown_by_chat_and_by_page(bench: Bench) -> None:
     await bench.control("POST", f"phones/{ANN}/messages", {"to": SECOND, "text": "Two"})
 
     page = await shown(bench, f"phone_number_id={NUMBER_ID}&limit=2")
-    before = await shown(
-        bench, f"phone_number_id={NUMBER_ID}&limit=2&before={page['messages'][0]['position']}"
-    )
+    before = await shown(bench, f"phone_number_id={NUMBER_ID}&limit=2&before={page['messages'][0]['position']}")
 
     assert texts(page) == ["One 2", "One 3"]
     assert texts(before) == ["One 0", "One 1"]

@@ -6,16 +6,7 @@ from typing import Any
 import aiohttp
 import pytest
 
-from tests.simulator.conftest import (
-    ANN,
-    ANN_USER_ID,
-    NUMBER_ID,
-    TOKEN,
-    WABA,
-    Bench,
-    Receiver,
-    make_bench,
-)
+from tests.simulator.conftest import ANN, ANN_USER_ID, NUMBER_ID, TOKEN, WABA, Bench, Receiver, make_bench
 from waypost.base.clock import SystemClock
 
 
@@ -57,9 +48,7 @@ async def test_only_json_is_taken(bench: Bench) -> None:
     assert form.status == plain.status == 415
 
 
-async def test_token_and_host_can_be_set(
-    tmp_path: Path, receiver: Receiver, http: aiohttp.ClientSession
-) -> None:
+async def test_token_and_host_can_be_set(tmp_path: Path, receiver: Receiver, http: aiohttp.ClientSession) -> None:
     bench = make_bench(
         tmp_path, SystemClock(), receiver, http,
         control_token="let-me-in", allowed_hosts=("sim.example",),

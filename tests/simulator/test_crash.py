@@ -9,16 +9,7 @@ from pathlib import Path
 import aiohttp
 import pytest
 
-from tests.simulator.conftest import (
-    ANN,
-    BUSINESS,
-    NUMBER_ID,
-    SECRET,
-    TOKEN,
-    WABA,
-    Receiver,
-    make_bench,
-)
+from tests.simulator.conftest import ANN, BUSINESS, NUMBER_ID, SECRET, TOKEN, WABA, Receiver, make_bench
 from tests.support.patience import patiently
 from waypost.base.clock import SystemClock
 
@@ -51,11 +42,7 @@ asyncio.run(main())
 @pytest.fixture
 async def victim(tmp_path: Path) -> AsyncIterator[tuple[asyncio.subprocess.Process, str]]:
     process = await asyncio.create_subprocess_exec(
-        sys.executable,
-        "-c",
-        _PROGRAM,
-        str(tmp_path / "simulator.sqlite3"),
-        stdout=asyncio.subprocess.PIPE,
+        sys.executable, "-c", _PROGRAM, str(tmp_path / "simulator.sqlite3"), stdout=asyncio.subprocess.PIPE
     )
     assert process.stdout is not None
     port = (await process.stdout.readline()).decode().strip()
@@ -66,10 +53,7 @@ async def victim(tmp_path: Path) -> AsyncIterator[tuple[asyncio.subprocess.Proce
 
 
 async def test_killed_simulator_loses_nothing_that_it_answered(
-    victim: tuple[asyncio.subprocess.Process, str],
-    tmp_path: Path,
-    receiver: Receiver,
-    http: aiohttp.ClientSession,
+    victim: tuple[asyncio.subprocess.Process, str], tmp_path: Path, receiver: Receiver, http: aiohttp.ClientSession
 ) -> None:
     process, base = victim
     answered: list[str] = []
@@ -107,10 +91,7 @@ async def test_killed_simulator_loses_nothing_that_it_answered(
 
 
 async def test_killed_simulator_has_every_file_that_it_took(
-    victim: tuple[asyncio.subprocess.Process, str],
-    tmp_path: Path,
-    receiver: Receiver,
-    http: aiohttp.ClientSession,
+    victim: tuple[asyncio.subprocess.Process, str], tmp_path: Path, receiver: Receiver, http: aiohttp.ClientSession
 ) -> None:
     process, base = victim
     headers = {"Authorization": f"Bearer {TOKEN}"}
@@ -136,10 +117,7 @@ async def test_killed_simulator_has_every_file_that_it_took(
 
 
 async def test_killed_simulator_remembers_what_it_counts_and_whom_it_lets_in(
-    victim: tuple[asyncio.subprocess.Process, str],
-    tmp_path: Path,
-    receiver: Receiver,
-    http: aiohttp.ClientSession,
+    victim: tuple[asyncio.subprocess.Process, str], tmp_path: Path, receiver: Receiver, http: aiohttp.ClientSession
 ) -> None:
     process, base = victim
     before = make_bench(tmp_path / "elsewhere", SystemClock(), receiver, http)
@@ -183,10 +161,7 @@ async def test_killed_simulator_remembers_what_it_counts_and_whom_it_lets_in(
 
 
 async def test_killed_simulator_does_what_its_phones_had_planned_once(
-    victim: tuple[asyncio.subprocess.Process, str],
-    tmp_path: Path,
-    receiver: Receiver,
-    http: aiohttp.ClientSession,
+    victim: tuple[asyncio.subprocess.Process, str], tmp_path: Path, receiver: Receiver, http: aiohttp.ClientSession
 ) -> None:
     process, base = victim
     first, count = 15_557_000_000, 60

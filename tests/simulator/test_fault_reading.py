@@ -125,9 +125,7 @@ SCALARS = st.one_of(
     st.none(), st.booleans(), st.integers(), st.floats(), st.text(max_size=4),
     st.sampled_from(("call", "webhook", "*", "messages.send", "sent", "html", "before")),
 )  # fmt: skip
-ANY_JSON = st.recursive(
-    SCALARS, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(WORDS, inner, max_size=4)
-)
+ANY_JSON = st.recursive(SCALARS, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(WORDS, inner, max_size=4))
 
 
 @given(ANY_JSON)
@@ -160,15 +158,9 @@ def _limits(parameter: Any) -> list[Any]:
 
 
 @pytest.mark.parametrize(
-    ("name", "hint"),
-    [
-        ("message.send", "did you mean messages.send?"),
-        ("zzz", "see `accepted` for the names"),
-    ],
+    ("name", "hint"), [("message.send", "did you mean messages.send?"), ("zzz", "see `accepted` for the names")]
 )
-def test_an_unknown_call_is_refused_with_the_nearest_name_and_the_names_once(
-    name: str, hint: str
-) -> None:
+def test_an_unknown_call_is_refused_with_the_nearest_name_and_the_names_once(name: str, hint: str) -> None:
     with pytest.raises(ControlRefused) as refused:
         read_faults({**CALL, "call": name})
 

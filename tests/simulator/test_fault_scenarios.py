@@ -78,9 +78,7 @@ async def test_scenario_is_armed_once_whatever_restarts_there_are(
     assert (fault["hits"], fault["left"], fault["seed"]) == (1, 2, 7)
 
 
-async def test_another_scenario_takes_the_place_of_the_first_and_of_nothing_else(
-    bench: Bench, tmp_path: Path
-) -> None:
+async def test_another_scenario_takes_the_place_of_the_first_and_of_nothing_else(bench: Bench, tmp_path: Path) -> None:
     path = tmp_path / "one.toml"
     path.write_text(ONE, encoding="utf-8")
     await bench.control("POST", "faults", {"on": "call", "what": {"error": 2}, "label": "by hand"})
@@ -89,10 +87,7 @@ async def test_another_scenario_takes_the_place_of_the_first_and_of_nothing_else
     path.write_text(ONE.replace("131016", "131000"), encoding="utf-8")
     await bench.simulator.arm(read_scenario(path))
 
-    assert [(one.get("label"), one["what"]["error"]) for one in await faults(bench)] == [
-        ("by hand", 2),
-        (None, 131000),
-    ]
+    assert [(one.get("label"), one["what"]["error"]) for one in await faults(bench)] == [("by hand", 2), (None, 131000)]
 
 
 async def faults(bench: Bench) -> list[dict[str, Any]]:

@@ -59,9 +59,7 @@ async def test_fault_that_is_armed_while_updates_are_read_counts(
     assert kinds(slow, sent[1]) == ["delivered"]
 
 
-async def test_delayed_update_is_told_later_with_its_own_time(
-    slow: Bench, manual: ManualClock
-) -> None:
+async def test_delayed_update_is_told_later_with_its_own_time(slow: Bench, manual: ManualClock) -> None:
     await slow.let_write()
     await slow.receiver.until(slow.receiver.messages)
     await arm(slow, {**TOLD, "webhook": "sent", "what": {"delay_ms": 60_000}})
@@ -80,9 +78,7 @@ async def test_delayed_update_is_told_later_with_its_own_time(
 async def test_delay_outlives_a_restart_and_the_fault(slow: Bench, manual: ManualClock) -> None:
     await slow.let_write()
     await slow.receiver.until(slow.receiver.messages)
-    [fault] = await arm(
-        slow, {**TOLD, "webhook": "sent", "what": {"delay_ms": 60_000}, "when": {"next": 1}}
-    )
+    [fault] = await arm(slow, {**TOLD, "webhook": "sent", "what": {"delay_ms": 60_000}, "when": {"next": 1}})
     wamid = await slow.send_text()
     await until_hits(slow, fault, 1)
     await slow.control("DELETE", "faults")
@@ -125,9 +121,7 @@ async def test_reordered_update_changes_places_with_the_next(bench: Bench, at_mo
     assert kinds(bench, first) == kinds(bench, second) == ["delivered", "sent"]
 
 
-async def test_reordered_update_without_a_next_goes_alone_in_the_end(
-    slow: Bench, manual: ManualClock
-) -> None:
+async def test_reordered_update_without_a_next_goes_alone_in_the_end(slow: Bench, manual: ManualClock) -> None:
     [fault] = await arm(slow, {**TOLD, "webhook": "message", "what": {"reorder": True}})
     await slow.let_write()
     await until_hits(slow, fault, 1)
@@ -163,9 +157,7 @@ async def test_batch_that_is_not_full_goes_in_the_end(slow: Bench, manual: Manua
 
 
 @pytest.mark.parametrize(("what", "header"), [("wrong_signature", "sha256="), ("unsigned", None)])
-async def test_post_that_is_not_rightly_signed_is_tried_again(
-    bench: Bench, what: str, header: str | None
-) -> None:
+async def test_post_that_is_not_rightly_signed_is_tried_again(bench: Bench, what: str, header: str | None) -> None:
     bench.receiver.answers = [401, 401]
     await arm(bench, {**TOLD, "what": {what: True}, "when": {"next": 2}})
 
@@ -216,9 +208,7 @@ async def test_filters_narrow_a_fault_of_webhooks(bench: Bench) -> None:
 
 async def test_webhooks_of_templates_are_narrowed_by_their_name(bench: Bench) -> None:
     name = "message_template_status_update"
-    [fault] = await arm(
-        bench, {**TOLD, "webhook": name, "template": "dropped", "what": {"drop": True}}
-    )
+    [fault] = await arm(bench, {**TOLD, "webhook": name, "template": "dropped", "what": {"drop": True}})
     hello = [{"type": "BODY", "text": "Hello there"}]
 
     for template in ("dropped", "told"):

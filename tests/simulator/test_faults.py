@@ -7,16 +7,7 @@ from typing import Any
 import aiohttp
 import pytest
 
-from tests.simulator.conftest import (
-    ANN,
-    NUMBER_ID,
-    TOKEN,
-    WABA,
-    Answer,
-    Bench,
-    Receiver,
-    make_bench,
-)
+from tests.simulator.conftest import ANN, NUMBER_ID, TOKEN, WABA, Answer, Bench, Receiver, make_bench
 from waypost.base.clock import ManualClock, SystemClock
 
 BEN = "15551234568"
@@ -86,9 +77,7 @@ async def test_answer_that_never_comes(bench: Bench, taken: bool, taken_count: i
 
 
 @pytest.mark.parametrize(("moment", "taken_count"), [("before", 0), ("after", 1)])
-async def test_connection_is_reset_without_an_answer(
-    bench: Bench, moment: str, taken_count: int
-) -> None:
+async def test_connection_is_reset_without_an_answer(bench: Bench, moment: str, taken_count: int) -> None:
     await arm(bench, {**SEND, "what": {"reset": moment}})
 
     with pytest.raises((aiohttp.ClientOSError, aiohttp.ServerDisconnectedError)):
@@ -114,9 +103,7 @@ async def test_reset_is_one_on_the_wire_and_no_orderly_end(bench: Bench) -> None
     writer.close()
 
 
-async def test_slow_answer_is_the_proper_one_and_the_call_is_carried_out_at_once(
-    bench: Bench,
-) -> None:
+async def test_slow_answer_is_the_proper_one_and_the_call_is_carried_out_at_once(bench: Bench) -> None:
     await bench.let_write()
     await arm(bench, {**SEND, "what": {"slow_ms": 300}})
 
@@ -256,12 +243,8 @@ async def test_reading_a_message_is_not_sending_one(bench: Bench) -> None:
     assert answer.body == {"success": True}
 
 
-async def test_oldest_fault_that_fires_is_the_one_and_those_behind_are_not_asked(
-    bench: Bench,
-) -> None:
-    first, second = await arm(
-        bench, {**BUSY, "when": {"every": 2}}, {**SEND, "what": {"error": 131000}}
-    )
+async def test_oldest_fault_that_fires_is_the_one_and_those_behind_are_not_asked(bench: Bench) -> None:
+    first, second = await arm(bench, {**BUSY, "when": {"every": 2}}, {**SEND, "what": {"error": 131000}})
 
     codes = [(await say(bench)).error["code"] for _ in range(4)]
 
@@ -316,9 +299,7 @@ async def test_armed_faults_are_shown_and_taken_away(bench: Bench) -> None:
     assert (await bench.control("GET", "faults")).body == {"faults": []}
 
 
-@pytest.mark.parametrize(
-    "body", [b"", b"{", b"[]", b'{"on":"call"}', b'{"on":"\xff"}', b"[" * 5000]
-)
+@pytest.mark.parametrize("body", [b"", b"{", b"[]", b'{"on":"call"}', b'{"on":"\xff"}', b"[" * 5000])
 async def test_unreadable_fault_is_refused_with_what_would_do(bench: Bench, body: bytes) -> None:
     headers = {"Content-Type": "application/json"}
 
@@ -351,9 +332,7 @@ async def test_reset_takes_faults_away(bench: Bench) -> None:
     assert (await say(bench)).status == 200
 
 
-async def test_counts_outlive_a_restart(
-    tmp_path: Path, receiver: Receiver, http: aiohttp.ClientSession
-) -> None:
+async def test_counts_outlive_a_restart(tmp_path: Path, receiver: Receiver, http: aiohttp.ClientSession) -> None:
     bench = make_bench(tmp_path, SystemClock(), receiver, http)
     await bench.start()
     [fault] = await arm(bench, {**BUSY, "when": {"next": 3}})

@@ -103,17 +103,13 @@ async def test_fleet_of_a_hundred_thousand_is_one_row(bench: Bench) -> None:
     state = (await bench.control("GET", "state")).body
     inside, last, outside = (one.body["messages"][0]["id"] for one in texts)
     await bench.receiver.until(lambda: len(bench.receiver.statuses()) == 5)
-    ends = {
-        wamid: bench.receiver.statuses(wamid)[-1]["status"] for wamid in (inside, last, outside)
-    }
+    ends = {wamid: bench.receiver.statuses(wamid)[-1]["status"] for wamid in (inside, last, outside)}
     assert made["last"] == str(FIRST + 99_999)
     assert state["counts"]["phones"] == 1  # the one outside
     assert ends == {inside: "delivered", last: "delivered", outside: "failed"}
 
 
-async def test_window_that_a_fleet_opened_closes_after_a_day(
-    slow: Bench, manual: ManualClock
-) -> None:
+async def test_window_that_a_fleet_opened_closes_after_a_day(slow: Bench, manual: ManualClock) -> None:
     await make(slow, open_window_to=BUSINESS)
     manual.advance(ms=24 * 3600 * 1000)
     wamid = await slow.send_text(to=str(FIRST))
@@ -134,11 +130,7 @@ async def test_phones_of_a_fleet_have_its_habits_until_they_are_changed(bench: B
 
     after = (await bench.control("GET", f"phones/{phone}")).body
     neighbour = (await bench.control("GET", f"phones/{FIRST + 13}")).body
-    assert (before["name"], before["fleet"], before["condition"]) == (
-        "crowd 12",
-        "crowd",
-        "old_client",
-    )
+    assert (before["name"], before["fleet"], before["condition"]) == ("crowd 12", "crowd", "old_client")
     assert (before["read_after_ms"], before["sends_read_receipts"]) == (None, False)
     assert (after["condition"], after["sends_read_receipts"]) == ("", False)
     assert neighbour["condition"] == "old_client"
@@ -202,9 +194,7 @@ WRONG: list[tuple[Part, int, str]] = [
 
 
 @pytest.mark.parametrize(("wish", "status", "field"), WRONG, ids=range(len(WRONG)))
-async def test_fleet_that_cannot_be_is_refused_by_field(
-    bench: Bench, wish: Part, status: int, field: str
-) -> None:
+async def test_fleet_that_cannot_be_is_refused_by_field(bench: Bench, wish: Part, status: int, field: str) -> None:
     whole = {"name": "crowd", "first": str(FIRST), "count": 10, **wish}
 
     answer = await bench.control("POST", "fleets", whole)

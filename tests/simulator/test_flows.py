@@ -31,12 +31,7 @@ async def put_asset(bench: Bench, flow_id: str, text: str | None, **more: str) -
     if text is None:
         form = aiohttp.FormData({"name": "flow.json", **more}, default_to_multipart=True)
     else:
-        form.add_field(
-            "file",
-            io.BytesIO(text.encode()),
-            filename="flow.json",
-            content_type="application/json",
-        )
+        form.add_field("file", io.BytesIO(text.encode()), filename="flow.json", content_type="application/json")
     return await bench.graph("POST", f"{flow_id}/assets", data=form)
 
 
@@ -152,9 +147,7 @@ SCREEN = {"id": "ASK"}
         (json.dumps({"version": "7.0", "screens": [SCREEN, SCREEN]}), "DUPLICATE_SCREEN_ID"),
     ],
 )
-async def test_wrong_json_is_kept_with_its_errors_and_not_published(
-    bench: Bench, text: str, error: str
-) -> None:
+async def test_wrong_json_is_kept_with_its_errors_and_not_published(bench: Bench, text: str, error: str) -> None:
     flow_id = (await create(bench)).body["id"]
 
     asset = await put_asset(bench, flow_id, text)
@@ -168,9 +161,7 @@ async def test_wrong_json_is_kept_with_its_errors_and_not_published(
     assert published.error["code"] == 139002
 
 
-async def test_asset_can_be_fetched_without_a_token_for_an_hour(
-    slow: Bench, manual: ManualClock
-) -> None:
+async def test_asset_can_be_fetched_without_a_token_for_an_hour(slow: Bench, manual: ManualClock) -> None:
     flow_id = (await create(slow)).body["id"]
     before = await slow.graph("GET", f"{flow_id}/assets")
     await put_asset(slow, flow_id, json.dumps(CONTENT))
@@ -190,12 +181,9 @@ async def test_asset_can_be_fetched_without_a_token_for_an_hour(
 
 
 @pytest.mark.parametrize(
-    ("text", "more"),
-    [(None, {"asset_type": "FLOW_JSON"}), ("{}", {"name": "x"}), ("{}", {"asset_type": "OTHER"})],
+    ("text", "more"), [(None, {"asset_type": "FLOW_JSON"}), ("{}", {"name": "x"}), ("{}", {"asset_type": "OTHER"})]
 )
-async def test_asset_needs_its_three_fields(
-    bench: Bench, text: str | None, more: dict[str, str]
-) -> None:
+async def test_asset_needs_its_three_fields(bench: Bench, text: str | None, more: dict[str, str]) -> None:
     flow_id = (await create(bench)).body["id"]
 
     answer = await put_asset(bench, flow_id, text, **more)

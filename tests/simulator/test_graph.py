@@ -25,12 +25,8 @@ async def test_missing_or_unknown_token_is_401(bench: Bench) -> None:
     assert in_query.headers["facebook-api-version"] == "v23.0"
 
 
-@pytest.mark.parametrize(
-    ("method", "word"), [("GET", "get"), ("POST", "post"), ("DELETE", "delete")]
-)
-async def test_unknown_object_has_the_documented_error(
-    bench: Bench, method: str, word: str
-) -> None:
+@pytest.mark.parametrize(("method", "word"), [("GET", "get"), ("POST", "post"), ("DELETE", "delete")])
+async def test_unknown_object_has_the_documented_error(bench: Bench, method: str, word: str) -> None:
     answer = await bench.graph(method, "999")
 
     assert answer.status == 400
@@ -82,18 +78,12 @@ async def test_number_shows_its_fields(bench: Bench) -> None:
         "verified_name": "Shop One",
         "quality_rating": "GREEN",
     }
-    assert chosen.body == {
-        "id": NUMBER_ID,
-        "throughput": {"level": "STANDARD"},
-        "status": "CONNECTED",
-    }
+    assert chosen.body == {"id": NUMBER_ID, "throughput": {"level": "STANDARD"}, "status": "CONNECTED"}
     assert listed.body["data"] == [shown.body]
     assert listed.body["paging"]["cursors"]
 
 
-@pytest.mark.parametrize(
-    "query", ["limit=0", "limit=x", "limit=-1", "after=%C3%BC", "after=%25%25", "fields=nothing"]
-)
+@pytest.mark.parametrize("query", ["limit=0", "limit=x", "limit=-1", "after=%C3%BC", "after=%25%25", "fields=nothing"])
 async def test_bad_query_is_code_100(bench: Bench, query: str) -> None:
     answer = await bench.graph("GET", f"{WABA}/phone_numbers?{query}")
 
@@ -199,11 +189,7 @@ _MEMBERS = st.sampled_from(
     ]
 )
 _VALUES = st.recursive(
-    st.none()
-    | st.booleans()
-    | st.integers()
-    | st.floats(allow_nan=False, allow_infinity=False)
-    | st.text(max_size=20),
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(max_size=20),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(_MEMBERS, inner, max_size=5),
     max_leaves=15,
 )
@@ -246,17 +232,10 @@ def _typed(value: Any, kinds: list[str]) -> Any:
 
 
 @settings(
-    max_examples=150,
-    deadline=None,
-    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+    max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
 )
-@given(
-    value=st.dictionaries(_MEMBERS, _VALUES, max_size=6),
-    kinds=st.lists(_TYPES, min_size=1, max_size=4),
-)
-def test_whatever_is_sent_there_is_an_answer_in_shape(
-    junk_desk: Any, value: dict[str, Any], kinds: list[str]
-) -> None:
+@given(value=st.dictionaries(_MEMBERS, _VALUES, max_size=6), kinds=st.lists(_TYPES, min_size=1, max_size=4))
+def test_whatever_is_sent_there_is_an_answer_in_shape(junk_desk: Any, value: dict[str, Any], kinds: list[str]) -> None:
     typed = _typed(value, kinds)
     for body in (
         {**typed, "messaging_product": "whatsapp", "to": "15551234567"},

@@ -54,11 +54,7 @@ async def test_any_webhook_of_groups_can_be_told(bench: Bench) -> None:
         "text": {"body": "Hi"},
         "group_id": GROUP,
     }
-    value = {
-        "messaging_product": "whatsapp",
-        "metadata": {"phone_number_id": NUMBER_ID},
-        "messages": [message],
-    }
+    value = {"messaging_product": "whatsapp", "metadata": {"phone_number_id": NUMBER_ID}, "messages": [message]}
 
     await bench.control("POST", f"accounts/{WABA}/webhooks", {"field": "messages", "value": value})
 

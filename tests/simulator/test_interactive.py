@@ -97,12 +97,8 @@ async def send(bench: Bench, interactive: Part) -> Any:
     return await bench.send({"type": "interactive", "interactive": interactive})
 
 
-@pytest.mark.parametrize(
-    ("interactive", "buttons"), [row[1:] for row in GOOD], ids=[row[0] for row in GOOD]
-)
-async def test_phone_shows_what_can_be_tapped(
-    bench: Bench, interactive: Part, buttons: list[Part]
-) -> None:
+@pytest.mark.parametrize(("interactive", "buttons"), [row[1:] for row in GOOD], ids=[row[0] for row in GOOD])
+async def test_phone_shows_what_can_be_tapped(bench: Bench, interactive: Part, buttons: list[Part]) -> None:
     await bench.let_write()
 
     answer = await send(bench, interactive)
@@ -113,12 +109,8 @@ async def test_phone_shows_what_can_be_tapped(
     assert message["interactive"] == interactive
 
 
-@pytest.mark.parametrize(
-    ("interactive", "code"), [row[1:] for row in BAD], ids=[row[0] for row in BAD]
-)
-async def test_wrong_interactive_message_is_refused_at_once(
-    bench: Bench, interactive: Part, code: int
-) -> None:
+@pytest.mark.parametrize(("interactive", "code"), [row[1:] for row in BAD], ids=[row[0] for row in BAD])
+async def test_wrong_interactive_message_is_refused_at_once(bench: Bench, interactive: Part, code: int) -> None:
     answer = await send(bench, interactive)
 
     assert (answer.status, answer.error["code"]) == (400, code)

@@ -51,19 +51,12 @@ async def test_card_of_a_carousel_is_tapped(bench: Bench) -> None:
         ([card(0), card(1, action=card(0)["action"])], "has an id twice"),
         ([card(0), card(1, body={"text": "x" * 161})], "at most 160"),
         (
-            [
-                card(0),
-                card(
-                    1, action={"name": "cta_url", "parameters": {"display_text": "A", "url": LINK}}
-                ),
-            ],
+            [card(0), card(1, action={"name": "cta_url", "parameters": {"display_text": "A", "url": LINK}})],
             "the same kinds of buttons",
         ),
     ],
 )
-async def test_carousel_that_breaks_a_rule_is_refused(
-    bench: Bench, cards: list[dict[str, Any]], says: str
-) -> None:
+async def test_carousel_that_breaks_a_rule_is_refused(bench: Bench, cards: list[dict[str, Any]], says: str) -> None:
     refused = await bench.send(carousel(*cards))
 
     assert refused.status == 400

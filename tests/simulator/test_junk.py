@@ -60,14 +60,9 @@ VALUES = st.recursive(
 
 
 @settings(
-    max_examples=100,
-    deadline=None,
-    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+    max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
 )
-@given(
-    fields=st.dictionaries(MEMBERS, VALUES, max_size=6),
-    users=st.lists(VALUES, max_size=3),
-)
+@given(fields=st.dictionaries(MEMBERS, VALUES, max_size=6), users=st.lists(VALUES, max_size=3))
 def test_whatever_is_sent_there_is_an_answer_in_shape(
     junk_desk: Desk, fields: dict[str, Any], users: list[Any]
 ) -> None:

@@ -22,30 +22,18 @@ OFFER = {"text": "Ends soon!", "has_expiration": True}
 CODE = {"type": "COPY_CODE", "example": "SAVE20"}
 ROW = {"id": "a", "title": "A", "description": "d"}
 REPLY = {"type": "reply", "reply": {"id": "a", "title": "Yes"}}
-FLOW: Any = {
-    "flow_id": "1",
-    "flow_cta": "Go",
-    "flow_token": "t",
-    "flow_action_payload": {"data": {}},
-}
+FLOW: Any = {"flow_id": "1", "flow_cta": "Go", "flow_token": "t", "flow_action_payload": {"data": {}}}
 
 DRAFTS: list[list[Any]] = [
     [HEADER, BODY, {"type": "FOOTER", "text": "Bye"}, REPLIES],
     [BODY, {"type": "CAROUSEL", "cards": [CARD, CARD]}],
-    [
-        BODY,
-        {"type": "LIMITED_TIME_OFFER", "limited_time_offer": OFFER},
-        {"type": "BUTTONS", "buttons": [CODE, LINK]},
-    ],
+    [BODY, {"type": "LIMITED_TIME_OFFER", "limited_time_offer": OFFER}, {"type": "BUTTONS", "buttons": [CODE, LINK]}],
     [
         {"type": "BODY", "add_security_recommendation": True},
         {"type": "FOOTER", "code_expiration_minutes": 5},
         {"type": "BUTTONS", "buttons": [ONE_TAP]},
     ],
-    [
-        BODY,
-        {"type": "BUTTONS", "buttons": [{"type": "FLOW", "text": "A", "flow_id": "1"}]},
-    ],
+    [BODY, {"type": "BUTTONS", "buttons": [{"type": "FLOW", "text": "A", "flow_id": "1"}]}],
 ]
 BUBBLE: Any = {"body": {"text": "Well?"}}
 INTERACTIVE: list[Any] = [
@@ -58,10 +46,7 @@ INTERACTIVE: list[Any] = [
     {"type": "list", "action": {"button": "A", "sections": [{"title": "S", "rows": [ROW]}]}},
     {"type": "cta_url", "action": {"parameters": {"display_text": "A", "url": "http://x"}}},
     {"type": "flow", "action": {"name": "flow", "parameters": FLOW}},
-    {
-        "type": "address_message",
-        "action": {"name": "address_message", "parameters": {"country": "IN"}},
-    },
+    {"type": "address_message", "action": {"name": "address_message", "parameters": {"country": "IN"}}},
 ]
 MESSAGES: list[dict[str, Any]] = [
     {"type": "text", "text": {"body": "Hi"}, "context": {"message_id": "x"}},

@@ -28,10 +28,7 @@ from waypost.simulator.templates.template import Template
 TEMPLATE: Final = "1400000000000004"
 HEADERS: Final = {
     "control": [(b"host", b"localhost"), (b"content-type", b"application/json")],
-    "graph": [
-        (b"authorization", f"Bearer {TOKEN}".encode()),
-        (b"content-type", b"application/json"),
-    ],
+    "graph": [(b"authorization", f"Bearer {TOKEN}".encode()), (b"content-type", b"application/json")],
 }
 FORM: Final = b"multipart/form-data; boundary=x"
 
@@ -73,19 +70,8 @@ ORDER_SENT: Final = {
         "reference_id": "o-1", "type": "digital-goods", "currency": "INR", "total_amount": {"value": 100, "offset": 100},
     }},
 }  # fmt: skip
-BODY: Final = {
-    "type": "BODY",
-    "text": "Hello {{1}}, how are you",
-    "example": {"body_text": [["A"]]},
-}
-STEP: Final = {
-    "on": "button",
-    "do": "tap",
-    "after_ms": [5, 9],
-    "probability": 0.5,
-    "times": 2,
-    "index": 0,
-}
+BODY: Final = {"type": "BODY", "text": "Hello {{1}}, how are you", "example": {"body_text": [["A"]]}}
+STEP: Final = {"on": "button", "do": "tap", "after_ms": [5, 9], "probability": 0.5, "times": 2, "index": 0}
 FAULT: Final = {
     "on": "call", "call": "messages.send", "waba_id": "1", "number": "1", "phone": ANN, "template": "x",
     "when": {"every": 3}, "what": {"error": 131000, "status": 500, "details": "x", "retry_after_s": 3},
@@ -199,14 +185,7 @@ class Desk:
         self.loop.run_until_complete(self._open())
 
     def ask(
-        self,
-        door: str,
-        method: str,
-        path: str,
-        *,
-        query: bytes = b"",
-        body: bytes = b"",
-        kind: bytes = b"",
+        self, door: str, method: str, path: str, *, query: bytes = b"", body: bytes = b"", kind: bytes = b""
     ) -> tuple[int, bytes]:
         """One request: its status and its answer."""
         return self.loop.run_until_complete(self._ask(door, method, path, query, body, kind))
@@ -228,9 +207,7 @@ class Desk:
         await simulator.write_in(phone=ANN, to=BUSINESS, text="Hi")
         media_id = await simulator.keep_media(to=BUSINESS, content=b"x", mime_type="text/plain")
         flow = {"name": "one", "categories": ["OTHER"]}
-        _, made = await self._ask(
-            "graph", "POST", f"/v25.0/{WABA}/flows", b"", json.dumps(flow).encode()
-        )
+        _, made = await self._ask("graph", "POST", f"/v25.0/{WABA}/flows", b"", json.dumps(flow).encode())
         query = b"file_length=5&file_type=image/png&file_name=a"
         _, begun = await self._ask("graph", "POST", f"/v25.0/{APP}/uploads", query)
         self.messages = {
@@ -252,13 +229,7 @@ class Desk:
         return json.loads(answer)["messages"][0]["id"]
 
     async def _ask(
-        self,
-        door: str,
-        method: str,
-        path: str,
-        query: bytes = b"",
-        body: bytes = b"",
-        kind: bytes = b"",
+        self, door: str, method: str, path: str, query: bytes = b"", body: bytes = b"", kind: bytes = b""
     ) -> tuple[int, bytes]:
         sent: list[Any] = []
         headers = [one for one in HEADERS[door] if not (kind and one[0] == b"content-type")]
@@ -292,11 +263,7 @@ def desk(tmp_path: Path) -> Iterator[Desk]:
 
 def filled(desk: Desk, path: str) -> Iterator[str]:
     """The path with every id that may stand in it, first those of something that is there."""
-    names = {
-        **NAMES,
-        "{flow_id}": [desk.ids[Flow], "x"],
-        "{media_id}": [desk.ids[Media], "x"],
-    }
+    names = {**NAMES, "{flow_id}": [desk.ids[Flow], "x"], "{media_id}": [desk.ids[Media], "x"]}
     holes = re.findall(r"{\w+}", path)
     for values in itertools.product(*(names.get(hole, OTHERS) for hole in holes)):
         whole = path
@@ -327,9 +294,7 @@ def test_example_of_a_route_of_the_control_door_is_right(desk: Desk, path: str) 
 
 
 @pytest.mark.parametrize(("method", "path"), [(one[0], one[1]) for one in CALLS])
-def test_junk_at_a_route_of_the_control_door_gets_an_answer(
-    desk: Desk, method: str, path: str
-) -> None:
+def test_junk_at_a_route_of_the_control_door_gets_an_answer(desk: Desk, method: str, path: str) -> None:
     for whole in filled(desk, path):
         for query in QUERIES:
             assert_known(desk, "control", method, whole, query=query, body=b"{}")
@@ -341,12 +306,8 @@ def test_junk_at_a_route_of_the_control_door_gets_an_answer(
             assert_known(desk, "control", method, whole, body=json.dumps(other).encode())
 
 
-@pytest.mark.parametrize(
-    ("thing", "method", "edge"), list(ROUTES), ids=lambda one: getattr(one, "__name__", one)
-)
-def test_junk_at_a_route_of_the_graph_side_gets_an_answer(
-    desk: Desk, thing: type, method: str, edge: str
-) -> None:
+@pytest.mark.parametrize(("thing", "method", "edge"), list(ROUTES), ids=lambda one: getattr(one, "__name__", one))
+def test_junk_at_a_route_of_the_graph_side_gets_an_answer(desk: Desk, thing: type, method: str, edge: str) -> None:
     path = f"/v25.0/{desk.ids[thing]}/{edge}".rstrip("/")
     assert_graph(desk, method, path)
     if method == "POST":

@@ -18,9 +18,7 @@ MINUTE_MS = 60_000
 DAY_MS = 24 * 60 * MINUTE_MS
 
 
-def form(
-    content: bytes = PNG, mime_type: str = "image/png", name: str = "a.png", **fields: str
-) -> aiohttp.FormData:
+def form(content: bytes = PNG, mime_type: str = "image/png", name: str = "a.png", **fields: str) -> aiohttp.FormData:
     data = aiohttp.FormData()
     for field, value in {"messaging_product": "whatsapp", "type": mime_type, **fields}.items():
         data.add_field(field, value)
@@ -149,9 +147,7 @@ async def test_body_that_comes_byte_by_byte_is_read(bench: Bench) -> None:
     file = b'--"x\r\nContent-Disposition: form-data; name="file"; filename="a\\"b.png"\r\n'
     whole = (
         b'--x y\r\nContent-Disposition: form-data; name="messaging_product"\r\n\r\nwhatsapp\r\n'
-        b"--x y\r\n"
-        + file[5:]
-        + b"Content-Type: image/png; charset=x\r\n\r\n\r\n--x\r\r\n\r\n--x y--"
+        b"--x y\r\n" + file[5:] + b"Content-Type: image/png; charset=x\r\n\r\n\r\n--x\r\r\n\r\n--x y--"
     )
 
     async def trickle() -> Any:
@@ -167,9 +163,7 @@ async def test_body_that_comes_byte_by_byte_is_read(bench: Bench) -> None:
     assert await content.read() == b"\r\n--x\r\r\n"
 
 
-async def test_address_needs_the_token_and_dies_after_five_minutes(
-    slow: Bench, manual: ManualClock
-) -> None:
+async def test_address_needs_the_token_and_dies_after_five_minutes(slow: Bench, manual: ManualClock) -> None:
     media_id = (await upload(slow)).body["id"]
     url = (await slow.graph("GET", media_id)).body["url"]
 
@@ -187,9 +181,7 @@ async def test_address_needs_the_token_and_dies_after_five_minutes(
     assert late[0] == 404
 
 
-async def test_uploaded_id_lives_30_days_and_an_inbound_one_7(
-    slow: Bench, manual: ManualClock
-) -> None:
+async def test_uploaded_id_lives_30_days_and_an_inbound_one_7(slow: Bench, manual: ManualClock) -> None:
     uploaded = (await upload(slow)).body["id"]
     inbound = await slow.simulator.keep_media(to=BUSINESS, content=PNG, mime_type="image/png")
 
@@ -233,17 +225,13 @@ async def test_deleted_media_is_gone(bench: Bench) -> None:
     assert (await fetch(bench, url))[0] == 404
 
 
-async def test_file_that_leaves_too_little_room_on_the_disk_is_refused_and_nothing_is_kept(
-    bench: Bench,
-) -> None:
+async def test_file_that_leaves_too_little_room_on_the_disk_is_refused_and_nothing_is_kept(bench: Bench) -> None:
     free_mb = shutil.disk_usage(bench.settings.path.parent).free // 1_000_000
     await bench.restart(least_free_mb=2 * free_mb)
 
     uploaded = await upload(bench)
     attached = await bench.control(
-        "POST",
-        "media",
-        {"to": BUSINESS, "mime_type": "image/png", "content": base64.b64encode(PNG).decode()},
+        "POST", "media", {"to": BUSINESS, "mime_type": "image/png", "content": base64.b64encode(PNG).decode()}
     )
 
     assert (uploaded.status, uploaded.error["code"]) == (503, 131016)
@@ -299,9 +287,7 @@ async def test_control_door_keeps_what_a_phone_sends_and_ends_it(bench: Bench) -
 async def test_ordinary_call_may_be_a_multipart_form(bench: Bench) -> None:
     fields = {"messaging_product": "whatsapp", "to": "15551234567", "text": '{"body": "Hello"}'}
 
-    sent = await bench.graph(
-        "POST", f"{NUMBER_ID}/messages", data=aiohttp.FormData(fields, default_to_multipart=True)
-    )
+    sent = await bench.graph("POST", f"{NUMBER_ID}/messages", data=aiohttp.FormData(fields, default_to_multipart=True))
 
     assert sent.status == 200, sent.body
     assert (await bench.graph("GET", WABA)).status == 200

@@ -138,13 +138,9 @@ BAD_MESSAGES: list[tuple[str, dict[str, Any], int, int]] = [
 
 
 @pytest.mark.parametrize(
-    ("message", "status", "code"),
-    [row[1:] for row in BAD_MESSAGES],
-    ids=[row[0] for row in BAD_MESSAGES],
+    ("message", "status", "code"), [row[1:] for row in BAD_MESSAGES], ids=[row[0] for row in BAD_MESSAGES]
 )
-async def test_bad_message_is_refused_at_once(
-    bench: Bench, message: dict[str, Any], status: int, code: int
-) -> None:
+async def test_bad_message_is_refused_at_once(bench: Bench, message: dict[str, Any], status: int, code: int) -> None:
     answer = await bench.send(message)
 
     assert (answer.status, answer.error["code"]) == (status, code)
@@ -186,14 +182,10 @@ async def test_business_marks_a_message_read(bench: Bench) -> None:
 async def test_recipient_may_have_no_plus_and_may_have_spaces(bench: Bench) -> None:
     for spelling in (ANN, "+1 (555) 123-4567"):
         answer = await bench.send({"to": spelling, "text": {"body": "x"}})
-        assert answer.body["contacts"] == [
-            {"input": spelling, "wa_id": ANN, "user_id": ANN_USER_ID}
-        ]
+        assert answer.body["contacts"] == [{"input": spelling, "wa_id": ANN, "user_id": ANN_USER_ID}]
 
 
-async def test_pair_limit_takes_a_burst_and_then_one_in_six_seconds(
-    slow: Bench, manual: ManualClock
-) -> None:
+async def test_pair_limit_takes_a_burst_and_then_one_in_six_seconds(slow: Bench, manual: ManualClock) -> None:
     for _ in range(45):
         await slow.send_text()
     refused = await slow.send({"text": {"body": "x"}})
@@ -209,9 +201,7 @@ async def test_number_sends_no_more_than_its_throughput(slow: Bench, manual: Man
     shape = {"waba_id": WABA, "phone_number": BUSINESS, "name": "Shop", "throughput": 2}
     await slow.control("PUT", f"numbers/{NUMBER_ID}", shape)
 
-    codes = [
-        (await slow.send({"to": f"1555000222{n}", "text": {"body": "x"}})).status for n in range(3)
-    ]
+    codes = [(await slow.send({"to": f"1555000222{n}", "text": {"body": "x"}})).status for n in range(3)]
     manual.advance(ms=1000)
     later = await slow.send({"to": "15550002225", "text": {"body": "x"}})
 
@@ -248,8 +238,6 @@ async def test_read_message_may_skip_delivered(slow: Bench, manual: ManualClock)
 
     manual.advance(ms=2000)
 
-    sent, read = await slow.receiver.until(
-        lambda: told if len(told := slow.receiver.statuses(wamid)) == 2 else None
-    )
+    sent, read = await slow.receiver.until(lambda: told if len(told := slow.receiver.statuses(wamid)) == 2 else None)
     assert (sent["status"], read["status"]) == ("sent", "read")
     assert read["pricing"]["category"] == "service"

@@ -25,14 +25,10 @@ async def parts_of(raw: bytes, size: int) -> list[tuple[PartHead, bytes]]:
     return parts
 
 
-@given(
-    st.lists(PIECES.map(b"".join).filter(lambda one: b"\r\n--==b" not in b"\r\n" + one)),
-    st.integers(1, 40),
-)
+@given(st.lists(PIECES.map(b"".join).filter(lambda one: b"\r\n--==b" not in b"\r\n" + one)), st.integers(1, 40))
 def test_contents_come_out_as_they_went_in(contents: list[bytes], size: int) -> None:
     raw = b"".join(
-        b'--==b\r\nContent-Disposition: form-data; name="p%d"; filename="f"\r\n\r\n%s\r\n'
-        % (place, content)
+        b'--==b\r\nContent-Disposition: form-data; name="p%d"; filename="f"\r\n\r\n%s\r\n' % (place, content)
         for place, content in enumerate(contents)
     )
 

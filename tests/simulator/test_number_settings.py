@@ -19,9 +19,7 @@ async def test_shop_is_shown_as_it_was_set(bench: Bench) -> None:
     after = await bench.graph("GET", SHOP)
 
     assert before.body["data"][0]["is_catalog_visible"] is False
-    assert after.body["data"] == [
-        {"is_catalog_visible": True, "is_cart_enabled": True, "id": NUMBER_ID}
-    ]
+    assert after.body["data"] == [{"is_catalog_visible": True, "is_cart_enabled": True, "id": NUMBER_ID}]
 
 
 async def test_public_key_is_shown_as_it_was_set(bench: Bench) -> None:

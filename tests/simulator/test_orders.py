@@ -24,10 +24,7 @@ ORDER: Part = {
     "shipping": amount(500),
     "discount": {**amount(100), "description": "Welcome"},
 }  # fmt: skip
-GATEWAY: Part = {
-    "type": "payment_gateway",
-    "payment_gateway": {"type": "razorpay", "configuration_name": "shop"},
-}
+GATEWAY: Part = {"type": "payment_gateway", "payment_gateway": {"type": "razorpay", "configuration_name": "shop"}}
 
 
 def details(**changes: Any) -> Part:
@@ -109,9 +106,7 @@ BAD: list[tuple[str, Part, int]] = [  # Source: operator's page "Orders"
 # fmt: on
 
 
-@pytest.mark.parametrize(
-    ("interactive", "code"), [row[1:] for row in BAD], ids=[row[0] for row in BAD]
-)
+@pytest.mark.parametrize(("interactive", "code"), [row[1:] for row in BAD], ids=[row[0] for row in BAD])
 async def test_wrong_order_is_refused_at_once(bench: Bench, interactive: Part, code: int) -> None:
     answer = await send(bench, interactive)
 
@@ -223,9 +218,7 @@ async def test_order_is_paid_once_however_many_pay_it_at_a_time(bench: Bench) ->
     wamid = await ordered(bench)
     body = {"message_id": wamid}
 
-    answers = await asyncio.gather(
-        *(bench.control("POST", f"phones/{ANN}/pay", body) for _ in range(5))
-    )
+    answers = await asyncio.gather(*(bench.control("POST", f"phones/{ANN}/pay", body) for _ in range(5)))
 
     assert sorted(one.status for one in answers) == [200, 409, 409, 409, 409]
     refused = next(one.body for one in answers if one.status == 409)
@@ -276,7 +269,5 @@ def payments(bench: Bench, wamid: str) -> list[Part]:
 
 async def payment_of(bench: Bench, wamid: str, nth: int) -> Part:
     """What was told of the nth payment."""
-    told: Iterator[Part] = iter(
-        await bench.receiver.until(lambda: payments(bench, wamid)[:nth][nth - 1 :])
-    )
+    told: Iterator[Part] = iter(await bench.receiver.until(lambda: payments(bench, wamid)[:nth][nth - 1 :]))
     return dict(next(told))

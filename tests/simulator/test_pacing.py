@@ -18,9 +18,7 @@ async def held(bench: Bench) -> str:
     return answer.body["messages"][0]["id"]
 
 
-async def test_held_message_is_delivered_when_it_is_released(
-    slow: Bench, manual: ManualClock
-) -> None:
+async def test_held_message_is_delivered_when_it_is_released(slow: Bench, manual: ManualClock) -> None:
     # Source: facts 3.2, "pacing".
     await slow.seed_template(HELLO, category="MARKETING")
     await slow.control("POST", f"templates/{ID}/pace", {"for_ms": HOUR_MS})
@@ -30,9 +28,7 @@ async def test_held_message_is_delivered_when_it_is_released(
     manual.advance(ms=HOUR_MS)
     await slow.receiver.until(lambda: slow.receiver.statuses(wamid))
     manual.advance(ms=1000)
-    told = await slow.receiver.until(
-        lambda: told if len(told := slow.receiver.statuses(wamid)) == 2 else None
-    )
+    told = await slow.receiver.until(lambda: told if len(told := slow.receiver.statuses(wamid)) == 2 else None)
 
     assert before == []
     assert [one["status"] for one in told] == ["sent", "delivered"]
@@ -43,9 +39,7 @@ async def test_held_message_is_delivered_when_it_is_released(
     assert after.body["messages"][0]["message_status"] == "accepted"
 
 
-async def test_dropped_message_fails_and_its_template_is_paused(
-    slow: Bench, manual: ManualClock
-) -> None:
+async def test_dropped_message_fails_and_its_template_is_paused(slow: Bench, manual: ManualClock) -> None:
     await slow.seed_template(HELLO, category="MARKETING")
     await slow.control("POST", f"templates/{ID}/pace", {"for_ms": HOUR_MS, "verdict": "drop"})
 

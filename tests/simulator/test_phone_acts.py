@@ -16,12 +16,7 @@ BASE64 = base64.b64encode(CONTENT).decode()
 USER = "US.1349abc"
 ITEM = {"product_retailer_id": "sku", "quantity": 2, "item_price": 9.5, "currency": "USD"}
 ORDER = {"catalog_id": "1", "text": "Two, please", "product_items": [ITEM]}
-AD = {
-    "source_url": "https://x.example/ad",
-    "source_type": "ad",
-    "source_id": "1",
-    "headline": "New",
-}
+AD = {"source_url": "https://x.example/ad", "source_type": "ad", "source_id": "1", "headline": "New"}
 
 
 async def let_send(bench: Bench, wish: Part, phone: str = ANN) -> Part:
@@ -48,9 +43,7 @@ MEDIA: list[tuple[str, str, Part, Part]] = [
 # fmt: on
 
 
-@pytest.mark.parametrize(
-    ("kind", "mime_type", "more", "heard"), MEDIA, ids=[row[0] for row in MEDIA]
-)
+@pytest.mark.parametrize(("kind", "mime_type", "more", "heard"), MEDIA, ids=[row[0] for row in MEDIA])
 async def test_media_of_a_phone_can_be_fetched_by_the_business(
     bench: Bench, kind: str, mime_type: str, more: Part, heard: Part
 ) -> None:
@@ -88,23 +81,15 @@ async def test_places_cards_and_baskets_reach_the_business(bench: Bench) -> None
     assert location["location"] == place
     assert contacts["contacts"] == cards
     assert order["order"] == ORDER
-    assert [shown["text"] for shown in await bench.inbox()] == [
-        "Shop, 1 Main St",
-        "Bo",
-        "Two, please",
-    ]
+    assert [shown["text"] for shown in await bench.inbox()] == ["Shop, 1 Main St", "Bo", "Two, please"]
 
 
 async def test_reaction_can_be_changed_and_taken_away(bench: Bench) -> None:
     await bench.let_write()
     wamid = await bench.send_text()
 
-    liked = await let_send(
-        bench, {"type": "reaction", "reaction": {"message_id": wamid, "emoji": "\U0001f44d"}}
-    )
-    changed = await let_send(
-        bench, {"type": "reaction", "reaction": {"message_id": wamid, "emoji": "\U0001f389"}}
-    )
+    liked = await let_send(bench, {"type": "reaction", "reaction": {"message_id": wamid, "emoji": "\U0001f44d"}})
+    changed = await let_send(bench, {"type": "reaction", "reaction": {"message_id": wamid, "emoji": "\U0001f389"}})
     taken = await let_send(bench, {"type": "reaction", "reaction": {"message_id": wamid}})
 
     assert liked["reaction"] == {"message_id": wamid, "emoji": "\U0001f44d"}
@@ -324,9 +309,7 @@ async def test_any_status_can_be_told(bench: Bench) -> None:
     assert listed.body["deliveries"][0]["state"] == "failed"
 
 
-async def test_told_status_takes_the_place_of_the_planned_one(
-    slow: Bench, manual: ManualClock
-) -> None:
+async def test_told_status_takes_the_place_of_the_planned_one(slow: Bench, manual: ManualClock) -> None:
     await slow.let_write()
     early = await slow.send_text()
     lost = await slow.send_text()
@@ -346,9 +329,7 @@ async def test_told_status_takes_the_place_of_the_planned_one(
 async def test_anything_about_an_account_can_be_told(bench: Bench) -> None:
     value = {"event": "DISABLED_UPDATE", "ban_info": {"waba_ban_state": "SCHEDULE_FOR_DISABLE"}}
 
-    told = await bench.control(
-        "POST", f"accounts/{WABA}/webhooks", {"field": "account_update", "value": value}
-    )
+    told = await bench.control("POST", f"accounts/{WABA}/webhooks", {"field": "account_update", "value": value})
 
     assert told.body == {"told": True}
     [heard] = await bench.receiver.until(lambda: bench.receiver.changes("account_update"))
@@ -357,9 +338,7 @@ async def test_anything_about_an_account_can_be_told(bench: Bench) -> None:
     assert bench.receiver.is_signed(post)
     assert post.value["entry"][0]["id"] == WABA
     assert isinstance(post.value["entry"][0]["time"], int)
-    unknown = await bench.control(
-        "POST", "accounts/12/webhooks", {"field": "account_update", "value": {}}
-    )
+    unknown = await bench.control("POST", "accounts/12/webhooks", {"field": "account_update", "value": {}})
     assert unknown.status == 404
 
 

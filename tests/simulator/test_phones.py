@@ -10,13 +10,7 @@ from waypost.base.clock import ManualClock
 
 TWO_REPLIES: list[dict[str, Any]] = [
     {"type": "BODY", "text": "Shall we come?"},
-    {
-        "type": "BUTTONS",
-        "buttons": [
-            {"type": "QUICK_REPLY", "text": "Yes"},
-            {"type": "QUICK_REPLY", "text": "No"},
-        ],
-    },
+    {"type": "BUTTONS", "buttons": [{"type": "QUICK_REPLY", "text": "Yes"}, {"type": "QUICK_REPLY", "text": "No"}]},
 ]
 PAYLOADS = [
     {
@@ -89,9 +83,7 @@ async def test_planned_read_comes_sooner_and_only_once(slow: Bench, manual: Manu
 async def test_tap_can_wait_for_a_message_on_its_way(bench: Bench) -> None:
     await bench.seed_template(TWO_REPLIES)
     await bench.control("PUT", f"phones/{ANN}", {"deliver_after_ms": 60})
-    tap = asyncio.create_task(
-        bench.control("POST", f"phones/{ANN}/tap", {"index": 0, "wait_ms": 3000})
-    )
+    tap = asyncio.create_task(bench.control("POST", f"phones/{ANN}/tap", {"index": 0, "wait_ms": 3000}))
     await asyncio.sleep(0.05)
     sent = await bench.send_template()
 
@@ -134,12 +126,8 @@ async def test_reply_carries_name_and_context(bench: Bench) -> None:
     written = await bench.control("POST", f"phones/{ANN}/messages", wish)
 
     await bench.receiver.until(lambda: len(bench.receiver.messages()) == 2)
-    value = next(
-        value for value in bench.receiver.changes() if "context" in value.get("messages", [{}])[0]
-    )
-    assert value["contacts"] == [
-        {"profile": {"name": "Änne \U0001f600"}, "wa_id": ANN, "user_id": ANN_USER_ID}
-    ]
+    value = next(value for value in bench.receiver.changes() if "context" in value.get("messages", [{}])[0])
+    assert value["contacts"] == [{"profile": {"name": "Änne \U0001f600"}, "wa_id": ANN, "user_id": ANN_USER_ID}]
     [message] = value["messages"]
     assert message["id"] == written.body["wamid"]
     assert message["text"] == {"body": "Fine — thanks"}

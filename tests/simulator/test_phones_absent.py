@@ -85,9 +85,7 @@ async def send_code(bench: Bench) -> str:
     return answer.body["messages"][0]["id"]
 
 
-async def test_what_has_outlived_itself_is_dropped_and_nobody_is_told(
-    slow: Bench, manual: ManualClock
-) -> None:
+async def test_what_has_outlived_itself_is_dropped_and_nobody_is_told(slow: Bench, manual: ManualClock) -> None:
     await slow.let_write()
     await put(slow, OFFLINE)
     code = await send_code(slow)
@@ -101,9 +99,7 @@ async def test_what_has_outlived_itself_is_dropped_and_nobody_is_told(
     assert [shown["wamid"] for shown in await slow.inbox()][1:] == [notice]
 
 
-async def test_message_that_would_arrive_too_late_stays_sent(
-    slow: Bench, manual: ManualClock
-) -> None:
+async def test_message_that_would_arrive_too_late_stays_sent(slow: Bench, manual: ManualClock) -> None:
     await put(slow, {"deliver_after_ms": 11 * 60_000})
 
     code = await send_code(slow)
@@ -199,9 +195,7 @@ LIVES: list[tuple[str, int | None, int]] = [
 
 
 @pytest.mark.parametrize(("category", "own_s", "lives_ms"), LIVES)
-def test_template_says_how_long_its_messages_live(
-    category: str, own_s: int | None, lives_ms: int
-) -> None:
+def test_template_says_how_long_its_messages_live(category: str, own_s: int | None, lives_ms: int) -> None:
     template = Template(
         template_id="1",
         waba_id="2",

@@ -31,13 +31,8 @@ CASES: list[tuple[str, str, bool, int | None]] = [
 async def test_condition_fails_the_messages_of_its_row(
     bench: Bench, condition: str, category: str, window: bool, code: int | None
 ) -> None:
-    otp = [
-        {"type": "BODY"},
-        {"type": "BUTTONS", "buttons": [{"type": "OTP", "otp_type": "COPY_CODE"}]},
-    ]
-    await bench.seed_template(
-        otp if category == "AUTHENTICATION" else BODY, category=category or "UTILITY"
-    )
+    otp = [{"type": "BODY"}, {"type": "BUTTONS", "buttons": [{"type": "OTP", "otp_type": "COPY_CODE"}]}]
+    await bench.seed_template(otp if category == "AUTHENTICATION" else BODY, category=category or "UTILITY")
     await bench.control("PUT", f"phones/{ANN}", {"condition": condition})
     if window:
         await bench.let_write()
@@ -56,13 +51,9 @@ async def test_condition_fails_the_messages_of_its_row(
 
     wamid = answer.body["messages"][0]["id"]
     last = "delivered" if code is None else "failed"
-    await bench.receiver.until(
-        lambda: [one for one in bench.receiver.statuses(wamid) if one["status"] == last]
-    )
+    await bench.receiver.until(lambda: [one for one in bench.receiver.statuses(wamid) if one["status"] == last])
     told = bench.receiver.statuses(wamid)
-    assert [one.get("errors", [{}])[0].get("code") for one in told if one["status"] == last] == [
-        code
-    ]
+    assert [one.get("errors", [{}])[0].get("code") for one in told if one["status"] == last] == [code]
 
 
 def test_every_condition_has_a_case() -> None:
@@ -85,9 +76,7 @@ async def test_phone_without_receipts_reads_and_the_business_does_not_hear(bench
     await bench.control("PUT", f"phones/{ANN}", {"sends_read_receipts": True})
     second = await bench.send_text("Second")
 
-    await bench.receiver.until(
-        lambda: [one for one in bench.receiver.statuses(second) if one["status"] == "read"]
-    )
+    await bench.receiver.until(lambda: [one for one in bench.receiver.statuses(second) if one["status"] == "read"])
     assert [one["status"] for one in bench.receiver.statuses(first)] == ["sent", "delivered"]
     assert [shown["state"] for shown in await bench.inbox()][1:] == ["read", "read"]
 
@@ -135,9 +124,7 @@ async def test_report_is_kept_and_told_to_nobody(bench: Bench) -> None:
     reported = await bench.control(
         "POST", f"phones/{ANN}/report", {"to": BUSINESS, "message_id": wamid, "blocks": True}
     )
-    strange = await bench.control(
-        "POST", f"phones/{ANN}/report", {"to": BUSINESS, "message_id": "wamid.x"}
-    )
+    strange = await bench.control("POST", f"phones/{ANN}/report", {"to": BUSINESS, "message_id": "wamid.x"})
 
     assert [one["message_id"] for one in reported.body["reports"]] == [wamid]
     assert reported.body["has_blocked"] != []
@@ -146,12 +133,7 @@ async def test_report_is_kept_and_told_to_nobody(bench: Bench) -> None:
 
 
 async def test_conditions_and_habits_survive_a_restart(bench: Bench) -> None:
-    habits = {
-        "condition": "old_client",
-        "sends_read_receipts": False,
-        "has_chat_open": True,
-        "is_offline": True,
-    }
+    habits = {"condition": "old_client", "sends_read_receipts": False, "has_chat_open": True, "is_offline": True}
     await bench.control("PUT", f"phones/{ANN}", habits)
     await bench.control("POST", f"phones/{ANN}/block", {"to": BUSINESS, "blocks": True})
 

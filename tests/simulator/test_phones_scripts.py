@@ -13,13 +13,7 @@ Part = dict[str, Any]
 BEN = "15551230002"
 BUTTONS: list[Part] = [
     {"type": "BODY", "text": "Shall we come?"},
-    {
-        "type": "BUTTONS",
-        "buttons": [
-            {"type": "QUICK_REPLY", "text": "Yes"},
-            {"type": "QUICK_REPLY", "text": "No"},
-        ],
-    },
+    {"type": "BUTTONS", "buttons": [{"type": "QUICK_REPLY", "text": "Yes"}, {"type": "QUICK_REPLY", "text": "No"}]},
 ]
 TEXT = {"text": "Hello"}
 TEMPLATE = {
@@ -60,11 +54,7 @@ ON: list[tuple[str, set[str]]] = [
 def test_step_is_for_the_messages_of_its_occasion(on: str, expected: set[str]) -> None:
     shown = {"text": TEXT, "template": TEMPLATE, "form": FORM}
 
-    taken = {
-        name
-        for name, one in shown.items()
-        if intentions(script({"on": on, "do": "read"}), ANN, 1, one, {})
-    }
+    taken = {name for name, one in shown.items() if intentions(script({"on": on, "do": "read"}), ANN, 1, one, {})}
 
     assert taken == expected
     assert set(OCCASIONS) == {row[0] for row in ON}
@@ -130,11 +120,7 @@ def test_same_seed_phone_and_message_decide_the_same() -> None:
 def test_probability_and_delay_are_spread_as_asked() -> None:
     step = {"on": "message", "do": "react", "text": "x", "probability": 0.25, "after_ms": [10, 19]}
 
-    taken = [
-        intention
-        for nth in range(8000)
-        for intention in intentions(script(step), ANN, nth, TEXT, {})
-    ]
+    taken = [intention for nth in range(8000) for intention in intentions(script(step), ANN, nth, TEXT, {})]
 
     assert 1800 < len(taken) < 2200
     assert {intention.after_ms for intention in taken} == set(range(10, 20))
@@ -159,9 +145,7 @@ async def test_phone_taps_the_button_that_its_script_names(bench: Bench) -> None
     assert tapped == {ANN: "No", BEN: "Yes"}
 
 
-async def test_phone_answers_reacts_and_reads_in_its_own_time(
-    slow: Bench, manual: ManualClock
-) -> None:
+async def test_phone_answers_reacts_and_reads_in_its_own_time(slow: Bench, manual: ManualClock) -> None:
     await slow.let_write()
     await slow.receiver.until(slow.receiver.messages)
     await give(
@@ -209,9 +193,7 @@ async def test_planned_act_is_done_once_after_a_restart(slow: Bench, manual: Man
 
     await slow.restart()
     manual.advance(ms=61_000)
-    await slow.receiver.until(
-        lambda: [one for one in slow.receiver.messages() if one["text"]["body"] == "Later"]
-    )
+    await slow.receiver.until(lambda: [one for one in slow.receiver.messages() if one["text"]["body"] == "Later"])
     await slow.restart()
     manual.advance(ms=61_000)
 
@@ -221,9 +203,7 @@ async def test_planned_act_is_done_once_after_a_restart(slow: Bench, manual: Man
 async def test_phone_that_blocks_says_no_more(bench: Bench) -> None:
     await bench.let_write()
     await give(
-        bench,
-        {"on": "message", "do": "block"},
-        {"on": "message", "do": "answer", "text": "Never", "after_ms": 1},
+        bench, {"on": "message", "do": "block"}, {"on": "message", "do": "answer", "text": "Never", "after_ms": 1}
     )
     wamid = await bench.send_text()
     await bench.receiver.until(lambda: len(bench.receiver.statuses(wamid)) == 2)
@@ -235,9 +215,7 @@ async def test_phone_that_blocks_says_no_more(bench: Bench) -> None:
     assert [shown["text"] for shown in await bench.inbox()] == ["Hi", "Hello"]
 
 
-async def test_phone_goes_offline_comes_back_and_then_answers(
-    slow: Bench, manual: ManualClock
-) -> None:
+async def test_phone_goes_offline_comes_back_and_then_answers(slow: Bench, manual: ManualClock) -> None:
     await slow.let_write()
     await give(
         slow,
@@ -289,9 +267,7 @@ async def test_form_is_filled_in_by_script(bench: Bench) -> None:
     assert bench.receiver.messages()[1]["interactive"]["type"] == "nfm_reply"
 
 
-async def test_script_is_taken_away_with_what_it_had_planned(
-    slow: Bench, manual: ManualClock
-) -> None:
+async def test_script_is_taken_away_with_what_it_had_planned(slow: Bench, manual: ManualClock) -> None:
     await slow.let_write()
     await give(slow, {"on": "message", "do": "answer", "text": "Never", "after_ms": 1000})
     await slow.send_text()

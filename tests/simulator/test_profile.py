@@ -39,9 +39,7 @@ async def test_profile_is_what_was_set_and_outlives_a_restart(bench: Bench) -> N
     unknown = await bench.graph("GET", f"{PROFILE}?fields=nothing")
     assert before.body == {"data": [{"messaging_product": "whatsapp"}]}
     assert shown.body["data"] == [{**profile, "about": "Tea", "messaging_product": "whatsapp"}]
-    assert chosen.body["data"] == [
-        {"about": "Tea", "email": "shop@example.com", "messaging_product": "whatsapp"}
-    ]
+    assert chosen.body["data"] == [{"about": "Tea", "email": "shop@example.com", "messaging_product": "whatsapp"}]
     assert unknown.error["code"] == 100
 
 
@@ -74,9 +72,7 @@ async def test_profile_keeps_its_limits(bench: Bench, fields: dict[str, Any], st
     assert await change(bench, **fields) == status
 
 
-async def test_picture_comes_from_a_handle_and_can_be_fetched(
-    slow: Bench, manual: ManualClock
-) -> None:
+async def test_picture_comes_from_a_handle_and_can_be_fetched(slow: Bench, manual: ManualClock) -> None:
     content = b"\xff\xd8\xffpicture"
     query = {"file_length": str(len(content)), "file_type": "image/jpeg"}
     session = (await slow.graph("POST", f"{APP}/uploads", params=query)).body["id"]
@@ -118,10 +114,7 @@ async def test_empty_handle_removes_the_picture_and_its_file(bench: Bench) -> No
 
 
 def users(*phones: str) -> dict[str, Any]:
-    return {
-        "messaging_product": "whatsapp",
-        "block_users": [{"user": phone} for phone in phones],
-    }
+    return {"messaging_product": "whatsapp", "block_users": [{"user": phone} for phone in phones]}
 
 
 async def test_phone_that_wrote_today_can_be_blocked_and_unblocked(bench: Bench) -> None:
@@ -184,11 +177,7 @@ async def test_ice_breakers_and_commands_are_what_was_set(bench: Bench) -> None:
 
     assert set_first.body == {"success": True}
     assert shown.body == as_field.body
-    assert shown.body["conversational_automation"] == {
-        **body,
-        "enable_welcome_message": True,
-        "id": NUMBER_ID,
-    }
+    assert shown.body["conversational_automation"] == {**body, "enable_welcome_message": True, "id": NUMBER_ID}
 
 
 @pytest.mark.parametrize(
@@ -207,9 +196,7 @@ async def test_ice_breakers_and_commands_are_what_was_set(bench: Bench) -> None:
         ({"commands": ["help"]}, 400),
     ],
 )
-async def test_ice_breakers_and_commands_keep_their_limits(
-    bench: Bench, body: dict[str, Any], status: int
-) -> None:
+async def test_ice_breakers_and_commands_keep_their_limits(bench: Bench, body: dict[str, Any], status: int) -> None:
     answer = await bench.graph("POST", AUTOMATION, json=body)
 
     assert answer.status == status
@@ -240,9 +227,7 @@ async def test_number_shows_its_standing_and_where_its_webhooks_go(bench: Bench)
         "throughput": {"level": "STANDARD"},
         "health_status": {
             "can_send_message": "AVAILABLE",
-            "entities": [
-                {"entity_type": "PHONE_NUMBER", "id": NUMBER_ID, "can_send_message": "AVAILABLE"}
-            ],
+            "entities": [{"entity_type": "PHONE_NUMBER", "id": NUMBER_ID, "can_send_message": "AVAILABLE"}],
         },
     }
     assert shown.body["quality_rating"] == "RED"

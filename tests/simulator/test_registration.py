@@ -5,16 +5,7 @@ from typing import Any
 import pytest
 from aiohttp import web
 
-from tests.simulator.conftest import (
-    APP,
-    BUSINESS,
-    NUMBER_ID,
-    SECRET,
-    TOKEN,
-    WABA,
-    Bench,
-    Receiver,
-)
+from tests.simulator.conftest import APP, BUSINESS, NUMBER_ID, SECRET, TOKEN, WABA, Bench, Receiver
 from waypost.base.clock import ManualClock
 from waypost.simulator import AccountSeed, NumberSeed
 
@@ -28,9 +19,7 @@ async def register(bench: Bench, pin: str) -> Any:
     return await bench.graph("POST", f"{NUMBER_ID}/register", json=body)
 
 
-async def test_number_that_is_deregistered_sends_nothing_until_it_is_registered(
-    slow: Bench,
-) -> None:
+async def test_number_that_is_deregistered_sends_nothing_until_it_is_registered(slow: Bench) -> None:
     gone = await slow.graph("POST", f"{NUMBER_ID}/deregister")
     refused = await slow.send({"text": {"body": "Hello"}})
     shown = await slow.graph("GET", f"{NUMBER_ID}?fields=status")
@@ -65,9 +54,7 @@ async def test_too_many_pins_are_not_tried(slow: Bench) -> None:
     assert codes == [133005] * 10 + [133008]
 
 
-async def test_number_is_registered_ten_times_in_three_days(
-    slow: Bench, manual: ManualClock
-) -> None:
+async def test_number_is_registered_ten_times_in_three_days(slow: Bench, manual: ManualClock) -> None:
     taken = [(await register(slow, "123456")).status for _ in range(10)]
     refused = await register(slow, "123456")
     await slow.restart()
@@ -80,9 +67,7 @@ async def test_number_is_registered_ten_times_in_three_days(
 
 
 async def test_code_that_was_asked_for_must_come_back(slow: Bench) -> None:
-    asked = await slow.graph(
-        "POST", f"{NUMBER_ID}/request_code", json={"code_method": "SMS", "language": "en"}
-    )
+    asked = await slow.graph("POST", f"{NUMBER_ID}/request_code", json={"code_method": "SMS", "language": "en"})
     early = await register(slow, "123456")
     shown = await slow.control("GET", f"numbers/{NUMBER_ID}/registration")
     wrong = await slow.graph("POST", f"{NUMBER_ID}/verify_code", json={"code": "x"})
@@ -93,9 +78,7 @@ async def test_code_that_was_asked_for_must_come_back(slow: Bench) -> None:
     assert (right.status, late.status) == (200, 200)
 
 
-@pytest.mark.parametrize(
-    "body", [{}, {"code_method": "PIGEON", "language": "en"}, {"code_method": "SMS"}]
-)
+@pytest.mark.parametrize("body", [{}, {"code_method": "PIGEON", "language": "en"}, {"code_method": "SMS"}])
 async def test_code_needs_a_way_and_a_language(slow: Bench, body: dict[str, str]) -> None:
     refused = await slow.graph("POST", f"{NUMBER_ID}/request_code", json=body)
 
@@ -143,18 +126,14 @@ async def test_number_may_have_a_webhook_address_of_its_own(bench: Bench) -> Non
     assert bench.receiver.uri == shown.body["webhook_configuration"]["application"]
 
 
-async def test_address_of_a_number_is_taken_after_its_handshake_and_can_be_taken_away(
-    bench: Bench,
-) -> None:
+async def test_address_of_a_number_is_taken_after_its_handshake_and_can_be_taken_away(bench: Bench) -> None:
     wish = {"override_callback_uri": bench.receiver.uri, "verify_token": "other"}
 
     refused = await bench.graph("POST", NUMBER_ID, json={"webhook_configuration": wish})
     wish["verify_token"] = bench.receiver.verify_token
     taken = await bench.graph("POST", NUMBER_ID, json={"webhook_configuration": wish})
     nothing = await bench.graph("POST", NUMBER_ID, json={})
-    away = await bench.graph(
-        "POST", NUMBER_ID, json={"webhook_configuration": {"override_callback_uri": ""}}
-    )
+    away = await bench.graph("POST", NUMBER_ID, json={"webhook_configuration": {"override_callback_uri": ""}})
 
     shown = await bench.graph("GET", f"{NUMBER_ID}?fields=webhook_configuration")
     assert (refused.error["code"], taken.status) == (2200, 200)

@@ -40,18 +40,10 @@ CODE = button(0, "copy_code", {"type": "coupon_code", "coupon_code": "SAVE20"})
 OFFER: list[Part] = [
     media_header("IMAGE"),
     {"type": "BODY", "text": "Hello {{1}}, all is cheaper now", "example": {"body_text": "Ann"}},
-    {
-        "type": "LIMITED_TIME_OFFER",
-        "limited_time_offer": {"text": "Ends soon!", "has_expiration": True},
-    },
+    {"type": "LIMITED_TIME_OFFER", "limited_time_offer": {"text": "Ends soon!", "has_expiration": True}},
     row_of(
         {"type": "COPY_CODE", "example": "SAVE20"},
-        {
-            "type": "URL",
-            "text": "Shop",
-            "url": "https://x.example/{{1}}",
-            "example": ["https://x.example/a"],
-        },
+        {"type": "URL", "text": "Shop", "url": "https://x.example/{{1}}", "example": ["https://x.example/a"]},
     ),
 ]
 CARD: Part = {
@@ -60,18 +52,11 @@ CARD: Part = {
         {"type": "BODY", "text": "Only {{1}} are left", "example": {"body_text": ["5"]}},
         row_of(
             {"type": "QUICK_REPLY", "text": "More"},
-            {
-                "type": "URL",
-                "text": "Buy",
-                "url": "https://x.example/{{1}}",
-                "example": ["https://x.example/a"],
-            },
+            {"type": "URL", "text": "Buy", "url": "https://x.example/{{1}}", "example": ["https://x.example/a"]},
         ),
     ]
 }
-SECTIONS: list[Part] = [
-    {"title": "Top", "product_items": [{"product_retailer_id": "a"}, {"product_retailer_id": "b"}]}
-]
+SECTIONS: list[Part] = [{"title": "Top", "product_items": [{"product_retailer_id": "a"}, {"product_retailer_id": "b"}]}]
 
 
 def card(index: int, picture: Part, payload: str) -> Part:
@@ -111,9 +96,7 @@ async def test_media_of_the_number_are_shown_with_their_type(bench: Bench) -> No
         ({"link": "https://x.example/a.pdf", "caption": "Look"}, 131009),
     ],
 )
-async def test_media_that_do_not_fit_are_refused_at_once(
-    bench: Bench, content: Part, code: int
-) -> None:
+async def test_media_that_do_not_fit_are_refused_at_once(bench: Bench, content: Part, code: int) -> None:
     await bench.seed_template([media_header("DOCUMENT"), HELLO])
     if content.get("id") == "PICTURE":
         content = {"id": await bench.media_of("image/png")}
@@ -156,10 +139,7 @@ async def test_offer_shows_its_line_its_end_and_its_code(slow: Bench, manual: Ma
     ]
 
 
-@pytest.mark.parametrize(
-    ("at", "code"),
-    [(None, 131008), ("seconds", 131009), ("past", 131009), ("text", 131009)],
-)
+@pytest.mark.parametrize(("at", "code"), [(None, 131008), ("seconds", 131009), ("past", 131009), ("text", 131009)])
 async def test_offer_must_end_later_in_milliseconds(
     slow: Bench, manual: ManualClock, at: str | None, code: int
 ) -> None:
@@ -177,9 +157,7 @@ async def test_offer_must_end_later_in_milliseconds(
 
 
 async def test_cards_are_shown_each_with_its_own(bench: Bench) -> None:
-    await bench.seed_template(
-        [HELLO, {"type": "CAROUSEL", "cards": [CARD, CARD]}], category="MARKETING"
-    )
+    await bench.seed_template([HELLO, {"type": "CAROUSEL", "cards": [CARD, CARD]}], category="MARKETING")
     picture = {"id": await bench.media_of("image/png")}
     link = {"link": "https://x.example/a.png"}
     cards = [card(1, link, "second"), card(0, picture, "first")]
@@ -202,9 +180,7 @@ async def test_cards_are_shown_each_with_its_own(bench: Bench) -> None:
 
 
 async def test_tapped_card_returns_its_own_payload(bench: Bench) -> None:
-    await bench.seed_template(
-        [HELLO, {"type": "CAROUSEL", "cards": [CARD, CARD]}], category="MARKETING"
-    )
+    await bench.seed_template([HELLO, {"type": "CAROUSEL", "cards": [CARD, CARD]}], category="MARKETING")
     link = {"link": "https://x.example/a.png"}
     cards = [card(0, link, "first"), card(1, link, "second")]
     sent = await bench.send_template([{"type": "carousel", "cards": cards}])
@@ -220,9 +196,7 @@ async def test_tapped_card_returns_its_own_payload(bench: Bench) -> None:
 
 @pytest.mark.parametrize("count", [1, 3])
 async def test_carousel_has_as_many_cards_as_its_template(bench: Bench, count: int) -> None:
-    await bench.seed_template(
-        [HELLO, {"type": "CAROUSEL", "cards": [CARD, CARD]}], category="MARKETING"
-    )
+    await bench.seed_template([HELLO, {"type": "CAROUSEL", "cards": [CARD, CARD]}], category="MARKETING")
     link = {"link": "https://x.example/a.png"}
     cards = [card(index, link, "x") for index in range(count)]
 
@@ -273,14 +247,8 @@ WRONG_SECTIONS: list[tuple[list[Part], int]] = [
 
 
 @pytest.mark.parametrize(("sections", "code"), WRONG_SECTIONS)
-async def test_sections_of_products_have_their_limits(
-    bench: Bench, sections: list[Part], code: int
-) -> None:
-    components = [
-        {"type": "HEADER", "text": "Ours"},
-        HELLO,
-        row_of({"type": "MPM", "text": "View"}),
-    ]
+async def test_sections_of_products_have_their_limits(bench: Bench, sections: list[Part], code: int) -> None:
+    components = [{"type": "HEADER", "text": "Ours"}, HELLO, row_of({"type": "MPM", "text": "View"})]
     await bench.seed_template(components, category="MARKETING")
 
     answer = await bench.send_template([action(0, "mpm", sections=sections)])
@@ -289,11 +257,7 @@ async def test_sections_of_products_have_their_limits(
 
 
 async def test_product_header_names_its_product(bench: Bench) -> None:
-    components = [
-        {"type": "HEADER", "format": "PRODUCT"},
-        HELLO,
-        row_of({"type": "SPM", "text": "View"}),
-    ]
+    components = [{"type": "HEADER", "format": "PRODUCT"}, HELLO, row_of({"type": "SPM", "text": "View"})]
     await bench.seed_template(components, category="MARKETING")
     product = {"product_retailer_id": "sku", "catalog_id": "1"}
 
@@ -336,9 +300,7 @@ async def test_code_is_in_the_text_and_on_the_button(bench: Bench) -> None:
         (coded("123456", "1" * 16), 132018),
     ],
 )
-async def test_code_that_is_none_is_refused(
-    bench: Bench, components: list[Part], code: int
-) -> None:
+async def test_code_that_is_none_is_refused(bench: Bench, components: list[Part], code: int) -> None:
     otp = {"type": "OTP", "otp_type": "COPY_CODE"}
     await bench.seed_template([{"type": "BODY"}, row_of(otp)], category="AUTHENTICATION")
 
@@ -355,9 +317,6 @@ async def test_person_can_say_that_the_code_was_not_asked_for(bench: Bench) -> N
     await bench.control("POST", f"phones/{ANN}/tap", {"not_requested": True})
 
     [message] = await bench.receiver.until(bench.receiver.messages)
-    assert message["button"] == {
-        "payload": "DID_NOT_REQUEST_CODE",
-        "text": "I didn't request a code",
-    }
+    assert message["button"] == {"payload": "DID_NOT_REQUEST_CODE", "text": "I didn't request a code"}
     statuses = await bench.receiver.until(bench.receiver.statuses)
     assert statuses[0]["pricing"]["category"] == "authentication"

@@ -64,9 +64,7 @@ async def test_only_marketing_may_be_stopped(bench: Bench) -> None:
     assert utility.status == 200
 
 
-async def test_hindrance_ends_by_the_clock_and_outlives_a_restart(
-    slow: Bench, manual: ManualClock
-) -> None:
+async def test_hindrance_ends_by_the_clock_and_outlives_a_restart(slow: Bench, manual: ManualClock) -> None:
     await set_up(slow, "hindrance", {"name": "LOCKED", "for_ms": HOUR_MS})
     await slow.restart()
 
@@ -77,9 +75,7 @@ async def test_hindrance_ends_by_the_clock_and_outlives_a_restart(
     assert (before.error["code"], after.status) == (131031, 200)
 
 
-async def test_upgrade_is_a_minute_of_maintenance_and_then_told(
-    slow: Bench, manual: ManualClock
-) -> None:
+async def test_upgrade_is_a_minute_of_maintenance_and_then_told(slow: Bench, manual: ManualClock) -> None:
     await slow.control("POST", f"{NUMBER}/upgrade")
 
     during = await slow.send({"text": {"body": "Hello"}})
@@ -98,9 +94,7 @@ async def test_test_number_messages_only_its_list(bench: Bench) -> None:
 
     on_list = await bench.send({"text": {"body": "Hello"}})
     other = await bench.send({"to": "15557654321", "text": {"body": "Hello"}})
-    too_many = await bench.control(
-        "PUT", f"{NUMBER}/recipients", {"phones": [f"1555765432{n}" for n in range(6)]}
-    )
+    too_many = await bench.control("PUT", f"{NUMBER}/recipients", {"phones": [f"1555765432{n}" for n in range(6)]})
 
     assert (on_list.status, other.error["code"]) == (200, 131030)
     assert too_many.status == 400
@@ -164,10 +158,7 @@ def opening(flow_id: str) -> dict[str, Any]:
         "flow_message_version": "3", "flow_id": flow_id, "flow_cta": "Go", "flow_token": "t",
     }  # fmt: skip
     action = {"name": "flow", "parameters": parameters}
-    return {
-        "type": "interactive",
-        "interactive": {"type": "flow", "body": {"text": "Book"}, "action": action},
-    }
+    return {"type": "interactive", "interactive": {"type": "flow", "body": {"text": "Book"}, "action": action}}
 
 
 async def test_blocked_flow_is_refused_and_its_change_told(bench: Bench) -> None:
@@ -222,9 +213,7 @@ async def test_unknown_hindrance_is_refused_with_the_known_ones(bench: Bench) ->
     assert all(name in refused.body["accepted"] for name in HINDRANCES)
 
 
-async def test_door_shows_what_stops_a_number_and_how_much_its_account_has_called(
-    bench: Bench,
-) -> None:
+async def test_door_shows_what_stops_a_number_and_how_much_its_account_has_called(bench: Bench) -> None:
     await set_up(bench, "hindrance", {"name": "LOCKED"})
     await bench.graph("GET", WABA)
 

@@ -28,9 +28,7 @@ def _first_service(path: Path) -> None:
 
 
 @pytest.mark.parametrize("make", [_simulator, _service, _first_service])
-def test_every_table_without_rowid_begins_with_its_key(
-    tmp_path: Path, make: Callable[[Path], None]
-) -> None:
+def test_every_table_without_rowid_begins_with_its_key(tmp_path: Path, make: Callable[[Path], None]) -> None:
     """Where it does not, SQLite 3.40 reports a sound file as damaged (`NULL value in outbox.due_ms`)."""
     path = tmp_path / "store.db"
     make(path)
@@ -39,20 +37,12 @@ def test_every_table_without_rowid_begins_with_its_key(
         tables = dict(_keys_and_columns(connection))
 
     assert len(tables) > 3
-    assert {
-        name: (key, columns)
-        for name, (key, columns) in tables.items()
-        if columns[: len(key)] != key
-    } == {}
+    assert {name: (key, columns) for name, (key, columns) in tables.items() if columns[: len(key)] != key} == {}
 
 
-def _keys_and_columns(
-    connection: sqlite3.Connection,
-) -> Iterator[tuple[str, tuple[list[str], list[str]]]]:
+def _keys_and_columns(connection: sqlite3.Connection) -> Iterator[tuple[str, tuple[list[str], list[str]]]]:
     found = connection.execute("SELECT name FROM pragma_table_list WHERE wr=1 AND schema='main'")
     for (name,) in found.fetchall():
-        columns = connection.execute(
-            "SELECT name, pk FROM pragma_table_info(?) ORDER BY cid", (name,)
-        ).fetchall()
+        columns = connection.execute("SELECT name, pk FROM pragma_table_info(?) ORDER BY cid", (name,)).fetchall()
         key = [column for _, column in sorted((pk, column) for column, pk in columns if pk)]
         yield name, (key, [column for column, _ in columns])

@@ -9,17 +9,7 @@ import aiohttp
 import aiohttp.web
 import pytest
 
-from tests.simulator.conftest import (
-    ANN,
-    APP,
-    BUSINESS,
-    NUMBER_ID,
-    SECRET,
-    TOKEN,
-    WABA,
-    Bench,
-    Receiver,
-)
+from tests.simulator.conftest import ANN, APP, BUSINESS, NUMBER_ID, SECRET, TOKEN, WABA, Bench, Receiver
 from waypost.base.clock import ManualClock
 from waypost.base.ids import SeededIds
 from waypost.simulator import NumberSeed, Simulator, SimulatorSettings, WrongFile
@@ -67,9 +57,7 @@ async def override(bench: Bench, number_id: str, uri: str, token: str = TOKEN) -
     assert answer.body == {"success": True}
 
 
-async def test_every_app_hears_of_an_account_and_is_signed_with_its_own_secret(
-    bench: Bench, other: Receiver
-) -> None:
+async def test_every_app_hears_of_an_account_and_is_signed_with_its_own_secret(bench: Bench, other: Receiver) -> None:
     # Source: facts 1, "Webhook subscription".
     await make_other_app(bench, other)
     assert await subscribers(bench) == [APP]
@@ -155,9 +143,7 @@ async def test_failing_address_of_a_number_holds_up_nothing_else(
     assert [one["text"]["body"] for one in slow.receiver.messages()] == ["to the first"]
 
 
-async def test_what_waits_goes_to_the_account_when_a_number_loses_its_address(
-    slow: Bench, other: Receiver
-) -> None:
+async def test_what_waits_goes_to_the_account_when_a_number_loses_its_address(slow: Bench, other: Receiver) -> None:
     other.answers = [500] * 9
     await override(slow, NUMBER_ID, other.uri)
     await slow.let_write("left behind")
@@ -170,9 +156,7 @@ async def test_what_waits_goes_to_the_account_when_a_number_loses_its_address(
     await slow.drained()
 
 
-async def test_subscriptions_outlive_a_restart_that_seeds_again(
-    bench: Bench, other: Receiver
-) -> None:
+async def test_subscriptions_outlive_a_restart_that_seeds_again(bench: Bench, other: Receiver) -> None:
     await make_other_app(bench, other)
     await bench.graph("POST", f"{WABA}/subscribed_apps", token=OTHER_TOKEN)
     await bench.graph("DELETE", f"{WABA}/subscribed_apps")
@@ -199,9 +183,7 @@ async def test_fault_may_be_armed_for_one_of_two_apps(bench: Bench, other: Recei
     assert other.posts == []
 
 
-async def test_file_of_an_earlier_version_is_refused_with_what_to_do(
-    tmp_path: Path, manual: ManualClock
-) -> None:
+async def test_file_of_an_earlier_version_is_refused_with_what_to_do(tmp_path: Path, manual: ManualClock) -> None:
     settings = SimulatorSettings(tmp_path / "simulator.sqlite3")
     connection = sqlite3.connect(settings.path)
     connection.execute("CREATE TABLE outbox (waba_id TEXT)")

@@ -18,9 +18,7 @@ CODE: list[dict[str, Any]] = [
 ]
 
 
-async def test_pause_by_pacing_ends_after_five_minutes_when_asked(
-    slow: Bench, manual: ManualClock
-) -> None:
+async def test_pause_by_pacing_ends_after_five_minutes_when_asked(slow: Bench, manual: ManualClock) -> None:
     await slow.seed_template(HELLO)
     await slow.control("POST", f"templates/{ID}/pacing-pause")
 
@@ -71,9 +69,7 @@ REFUSED_DELETIONS = [
 async def test_deletion_that_may_not_be_deletes_nothing(slow: Bench, query: str) -> None:
     created = await slow.create(HELLO, name="t")
 
-    refused = await slow.graph(
-        "DELETE", f"{WABA}/message_templates?{query.format(id=created.body['id'])}"
-    )
+    refused = await slow.graph("DELETE", f"{WABA}/message_templates?{query.format(id=created.body['id'])}")
 
     assert (refused.status, refused.error["code"]) == (400, 100)
     assert (await slow.graph("GET", created.body["id"])).status == 200
@@ -83,9 +79,7 @@ async def test_authentication_template_is_made_in_many_languages(bench: Bench) -
     fields = {"name": "code", "category": "AUTHENTICATION", "components": CODE}
 
     made = await bench.graph(
-        "POST",
-        f"{WABA}/upsert_message_templates",
-        json={**fields, "languages": ["en_US", "es_ES", "fr"]},
+        "POST", f"{WABA}/upsert_message_templates", json={**fields, "languages": ["en_US", "es_ES", "fr"]}
     )
 
     assert [one["language"] for one in made.body["data"]] == ["en_US", "es_ES", "fr"]
@@ -94,9 +88,7 @@ async def test_authentication_template_is_made_in_many_languages(bench: Bench) -
     assert (shown.body["name"], shown.body["language"]) == ("code", "es_ES")
 
 
-async def test_authentication_template_that_is_there_is_changed(
-    slow: Bench, manual: ManualClock
-) -> None:
+async def test_authentication_template_that_is_there_is_changed(slow: Bench, manual: ManualClock) -> None:
     fields = {"name": "code", "category": "AUTHENTICATION", "languages": ["en_US"]}
     path = f"{WABA}/upsert_message_templates"
     made = await slow.graph("POST", path, json={**fields, "components": CODE})
@@ -124,11 +116,7 @@ async def test_authentication_template_that_is_there_is_changed(
 async def test_upsert_that_may_not_be_makes_nothing(slow: Bench, wrong: dict[str, Any]) -> None:
     fields = {"name": "code", "category": "AUTHENTICATION", "languages": ["en_US"]}
 
-    refused = await slow.graph(
-        "POST",
-        f"{WABA}/upsert_message_templates",
-        json={**fields, "components": CODE, **wrong},
-    )
+    refused = await slow.graph("POST", f"{WABA}/upsert_message_templates", json={**fields, "components": CODE, **wrong})
 
     assert (refused.status, refused.error["code"]) == (400, 100)
     listed = await slow.graph("GET", f"{WABA}/message_templates")
@@ -156,9 +144,7 @@ async def test_list_can_have_a_summary(bench: Bench) -> None:
     await bench.control("PUT", "settings", {"templates_at_most": 250})
     await bench.create(HELLO)
 
-    listed = await bench.graph(
-        "GET", f"{WABA}/message_templates?summary=total_count,message_template_limit"
-    )
+    listed = await bench.graph("GET", f"{WABA}/message_templates?summary=total_count,message_template_limit")
     wrong = await bench.graph("GET", f"{WABA}/message_templates?summary=weather")
 
     assert listed.body["summary"] == {"total_count": 1, "message_template_limit": 250}
@@ -187,14 +173,10 @@ async def test_pages_lead_forward_and_back(slow: Bench, manual: ManualClock) -> 
 
 
 async def test_further_members_are_shown_again(bench: Bench) -> None:
-    made = await bench.create(
-        HELLO, sub_category="order_status", cta_url_link_tracking_opted_out=True
-    )
+    made = await bench.create(HELLO, sub_category="order_status", cta_url_link_tracking_opted_out=True)
     wrong = await bench.create(HELLO, name="b", sub_category="WEATHER")
 
-    shown = await bench.graph(
-        "GET", f"{made.body['id']}?fields=sub_category,cta_url_link_tracking_opted_out"
-    )
+    shown = await bench.graph("GET", f"{made.body['id']}?fields=sub_category,cta_url_link_tracking_opted_out")
     assert shown.body["sub_category"] == "ORDER_STATUS"
     assert shown.body["cta_url_link_tracking_opted_out"] is True
     assert wrong.error["code"] == 100
@@ -217,9 +199,7 @@ async def test_languages_need_not_be_on_the_list(bench: Bench) -> None:
     assert (refused.error["code"], taken.status) == (100, 200)
 
 
-async def test_strict_operator_refuses_samples_and_rejects_repeated_wording(
-    slow: Bench, manual: ManualClock
-) -> None:
+async def test_strict_operator_refuses_samples_and_rejects_repeated_wording(slow: Bench, manual: ManualClock) -> None:
     # Source: facts 2.4; off by default, decision 0035.
     await slow.control("PUT", "settings", {"strict": True})
     await slow.create(HELLO, name="first")
@@ -231,9 +211,7 @@ async def test_strict_operator_refuses_samples_and_rejects_repeated_wording(
     await slow.create(HELLO, name="first", language="en_GB")
     manual.advance(ms=MINUTE_MS)
 
-    told = await slow.receiver.until(
-        lambda: told if len(told := slow.receiver.templates()) == 3 else None
-    )
+    told = await slow.receiver.until(lambda: told if len(told := slow.receiver.templates()) == 3 else None)
     assert "sample template" in sample.error["error_user_msg"]
     events = {(one["message_template_name"], one["message_template_language"]): one for one in told}
     assert events["first", "en_GB"]["event"] == "APPROVED"
@@ -241,9 +219,7 @@ async def test_strict_operator_refuses_samples_and_rejects_repeated_wording(
     assert "same body" in events["second", "en_US"]["rejection_info"]["reason"]
 
 
-async def test_strict_operator_takes_100_creations_an_hour(
-    slow: Bench, manual: ManualClock
-) -> None:
+async def test_strict_operator_takes_100_creations_an_hour(slow: Bench, manual: ManualClock) -> None:
     await slow.control("PUT", "settings", {"strict": True})
     for n in range(100):
         created = await slow.create(HELLO, name=f"t_{n}")

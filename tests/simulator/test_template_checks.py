@@ -206,9 +206,7 @@ ACCEPTED: list[tuple[str, list[Part], dict[str, Any]]] = [
 
 
 @pytest.mark.parametrize(
-    ("components", "fields", "subcode"),
-    [row[1:] for row in REFUSED],
-    ids=[row[0] for row in REFUSED],
+    ("components", "fields", "subcode"), [row[1:] for row in REFUSED], ids=[row[0] for row in REFUSED]
 )
 async def test_template_is_refused_at_once(
     bench: Bench, components: list[Part], fields: dict[str, Any], subcode: int | None
@@ -229,12 +227,8 @@ async def test_template_is_refused_at_once(
         assert answer.error["error_user_msg"]
 
 
-@pytest.mark.parametrize(
-    ("components", "fields"), [row[1:] for row in ACCEPTED], ids=[row[0] for row in ACCEPTED]
-)
-async def test_template_is_taken_for_review(
-    slow: Bench, components: list[Part], fields: dict[str, Any]
-) -> None:
+@pytest.mark.parametrize(("components", "fields"), [row[1:] for row in ACCEPTED], ids=[row[0] for row in ACCEPTED])
+async def test_template_is_taken_for_review(slow: Bench, components: list[Part], fields: dict[str, Any]) -> None:
     handle = await slow.handle_of()
     components = json.loads(json.dumps(components).replace(HANDLE, handle))
 
@@ -259,9 +253,7 @@ FOR_MARKETING_WHEN_STRICT: list[tuple[str, list[Part]]] = [  # Source: facts 2.2
 
 
 @pytest.mark.parametrize(
-    "components",
-    [row[1] for row in FOR_MARKETING_WHEN_STRICT],
-    ids=[row[0] for row in FOR_MARKETING_WHEN_STRICT],
+    "components", [row[1] for row in FOR_MARKETING_WHEN_STRICT], ids=[row[0] for row in FOR_MARKETING_WHEN_STRICT]
 )
 async def test_utility_templates_of_sales_are_refused_by_a_strict_operator_only(
     slow: Bench, components: list[Part]
@@ -298,9 +290,7 @@ async def test_texts_of_authentication_are_the_operators(slow: Bench) -> None:
     shown = await slow.graph("GET", created.body["id"])
 
     part_body, footer, part_buttons = shown.body["components"]
-    assert part_body["text"] == (
-        "*{{1}}* is your verification code. For your security, do not share this code."
-    )
+    assert part_body["text"] == ("*{{1}}* is your verification code. For your security, do not share this code.")
     assert footer["text"] == "This code expires in 10 minutes."
     assert part_buttons["buttons"][0]["type"] == "URL"
     assert part_buttons["buttons"][0]["url"].startswith("https://www.whatsapp.com/otp/code/")

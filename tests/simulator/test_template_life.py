@@ -37,9 +37,7 @@ ACTS: list[tuple[str, str, str, str | None, str | None]] = [
 # fmt: on
 
 
-@pytest.mark.parametrize(
-    ("name", "status", "event", "reason", "title"), ACTS, ids=[row[0] for row in ACTS]
-)
+@pytest.mark.parametrize(("name", "status", "event", "reason", "title"), ACTS, ids=[row[0] for row in ACTS])
 async def test_act_is_told_in_the_documented_shape(
     bench: Bench, name: str, status: str, event: str, reason: str | None, title: str | None
 ) -> None:
@@ -85,9 +83,7 @@ async def test_quality_is_told_with_the_one_before(bench: Bench) -> None:
 
     await act(bench, "quality", {"score": "YELLOW"})
 
-    [told] = await bench.receiver.until(
-        lambda: bench.receiver.changes("message_template_quality_update")
-    )
+    [told] = await bench.receiver.until(lambda: bench.receiver.changes("message_template_quality_update"))
     assert told == {
         "previous_quality_score": "UNKNOWN",
         "new_quality_score": "YELLOW",
@@ -103,9 +99,7 @@ async def test_category_is_announced_and_then_changed(bench: Bench) -> None:
     await bench.seed_template(HELLO)
     due_s = SystemClock().now_ms() // 1000 + 30 * 86_400
 
-    announced = await act(
-        bench, "category", {"category": "MARKETING", "announced": True, "due_ms": due_s * 1000}
-    )
+    announced = await act(bench, "category", {"category": "MARKETING", "announced": True, "due_ms": due_s * 1000})
     changed = await act(bench, "category", {"category": "MARKETING"})
 
     assert (announced["category"], announced["correct_category"]) == ("UTILITY", "MARKETING")
@@ -136,9 +130,7 @@ async def test_edit_is_told_with_the_new_components(bench: Bench) -> None:
 
     await bench.graph("POST", ID, json={"components": components})
 
-    [told] = await bench.receiver.until(
-        lambda: bench.receiver.changes("message_template_components_update")
-    )
+    [told] = await bench.receiver.until(lambda: bench.receiver.changes("message_template_components_update"))
     assert told["message_template_title"] == "Title"
     assert told["message_template_element"] == "Hello again"
     assert told["message_template_footer"] == "Bye"

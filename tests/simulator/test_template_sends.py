@@ -9,11 +9,7 @@ from tests.simulator.conftest import ANN, Bench
 Part = dict[str, Any]
 TEMPLATE: list[Part] = [
     {"type": "HEADER", "text": "For {{1}}", "example": {"header_text": ["Ann"]}},
-    {
-        "type": "BODY",
-        "text": "Hi {{1}}, your parcel {{2}} left today.",
-        "example": {"body_text": [["Ann", "PX-9"]]},
-    },
+    {"type": "BODY", "text": "Hi {{1}}, your parcel {{2}} left today.", "example": {"body_text": [["Ann", "PX-9"]]}},
     {"type": "FOOTER", "text": "Reply STOP to opt out"},
     {
         "type": "BUTTONS",
@@ -76,12 +72,8 @@ REFUSED: list[tuple[str, list[Part] | None, int]] = [
 # fmt: on
 
 
-@pytest.mark.parametrize(
-    ("components", "code"), [row[1:] for row in REFUSED], ids=[row[0] for row in REFUSED]
-)
-async def test_send_that_does_not_fit_is_refused(
-    bench: Bench, components: list[Part] | None, code: int
-) -> None:
+@pytest.mark.parametrize(("components", "code"), [row[1:] for row in REFUSED], ids=[row[0] for row in REFUSED])
+async def test_send_that_does_not_fit_is_refused(bench: Bench, components: list[Part] | None, code: int) -> None:
     await bench.seed_template(TEMPLATE)
 
     answer = await bench.send_template(components)
@@ -101,21 +93,15 @@ async def test_refusals_have_the_documented_details(bench: Bench) -> None:
     assert count.error["error_data"]["details"] == (
         "body: number of localizable_params (1) does not match the expected number of params (2)"
     )
-    assert link.error["error_data"]["details"] == (
-        "buttons: Button at index 2 of type Url requires a parameter"
-    )
+    assert link.error["error_data"]["details"] == ("buttons: Button at index 2 of type Url requires a parameter")
     assert (unknown.status, unknown.error["code"]) == (404, 132001)
-    assert unknown.error["error_data"]["details"] == (
-        "template name (other) does not exist in en_US"
-    )
+    assert unknown.error["error_data"]["details"] == ("template name (other) does not exist in en_US")
 
 
 async def test_phone_shows_the_template_filled_in(bench: Bench) -> None:
     await bench.seed_template(TEMPLATE)
 
-    answer = await bench.send_template(
-        [HEADER, BODY, URL, payload("ok-1")], biz_opaque_callback_data="mine"
-    )
+    answer = await bench.send_template([HEADER, BODY, URL, payload("ok-1")], biz_opaque_callback_data="mine")
 
     assert answer.body["messages"][0]["message_status"] == "accepted"
     inbox = await bench.control("GET", f"phones/{ANN}")
@@ -175,9 +161,7 @@ async def test_media_header_always_needs_its_parameter(bench: Bench) -> None:
     right = await bench.send_template([{"type": "header", "parameters": [image]}])
 
     assert without.error["code"] == wrong.error["code"] == 132012
-    assert without.error["error_data"]["details"] == (
-        "header: Format mismatch, expected IMAGE, received UNKNOWN"
-    )
+    assert without.error["error_data"]["details"] == ("header: Format mismatch, expected IMAGE, received UNKNOWN")
     assert right.status == 200
 
 
@@ -191,17 +175,12 @@ async def test_template_that_is_not_approved_cannot_be_sent(slow: Bench) -> None
 
 async def test_code_of_an_authentication_template_goes_into_body_and_button(bench: Bench) -> None:
     await bench.seed_template(
-        [
-            {"type": "BODY"},
-            {"type": "BUTTONS", "buttons": [{"type": "OTP", "otp_type": "COPY_CODE"}]},
-        ],
+        [{"type": "BODY"}, {"type": "BUTTONS", "buttons": [{"type": "OTP", "otp_type": "COPY_CODE"}]}],
         category="AUTHENTICATION",
     )
     code = {"type": "text", "text": "123456"}
 
-    answer = await bench.send_template(
-        [{"type": "body", "parameters": [code]}, button("0", "url", code)]
-    )
+    answer = await bench.send_template([{"type": "body", "parameters": [code]}, button("0", "url", code)])
 
     inbox = await bench.control("GET", f"phones/{ANN}")
     assert answer.status == 200

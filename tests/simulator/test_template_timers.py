@@ -21,9 +21,7 @@ async def rate(bench: Bench, score: str) -> dict[str, Any]:
 
 
 async def told_of(bench: Bench, count: int) -> list[dict[str, Any]]:
-    return await bench.receiver.until(
-        lambda: told if len(told := bench.receiver.templates()) == count else None
-    )
+    return await bench.receiver.until(lambda: told if len(told := bench.receiver.templates()) == count else None)
 
 
 async def test_red_quality_climbs_the_ladder_of_pauses(slow: Bench, manual: ManualClock) -> None:
@@ -54,17 +52,13 @@ async def test_announced_category_comes_by_itself(slow: Bench, manual: ManualClo
     template_id = listed.body["data"][0]["id"]
     manual.advance(ms=60_000)
     await told_of(slow, 1)
-    await slow.control(
-        "POST", f"templates/{template_id}/category", {"category": "MARKETING", "announced": True}
-    )
+    await slow.control("POST", f"templates/{template_id}/category", {"category": "MARKETING", "announced": True})
     await slow.receiver.until(lambda: slow.receiver.changes("template_category_update"))
 
     manual.advance(ms=DAY_MS)
 
     first, second = await slow.receiver.until(
-        lambda: (
-            told if len(told := slow.receiver.changes("template_category_update")) == 2 else None
-        )
+        lambda: told if len(told := slow.receiver.changes("template_category_update")) == 2 else None
     )
     assert (first["new_category"], first["correct_category"]) == ("UTILITY", "MARKETING")
     assert (second["previous_category"], second["new_category"]) == ("UTILITY", "MARKETING")
@@ -75,9 +69,7 @@ async def test_announced_category_comes_by_itself(slow: Bench, manual: ManualClo
     }  # fmt: skip
 
 
-async def test_deleted_template_with_waiting_messages_is_pending_for_30_days(
-    slow: Bench, manual: ManualClock
-) -> None:
+async def test_deleted_template_with_waiting_messages_is_pending_for_30_days(slow: Bench, manual: ManualClock) -> None:
     # Source: facts 2.6, "Deleted but undelivered messages".
     await slow.seed_template(HELLO)
     await slow.control("PUT", f"phones/{ANN}", {"is_offline": True})
@@ -165,9 +157,7 @@ async def test_thirty_days_pass_from_due_time_to_due_time(
     start_ms = clock.now_ms()
 
     await rate(bench, "RED")
-    await bench.control(
-        "POST", "templates/1400000000000005/pace", {"for_ms": HOUR_MS, "verdict": "drop"}
-    )
+    await bench.control("POST", "templates/1400000000000005/pace", {"for_ms": HOUR_MS, "verdict": "drop"})
     held = await bench.send_template(name="paced")
     change = {"category": "MARKETING", "announced": True}
     await bench.control("POST", "templates/1400000000000005/category", change)
@@ -186,9 +176,7 @@ async def test_thirty_days_pass_from_due_time_to_due_time(
     assert [one["new_category"] for one in categories] == ["UTILITY", "MARKETING"]
 
 
-async def test_template_that_nobody_uses_is_archived_and_then_deleted(
-    slow: Bench, manual: ManualClock
-) -> None:
+async def test_template_that_nobody_uses_is_archived_and_then_deleted(slow: Bench, manual: ManualClock) -> None:
     # Source: facts 2.6: after twelve months, and 28 days later.
     await slow.seed_template(HELLO)
     manual.advance(ms=300 * DAY_MS)

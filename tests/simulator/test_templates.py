@@ -50,11 +50,7 @@ async def test_review_rejects_and_explains(bench: Bench, text: str, values: list
     assert (told["event"], told["reason"]) == ("REJECTED", "INVALID_FORMAT")
     assert told["rejection_info"]["reason"]
     assert told["rejection_info"]["recommendation"]
-    assert shown.body == {
-        "id": created.body["id"],
-        "status": "REJECTED",
-        "rejected_reason": "INVALID_FORMAT",
-    }
+    assert shown.body == {"id": created.body["id"], "status": "REJECTED", "rejected_reason": "INVALID_FORMAT"}
 
 
 async def test_manual_review_waits_for_the_control_door(bench: Bench) -> None:
@@ -63,9 +59,7 @@ async def test_manual_review_waits_for_the_control_door(bench: Bench) -> None:
     second = await bench.create(HELLO, name="second")
 
     approved = await bench.control("POST", f"templates/{first.body['id']}/approve")
-    rejected = await bench.control(
-        "POST", f"templates/{second.body['id']}/reject", {"reason": "SCAM"}
-    )
+    rejected = await bench.control("POST", f"templates/{second.body['id']}/reject", {"reason": "SCAM"})
 
     assert (approved.body["status"], rejected.body["status"]) == ("APPROVED", "REJECTED")
     await bench.receiver.until(lambda: len(bench.receiver.templates()) == 2)
@@ -76,9 +70,7 @@ async def test_manual_review_waits_for_the_control_door(bench: Bench) -> None:
 async def test_unknown_reason_is_refused_with_the_known_ones(slow: Bench) -> None:
     created = await slow.create(HELLO)
 
-    answer = await slow.control(
-        "POST", f"templates/{created.body['id']}/reject", {"reason": "MOOD"}
-    )
+    answer = await slow.control("POST", f"templates/{created.body['id']}/reject", {"reason": "MOOD"})
 
     assert answer.status == 400
     assert answer.body["field"] == "reason"
@@ -92,9 +84,7 @@ async def test_list_has_pages(slow: Bench, manual: ManualClock) -> None:
 
     first = await slow.graph("GET", f"{WABA}/message_templates?limit=2&fields=name")
     headers = {"Authorization": f"Bearer {TOKEN}"}
-    second = await slow.ask(
-        "GET", first.body["paging"]["next"].removeprefix(slow.base), headers=headers
-    )
+    second = await slow.ask("GET", first.body["paging"]["next"].removeprefix(slow.base), headers=headers)
     after = second.body["paging"]["cursors"]["after"]
     third = await slow.graph("GET", f"{WABA}/message_templates?limit=2&after={after}")
     before = second.body["paging"]["cursors"]["before"]
@@ -118,9 +108,7 @@ async def test_list_has_pages(slow: Bench, manual: ManualClock) -> None:
         ("name_or_content=goodbye", ["c"]),
     ],
 )
-async def test_list_can_be_filtered(
-    slow: Bench, manual: ManualClock, query: str, names: list[str]
-) -> None:
+async def test_list_can_be_filtered(slow: Bench, manual: ManualClock, query: str, names: list[str]) -> None:
     await slow.create(HELLO, name="a")
     manual.advance(ms=1)
     await slow.create(HELLO, name="b", language="en_GB")
@@ -156,9 +144,7 @@ async def test_edited_template_is_reviewed_again(slow: Bench, manual: ManualCloc
     assert later.status == 200
 
 
-async def test_deleting_an_approved_template_locks_its_name(
-    slow: Bench, manual: ManualClock
-) -> None:
+async def test_deleting_an_approved_template_locks_its_name(slow: Bench, manual: ManualClock) -> None:
     created = await slow.create(HELLO)
     await slow.control("POST", f"templates/{created.body['id']}/approve")
 
@@ -202,12 +188,8 @@ async def test_seeded_template_can_be_seeded_again(bench: Bench) -> None:
     assert listed.body["data"][0]["status"] == "APPROVED"
 
 
-@pytest.mark.parametrize(
-    ("language", "name"), [("en", "English"), ("en_US", "English (US)"), ("xx_YY", "xx_YY")]
-)
-async def test_refusals_of_a_name_call_the_language_by_its_name(
-    bench: Bench, language: str, name: str
-) -> None:
+@pytest.mark.parametrize(("language", "name"), [("en", "English"), ("en_US", "English (US)"), ("xx_YY", "xx_YY")])
+async def test_refusals_of_a_name_call_the_language_by_its_name(bench: Bench, language: str, name: str) -> None:
     # Source: facts 2.4, subcode 2388024.
     await bench.control("PUT", "settings", {"check_languages": False})
     body = [{"type": "BODY", "text": "Hello there"}]

@@ -19,9 +19,7 @@ async def make(bench: Bench, **wish: object) -> str:
     return answer.body["token"]
 
 
-async def test_new_token_opens_its_account_until_its_time_is_over(
-    slow: Bench, manual: ManualClock
-) -> None:
+async def test_new_token_opens_its_account_until_its_time_is_over(slow: Bench, manual: ManualClock) -> None:
     token = await make(slow, expires_in_ms=60 * DAY_MS)
 
     before = await slow.graph("GET", WABA, token=token)
@@ -31,9 +29,7 @@ async def test_new_token_opens_its_account_until_its_time_is_over(
 
     assert (before.status, after.status, own.status) == (200, 401, 200)
     assert (after.error["code"], after.error["error_subcode"]) == (190, 463)
-    assert after.error["message"].startswith(
-        "Error validating access token: Session has expired on "
-    )
+    assert after.error["message"].startswith("Error validating access token: Session has expired on ")
 
 
 async def test_token_can_be_expired_or_revoked_at_once(bench: Bench) -> None:
@@ -72,9 +68,7 @@ LACKING = [
 
 
 @pytest.mark.parametrize(("permission", "method", "path", "code"), LACKING)
-async def test_call_needs_its_permission(
-    bench: Bench, permission: str, method: str, path: str, code: int
-) -> None:
+async def test_call_needs_its_permission(bench: Bench, permission: str, method: str, path: str, code: int) -> None:
     token = await make(bench, permissions=[permission])
 
     answer = await bench.graph(method, path, token=token)
@@ -90,9 +84,7 @@ async def test_messaging_token_sends_and_uploads(bench: Bench) -> None:
     sent = await bench.graph("POST", f"{NUMBER_ID}/messages", token=token, json=HELLO)
     uploaded = await bench.graph("POST", f"{NUMBER_ID}/media", token=token, data=form)
     shown = await bench.graph("GET", uploaded.body["id"], token=token)
-    begun = await bench.graph(
-        "POST", f"{APP}/uploads?file_length=1&file_type=image/png", token=token
-    )
+    begun = await bench.graph("POST", f"{APP}/uploads?file_length=1&file_type=image/png", token=token)
 
     assert (sent.status, uploaded.status, begun.status) == (200, 200, 200)
     headers = {"Authorization": f"Bearer {token}"}
@@ -102,9 +94,7 @@ async def test_messaging_token_sends_and_uploads(bench: Bench) -> None:
 
 async def test_token_of_two_accounts_opens_both(bench: Bench) -> None:
     other = AccountSeed("1000000000000011", "Two", "", "token-2", "3000000000000033", "s", "v", "")
-    await bench.simulator.seed(
-        other, [NumberSeed("2000000000000022", other.waba_id, "15550002222", "Two")]
-    )
+    await bench.simulator.seed(other, [NumberSeed("2000000000000022", other.waba_id, "15550002222", "Two")])
     token = await make(bench, waba_ids=[WABA, other.waba_id])
 
     first = await bench.graph("GET", WABA, token=token)

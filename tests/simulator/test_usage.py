@@ -25,9 +25,7 @@ async def test_headers_tell_the_share_of_the_hours_calls(slow: Bench) -> None:
         assert answer.headers[name]
 
 
-async def test_call_beyond_the_hours_share_is_refused_until_there_is_room(
-    slow: Bench, manual: ManualClock
-) -> None:
+async def test_call_beyond_the_hours_share_is_refused_until_there_is_room(slow: Bench, manual: ManualClock) -> None:
     await slow.control("PUT", "settings", {"calls_per_hour": 2})
 
     first = await slow.graph("GET", WABA)

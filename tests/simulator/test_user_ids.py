@@ -55,9 +55,7 @@ async def test_one_webhook_names_each_recipient_once(bench: Bench) -> None:
         for phone in (*others, *others)
     ]
 
-    await bench.receiver.until(
-        lambda: all(len(bench.receiver.statuses(wamid)) == 2 for wamid in wamids)
-    )
+    await bench.receiver.until(lambda: all(len(bench.receiver.statuses(wamid)) == 2 for wamid in wamids))
 
     for value in bench.receiver.changes():
         named = [contact["wa_id"] for contact in value.get("contacts", [])]

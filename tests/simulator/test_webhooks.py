@@ -8,14 +8,7 @@ from typing import Any
 import aiohttp
 import aiohttp.web
 
-from tests.simulator.conftest import (
-    ANN,
-    SECRET,
-    WABA,
-    Bench,
-    Receiver,
-    make_bench,
-)
+from tests.simulator.conftest import ANN, SECRET, WABA, Bench, Receiver, make_bench
 from tests.support.patience import HANGS_AFTER_S
 from waypost.base.clock import ManualClock
 from waypost.simulator import AccountSeed, NumberSeed
@@ -121,9 +114,7 @@ async def test_updates_older_than_seven_days_are_dropped(slow: Bench, manual: Ma
     assert len(slow.receiver.posts) == 2
 
 
-async def test_nothing_that_was_answered_is_lost_by_a_restart(
-    slow: Bench, manual: ManualClock
-) -> None:
+async def test_nothing_that_was_answered_is_lost_by_a_restart(slow: Bench, manual: ManualClock) -> None:
     slow.receiver.answers = [500, 500]
     await slow.control("PUT", f"phones/{ANN}", {"read_after_ms": 3000, "name": "Ann"})
     await slow.control("PUT", "settings", {"batch_at_most": 7})
@@ -166,9 +157,7 @@ async def test_waiting_updates_can_be_sent_for_now(slow: Bench) -> None:
     assert (answer.status, unknown.status) == (200, 404)
 
 
-async def test_slow_account_holds_up_only_itself(
-    bench: Bench, tmp_path: Path, http: aiohttp.ClientSession
-) -> None:
+async def test_slow_account_holds_up_only_itself(bench: Bench, tmp_path: Path, http: aiohttp.ClientSession) -> None:
     bench.receiver.answers = [500] * 100
     other = Receiver()
     runner = aiohttp.web.AppRunner(_application(other))

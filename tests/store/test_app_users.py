@@ -27,14 +27,11 @@ async def listed(database: Database, app: App = SANDBOX) -> list[AppUser]:
 
 
 @pytest.mark.parametrize("first", [True, False])
-async def test_only_a_change_counts_and_the_last_one_stands(
-    database: Database, first: bool
-) -> None:
+async def test_only_a_change_counts_and_the_last_one_stands(database: Database, first: bool) -> None:
     await with_apps(database, SANDBOX)
 
     changed = [
-        await opt(database, ANN, to=to, at_ms=AT_MS + at)
-        for at, to in enumerate((first, first, not first, not first))
+        await opt(database, ANN, to=to, at_ms=AT_MS + at) for at, to in enumerate((first, first, not first, not first))
     ]
 
     assert changed == [True, False, True, False]
@@ -48,15 +45,10 @@ async def test_users_come_with_the_latest_change_first_page_by_page(database: Da
     await opt(database, BOB, to=False, at_ms=AT_MS + 1)
     await opt(database, ANN, to=False, at_ms=AT_MS + 2, app=SECOND)
 
-    pages = [
-        await database.read(partial(opted_users, app=SANDBOX, first=first, at_most=1))
-        for first in (0, 1, 2)
-    ]
+    pages = [await database.read(partial(opted_users, app=SANDBOX, first=first, at_most=1)) for first in (0, 1, 2)]
 
     assert [[user.phone_number for user in page] for page in pages] == [[BOB], [ANN], []]
-    assert [(one.phone_number, one.opted_in) for one in await listed(database, SECOND)] == [
-        (ANN, False)
-    ]
+    assert [(one.phone_number, one.opted_in) for one in await listed(database, SECOND)] == [(ANN, False)]
 
 
 async def test_who_is_blocked_only_has_not_opted_in_or_out(database: Database) -> None:

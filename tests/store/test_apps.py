@@ -22,9 +22,7 @@ from waypost.store.templates import record_template, template_by_id
 from waypost.store.usage import DAY_MS, usage_of
 
 SANDBOX = replace(APP, live=False)
-SECOND = replace(
-    APP, id="01990000-0000-7000-8000-00000000000b", name="AcmeToo", phone_number="15550002222"
-)
+SECOND = replace(APP, id="01990000-0000-7000-8000-00000000000b", name="AcmeToo", phone_number="15550002222")
 TODAY = AT_MS // DAY_MS
 
 
@@ -53,9 +51,7 @@ async def test_deleted_app_takes_what_waits_for_it_along(database: Database) -> 
     assert await open_submissions(database) == 1
 
 
-async def test_templates_of_a_deleted_app_go_to_another_of_its_business_account(
-    database: Database,
-) -> None:
+async def test_templates_of_a_deleted_app_go_to_another_of_its_business_account(database: Database) -> None:
     await with_apps(database, SANDBOX, SECOND)
     await database.write(record_template, template(1))
 
@@ -142,9 +138,7 @@ async def test_use_is_counted_by_day_and_category(database: Database) -> None:
     await database.join(record_messages, message(app_id=SECOND.id, id=ids.new()))
 
     days = await database.read(partial(usage_of, app_id=APP.id, first_day=TODAY, last_day=TODAY))
-    before = await database.read(
-        partial(usage_of, app_id=APP.id, first_day=TODAY - 9, last_day=TODAY - 1)
-    )
+    before = await database.read(partial(usage_of, app_id=APP.id, first_day=TODAY - 9, last_day=TODAY - 1))
 
     assert [(day.day, day.texts, day.templates) for day in days] == [(TODAY, 2, 1)]
     assert days[0].by_category == {Category.MARKETING: 1}

@@ -7,25 +7,13 @@ import pytest
 from tests.support.builders import AT_MS
 from waypost.base.clock import ManualClock
 from waypost.operations.retention import Retention
-from waypost.store.audit_log import (
-    ADMIN,
-    MAX_TEXT,
-    AuditEntry,
-    AuditFilter,
-    AuditLog,
-    add_audit_entry,
-    audit_page,
-)
+from waypost.store.audit_log import ADMIN, MAX_TEXT, AuditEntry, AuditFilter, AuditLog, add_audit_entry, audit_page
 from waypost.store.database import Database
 from waypost.store.retention import DAY_MS, Keep
 
 FIRST = AuditEntry(AT_MS, 7, ADMIN, "192.0.2.1", "POST /admin/partners", "partner_id=7", 200)
-SECOND = AuditEntry(
-    AT_MS + 10, 7, "ann@acme.test", "192.0.2.2", "POST /settings/keys", "", 400, "rejected"
-)
-THIRD = AuditEntry(
-    AT_MS + 20, None, "nobody", "192.0.2.3", "GET /admin/100%_apps", "", 401, "authentication"
-)
+SECOND = AuditEntry(AT_MS + 10, 7, "ann@acme.test", "192.0.2.2", "POST /settings/keys", "", 400, "rejected")
+THIRD = AuditEntry(AT_MS + 20, None, "nobody", "192.0.2.3", "GET /admin/100%_apps", "", 401, "authentication")
 
 # fmt: off
 FILTERS = (
@@ -75,9 +63,7 @@ async def test_whatever_a_text_holds_it_is_kept_within_bounds(database: Database
     audit = AuditLog(database, ManualClock(at_ms=AT_MS))
     strange = "\0\n\ud800é" + "x" * 1000
 
-    await audit.record(
-        actor=strange, remote_address=strange, action=strange, status=400, subject=strange
-    )
+    await audit.record(actor=strange, remote_address=strange, action=strange, status=400, subject=strange)
 
     [entry] = await audit.page(AuditFilter(), 10)
     assert entry.subject.startswith("???é")

@@ -23,9 +23,7 @@ async def test_writing_goes_on_after_its_connection_was_broken(database: Databas
     assert (knows_its_ways, is_writable) == (True, "off")
 
 
-async def test_reading_goes_on_read_only_after_its_connections_were_broken(
-    database: Database,
-) -> None:
+async def test_reading_goes_on_read_only_after_its_connections_were_broken(database: Database) -> None:
     for _ in range(8):  # as many as there are readers, and more
         with pytest.raises(StoreAway):
             await database.read(_end_own_connection)

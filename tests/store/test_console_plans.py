@@ -13,15 +13,7 @@ from waypost.store import console_sessions, overview, receiver_answers, template
 from waypost.store.callbacks import add_callbacks
 from waypost.store.database import Database
 from waypost.store.deliveries import Place as Told
-from waypost.store.deliveries import (
-    Sought,
-    deliveries_of,
-    delivery,
-    entries_of,
-    tags_of,
-    tries_of,
-    whom_about,
-)
+from waypost.store.deliveries import Sought, deliveries_of, delivery, entries_of, tags_of, tries_of, whom_about
 from waypost.store.inbound_lists import search_inbound
 from waypost.store.message_lists import Place, messages_of_app, names_of_templates, template_names
 from waypost.store.message_search import Wanted, messages_again, search_messages
@@ -105,9 +97,7 @@ LOOKS: Final[dict[str, Look]] = {
     "the last call": lambda at: overview.last_call_of(at, "main"),
     "the line": lambda at: overview.line_of_app(at, *MINE),
     "first steps": lambda at: overview.begun(at, *MINE, [1]),
-    "a page of templates": lambda at: template_gallery.shelf(
-        at, *THERE, template_gallery.Sought(), at_most=9
-    ),
+    "a page of templates": lambda at: template_gallery.shelf(at, *THERE, template_gallery.Sought(), at_most=9),
     "templates now": lambda at: template_gallery.templates_now(at, *THERE, [template(1).id]),
     "what templates are called": lambda at: template_gallery.names_on_shelf(at, *THERE, 9),
     "the newest template": lambda at: template_gallery.newest_id(at, *THERE),
@@ -136,13 +126,7 @@ def _seed(connection: Connection) -> None:
         "body": b"{}", "created_on_ms": AT_MS,
     }  # fmt: skip
     add_callbacks(connection, [callback | mine])
-    tried = {
-        "callback_id": ID,
-        "at_ms": AT_MS,
-        "duration_ms": 1,
-        "answer": b"",
-        "subscription_id": 1,
-    }
+    tried = {"callback_id": ID, "at_ms": AT_MS, "duration_ms": 1, "answer": b"", "subscription_id": 1}
     connection.execute(insert(attempts), tried)
     came = {
         "operator_message_id": "wamid.1", "recipient_id": 1, "kind": "text", "item_id": 1,
@@ -170,8 +154,7 @@ async def test_no_look_reads_a_table_whole(database: Database, place: stores.Pla
             f"{name}: {step.text} in {text}"
             for text, plan in plans.items()
             for step in scans(plan)
-            if (grows(step.table) or step.table in WHOLE)
-            and not any(index in step.text for index in BOUNDED)
+            if (grows(step.table) or step.table in WHOLE) and not any(index in step.text for index in BOUNDED)
         ]
 
     assert not wrong, "\n".join(wrong)

@@ -96,9 +96,7 @@ async def test_session_of_a_partner_who_is_gone_is_none(database: Database) -> N
     assert await database.read(session_with_partner, FIRST.hash, AT_MS) is None
 
 
-async def test_sessions_are_carried_into_another_state_and_ended_ones_do_not_come_back(
-    database: Database,
-) -> None:
+async def test_sessions_are_carried_into_another_state_and_ended_ones_do_not_come_back(database: Database) -> None:
     await with_sessions(database)
     carried = await database.read(sessions_to_carry, AT_MS)
     still_alive = [(row, email) for row, email in carried if row != FIRST]
@@ -109,9 +107,7 @@ async def test_sessions_are_carried_into_another_state_and_ended_ones_do_not_com
     assert await database.read(session_with_partner, BOBS.hash, AT_MS) == (BOBS, OTHER)
 
 
-async def test_session_is_not_carried_to_another_partner_who_has_the_number_there(
-    database: Database,
-) -> None:
+async def test_session_is_not_carried_to_another_partner_who_has_the_number_there(database: Database) -> None:
     await with_sessions(database)
 
     await database.write(carry_sessions, [(FIRST, PARTNER.email), (BOBS, "eve@other.test")], AT_MS)

@@ -48,26 +48,18 @@ def _callback(number: int, subscription_id: int, **more: Any) -> dict[str, Any]:
 
 def _seed(connection: Connection, count: int) -> None:
     connection.execute(
-        insert(subscriptions),
-        [_subscription(1), _subscription(2), _subscription(3, OTHER_APP, OTHER_PARTNER)],
+        insert(subscriptions), [_subscription(1), _subscription(2), _subscription(3, OTHER_APP, OTHER_PARTNER)]
     )
     connection.execute(
-        insert(recipients),
-        [{"id": 1, "partner_id": PARTNER.id, "app_id": APP.id, "phone_number": ANN, "name": ""}],
+        insert(recipients), [{"id": 1, "partner_id": PARTNER.id, "app_id": APP.id, "phone_number": ANN, "name": ""}]
     )
     rows = [_callback(number, 1 + number % 2) for number in range(1, count + 1)]
     foreign = {"partner_id": OTHER_PARTNER, "app_id": OTHER_APP}
     add_callbacks(connection, [*rows, _callback(5000, 3, **foreign)])
     ended = [row["id"] for row in rows if row["sequence"] % 5]
     given_up = [row["id"] for row in rows if row["sequence"] % 50 == 1]
-    connection.execute(
-        callbacks.update()
-        .where(callbacks.c.id.in_(ended))
-        .values(ended_on_ms=AT_MS, delivered=True)
-    )
-    connection.execute(
-        callbacks.update().where(callbacks.c.id.in_(given_up)).values(delivered=False)
-    )
+    connection.execute(callbacks.update().where(callbacks.c.id.in_(ended)).values(ended_on_ms=AT_MS, delivered=True))
+    connection.execute(callbacks.update().where(callbacks.c.id.in_(given_up)).values(delivered=False))
     append_entries(
         connection,
         [
@@ -88,12 +80,8 @@ def _try(connection: Connection, made: list[dict[str, Any]]) -> None:
     connection.execute(insert(attempts), made)
 
 
-def _page(
-    connection: Connection, sought: Sought, before: Place | None, at_most: int, look_at: int
-) -> Deliveries:
-    return deliveries_of(
-        connection, PARTNER.id, APP.id, sought, before=before, at_most=at_most, look_at=look_at
-    )
+def _page(connection: Connection, sought: Sought, before: Place | None, at_most: int, look_at: int) -> Deliveries:
+    return deliveries_of(connection, PARTNER.id, APP.id, sought, before=before, at_most=at_most, look_at=look_at)
 
 
 async def all_pages(
@@ -147,9 +135,7 @@ async def test_pages_hold_everything_that_fits_once_newest_first(
     assert [n // 3 for n in seen] == sorted((n // 3 for n in seen), reverse=True)
 
 
-async def test_rare_filter_looks_at_so_many_and_says_how_far_back_that_was(
-    database: Database,
-) -> None:
+async def test_rare_filter_looks_at_so_many_and_says_how_far_back_that_was(database: Database) -> None:
     await database.write(_seed, 200)
     sought = Sought(news="enqueued", recipient=ANN)  # nobody: even numbers are Ben's
 

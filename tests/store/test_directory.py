@@ -61,9 +61,7 @@ async def test_change_in_one_process_counts_in_another_at_once(two: list[Directo
             await asyncio.sleep(0.005)
 
 
-async def test_change_that_nobody_told_of_counts_after_five_seconds(
-    two: list[Directory], clock: ManualClock
-) -> None:
+async def test_change_that_nobody_told_of_counts_after_five_seconds(two: list[Directory], clock: ManualClock) -> None:
     here, there = two
     await database_of(here).write(stored.drop_api_key, KEY_HASH)
     before = await there.partner_of_api_key(KEY_HASH)
@@ -92,9 +90,7 @@ def slow_look(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[threading.Event
 
 
 async def test_look_that_was_under_way_at_a_change_is_not_remembered(
-    two: list[Directory],
-    clock: ManualClock,
-    slow_look: tuple[threading.Event, threading.Event],
+    two: list[Directory], clock: ManualClock, slow_look: tuple[threading.Event, threading.Event]
 ) -> None:
     here, _ = two
     has_read, may_go = slow_look

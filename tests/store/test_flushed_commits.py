@@ -22,9 +22,7 @@ def engine() -> str:
     return "postgresql"
 
 
-@pytest.mark.parametrize(
-    ("set_to", "expected"), [("off", "on"), ("on", "on"), ("remote_apply", "remote_apply")]
-)
+@pytest.mark.parametrize(("set_to", "expected"), [("off", "on"), ("on", "on"), ("remote_apply", "remote_apply")])
 async def test_each_commit_waits_for_its_flush_whatever_the_servers_default_is(
     place: PostgresPlace, set_to: str, expected: str
 ) -> None:
@@ -44,9 +42,7 @@ def own_server() -> Iterator[Server]:
         yield server
 
 
-async def test_commit_that_was_cut_off_from_its_standby_is_not_acknowledged(
-    own_server: Server,
-) -> None:
+async def test_commit_that_was_cut_off_from_its_standby_is_not_acknowledged(own_server: Server) -> None:
     database = Database(PostgresEngine(own_server.url()))
     await database.open()
     with psycopg.connect(own_server.url(), autocommit=True) as beside:

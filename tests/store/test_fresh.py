@@ -38,9 +38,7 @@ async def test_rows_that_nobody_asks_for_are_not_kept(database: Database) -> Non
     assert not database.fresh.take("notes", ["a"])
 
 
-async def test_rows_of_a_transaction_that_failed_are_not_kept(
-    database: Database, fresh: Fresh
-) -> None:
+async def test_rows_of_a_transaction_that_failed_are_not_kept(database: Database, fresh: Fresh) -> None:
     def note_and_fail(connection: Connection) -> None:
         note(connection, "a")
         raise ValueError("not this time")

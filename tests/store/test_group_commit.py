@@ -71,8 +71,7 @@ async def test_only_the_caller_at_fault_sees_the_error(database: Database) -> No
     writer = Writer()
 
     answers = await asyncio.gather(
-        *(database.join(writer.write, name) for name in ("one", "bad", "two")),
-        return_exceptions=True,
+        *(database.join(writer.write, name) for name in ("one", "bad", "two")), return_exceptions=True
     )
 
     assert answers[0] == "ONE"
@@ -85,9 +84,7 @@ async def test_different_kinds_of_work_share_a_transaction(database: Database) -
     one, other = Writer(), Writer()
 
     answers = await asyncio.gather(
-        database.join(one.write, "a"),
-        database.join(other.write, "b"),
-        database.join(one.write, "c"),
+        database.join(one.write, "a"), database.join(other.write, "b"), database.join(one.write, "c")
     )
 
     assert answers == ["A", "B", "C"]
@@ -105,9 +102,7 @@ async def test_error_rolls_back_what_its_transaction_wrote(database: Database) -
     assert await kept(database) == set()
 
 
-async def test_work_of_a_caller_that_went_away_is_committed_all_the_same(
-    database: Database,
-) -> None:
+async def test_work_of_a_caller_that_went_away_is_committed_all_the_same(database: Database) -> None:
     writer = Writer()
     writer.may_go.clear()
     caller = asyncio.ensure_future(database.join(writer.write, "orphan"))

@@ -103,9 +103,7 @@ async def test_message_and_key_are_written_together(database: Database) -> None:
     assert held == Earlier(b"one body", APP.id, message(1).id.encode())
 
 
-async def test_second_message_of_a_key_is_not_written_and_finds_the_first(
-    database: Database,
-) -> None:
+async def test_second_message_of_a_key_is_not_written_and_finds_the_first(database: Database) -> None:
     await send(database, 1)
 
     found = await send(database, 2)
@@ -124,18 +122,14 @@ async def test_one_of_many_in_one_transaction_is_written(database: Database) -> 
 
 
 async def test_one_of_many_in_two_processes_is_written(database: Database, other: Database) -> None:
-    found = await asyncio.gather(
-        *(send(of, number) for number in range(1, 21) for of in (database, other))
-    )
+    found = await asyncio.gather(*(send(of, number) for number in range(1, 21) for of in (database, other)))
 
     assert found.count(None) == 1
     assert len({held.answer for held in found if held is not None}) == 1
     assert await counts(database) == (1, 1, 1)
 
 
-async def test_message_that_cannot_be_written_leaves_no_key_and_spoils_no_neighbour(
-    database: Database,
-) -> None:
+async def test_message_that_cannot_be_written_leaves_no_key_and_spoils_no_neighbour(database: Database) -> None:
     await send(database, 1)
 
     # A second message of an id that is taken breaks the transaction that all share.
@@ -164,9 +158,7 @@ async def test_keys_of_other_partners_routes_and_words_are_others(database: Data
     assert found == [None] * 4
 
 
-@pytest.mark.parametrize(
-    ("after_ms", "is_new"), [(LIFE_MS - HOUR_MS, False), (LIFE_MS + HOUR_MS, True)]
-)
+@pytest.mark.parametrize(("after_ms", "is_new"), [(LIFE_MS - HOUR_MS, False), (LIFE_MS + HOUR_MS, True)])
 async def test_key_is_kept_for_a_day(database: Database, after_ms: int, is_new: bool) -> None:
     await send(database, 1)
     await pass_time(database, ms=after_ms)
@@ -179,9 +171,7 @@ async def test_key_is_kept_for_a_day(database: Database, after_ms: int, is_new: 
     assert held.answer == message(2 if is_new else 1).id.encode()
 
 
-async def test_marked_key_is_held_by_one_until_it_is_answered(
-    database: Database, other: Database
-) -> None:
+async def test_marked_key_is_held_by_one_until_it_is_answered(database: Database, other: Database) -> None:
     assert await database.write(mark_running, MARKED) is None
 
     found = await other.write(mark_running, replace(MARKED, holder="two"))
@@ -218,9 +208,7 @@ async def test_mark_of_a_process_that_died_runs_out(database: Database) -> None:
     assert await database.write(mark_running, replace(MARKED, holder="three")) is None
 
 
-async def test_request_that_was_begun_is_known_for_a_day_unless_it_was_undone(
-    database: Database,
-) -> None:
+async def test_request_that_was_begun_is_known_for_a_day_unless_it_was_undone(database: Database) -> None:
     before = await database.read(was_begun, MARKED)
     await database.write(mark_running, MARKED)
     await database.write(leave_running, MARKED)
@@ -266,9 +254,7 @@ async def test_work_under_a_key_that_holds_an_answer_is_not_done(database: Datab
     assert (await counts(database))[0] == 1
 
 
-async def test_expired_keys_are_deleted_a_few_at_a_time_and_others_stay(
-    database: Database,
-) -> None:
+async def test_expired_keys_are_deleted_a_few_at_a_time_and_others_stay(database: Database) -> None:
     for number in range(5):
         await send(database, number, replace(ASKED, key=f"old {number}"))
     await pass_time(database, ms=LIFE_MS + MINUTE_MS)

@@ -25,17 +25,11 @@ SAID: dict[str, dict[str, Any]] = {
 def _seed(connection: Connection, count: int) -> None:
     for number, phone in ((1, ANN), (2, BEN)):
         connection.execute(
-            insert(recipients),
-            {"id": number, "partner_id": PARTNER.id, "app_id": APP.id, "phone_number": phone},
+            insert(recipients), {"id": number, "partner_id": PARTNER.id, "app_id": APP.id, "phone_number": phone}
         )
     for n in range(1, count + 1):
         kind = KINDS[n % 3]
-        message = {
-            "id": f"wamid.{n:04d}",
-            "type": kind,
-            kind: SAID[kind],
-            "context": {"id": "wamid.ours"},
-        }
+        message = {"id": f"wamid.{n:04d}", "type": kind, kind: SAID[kind], "context": {"id": "wamid.ours"}}
         item = {
             "id": n,
             "operator_account_id": "main",
@@ -122,9 +116,4 @@ async def test_message_from_a_group_names_the_group_and_no_sender(database: Data
 
     [row] = await found(database, Wanted())
 
-    assert (row["phone_number"], row["user_id"], row["group_id"], row["text"]) == (
-        None,
-        None,
-        "G",
-        "Hi",
-    )
+    assert (row["phone_number"], row["user_id"], row["group_id"], row["text"]) == (None, None, "G", "Hi")

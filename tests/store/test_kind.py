@@ -28,9 +28,7 @@ async def test_store_is_marked_once(database: Database) -> None:
     assert not await database.write(mark_demo)
 
 
-async def test_store_of_real_traffic_does_not_become_the_demonstrations(
-    database: Database,
-) -> None:
+async def test_store_of_real_traffic_does_not_become_the_demonstrations(database: Database) -> None:
     await database.write(add_partner, PARTNER, "no password", 0)
 
     with pytest.raises(WrongStore, match="waypost serve"):

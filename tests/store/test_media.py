@@ -59,10 +59,7 @@ async def found(database: Database, *references: str, partner_id: int = 7, at: i
 async def test_upload_is_found_by_id_and_by_handle(database: Database) -> None:
     handle = SAMPLE.handle or ""
 
-    assert (await found(database, SAMPLE.id, handle, "77")).missing == {
-        SAMPLE.id: SAMPLE,
-        handle: SAMPLE,
-    }
+    assert (await found(database, SAMPLE.id, handle, "77")).missing == {SAMPLE.id: SAMPLE, handle: SAMPLE}
 
 
 async def test_uploads_are_named_as_they_were_asked_for(database: Database) -> None:
@@ -122,9 +119,7 @@ async def test_media_of_another_app_is_not_there(database: Database) -> None:
     assert await database.read(media_of_app, "another", SAMPLE.id, AT_MS) is None
 
 
-async def statements_of(
-    database: Database, work: Callable[[Connection], Any]
-) -> tuple[Any, list[str]]:
+async def statements_of(database: Database, work: Callable[[Connection], Any]) -> tuple[Any, list[str]]:
     """What a read gives, and the statements that it runs."""
     run: list[str] = []
 
@@ -150,16 +145,10 @@ async def test_whole_batch_needs_two_queries_and_each_finds_its_own(database: Da
         Wanted(8, PLACE, (SAMPLE.id,)),
     ]
 
-    found, statements = await statements_of(
-        database, lambda connection: find_copies(connection, wanted, AT_MS)
-    )
+    found, statements = await statements_of(database, lambda connection: find_copies(connection, wanted, AT_MS))
 
     assert found[:40] == [Found({}, {})] * 40
-    assert found[40:] == [
-        Found({SAMPLE.id: "77"}, {}),
-        Found({}, {SAMPLE.handle or "": SAMPLE}),
-        Found({}, {}),
-    ]
+    assert found[40:] == [Found({SAMPLE.id: "77"}, {}), Found({}, {SAMPLE.handle or "": SAMPLE}), Found({}, {})]
     assert len(statements) == 2
 
 
@@ -193,11 +182,7 @@ async def test_no_look_up_of_media_reads_a_whole_table(database: Database) -> No
         inbound_of_app(connection, APP.id, "77", AT_MS)
         forget_expired(connection, AT_MS)
         event.remove(connection, "before_cursor_execute", note)
-        return [
-            step
-            for statement, parameters in ran
-            for step in plan_of(connection, statement, parameters)
-        ]
+        return [step for statement, parameters in ran for step in plan_of(connection, statement, parameters)]
 
     told = await database.write(plans)
 
@@ -213,9 +198,7 @@ async def test_what_is_over_is_forgotten_some_at_a_time(database: Database) -> N
 
     def forget(connection: Connection) -> tuple[bool, int]:
         is_more = forget_expired(connection, over_ms, at_most=2)
-        return is_more, connection.execute(
-            select(func.count()).select_from(tables.media)
-        ).scalar_one()
+        return is_more, connection.execute(select(func.count()).select_from(tables.media)).scalar_one()
 
     left = [await database.write(forget) for _ in range(3)]
 

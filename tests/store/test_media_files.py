@@ -76,9 +76,7 @@ async def test_dropped_file_leaves_nothing(files: MediaFiles) -> None:
     assert names(files) == []
 
 
-async def test_what_a_crash_left_half_written_is_removed_at_the_next_start(
-    files: MediaFiles,
-) -> None:
+async def test_what_a_crash_left_half_written_is_removed_at_the_next_start(files: MediaFiles) -> None:
     sha256 = await kept(files, CONTENT)
     incoming = await files.begin()
     await incoming.add(CONTENT)

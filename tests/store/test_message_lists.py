@@ -4,17 +4,7 @@ from typing import Any
 
 from sqlalchemy import Connection
 
-from tests.support.builders import (
-    ANN,
-    APP,
-    AT_MS,
-    BEN,
-    PARTNER,
-    draft,
-    id_number,
-    message,
-    template,
-)
+from tests.support.builders import ANN, APP, AT_MS, BEN, PARTNER, draft, id_number, message, template
 from waypost.domain.message import Message, MessageState
 from waypost.store.database import Database
 from waypost.store.message_lists import MOST, Place, messages_of_app, names_of_templates
@@ -29,10 +19,7 @@ async def seed(database: Database, count: int) -> None:
     """Messages to Ann and Ben in turn, two of each millisecond, and every third another app's."""
     made = [
         message(
-            n,
-            app_id=OTHER if n % 3 == 0 else APP.id,
-            destination=ANN if n % 2 else BEN,
-            accepted_on_ms=AT_MS + n // 2,
+            n, app_id=OTHER if n % 3 == 0 else APP.id, destination=ANN if n % 2 else BEN, accepted_on_ms=AT_MS + n // 2
         )
         for n in range(1, count + 1)
     ]
@@ -45,13 +32,7 @@ def _name(connection: Connection, made: list[Message]) -> None:
     wanted = {(one.app_id, one.partner_id, one.destination) for one in made}
     known = recipient_ids(connection, wanted)
     changes = [
-        MessageChange(
-            one.id,
-            MessageState.ENQUEUED,
-            AT_MS,
-            known[one.app_id, one.destination],
-            f"wamid.{one.id}",
-        )
+        MessageChange(one.id, MessageState.ENQUEUED, AT_MS, known[one.app_id, one.destination], f"wamid.{one.id}")
         for one in made
     ]
     change_messages(connection, changes, [])
@@ -70,12 +51,8 @@ async def pages(database: Database, *, at_most: int, destination: str | None = N
         before = Place(page[-1]["accepted_on_ms"], page[-1]["id"])
 
 
-def _page(
-    connection: Connection, destination: str | None, before: Place | None, at_most: int
-) -> list[dict[str, Any]]:
-    return messages_of_app(
-        connection, PARTNER.id, APP.id, destination=destination, before=before, at_most=at_most
-    )
+def _page(connection: Connection, destination: str | None, before: Place | None, at_most: int) -> list[dict[str, Any]]:
+    return messages_of_app(connection, PARTNER.id, APP.id, destination=destination, before=before, at_most=at_most)
 
 
 async def test_pages_together_are_all_of_an_apps_messages_newest_first(database: Database) -> None:
@@ -89,9 +66,7 @@ async def test_pages_together_are_all_of_an_apps_messages_newest_first(database:
 async def test_pages_of_one_number_are_what_it_was_sent(database: Database) -> None:
     await seed(database, 60)
 
-    assert await pages(database, at_most=4, destination=ANN) == [
-        id_number(n) for n in range(59, 0, -2) if n % 3
-    ]
+    assert await pages(database, at_most=4, destination=ANN) == [id_number(n) for n in range(59, 0, -2) if n % 3]
 
 
 async def test_another_partner_has_nothing(database: Database) -> None:

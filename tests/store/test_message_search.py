@@ -31,9 +31,7 @@ from waypost.store.rows import app_columns
 from waypost.store.search_pages import Found, Page
 from waypost.store.tables import apps
 
-OTHER = replace(
-    APP, id="01990000-0000-7000-8000-00000000000b", name="Other", phone_number="15550002222"
-)
+OTHER = replace(APP, id="01990000-0000-7000-8000-00000000000b", name="Other", phone_number="15550002222")
 TEMPLATE = "01990000-0000-7000-8000-0000000000ff"
 
 
@@ -56,9 +54,7 @@ def move(connection: Connection, moved: Sequence[tuple[Message, MessageState, in
     wanted = {(one.app_id, one.partner_id, one.destination) for one, _, _ in moved}
     known = recipient_ids(connection, wanted)
     changes = [
-        MessageChange(
-            one.id, state, AT_MS, known[one.app_id, one.destination], f"wamid.{one.id}", code=code
-        )
+        MessageChange(one.id, state, AT_MS, known[one.app_id, one.destination], f"wamid.{one.id}", code=code)
         for one, state, code in moved
     ]
     change_messages(connection, changes, [])
@@ -111,9 +107,7 @@ async def test_everything_comes_newest_first_page_by_page(database: Database) ->
     assert await found(database, Wanted(state="accepted"), at_most=7, look_at=5) == wanted
 
 
-async def test_states_codes_kinds_and_templates_are_found_alone_and_together(
-    database: Database,
-) -> None:
+async def test_states_codes_kinds_and_templates_are_found_alone_and_together(database: Database) -> None:
     made = [
         message(1, SessionText("Hello")),
         message(2, TemplateSend(TEMPLATE, ("Ann",)), destination=BEN),
@@ -145,17 +139,13 @@ async def test_states_codes_kinds_and_templates_are_found_alone_and_together(
         assert await found(database, wanted) == ids(numbers), wanted
 
 
-async def test_part_of_a_number_leads_to_messages_that_wait_and_to_those_that_went(
-    database: Database,
-) -> None:
+async def test_part_of_a_number_leads_to_messages_that_wait_and_to_those_that_went(database: Database) -> None:
     made = plain(30)
     await keep(database, made)
     of_ben = [n for n in range(1, 31) if n % 3 and n % 2 == 0]
 
     assert await found(database, Wanted(number="4568"), look_at=3) == ids(of_ben)
-    await database.write(
-        move, [(one, MessageState.SENT, None) for one in made[:15] if one.app_id == APP.id]
-    )
+    await database.write(move, [(one, MessageState.SENT, None) for one in made[:15] if one.app_id == APP.id])
     assert await found(database, Wanted(number="4568")) == ids(of_ben)
     assert await found(database, Wanted(number=BEN)) == ids(of_ben)
     assert await found(database, Wanted(number="4568"), at_most=2, look_at=4) == ids(of_ben)
@@ -208,14 +198,7 @@ WORDS: tuple[tuple[str, list[int]], ...] = (  # what is looked for, and which me
 async def test_words_are_found_in_capitals_or_not_and_names_of_members_are_not(
     database: Database, text: str, numbers: list[int]
 ) -> None:
-    said = [
-        "Naïve plans",
-        "Die STRASSE",
-        'Please say "yes"',
-        "100% of_it",
-        "बधाई हो",
-        "Привет, мир",
-    ]
+    said = ["Naïve plans", "Die STRASSE", 'Please say "yes"', "100% of_it", "बधाई हो", "Привет, мир"]
     said[1] = "Die Straße"
     made = [message(n, SessionText(f"Your order {n}")) for n in (10, 11, 12)]
     made += [message(n, SessionText(one)) for n, one in enumerate(said, 13)]
@@ -249,12 +232,7 @@ async def test_another_partner_finds_nothing(database: Database) -> None:
     def look(connection: Connection, wanted: Wanted) -> Found:
         return search_messages(connection, PARTNER.id + 1, APP.id, wanted)
 
-    for wanted in (
-        Wanted(),
-        Wanted(number=ANN),
-        Wanted(name=id_number(1)),
-        Wanted(state="accepted"),
-    ):
+    for wanted in (Wanted(), Wanted(number=ANN), Wanted(name=id_number(1)), Wanted(state="accepted")):
         assert await database.read(look, wanted) == Found([])
     assert await database.read(messages_again, PARTNER.id + 1, APP.id, [id_number(1)]) == []
     assert len(await database.read(messages_again, PARTNER.id, APP.id, [id_number(1)])) == 1
@@ -282,12 +260,7 @@ async def test_no_search_reads_a_whole_table(database: Database, place: stores.P
         return {one.text: plan_of(connection, one) for one in statements.all()}
 
     plans = await database.read(explained)
-    wrong = [
-        f"{step.text} in {asked}"
-        for asked, plan in plans.items()
-        for step in scans(plan)
-        if grows(step.table)
-    ]
+    wrong = [f"{step.text} in {asked}" for asked, plan in plans.items() for step in scans(plan) if grows(step.table)]
 
     assert len(plans) > 8
     assert not wrong, "\n".join(wrong)

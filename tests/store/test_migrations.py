@@ -50,9 +50,7 @@ def test_steps_lead_to_the_tables_as_they_are(bare: sa.Engine) -> None:
     assert not missing, f"the steps lack this; it belongs into the newest one:\n{missing}"
 
 
-async def test_new_store_has_the_ranges_and_parameters_that_the_steps_lead_to(
-    databases: Databases,
-) -> None:
+async def test_new_store_has_the_ranges_and_parameters_that_the_steps_lead_to(databases: Databases) -> None:
     url, place = databases.take_bare(), PostgresPlace(databases.take())
     with create_engine(_driver_url(url), poolclass=sa.NullPool).begin() as connection:
         upgrade_store(connection, 0)

@@ -51,9 +51,7 @@ async def path(tmp_path: Path) -> Path:
     return path
 
 
-async def test_street_goes_on_where_its_store_was_moved_to(
-    make_street: MakeStreet, url: str
-) -> None:
+async def test_street_goes_on_where_its_store_was_moved_to(make_street: MakeStreet, url: str) -> None:
     street = await make_street()
     template_id = await street.approved_template()
     before = [await street.send(template_id, to=to) for to in (ANN, BEN, ANN)]
@@ -76,10 +74,7 @@ async def test_street_goes_on_where_its_store_was_moved_to(
     assert street.waypost.database.engine == "postgresql"
     of_ann = [one.sequence for one in street.sink.taken if _about(one.value) == ANN]
     assert of_ann == sorted(set(of_ann)) == list(range(of_ann[0], of_ann[0] + len(of_ann)))
-    told = [
-        one.value["payload"].get("gsId") or one.value["payload"].get("id")
-        for one in street.sink.taken
-    ]
+    told = [one.value["payload"].get("gsId") or one.value["payload"].get("id") for one in street.sink.taken]
     assert [one for one in dict.fromkeys(told) if one in left] == left
 
 
@@ -185,9 +180,7 @@ def test_folder_without_a_store_is_named(tmp_path: Path, url: str) -> None:
         move(tmp_path / "waypost.db", url, tell=_say_nothing)
 
 
-async def test_row_that_arrives_changed_is_noticed_and_the_database_stays_marked(
-    path: Path, url: str
-) -> None:
+async def test_row_that_arrives_changed_is_noticed_and_the_database_stays_marked(path: Path, url: str) -> None:
     def spoil(one: Moved) -> None:
         if one.table == "journal":  # the tables go by their names, as none refers to another
             with psycopg.connect(url) as connection:
@@ -215,9 +208,7 @@ async def test_text_that_postgresql_cannot_hold_is_mended_and_counted(path: Path
 
     assert {one.table: one.mended for one in done if one.mended} == {"messages": 3}
     with psycopg.connect(url) as connection:
-        assert connection.execute("SELECT DISTINCT reason FROM messages").fetchall() == [
-            ("a\ufffdb",)
-        ]
+        assert connection.execute("SELECT DISTINCT reason FROM messages").fetchall() == [("a\ufffdb",)]
 
 
 async def test_move_that_is_killed_in_the_middle_is_begun_again(tmp_path: Path, url: str) -> None:
@@ -264,15 +255,7 @@ async def _fill(path: Path, count: int, events: int = 0) -> None:
     await store.join_all(record_messages, [message(number) for number in range(1, count + 1)])
     await do(store, insert(store_facts), [{"name": "kind", "value": "serve"}])
     if events:
-        rows = [
-            {
-                "message_id": id_number(1),
-                "news": "sent",
-                "at_ms": 1,
-                "moved": True,
-                "detail": "x" * 50,
-            }
-        ]
+        rows = [{"message_id": id_number(1), "news": "sent", "at_ms": 1, "moved": True, "detail": "x" * 50}]
         await do(store, insert(message_events), rows * events)
     await store.close()
 

@@ -11,11 +11,7 @@ from tests.support.builders import ACCOUNT, template
 from tests.support.stores import Place
 from waypost.domain.template import Template
 from waypost.store.database import Database
-from waypost.store.templates import (
-    adopt_template,
-    change_template,
-    template_known_to_operator,
-)
+from waypost.store.templates import adopt_template, change_template, template_known_to_operator
 
 TEMPLATE = template()
 
@@ -44,9 +40,7 @@ async def hearing(place: Place) -> AsyncIterator[Database]:
     await database.close()
 
 
-async def test_template_is_known_while_its_id_is_being_written_down(
-    learning: Database, hearing: Database
-) -> None:
+async def test_template_is_known_while_its_id_is_being_written_down(learning: Database, hearing: Database) -> None:
     await learning.write(adopt_template, TEMPLATE)
     written = threading.Event()
 

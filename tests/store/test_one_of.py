@@ -6,12 +6,7 @@ from sqlalchemy import Column, Connection, Integer, MetaData, Table, Text, inser
 from waypost.store.database import Database
 from waypost.store.one_of import one_of
 
-odd_things = Table(
-    "odd_things",
-    MetaData(),
-    Column("number", Integer, primary_key=True),
-    Column("word", Text),
-)
+odd_things = Table("odd_things", MetaData(), Column("number", Integer, primary_key=True), Column("word", Text))
 WORDS = ("plain", "", "it's", '"quoted" \\ back', "été 🙂", "[1,2]", "NULL", "line\nbreak", "7")
 BY_WORD = select(odd_things.c.word).where(one_of(odd_things.c.word, "words"))
 BY_NUMBER = select(odd_things.c.number).where(one_of(odd_things.c.number, "numbers"))

@@ -45,8 +45,7 @@ def _add(connection: Connection) -> None:
 async def sent(database: Database) -> dict[str, Message]:
     await database.write(_add)
     made = {
-        name: replace(message(number), content=content)
-        for number, (name, (content, _)) in enumerate(SENT.items(), 1)
+        name: replace(message(number), content=content) for number, (name, (content, _)) in enumerate(SENT.items(), 1)
     }
     await database.join_all(record_messages, list(made.values()))
     return made
@@ -63,9 +62,7 @@ async def test_codes_are_told_by_the_category(database: Database, sent: dict[str
     assert await database.read(codes_named, PARTNER.id + 1, ids) == set()
 
 
-async def test_message_with_a_code_is_not_found_by_its_words(
-    database: Database, sent: dict[str, Message]
-) -> None:
+async def test_message_with_a_code_is_not_found_by_its_words(database: Database, sent: dict[str, Message]) -> None:
     wanted = Wanted(text=CODE, from_ms=AT_MS - 1)
 
     found = await database.read(search_messages, PARTNER.id, APP.id, wanted)
@@ -75,9 +72,7 @@ async def test_message_with_a_code_is_not_found_by_its_words(
     }
 
 
-async def test_callback_that_names_a_message_with_a_code_holds_it(
-    database: Database, sent: dict[str, Message]
-) -> None:
+async def test_callback_that_names_a_message_with_a_code_holds_it(database: Database, sent: dict[str, Message]) -> None:
     def row(body: bytes) -> dict[str, Any]:
         return {"partner_id": PARTNER.id, "message_id": None, "body": body}
 

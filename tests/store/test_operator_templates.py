@@ -25,8 +25,6 @@ async def test_links_are_of_the_partner_s_templates_that_are_there(database: Dat
     async def links(partner_id: int, *ids: str) -> list[TemplateLink]:
         return await database.read(template_links, partner_id, ids)
 
-    assert await links(PARTNER.id, "71", "72", "73") == [
-        TemplateLink("71", one.business_account_id, one.id)
-    ]
+    assert await links(PARTNER.id, "71", "72", "73") == [TemplateLink("71", one.business_account_id, one.id)]
     assert await links(PARTNER.id + 1, "71") == []
     assert await links(PARTNER.id) == []

@@ -31,15 +31,10 @@ OTHER = PARTNER.id + 1
 
 async def seed(database: Database) -> None:
     """Three messages of one minute and two of the next; the first of each minute has failed."""
-    made = [
-        message(n, destination=ANN, accepted_on_ms=FROM_MS + (n > 3) * MINUTE_MS + n)
-        for n in range(1, 6)
-    ]
+    made = [message(n, destination=ANN, accepted_on_ms=FROM_MS + (n > 3) * MINUTE_MS + n) for n in range(1, 6)]
     await database.join_all(record_messages, made)
     failed = [
-        MessageChange(
-            made[at].id, MessageState.FAILED, AT_MS + at, None, None, code=131047, reason="closed"
-        )
+        MessageChange(made[at].id, MessageState.FAILED, AT_MS + at, None, None, code=131047, reason="closed")
         for at in (0, 3)
     ]
     taken = MessageChange(made[1].id, MessageState.SENT, AT_MS + 9, None, "wamid.2")
@@ -71,11 +66,7 @@ async def test_messages_are_counted_by_minute_state_and_reason(database: Databas
 async def test_minute_that_was_not_read_to_its_end_is_left_out(database: Database) -> None:
     await seed(database)
 
-    assert await counted(database, 3) == [
-        "1 accepted None 1 None",
-        "1 failed 131047 1 closed",
-        "from 1",
-    ]
+    assert await counted(database, 3) == ["1 accepted None 1 None", "1 failed 131047 1 closed", "from 1"]
 
 
 async def test_minute_longer_than_a_look_counts_as_far_as_it_was_read(database: Database) -> None:
@@ -84,16 +75,12 @@ async def test_minute_longer_than_a_look_counts_as_far_as_it_was_read(database: 
     assert await counted(database, 1) == ["1 accepted None 1 None", "from 1"]
 
 
-async def test_only_an_apps_own_lanes_are_counted_and_what_is_set_aside_is_apart(
-    database: Database,
-) -> None:
+async def test_only_an_apps_own_lanes_are_counted_and_what_is_set_aside_is_apart(database: Database) -> None:
     await seed(database)
     await database.write(_set_one_aside)
 
     waiting = {one.lane: one for one in await database.read(waiting_of_app, APP, [7])}
-    others = await database.read(
-        waiting_of_app, replace(APP, phone_number="15559990000", business_account_id="9"), [8]
-    )
+    others = await database.read(waiting_of_app, replace(APP, phone_number="15559990000", business_account_id="9"), [8])
     aside = await database.read(set_aside_of_app, APP, [7])
     others_aside = await database.read(set_aside_of_app, APP, [8])
 
@@ -108,11 +95,7 @@ async def test_only_an_apps_own_lanes_are_counted_and_what_is_set_aside_is_apart
 
 def _set_one_aside(connection: Connection) -> None:
     append_entries(
-        connection,
-        [
-            NewEntry(Lane.CALLBACKS, "subscription 7", "7 ann", ref, AT_MS)
-            for ref in ("stuck", "tried")
-        ],
+        connection, [NewEntry(Lane.CALLBACKS, "subscription 7", "7 ann", ref, AT_MS) for ref in ("stuck", "tried")]
     )
     aside = {"state": int(EntryState.SET_ASIDE), "note": "a defect"}
     connection.execute(update(journal).where(journal.c.ref == "stuck").values(**aside))
@@ -171,9 +154,7 @@ def _call_back(connection: Connection, subscription_id: int, delivered: bool | N
     connection.execute(insert(callbacks), row)
 
 
-async def test_templates_that_hurt_are_the_accounts_own_and_the_refused_only_for_a_while(
-    database: Database,
-) -> None:
+async def test_templates_that_hurt_are_the_accounts_own_and_the_refused_only_for_a_while(database: Database) -> None:
     made = [
         ("paused", "PAUSED", "UNKNOWN", 1), ("low", "APPROVED", "LOW", 1), ("well", "APPROVED", "HIGH", 9),
         ("refused", "REJECTED", "UNKNOWN", 9), ("long ago", "REJECTED", "UNKNOWN", 1),
@@ -195,10 +176,7 @@ async def test_last_call_is_the_operator_accounts_own(database: Database) -> Non
         rows = [("a", "main", 1), ("b", "main", 2), ("c", "other", 3)]
         connection.execute(
             insert(arrivals),
-            [
-                {"id": name, "operator_account_id": whose, "received_on_ms": at, "body": b""}
-                for name, whose, at in rows
-            ],
+            [{"id": name, "operator_account_id": whose, "received_on_ms": at, "body": b""} for name, whose, at in rows],
         )
 
     await database.write(arrive)

@@ -13,16 +13,12 @@ DROP = Removing(store_facts, "name")
 
 
 def facts(connection: Connection) -> dict[str, str]:
-    rows = connection.execute(
-        select(store_facts).where(COLUMNS.name.not_in(("revision", "works_with")))
-    )
+    rows = connection.execute(select(store_facts).where(COLUMNS.name.not_in(("revision", "works_with"))))
     return {row.name: row.value for row in rows}
 
 
 async def test_prepared_statements_write_each_value_where_it_belongs(database: Database) -> None:
-    await database.write(
-        ADD.run, [{"name": "a", "value": "1"}, {"name": "b", "value": "2", "more": "is left out"}]
-    )
+    await database.write(ADD.run, [{"name": "a", "value": "1"}, {"name": "b", "value": "2", "more": "is left out"}])
     await database.write(CHANGE.run, [{"at": "a", "value": "3"}])
     found = await database.read(facts)
 

@@ -155,9 +155,7 @@ async def test_window_of_another_is_not_touched(processes: Processes) -> None:
     await processes.spend(MOST, "send_template", of="a")
 
 
-async def test_windows_in_which_nothing_is_spent_any_more_are_deleted(
-    processes: Processes,
-) -> None:
+async def test_windows_in_which_nothing_is_spent_any_more_are_deleted(processes: Processes) -> None:
     for number in range(5):
         await processes.spend(of=f"old {number}")
     await processes.pass_time(ms=60_000)
@@ -173,9 +171,7 @@ async def test_windows_in_which_nothing_is_spent_any_more_are_deleted(
     assert await database.write(delete_idle_windows, processes.clock.now_ms(), 100) == 0
 
 
-async def test_limits_that_are_off_let_everything_through_and_write_nothing(
-    processes: Processes,
-) -> None:
+async def test_limits_that_are_off_let_everything_through_and_write_nothing(processes: Processes) -> None:
     limiter = SharedLimiter(processes.clock, processes.databases[0], on=False)
 
     for _ in range(2 * MOST):

@@ -112,9 +112,7 @@ def _run(connection: Connection, count: Statement) -> list[str]:
 
 def _named(count: Statement) -> dict[str, Any]:
     """The parameters of the live group: a statement is kept with those of its last time."""
-    return {
-        name: live_group(1) for name, value in count.parameters.items() if value == replay_group(1)
-    }
+    return {name: live_group(1) for name, value in count.parameters.items() if value == replay_group(1)}
 
 
 def _steps(place: stores.Place, count: Statement) -> int:
@@ -139,8 +137,5 @@ def _steps(place: stores.Place, count: Statement) -> int:
 def _append_more(connection: Connection) -> None:
     append_entries(
         connection,
-        [
-            NewEntry(Lane.CALLBACKS, live_group(1), "1 ann", f"more {number}", AT_MS)
-            for number in range(MANY)
-        ],
+        [NewEntry(Lane.CALLBACKS, live_group(1), "1 ann", f"more {number}", AT_MS) for number in range(MANY)],
     )

@@ -9,9 +9,7 @@ from waypost.store.recipients import recipient_id, recipient_ids
 USER = "US.1349"
 
 
-async def test_recipient_met_under_each_name_alone_keeps_the_row_with_the_number(
-    database: Database,
-) -> None:
+async def test_recipient_met_under_each_name_alone_keeps_the_row_with_the_number(database: Database) -> None:
     by_number = await database.write(met, ANN, None)
     by_user = await database.write(met, None, USER)
 

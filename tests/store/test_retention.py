@@ -111,9 +111,7 @@ async def add_callback(database: Database, at_ms: int, *, ended: bool, number: i
 
 def arrival_at(at_ms: int, *keys: str, number: int = 0) -> Arrival:
     """A webhook of a time with an item for each key."""
-    items = tuple(
-        ArrivalItem(key, ACCOUNT.id, key, str(place), b"{}") for place, key in enumerate(keys)
-    )
+    items = tuple(ArrivalItem(key, ACCOUNT.id, key, str(place), b"{}") for place, key in enumerate(keys))
     return Arrival(id_at(at_ms, number), OPERATOR.id, at_ms, b"{}", items)
 
 
@@ -152,9 +150,7 @@ async def test_words_of_an_open_message_stay_until_it_is_sent(database: Database
 
     await retention.turn()
     kept = [await words_of(database, one) for one in (waiting, doubtful)]
-    changes = [
-        MessageChange(one, MessageState.SENT, TODAY_MS, None, None) for one in (waiting, doubtful)
-    ]
+    changes = [MessageChange(one, MessageState.SENT, TODAY_MS, None, None) for one in (waiting, doubtful)]
     await database.write(change_messages, changes, [])
     await retention.turn()
 
@@ -174,9 +170,7 @@ async def test_many_pieces_clear_everything(database: Database) -> None:
     assert await count(database, messages) == many
 
 
-async def test_row_of_a_message_goes_with_its_trace_and_an_open_one_stays(
-    database: Database,
-) -> None:
+async def test_row_of_a_message_goes_with_its_trace_and_an_open_one_stays(database: Database) -> None:
     await add_message(database, TODAY_MS)
     waiting = await add_message(database, TODAY_MS, MessageState.ACCEPTED, number=1)
     young = await add_message(database, TODAY_MS + 200 * DAY_MS)
@@ -190,9 +184,7 @@ async def test_row_of_a_message_goes_with_its_trace_and_an_open_one_stays(
     assert await count(database, journal) == 3  # nobody has worked them
 
 
-async def test_callbacks_that_ended_go_with_their_attempts_and_others_stay(
-    database: Database,
-) -> None:
+async def test_callbacks_that_ended_go_with_their_attempts_and_others_stay(database: Database) -> None:
     for number in range(3):
         await add_callback(database, TODAY_MS, ended=True, number=number)
     waiting = await add_callback(database, TODAY_MS, ended=False, number=7)
@@ -245,9 +237,7 @@ async def test_items_of_webhooks_go_but_for_those_still_to_be_applied(database: 
     assert await column_of(database, keys) == ["b", "c"]
 
 
-async def test_webhook_that_comes_again_is_known_for_eight_days_whatever_else_is_kept(
-    database: Database,
-) -> None:
+async def test_webhook_that_comes_again_is_known_for_eight_days_whatever_else_is_kept(database: Database) -> None:
     keep = replace(KEEP, bodies_days=1)
     await database.join(record_arrivals, arrival_at(TODAY_MS, "a"))
     await do(database, journal.delete())
@@ -274,9 +264,7 @@ async def test_who_wrote_which_message_goes_with_the_rows_of_messages(database: 
     assert await column_of(database, found) == ["wamid.100"]
 
 
-async def test_credentials_go_long_after_they_have_run_out_or_were_revoked(
-    database: Database,
-) -> None:
+async def test_credentials_go_long_after_they_have_run_out_or_were_revoked(database: Database) -> None:
     over_ms, young_ms = TODAY_MS, TODAY_MS + 40 * DAY_MS
     secrets = {"over": over_ms, "young": young_ms, "for ever": None}
     keys = {
@@ -303,9 +291,7 @@ async def test_credentials_go_long_after_they_have_run_out_or_were_revoked(
     assert left == {"young", "just revoked", "for ever"}
 
 
-async def test_counts_of_a_subscription_that_is_gone_go_and_those_of_others_stay(
-    database: Database,
-) -> None:
+async def test_counts_of_a_subscription_that_is_gone_go_and_those_of_others_stay(database: Database) -> None:
     row = {
         "partner_id": PARTNER.id, "app_id": APP.id, "url": "", "version": 2, "modes": "ALL", "active": True,
         "show_on_ui": False, "created_on_ms": 1, "modified_on_ms": 1,
@@ -358,9 +344,7 @@ class TestRanges:
         await database.close()
         databases.drop(url)
 
-    async def test_new_store_has_those_of_today_and_of_weeks_to_come(
-        self, database: Database, now_ms: int
-    ) -> None:
+    async def test_new_store_has_those_of_today_and_of_weeks_to_come(self, database: Database, now_ms: int) -> None:
         there = {part.name for part in await database.read(parts_there)}
 
         assert {part.name for part in wanted_parts(now_ms)} <= there
@@ -375,9 +359,7 @@ class TestRanges:
         assert await database.read(_count_of, "callbacks_default") == 1
         assert await count(database, callbacks) == 2
 
-    async def test_turn_makes_the_ranges_of_weeks_to_come(
-        self, database: Database, now_ms: int
-    ) -> None:
+    async def test_turn_makes_the_ranges_of_weeks_to_come(self, database: Database, now_ms: int) -> None:
         later_ms = now_ms + 21 * DAY_MS
 
         await retention_at(database, later_ms).turn()
@@ -469,9 +451,7 @@ class TestRanges:
     ) -> None:
         weeks = [now_ms + week * 7 * DAY_MS for week in range(3)]
         await database.write(_add_many, [(at_ms, 12_000) for at_ms in weeks])
-        ended = [
-            Tried(id_at(now_ms, number), 1, Attempt(now_ms, 5, 200), True) for number in range(100)
-        ]
+        ended = [Tried(id_at(now_ms, number), 1, Attempt(now_ms, 5, 200), True) for number in range(100)]
 
         scans = await database.write(_scans_of, ended)
 
@@ -501,9 +481,7 @@ def _callback_row(at_ms: int, number: int) -> dict[str, Any]:
 
 
 def _add_many(connection: Connection, wanted: list[tuple[int, int]]) -> None:
-    add_callbacks(
-        connection, [_callback_row(at_ms, n) for at_ms, count in wanted for n in range(count)]
-    )
+    add_callbacks(connection, [_callback_row(at_ms, n) for at_ms, count in wanted for n in range(count)])
 
 
 def _scans_of(connection: Connection, tries: list[Tried]) -> list[str]:

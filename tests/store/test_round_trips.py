@@ -43,13 +43,7 @@ from waypost.store.messages import (
 )
 from waypost.store.recipients import recipient_id
 from waypost.store.rows import content_of, message_of
-from waypost.store.subscriptions import (
-    TagTaken,
-    TooMany,
-    add_subscription,
-    delete_subscriptions,
-    subscriptions_of,
-)
+from waypost.store.subscriptions import TagTaken, TooMany, add_subscription, delete_subscriptions, subscriptions_of
 from waypost.store.tables import operator_accounts, recipients, subscriptions
 from waypost.store.templates import (
     change_template,
@@ -135,9 +129,7 @@ async def test_name_of_a_template_is_taken_once_in_each_language(database: Datab
 
     again = await database.write(record_template, template(2))
     in_german = await database.write(record_template, template(3, draft(language_code="de")))
-    elsewhere = await database.write(
-        record_template, template(4, business_account_id="1000000000000002")
-    )
+    elsewhere = await database.write(record_template, template(4, business_account_id="1000000000000002"))
 
     assert (again, in_german, elsewhere) == (False, True, True)
 
@@ -186,9 +178,7 @@ def subscription(**more: Any) -> Subscription:
     return Subscription(**(given | more))
 
 
-async def test_subscription_comes_back_with_its_headers_and_they_are_sealed(
-    database: Database,
-) -> None:
+async def test_subscription_comes_back_with_its_headers_and_they_are_sealed(database: Database) -> None:
     meta = '{"headers":{"X-Secret":"hush-hush"}}'
     one = subscription(meta=meta, headers={"X-Secret": "hush-hush"})
 
@@ -203,9 +193,7 @@ async def test_subscription_comes_back_with_its_headers_and_they_are_sealed(
     assert b"hush" not in await database.read(sealed)
 
 
-async def test_tag_is_taken_once_and_the_number_of_subscriptions_is_bounded(
-    database: Database,
-) -> None:
+async def test_tag_is_taken_once_and_the_number_of_subscriptions_is_bounded(database: Database) -> None:
     await database.write(add_subscription, subscription(), seal, 2)
 
     with pytest.raises(TagTaken):
@@ -233,9 +221,7 @@ async def test_partner_comes_back_as_it_was(database: Database) -> None:
 
     facts = await database.read(stored.login_facts, PARTNER.email.upper(), AT_MS + 5)
 
-    assert facts == stored.LoginFacts(
-        PARTNER, "hash", password_changed=False, secret_hashes=frozenset({"fresh"})
-    )
+    assert facts == stored.LoginFacts(PARTNER, "hash", password_changed=False, secret_hashes=frozenset({"fresh"}))
     assert await database.write(stored.add_partner, replace(PARTNER, id=8), "h", 0) is None
 
 
@@ -283,9 +269,7 @@ async def test_operator_account_comes_back_and_its_secrets_are_sealed(database: 
 
 async def test_source_names_exactly_one_app(database: Database) -> None:
     added = await database.write(stored.add_app, APP, "hash")
-    taken = await database.write(
-        stored.add_app, replace(APP, id=id_number(2), partner_id=8), "hash2"
-    )
+    taken = await database.write(stored.add_app, replace(APP, id=id_number(2), partner_id=8), "hash2")
 
     assert (added, taken) == (True, False)
     assert await database.read(stored.app_by_source, PARTNER.id, APP.phone_number) == APP
@@ -322,9 +306,7 @@ async def test_item_of_an_arrival_is_kept_once(database: Database) -> None:
     assert sorted(row.dedupe_key for row in kept.values()) == ["a", "a", "b", "c"]
 
 
-async def test_sequence_numbers_count_up_by_subscription_and_recipient(
-    database: Database,
-) -> None:
+async def test_sequence_numbers_count_up_by_subscription_and_recipient(database: Database) -> None:
     first = await database.write(count_up, {(1, "ann"): 2, (1, "ben"): 1})
     second = await database.write(count_up, {(1, "ann"): 3, (2, "ann"): 1})
 
@@ -332,9 +314,7 @@ async def test_sequence_numbers_count_up_by_subscription_and_recipient(
     assert second == {(1, "ann"): 5, (2, "ann"): 1}
 
 
-async def test_directory_remembers_hits_for_five_seconds_and_misses_never(
-    database: Database,
-) -> None:
+async def test_directory_remembers_hits_for_five_seconds_and_misses_never(database: Database) -> None:
     clock = ManualClock()
     directory = Directory(database, SEALS, clock)
     before = await directory.partner_of_api_key("key")

@@ -45,9 +45,7 @@ async def database(database: Database) -> Database:
     ],
     ids=["handle", "media id", "card"],
 )
-async def test_sample_that_a_template_names_gets_another_life(
-    database: Database, named_in: Draft
-) -> None:
+async def test_sample_that_a_template_names_gets_another_life(database: Database, named_in: Draft) -> None:
     await database.write(record_template, template(1, named_in))
     early = await database.read(ending_samples, END_MS - AHEAD_MS - 1)
     samples = await database.read(ending_samples, END_MS - AHEAD_MS)
@@ -61,9 +59,7 @@ async def test_sample_that_a_template_names_gets_another_life(
 
 
 @pytest.mark.parametrize(
-    "more",
-    [{"status": TemplateStatus.DELETED}, {"partner_id": PARTNER.id + 1}],
-    ids=["deleted", "of another partner"],
+    "more", [{"status": TemplateStatus.DELETED}, {"partner_id": PARTNER.id + 1}], ids=["deleted", "of another partner"]
 )
 async def test_template_that_is_not_there_or_not_the_partners_keeps_nothing(
     database: Database, more: dict[str, object]

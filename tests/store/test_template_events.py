@@ -13,20 +13,8 @@ from waypost.domain.template import Template, TemplateStatus
 from waypost.journal.telling import Telling
 from waypost.journal.template_news import template_is_filed, template_is_rated, template_moves
 from waypost.store.database import Database
-from waypost.store.template_events import (
-    BY_STATUS,
-    TemplateEvent,
-    Told,
-    template_history,
-    told_by_status,
-)
-from waypost.store.template_gallery import (
-    Sought,
-    names_on_shelf,
-    newest_id,
-    shelf,
-    template_of_account,
-)
+from waypost.store.template_events import BY_STATUS, TemplateEvent, Told, template_history, told_by_status
+from waypost.store.template_gallery import Sought, names_on_shelf, newest_id, shelf, template_of_account
 from waypost.store.templates import adopt_template, edit_template, record_template
 
 NAMES = (ACCOUNT.id, "77", "order_ready", "en_US")
@@ -40,17 +28,9 @@ def review(status: TemplateStatus, reason: str | None = None) -> ReviewEvent:
     return ReviewEvent(*NAMES, status.value, reason)
 
 
-def move(
-    connection: Connection, of: Template, status: TemplateStatus, event: ReviewEvent, at_ms: int
-) -> bool:
+def move(connection: Connection, of: Template, status: TemplateStatus, event: ReviewEvent, at_ms: int) -> bool:
     return template_moves(
-        connection,
-        Telling(connection, RandomIds(ManualClock(AT_MS)), at_ms),
-        APP,
-        of,
-        status,
-        event,
-        at_ms,
+        connection, Telling(connection, RandomIds(ManualClock(AT_MS)), at_ms), APP, of, status, event, at_ms
     )
 
 
@@ -59,16 +39,10 @@ async def test_life_of_a_template_is_told_newest_first(database: Database) -> No
     await database.write(record_template, first)
     rejected = review(TemplateStatus.REJECTED, "Too short")
     await database.write(move, first, TemplateStatus.REJECTED, rejected, AT_MS + 1)
-    before = replace(
-        first, status=TemplateStatus.REJECTED, reason="Too short", modified_on_ms=AT_MS + 1
-    )
-    after = replace(
-        before, status=TemplateStatus.PENDING, draft=draft(footer="Acme"), modified_on_ms=AT_MS + 2
-    )
+    before = replace(first, status=TemplateStatus.REJECTED, reason="Too short", modified_on_ms=AT_MS + 1)
+    after = replace(before, status=TemplateStatus.PENDING, draft=draft(footer="Acme"), modified_on_ms=AT_MS + 2)
     assert await database.write(edit_template, before, after)
-    await database.write(
-        move, after, TemplateStatus.APPROVED, review(TemplateStatus.APPROVED), AT_MS + 3
-    )
+    await database.write(move, after, TemplateStatus.APPROVED, review(TemplateStatus.APPROVED), AT_MS + 3)
 
     told = await history(database)
 
@@ -106,9 +80,7 @@ async def test_step_that_is_not_taken_is_not_told(database: Database) -> None:
     await database.write(record_template, of)
     deleted = replace(of, status=TemplateStatus.DELETED)
 
-    assert not await database.write(
-        move, deleted, TemplateStatus.APPROVED, review(TemplateStatus.APPROVED), AT_MS
-    )
+    assert not await database.write(move, deleted, TemplateStatus.APPROVED, review(TemplateStatus.APPROVED), AT_MS)
     assert not await database.write(record_template, template(2))  # its name is taken
 
     assert [one.what for one in await history(database)] == ["submitted"]

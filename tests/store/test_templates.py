@@ -29,9 +29,7 @@ LIST = (
 )
 
 
-async def test_name_of_a_deleted_template_is_free_as_often_as_it_is_deleted(
-    database: Database,
-) -> None:
+async def test_name_of_a_deleted_template_is_free_as_often_as_it_is_deleted(database: Database) -> None:
     for number in (1, 2, 3):
         assert await database.write(record_template, template(number))
         assert not await database.write(record_template, template(9))
@@ -43,17 +41,13 @@ async def test_name_of_a_deleted_template_is_free_as_often_as_it_is_deleted(
     assert kept.status is TemplateStatus.DELETED
 
 
-async def test_news_of_a_deleted_template_does_not_reach_the_new_one_of_its_name(
-    database: Database,
-) -> None:
+async def test_news_of_a_deleted_template_does_not_reach_the_new_one_of_its_name(database: Database) -> None:
     await database.write(record_template, template(1, operator_template_id="77"))
     await database.write(delete, id_number(1))
     await database.write(record_template, template(2, operator_template_id="78"))
 
     old = await database.read(template_known_to_operator, ACCOUNT.id, "77", "order_ready", "en_US")
-    unknown = await database.read(
-        template_known_to_operator, ACCOUNT.id, "79", "order_ready", "en_US"
-    )
+    unknown = await database.read(template_known_to_operator, ACCOUNT.id, "79", "order_ready", "en_US")
 
     assert old is not None
     assert old.id == id_number(1)
@@ -63,14 +57,10 @@ async def test_news_of_a_deleted_template_does_not_reach_the_new_one_of_its_name
     assert not await database.read(deleted_with_operator_id, new, "78")
 
 
-async def test_edit_of_a_template_that_has_changed_meanwhile_changes_nothing(
-    database: Database,
-) -> None:
+async def test_edit_of_a_template_that_has_changed_meanwhile_changes_nothing(database: Database) -> None:
     before = template(1, status=TemplateStatus.APPROVED)
     await database.write(record_template, before)
-    after = replace(
-        before, status=TemplateStatus.PENDING, draft=draft(footer="Acme"), modified_on_ms=AT_MS + 1
-    )
+    after = replace(before, status=TemplateStatus.PENDING, draft=draft(footer="Acme"), modified_on_ms=AT_MS + 1)
 
     first = await database.write(edit_template, before, after)
     second = await database.write(edit_template, before, after)
@@ -88,9 +78,7 @@ async def test_pages_follow_each_other_without_a_gap(database: Database) -> None
         await database.write(record_template, template(number, draft(element_name=f"t{number}")))
 
     pages = [
-        await database.read(
-            find_templates, PARTNER.id, ACCOUNT.id, TemplateWish(at_most=3, skipped=skipped)
-        )
+        await database.read(find_templates, PARTNER.id, ACCOUNT.id, TemplateWish(at_most=3, skipped=skipped))
         for skipped in (0, 3, 6, 9)
     ]
 

@@ -24,9 +24,7 @@ async def test_outcome_that_is_written_again_hands_nothing_in_twice(database: Da
     outcomes = TemplateOutcomes(clock, RandomIds(clock))
     await database.write(record_template, template(1))
     [position] = await database.read(_positions)
-    asked = TemplateOutcome(
-        position, Act.SUBMIT, template(1).id, None, "the account that was left", Sent("77")
-    )
+    asked = TemplateOutcome(position, Act.SUBMIT, template(1).id, None, "the account that was left", Sent("77"))
 
     for _ in range(2):
         await database.join(outcomes.record, asked)

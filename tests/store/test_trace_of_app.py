@@ -28,9 +28,7 @@ def _send(connection: Connection) -> None:
 async def test_either_id_leads_to_the_whole_way(database: Database) -> None:
     await seed(database)
 
-    ways = [
-        await database.read(way_of_app, PARTNER.id, APP.id, name) for name in (id_number(1), WAMID)
-    ]
+    ways = [await database.read(way_of_app, PARTNER.id, APP.id, name) for name in (id_number(1), WAMID)]
 
     assert ways[0] == ways[1]
     assert ways[0] is not None

@@ -29,9 +29,7 @@ NEWS: list[tuple[str, dict[str, Any], str, dict[str, Any]]] = [  # Source: facts
 
 
 async def tell(street: Street, field: str, value: dict[str, Any]) -> None:
-    told = await street.control(
-        "POST", f"accounts/{ACCOUNT.id}/webhooks", {"field": field, "value": value}
-    )
+    told = await street.control("POST", f"accounts/{ACCOUNT.id}/webhooks", {"field": field, "value": value})
     assert told == {"told": True}
 
 
@@ -65,9 +63,7 @@ async def test_review_of_an_account_is_called_back_with_its_time(street: Street)
     ("field", "modes"),
     [("account_alerts", "ACCOUNT"), ("flows", "OTHERS"), ("message_template_components_update", "TEMPLATE")],
 )  # fmt: skip
-async def test_news_without_a_shape_in_version_2_is_told_in_version_3(
-    street: Street, field: str, modes: str
-) -> None:
+async def test_news_without_a_shape_in_version_2_is_told_in_version_3(street: Street, field: str, modes: str) -> None:
     async with listening(street, modes) as third:
         await tell(street, field, {"event": "SOMETHING"})
         body = await third.change(field)
@@ -101,14 +97,10 @@ async def test_who_stops_marketing_is_told_as_a_preference_and_as_a_user(
 ) -> None:
     await street.open_window()
     if wants:
-        await street.control(
-            "POST", f"phones/{ANN}/marketing", {"to": APP.phone_number, "wants": False}
-        )
+        await street.control("POST", f"phones/{ANN}/marketing", {"to": APP.phone_number, "wants": False})
         await street.wait_for_callback(is_event("user-event", type="opted-out"))
 
-    await street.control(
-        "POST", f"phones/{ANN}/marketing", {"to": APP.phone_number, "wants": wants}
-    )
+    await street.control("POST", f"phones/{ANN}/marketing", {"to": APP.phone_number, "wants": wants})
 
     user = await street.wait_for_callback(is_event("user-event", type=type))
     assert user["payload"] == {"phone": ANN, "type": type}

@@ -28,9 +28,7 @@ async def test_each_change_is_called_back_once(street: Street) -> None:
     await street.sink.wait_until(lambda: len(street.callbacks) >= 3)
     await street.reply(ANN, "Hello?")  # what comes after it was told after it
     told = [one for one in street.callbacks if one["type"] == "user-event"]
-    assert [one["payload"] for one in told] == [
-        {"phone": ANN, "type": f"opted-{way}"} for way in ("in", "out", "in")
-    ]
+    assert [one["payload"] for one in told] == [{"phone": ANN, "type": f"opted-{way}"} for way in ("in", "out", "in")]
     assert {one["version"] for one in told} == {2}
 
 
@@ -54,9 +52,7 @@ async def test_user_who_stops_marketing_has_opted_out(street: Street) -> None:
     await street.open_window()
     await opt(street, to=True)
 
-    await street.control(
-        "POST", f"phones/{ANN}/marketing", {"to": APP.phone_number, "wants": False}
-    )
+    await street.control("POST", f"phones/{ANN}/marketing", {"to": APP.phone_number, "wants": False})
 
     await street.wait_for_callback(is_event("user-event", type="opted-out"))
     [user] = await users(street)
@@ -73,12 +69,7 @@ async def test_many_who_opt_in_at_once_are_all_listed(street: Street) -> None:
 
 async def test_message_to_the_older_address_goes_the_whole_way(street: Street) -> None:
     await street.open_window()
-    form = {
-        "source": APP.phone_number,
-        "destination": ANN,
-        "src.name": APP.name,
-        "message": "Hello",
-    }
+    form = {"source": APP.phone_number, "destination": ANN, "src.name": APP.name, "message": "Hello"}
 
     answer = await street.ask("POST", "/sm/api/v1/msg", form, KEY)
 

@@ -21,19 +21,14 @@ SUBSCRIPTION = f"/partner/app/{APP.id}/subscription"
 
 
 @pytest.mark.holds("version-negotiation")
-async def test_each_state_is_told_in_version_3_with_our_id_beside_the_operators(
-    street: Street,
-) -> None:
+async def test_each_state_is_told_in_version_3_with_our_id_beside_the_operators(street: Street) -> None:
     await street.open_window()
     async with listening(street) as third:
         message_id = await street.send_text()
         await third.status(message_id, "delivered")
         await street.read()
 
-        statuses = [
-            await third.status(message_id, name)
-            for name in ("enqueued", "sent", "delivered", "read")
-        ]
+        statuses = [await third.status(message_id, name) for name in ("enqueued", "sent", "delivered", "read")]
     operator_id = (await street.inbox())[-1]["wamid"]
     for status in statuses:
         assert (status["id"], status["gs_id"]) == (operator_id, message_id)
@@ -75,9 +70,7 @@ async def test_failure_that_comes_later_is_told_in_both_versions(street: Street)
         message_id = await street.send_text()
         await street.events_of(message_id, until="sent")
         wamid = await _operator_id(street, message_id)
-        await street.control(
-            "POST", "statuses", {"message_id": wamid, "status": "failed", "code": 131026}
-        )
+        await street.control("POST", "statuses", {"message_id": wamid, "status": "failed", "code": 131026})
         events = await street.events_of(message_id, until="failed")
         status = await third.status(message_id, "failed")
 
@@ -149,16 +142,10 @@ async def test_message_is_billed_once_whatever_its_statuses_say(street: Street) 
     ]
     billing = value_of(change)["billing"]
     assert billing["deductions"] == bills[0]["deductions"]
-    assert billing["references"] == {
-        "id": operator_id,
-        "gs_id": message_id,
-        "destination": ANN,
-    }
+    assert billing["references"] == {"id": operator_id, "gs_id": message_id, "destination": ANN}
 
 
-async def test_recipient_whom_the_operator_knows_by_another_number_is_told_once(
-    cut_street: Street,
-) -> None:
+async def test_recipient_whom_the_operator_knows_by_another_number_is_told_once(cut_street: Street) -> None:
     await cut_street.open_window()
     assert cut_street.between is not None
     cut_street.between.let_webhooks_pass = False
@@ -180,9 +167,7 @@ async def test_recipient_whom_the_operator_knows_by_another_number_is_told_once(
     }
 
 
-async def test_message_is_billed_with_the_first_status_that_has_a_price(
-    cut_street: Street,
-) -> None:
+async def test_message_is_billed_with_the_first_status_that_has_a_price(cut_street: Street) -> None:
     await cut_street.subscribe(tag="prices", modes="BILLING,READ")
     await cut_street.open_window()
     assert cut_street.between is not None
@@ -212,15 +197,9 @@ async def test_message_is_billed_with_the_first_status_that_has_a_price(
     assert bills[0]["references"]["conversationId"] == "c-1"
 
 
-async def test_message_to_a_business_scoped_id_is_told_in_order_with_what_it_answers(
-    street: Street,
-) -> None:
-    await street.control(
-        "PUT", f"phones/{ANN}", {"user_id": "US.1349", "username": "ann", "shows_number": False}
-    )
-    told = await street.control(
-        "POST", f"phones/{ANN}/messages", {"to": APP.phone_number, "text": "Hello?"}
-    )
+async def test_message_to_a_business_scoped_id_is_told_in_order_with_what_it_answers(street: Street) -> None:
+    await street.control("PUT", f"phones/{ANN}", {"user_id": "US.1349", "username": "ann", "shows_number": False})
+    told = await street.control("POST", f"phones/{ANN}/messages", {"to": APP.phone_number, "text": "Hello?"})
     await street.wait_for_callback(is_event("message", id=told["wamid"]))
     body = {"recipient": "US.1349", "type": "text", "text": json.dumps({"body": "Yes?"})}
     answer = await street.ask(
@@ -238,9 +217,7 @@ async def test_message_to_a_business_scoped_id_is_told_in_order_with_what_it_ans
     assert [one.sequence for one in street.sink.taken] == [1, 2, 3, 4]
 
 
-async def test_paused_subscription_hears_nothing_new_and_loses_nothing_old(
-    make_street: Any,
-) -> None:
+async def test_paused_subscription_hears_nothing_new_and_loses_nothing_old(make_street: Any) -> None:
     clock = ManualClock()
     street: Street = await make_street(clock=clock)
     subscription = (await _subscriptions(street))[0]
@@ -292,9 +269,7 @@ async def test_address_is_pinged_in_the_words_of_its_version(street: Street) -> 
     assert third["gs_app_id"] == APP.id
 
 
-async def test_events_are_held_back_as_long_as_set_after_a_message_was_accepted(
-    make_street: Any,
-) -> None:
+async def test_events_are_held_back_as_long_as_set_after_a_message_was_accepted(make_street: Any) -> None:
     clock = ManualClock()
     street: Street = await make_street(clock=clock, changes={"hold_events_s": 5})
     await street.open_window()
@@ -303,9 +278,7 @@ async def test_events_are_held_back_as_long_as_set_after_a_message_was_accepted(
     await street.wait_for_state(message_id, "delivered")
     assert not [one for one in street.callbacks if one["type"] == "message-event"]
 
-    await street.pass_time_until(
-        lambda: any(one["type"] == "message-event" for one in street.callbacks)
-    )
+    await street.pass_time_until(lambda: any(one["type"] == "message-event" for one in street.callbacks))
 
     assert clock.now_ms() >= accepted_ms + 5_000
     events = await street.events_of(message_id, until="delivered")
@@ -320,10 +293,7 @@ async def _operator_id(street: Street, message_id: str) -> str:
 async def _tell_service(street: Street, **status: Any) -> None:
     """Tell the service a status as the operator would, rightly signed."""
     given = {"timestamp": "1760000000", "recipient_id": ANN, **status}
-    value = {
-        "metadata": {"phone_number_id": APP.phone_number_id},
-        "statuses": [given],
-    }
+    value = {"metadata": {"phone_number_id": APP.phone_number_id}, "statuses": [given]}
     entry = {"id": ACCOUNT.id, "changes": [{"field": "messages", "value": value}]}
     body = json.dumps({"object": "whatsapp_business_account", "entry": [entry]}).encode()
     digest = hmac.new(OPERATOR.app_secret.encode(), body, hashlib.sha256).hexdigest()

@@ -24,12 +24,7 @@ LOOK: Final = {
     "example": ["https://acme.test/shoes/red"],
 }
 LOOK_WITH_SUFFIX: Final = LOOK | {"buttonValue": "https://acme.test/shoes/", "suffix": "red"}
-LOOK_OF_SUFFIX: Final = {
-    "type": "URL",
-    "text": "Look",
-    "buttonValue": "https://acme.test/shoes/",
-    "suffix": "red",
-}
+LOOK_OF_SUFFIX: Final = {"type": "URL", "text": "Look", "buttonValue": "https://acme.test/shoes/", "suffix": "red"}
 PARAMS: Final = (
     "Ben", "red", "red/41",
     "blue", "blue/42",
@@ -76,10 +71,7 @@ async def test_carousel_is_seen_and_tapped_card_by_card(
     message = {
         "type": "carousel",
         "cardHeaderType": type,
-        "cards": [
-            {**medium, "postbackTexts": [{"index": 0, "text": f"buy-{at}"}]}
-            for at, medium in enumerate(media)
-        ],
+        "cards": [{**medium, "postbackTexts": [{"index": 0, "text": f"buy-{at}"}]} for at, medium in enumerate(media)],
     }
 
     sent = [
@@ -105,12 +97,7 @@ async def test_carousel_is_seen_and_tapped_card_by_card(
                     "text": f"Our {colour} shoes.",
                     "buttons": [
                         {"index": 0, "type": "QUICK_REPLY", "text": "Buy"},
-                        {
-                            "index": 1,
-                            "type": "URL",
-                            "text": "Look",
-                            "url": f"https://acme.test/shoes/{colour}/{size}",
-                        },
+                        {"index": 1, "type": "URL", "text": "Look", "url": f"https://acme.test/shoes/{colour}/{size}"},
                     ],
                 }
                 for at, (header, colour, size) in enumerate(
@@ -120,12 +107,8 @@ async def test_carousel_is_seen_and_tapped_card_by_card(
         }
         await is_told_as_delivered(street, third, message_id)
         for card in (2, 0, 1):
-            await a_tap_comes_back(
-                street, third, message_id, 0, text="Buy", postback_text=f"buy-{card}", card=card
-            )
-    assert [len(content)] * 3 == [
-        one["size_bytes"] for one in (await street.control("GET", "handles"))["handles"]
-    ]
+            await a_tap_comes_back(street, third, message_id, 0, text="Buy", postback_text=f"buy-{card}", card=card)
+    assert [len(content)] * 3 == [one["size_bytes"] for one in (await street.control("GET", "handles"))["handles"]]
 
 
 def without_payloads(shown: dict[str, Any]) -> dict[str, Any]:
@@ -136,9 +119,7 @@ def without_payloads(shown: dict[str, Any]) -> dict[str, Any]:
     return shown
 
 
-async def test_carousel_without_postback_texts_calls_back_the_label(
-    street: Street, third: ThirdVersion
-) -> None:
+async def test_carousel_without_postback_texts_calls_back_the_label(street: Street, third: ThirdVersion) -> None:
     handle = await street.upload_sample(sample("png"), "image/png")
     card = {
         "headerType": "IMAGE",

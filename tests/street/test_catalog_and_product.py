@@ -4,26 +4,17 @@ from typing import Any, Final
 
 import pytest
 
-from tests.support.both_versions import (
-    an_answer_comes_back,
-    is_told_as_approved,
-    is_told_as_delivered,
-)
+from tests.support.both_versions import an_answer_comes_back, is_told_as_approved, is_told_as_delivered
 from tests.support.street import Street
 from tests.support.third_version import ThirdVersion
 
 ORDER: Final = {
     "catalog_id": "4711",
     "text": "Please soon",
-    "product_items": [
-        {"product_retailer_id": "shoe-1", "quantity": 2, "item_price": 49.5, "currency": "EUR"}
-    ],
+    "product_items": [{"product_retailer_id": "shoe-1", "quantity": 2, "item_price": 49.5, "currency": "EUR"}],
 }
 SECTIONS_SHOWN: Final = [
-    {
-        "title": "Shoes",
-        "product_items": [{"product_retailer_id": "shoe-1"}, {"product_retailer_id": "shoe-2"}],
-    },
+    {"title": "Shoes", "product_items": [{"product_retailer_id": "shoe-1"}, {"product_retailer_id": "shoe-2"}]},
     {"title": "Hats", "product_items": [{"product_retailer_id": "hat-1"}]},
 ]
 
@@ -84,9 +75,7 @@ async def test_product_template_shows_its_products(street: Street, third: ThirdV
     template_id = await approved_sale(street, "PRODUCT")
 
     sent = [
-        await street.send_template(
-            template_id, by=api, params=["Ben", "shoe-2"], mpm=mpm(as_objects=as_objects)
-        )
+        await street.send_template(template_id, by=api, params=["Ben", "shoe-2"], mpm=mpm(as_objects=as_objects))
         for api, as_objects in (("messaging", False), ("partner", True))
     ]
 

@@ -11,10 +11,7 @@ from tests.support.street import Street
 from waypost.admin import actions
 from waypost.store.partners import app_by_id
 
-CHANGES = {
-    "callbackUrl": {"callbackUrl": "https://shop.example/hook"},
-    "appPreference": {"isHSMEnabled": "false"},
-}
+CHANGES = {"callbackUrl": {"callbackUrl": "https://shop.example/hook"}, "appPreference": {"isHSMEnabled": "false"}}
 
 
 class SlowReceiver:
@@ -72,9 +69,7 @@ async def test_preferences_that_are_set_at_once_are_both_kept(street: Street, wh
     assert app.preferences.template_messaging is False
 
 
-async def test_number_that_the_administrator_gives_outlives_a_partners_preference(
-    street: Street,
-) -> None:
+async def test_number_that_the_administrator_gives_outlives_a_partners_preference(street: Street) -> None:
     await set_it(street, "callbackUrl")  # the app is looked up, and its look-up kept
     connecting = actions.connect_app(
         street.waypost.office,

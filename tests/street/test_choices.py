@@ -85,19 +85,12 @@ async def pass_through(street: Street, type: str, content: Any) -> str:
         "type": type,
         type: json.dumps(content),
     }
-    answer = await street.ask(
-        "POST",
-        f"/partner/app/{APP.id}/v3/message",
-        body,
-        {"Authorization": street.app_token},
-    )
+    answer = await street.ask("POST", f"/partner/app/{APP.id}/v3/message", body, {"Authorization": street.app_token})
     assert answer.status == 200, answer
     return answer.body["messages"][0]["id"]
 
 
-@pytest.mark.parametrize(
-    ("index", "title", "postback"), [(0, "Yes", "come"), (1, "No", "come"), (2, "Later", None)]
-)
+@pytest.mark.parametrize(("index", "title", "postback"), [(0, "Yes", "come"), (1, "No", "come"), (2, "Later", None)])
 async def test_reply_to_a_session_message_is_called_back_with_its_number_and_text(
     street: Street, index: int, title: str, postback: str | None
 ) -> None:
@@ -140,9 +133,7 @@ async def test_row_that_is_chosen_is_numbered_through_all_sections(
     assert reply == {"id": title.lower(), "title": title, "description": text}
 
 
-async def test_reply_to_a_message_without_a_msgid_is_called_back_with_our_id(
-    street: Street,
-) -> None:
+async def test_reply_to_a_message_without_a_msgid_is_called_back_with_our_id(street: Street) -> None:
     message = {name: value for name, value in QUESTION.items() if name != "msgid"}
     message_id = await offer(street, message)
 
@@ -151,21 +142,14 @@ async def test_reply_to_a_message_without_a_msgid_is_called_back_with_our_id(
     assert callback["payload"]["payload"]["id"] == message_id
 
 
-async def test_reply_to_a_passthrough_is_called_back_with_the_partners_own_id(
-    street: Street,
-) -> None:
+async def test_reply_to_a_passthrough_is_called_back_with_the_partners_own_id(street: Street) -> None:
     async with listening(street) as third:
         message_id = await pass_through(street, "interactive", OWN_BUTTONS)
 
         callback = await street.tap(ANN, 1)
         value = await third.message(callback["payload"]["id"])
 
-    assert callback["payload"]["payload"] == {
-        "title": "No",
-        "id": "own-2",
-        "reply": "No 2",
-        "postbackText": "own-2",
-    }
+    assert callback["payload"]["payload"] == {"title": "No", "id": "own-2", "reply": "No 2", "postbackText": "own-2"}
     assert callback["payload"]["context"]["gsId"] == message_id
     reply = value["messages"][0]["interactive"]["button_reply"]
     assert reply == {"id": "own-2", "title": "No"}
@@ -178,9 +162,7 @@ async def test_flow_that_is_sent_back_is_told_in_version_3_only(street: Street) 
         message_id = await pass_through(street, "interactive", FLOW)
         await street.events_of(message_id, until="delivered")
 
-        told = await street.control(
-            "POST", f"phones/{ANN}/answer", {"response": {"seats": "4"}, "wait_ms": 5000}
-        )
+        told = await street.control("POST", f"phones/{ANN}/answer", {"response": {"seats": "4"}, "wait_ms": 5000})
         value = await third.message(told["wamid"])
 
     [message] = value["messages"]
@@ -198,13 +180,7 @@ async def test_flow_that_is_sent_back_is_told_in_version_3_only(street: Street) 
 @pytest.mark.holds("flow-id")
 async def test_flow_of_a_template_is_sent_filled_in_and_told(street: Street) -> None:
     await street.control("PUT", "settings", {"check_references": False})
-    button = {
-        "type": "FLOW",
-        "text": "Book",
-        "flow_id": "1",
-        "flow_action": "NAVIGATE",
-        "navigate_screen": "START",
-    }
+    button = {"type": "FLOW", "text": "Book", "flow_id": "1", "flow_action": "NAVIGATE", "navigate_screen": "START"}
     template_id = await street.approved_template(
         buttons=[button], category="MARKETING", content="Book a table.", example="Book a table."
     )
@@ -212,9 +188,7 @@ async def test_flow_of_a_template_is_sent_filled_in_and_told(street: Street) -> 
         message_id = await street.send(template_id, params=())
         await street.events_of(message_id, until="delivered")
 
-        told = await street.control(
-            "POST", f"phones/{ANN}/answer", {"response": {"seats": "2"}, "wait_ms": 5000}
-        )
+        told = await street.control("POST", f"phones/{ANN}/answer", {"response": {"seats": "2"}, "wait_ms": 5000})
         value = await third.message(told["wamid"])
 
     reply = value["messages"][0]["interactive"]["nfm_reply"]
@@ -249,8 +223,7 @@ async def test_card_that_is_tapped_calls_back_its_own_text(street: Street, card:
         "type": "carousel",
         "cardHeaderType": "IMAGE",
         "cards": [
-            {"link": "https://img.test/1.png", "postbackTexts": [{"index": 0, "text": f"buy-{n}"}]}
-            for n in (0, 1)
+            {"link": "https://img.test/1.png", "postbackTexts": [{"index": 0, "text": f"buy-{n}"}]} for n in (0, 1)
         ],
     }
     form = {
@@ -260,17 +233,10 @@ async def test_card_that_is_tapped_calls_back_its_own_text(street: Street, card:
         "template": json.dumps({"id": template_id, "params": ["Ann"]}),
         "message": json.dumps(message),
     }
-    answer = await street.ask(
-        "POST",
-        f"/partner/app/{APP.id}/template/msg",
-        form,
-        {"Authorization": street.app_token},
-    )
+    answer = await street.ask("POST", f"/partner/app/{APP.id}/template/msg", form, {"Authorization": street.app_token})
     assert answer.status == 200, answer
 
-    told = await street.control(
-        "POST", f"phones/{ANN}/tap", {"card": card, "index": 0, "wait_ms": 5000}
-    )
+    told = await street.control("POST", f"phones/{ANN}/tap", {"card": card, "index": 0, "wait_ms": 5000})
 
     callback = await street.wait_for_callback(is_event("message", id=told["wamid"]))
     assert callback["payload"]["payload"]["postbackText"] == f"buy-{card}"

@@ -16,12 +16,7 @@ async def test_inbound_text_is_called_back_with_its_sender(street: Street) -> No
         "source": ANN,
         "type": "text",
         "payload": {"text": "Where is my order?"},
-        "sender": {
-            "phone": ANN,
-            "name": "Ann Ames",
-            "country_code": "1",
-            "dial_code": "5551234567",
-        },
+        "sender": {"phone": ANN, "name": "Ann Ames", "country_code": "1", "dial_code": "5551234567"},
     }
 
 
@@ -63,9 +58,7 @@ async def test_reply_to_our_message_is_called_back_with_both_ids_of_it(street: S
     }
 
 
-@pytest.mark.parametrize(
-    "text", ["ä€😀", 'quotes " and \\', "line\nbreak\ttab", "<b>&amp;</b> %00"]
-)
+@pytest.mark.parametrize("text", ["ä€😀", 'quotes " and \\', "line\nbreak\ttab", "<b>&amp;</b> %00"])
 async def test_text_arrives_as_it_was_sent_and_comes_back_so(street: Street, text: str) -> None:
     callback = await street.reply(ANN, text)
     message_id = await street.send_text(text)
@@ -76,9 +69,7 @@ async def test_text_arrives_as_it_was_sent_and_comes_back_so(street: Street, tex
     assert (await street.inbox())[-1]["text"] == text
 
 
-async def test_texts_to_one_phone_arrive_in_the_order_in_which_they_were_sent(
-    street: Street,
-) -> None:
+async def test_texts_to_one_phone_arrive_in_the_order_in_which_they_were_sent(street: Street) -> None:
     await street.open_window(ANN)
     await street.open_window(BEN)
     sent: list[str] = []
@@ -104,15 +95,11 @@ async def test_number_with_punctuation_reaches_the_same_phone(street: Street) ->
     assert (await street.inbox("15550004567"))[-1]["text"] == "Hello"
 
 
-async def test_inbound_message_can_be_looked_at_by_the_id_it_is_called_back_with(
-    street: Street,
-) -> None:
+async def test_inbound_message_can_be_looked_at_by_the_id_it_is_called_back_with(street: Street) -> None:
     callback = await street.reply(ANN, "Where is my order?")
     received_id = callback["payload"]["id"]
 
-    answer = await street.ask(
-        "GET", f"/wa/app/{APP.id}/msg/{received_id}", headers={"apikey": API_KEY}
-    )
+    answer = await street.ask("GET", f"/wa/app/{APP.id}/msg/{received_id}", headers={"apikey": API_KEY})
 
     shown = answer.body["message"]
     assert (shown["id"], shown["type"], shown["status"]) == (received_id, "message", "received")

@@ -16,9 +16,7 @@ from waypost.simulator.webhooks.webhooks import signature
 from waypost.store.tables import journal, operator_accounts, templates
 
 
-async def test_message_without_a_way_to_the_operator_waits_and_is_not_uncertain(
-    street: Street,
-) -> None:
+async def test_message_without_a_way_to_the_operator_waits_and_is_not_uncertain(street: Street) -> None:
     await street.open_window()
     way = await street.waypost.directory.operator_account(OPERATOR.id)
     assert way is not None
@@ -27,18 +25,14 @@ async def test_message_without_a_way_to_the_operator_waits_and_is_not_uncertain(
 
     message_id = await street.send_text("Soon")
 
-    await patiently(
-        lambda: street.waypost.database.read(defects_and_states), lambda found: found == [(1, 0)]
-    )
+    await patiently(lambda: street.waypost.database.read(defects_and_states), lambda found: found == [(1, 0)])
     assert (await street.trace(message_id))["state"] == "accepted"
     await actions.put_operator_account(street.waypost.office, way)
     assert (await street.wait_for_state(message_id, "delivered"))["news"]
     assert len(await street.deliveries(message_id)) == 1
 
 
-async def test_message_whose_outcome_cannot_be_written_is_not_sent_again(
-    cut_street: Street,
-) -> None:
+async def test_message_whose_outcome_cannot_be_written_is_not_sent_again(cut_street: Street) -> None:
     between = cut_street.between
     assert between is not None
     await cut_street.open_window()
@@ -74,8 +68,7 @@ async def test_request_that_cannot_be_kept_is_told_to_come_again_later(street: S
     }
     requests = {
         f"/partner/app/{APP.id}/templates": creation,
-        f"/partner/app/{APP.id}/template/msg": parts
-        | {"template": json.dumps({"id": template_id, "params": ["Ann"]})},
+        f"/partner/app/{APP.id}/template/msg": parts | {"template": json.dumps({"id": template_id, "params": ["Ann"]})},
     }
     token = {"Authorization": street.app_token}
 
@@ -112,8 +105,7 @@ async def test_one_operator_account_says_nothing_of_the_messages_of_another(stre
     await actions.put_operator_account(street.waypost.office, other)
     body = (
         b'{"entry":[{"id":"1","changes":[{"field":"messages","value":{"statuses":[{"id":"wamid.x",'
-        b'"status":"read","timestamp":"1","biz_opaque_callback_data":"%s"}]}}]}]}'
-        % message_id.encode()
+        b'"status":"read","timestamp":"1","biz_opaque_callback_data":"%s"}]}}]}]}' % message_id.encode()
     )
 
     async with street.http.post(

@@ -34,9 +34,7 @@ class HoldingEdits(Between):
         self.told += 1
         return answer
 
-    async def _pass_on(
-        self, request: web.Request, base_url: str
-    ) -> tuple[int, dict[str, str], bytes]:
+    async def _pass_on(self, request: web.Request, base_url: str) -> tuple[int, dict[str, str], bytes]:
         if request.method == "POST" and request.path.rpartition("/")[2].isdecimal():
             self.came.set()
             if self.away:
@@ -51,9 +49,7 @@ async def holding(make_street: Any) -> Street:
     return await make_street(between=HoldingEdits())
 
 
-async def test_approval_of_the_old_text_does_not_count_while_the_edit_waits(
-    holding: Street,
-) -> None:
+async def test_approval_of_the_old_text_does_not_count_while_the_edit_waits(holding: Street) -> None:
     between = between_of(holding)
     template_id = await holding.approved_template()
     between.away = True
@@ -116,10 +112,7 @@ async def approve_again(street: Street) -> None:
 
 async def edit(street: Street, template_id: str, **fields: str) -> None:
     """Edit a template; the operator hears of it later."""
-    form = {
-        "content": "Hi {{1}}, may we come tomorrow?",
-        "example": "Hi Ann, may we come tomorrow?",
-    }
+    form = {"content": "Hi {{1}}, may we come tomorrow?", "example": "Hi Ann, may we come tomorrow?"}
     path = f"/partner/app/{APP.id}/templates/{template_id}"
     answer = await street.ask("PUT", path, form | fields, {"Authorization": street.app_token})
     assert answer.status == 200, answer

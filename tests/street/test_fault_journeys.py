@@ -153,9 +153,7 @@ async def told_twice(street: Street) -> None:
     await told_everything(street)
 
     assert await heard(street, message_id) == WHOLE
-    replies = [
-        one for one in street.callbacks if one["payload"].get("id") == reply["payload"]["id"]
-    ]
+    replies = [one for one in street.callbacks if one["payload"].get("id") == reply["payload"]["id"]]
     assert len(replies) == 1
 
 
@@ -291,8 +289,7 @@ async def heard(street: Street, message_id: str) -> list[str]:
     return [
         one["payload"]["type"]
         for one in street.callbacks
-        if one["type"] == "message-event"
-        and message_id in (one["payload"]["id"], one["payload"].get("gsId"))
+        if one["type"] == "message-event" and message_id in (one["payload"]["id"], one["payload"].get("gsId"))
     ]
 
 
@@ -301,16 +298,13 @@ async def heard_the_end(street: Street, message_id: str) -> bool:
     return bool({"delivered", "failed"} & {*await heard(street, message_id)})
 
 
-async def pass_time_until_heard(
-    street: Street, message_id: str, news: str, *, step_ms: int = 1000
-) -> None:
+async def pass_time_until_heard(street: Street, message_id: str, news: str, *, step_ms: int = 1000) -> None:
     """Move the clock until the partner has been told."""
     event = is_event("message-event", type=news)
 
     def is_told() -> bool:
         return any(
-            event(one) and message_id in (one["payload"]["id"], one["payload"].get("gsId"))
-            for one in street.callbacks
+            event(one) and message_id in (one["payload"]["id"], one["payload"].get("gsId")) for one in street.callbacks
         )
 
     await street.pass_time_until(is_told, step_ms=step_ms)

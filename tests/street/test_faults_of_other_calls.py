@@ -41,9 +41,7 @@ async def test_template_is_handed_in_once_and_its_approval_told_once(hasty: Stre
     for name, what in MISHAPS.items():
         await arm(hasty, "templates.create", what)
 
-        template = await hasty.create_template(
-            elementName=name, content=f"Hi {{{{1}}}}, shall we come after {name}?"
-        )
+        template = await hasty.create_template(elementName=name, content=f"Hi {{{{1}}}}, shall we come after {name}?")
 
         approved = is_event("template-event", id=template["id"], status="approved")
         await hasty.pass_time_until(lambda of=approved: any(map(of, hasty.callbacks)))
@@ -67,9 +65,7 @@ async def test_message_with_a_file_is_sent_once_whatever_its_upload_meets(hasty:
 
 
 @pytest.mark.parametrize("call", ["media.read", "media.download"])
-async def test_file_of_a_recipient_arrives_whole_whatever_its_download_meets(
-    hasty: Street, call: str
-) -> None:
+async def test_file_of_a_recipient_arrives_whole_whatever_its_download_meets(hasty: Street, call: str) -> None:
     medium = {"content": base64.b64encode(PNG).decode(), "mime_type": "image/png"}
     wish = {"to": APP.phone_number, "type": "image", "media": medium}
     for name, what in OF_FILES.items():
@@ -97,8 +93,7 @@ def heard(street: Street, message_id: str) -> list[str]:
     return [
         one["payload"]["type"]
         for one in street.callbacks
-        if one["type"] == "message-event"
-        and message_id in (one["payload"]["id"], one["payload"].get("gsId"))
+        if one["type"] == "message-event" and message_id in (one["payload"]["id"], one["payload"].get("gsId"))
     ]
 
 

@@ -21,11 +21,7 @@ Part = dict[str, Any]
 
 async def at_throughput(street: Street, per_second: int) -> None:
     """The number's own limit at the operator; ours is a setting."""
-    number = {
-        "waba_id": APP.business_account_id,
-        "phone_number": APP.phone_number,
-        "name": APP.name,
-    }
+    number = {"waba_id": APP.business_account_id, "phone_number": APP.phone_number, "name": APP.name}
     path = f"numbers/{APP.phone_number_id}"
     await street.control("PUT", path, {**number, "throughput": per_second})
 
@@ -98,9 +94,7 @@ async def test_thousand_a_second_is_kept_and_everything_comes_back(make_street: 
     """At a quarter of real time, so that a machine that is slower than the limit meets it, too."""
     clock = VirtualClock()
     street = await make_street(
-        clock=clock,
-        changes={"per_second": 1000},
-        simulator_changes={"gather_ms": 20, "deliver_after_ms": 50},
+        clock=clock, changes={"per_second": 1000}, simulator_changes={"gather_ms": 20, "deliver_after_ms": 50}
     )
     await at_throughput(street, 1000)
     await make_fleet(street)
@@ -110,9 +104,7 @@ async def test_thousand_a_second_is_kept_and_everything_comes_back(make_street: 
     sent = await send_to(street, template_id, 1100)
 
     clock.run(factor=0.25)
-    shown = await patiently(
-        lambda: fleet_of(street), lambda one: one["counts"]["read"] == len(sent)
-    )
+    shown = await patiently(lambda: fleet_of(street), lambda one: one["counts"]["read"] == len(sent))
 
     heard = len(sent) + shown["steps"][1]["planned"]
     await street.sink.wait_until(lambda: len(street.sink.tries) > heard)

@@ -23,9 +23,7 @@ async def test_flow_whose_answer_was_lost_is_given_to_the_same_request(street: S
     assert replayed.headers["Idempotent-Replayed"] == "true"
 
 
-async def test_flow_whose_answer_was_lost_twice_is_given_to_the_third_request(
-    street: Street,
-) -> None:
+async def test_flow_whose_answer_was_lost_twice_is_given_to_the_third_request(street: Street) -> None:
     await lose_answers(street, 2)
     lost = [await make(street, key="first") for _ in range(2)]
 

@@ -5,12 +5,7 @@ from typing import Any, Final
 
 import pytest
 
-from tests.support.both_versions import (
-    is_the_value,
-    is_told_as_approved,
-    is_told_as_delivered,
-    operator_id_of,
-)
+from tests.support.both_versions import is_the_value, is_told_as_approved, is_told_as_delivered, operator_id_of
 from tests.support.builders import ANN, APP
 from tests.support.street import Street
 from tests.support.third_version import ThirdVersion
@@ -26,13 +21,7 @@ ACTION: Final = {"flow_token": "token-7", "flow_action_data": {"table": "7"}}
 async def published(street: Street) -> tuple[str, str]:
     """The ids of a published flow, and of an approved template with its button."""
     flow_id = await street.publish_flow("booking", SCREENS)
-    button = {
-        "type": "FLOW",
-        "text": "Book",
-        "flow_id": flow_id,
-        "flow_action": "NAVIGATE",
-        "navigate_screen": "START",
-    }
+    button = {"type": "FLOW", "text": "Book", "flow_id": flow_id, "flow_action": "NAVIGATE", "navigate_screen": "START"}
     template_id = await street.approved_template(buttons=[button], category="MARKETING")
     return flow_id, template_id
 
@@ -41,9 +30,7 @@ async def comes_back(street: Street, third: ThirdVersion, message_id: str, flow_
     """Fill the flow in: version 3 tells it whole, version 2 has no body for it."""
     operator_id = await operator_id_of(street, message_id)
     told = await street.control(
-        "POST",
-        f"phones/{ANN}/answer",
-        {"message_id": operator_id, "response": {"seats": "4"}, "wait_ms": 5000},
+        "POST", f"phones/{ANN}/answer", {"message_id": operator_id, "response": {"seats": "4"}, "wait_ms": 5000}
     )
     value = await third.message(told["wamid"])
     reply = value["messages"][0]["interactive"]["nfm_reply"]
@@ -81,28 +68,20 @@ def shown_of(flow_id: str, **action: Any) -> dict[str, Any]:
 @pytest.mark.holds(
     "does-send", "flow-call", "flow-fields", "flow-template", "flow-id", "flow-answer",
 )  # fmt: skip
-async def test_flow_is_passed_through_and_its_reply_called_back(
-    street: Street, third: ThirdVersion
-) -> None:
+async def test_flow_is_passed_through_and_its_reply_called_back(street: Street, third: ThirdVersion) -> None:
     flow_id, template_id = await published(street)
     template = {
         "name": "greeting",
         "language": {"policy": "deterministic", "code": "en_US"},
         "components": [
             {"type": "body", "parameters": [{"type": "text", "text": "Ann"}]},
-            {
-                "type": "button",
-                "sub_type": "flow",
-                "index": "0",
-                "parameters": [{"type": "action", "action": ACTION}],
-            },
+            {"type": "button", "sub_type": "flow", "index": "0", "parameters": [{"type": "action", "action": ACTION}]},
         ],
     }
     body = {"messaging_product": "whatsapp", "recipient_type": "individual", "to": ANN}
 
     answers = [
-        await pass_through(street, {**body, "type": "template"}, template, is_form=is_form)
-        for is_form in (True, False)
+        await pass_through(street, {**body, "type": "template"}, template, is_form=is_form) for is_form in (True, False)
     ]
 
     await is_told_as_approved(street, third, template_id)
@@ -132,15 +111,10 @@ async def pass_through(
 
 
 @pytest.mark.holds("does-send", "flow-id")
-async def test_flow_template_is_sent_like_any_other_by_both_apis(
-    street: Street, third: ThirdVersion
-) -> None:
+async def test_flow_template_is_sent_like_any_other_by_both_apis(street: Street, third: ThirdVersion) -> None:
     flow_id, template_id = await published(street)
 
-    sent = [
-        await street.send_template(template_id, by=api, params=["Ann"])
-        for api in ("messaging", "partner")
-    ]
+    sent = [await street.send_template(template_id, by=api, params=["Ann"]) for api in ("messaging", "partner")]
 
     await is_told_as_approved(street, third, template_id)
     for message_id in sent:
@@ -163,9 +137,7 @@ async def test_flow_button_is_for_marketing_alone(street: Street) -> None:
         "buttons": json.dumps([button]),
     }
 
-    answer = await street.ask(
-        "POST", f"/partner/app/{APP.id}/templates", form, {"Authorization": street.app_token}
-    )
+    answer = await street.ask("POST", f"/partner/app/{APP.id}/templates", form, {"Authorization": street.app_token})
 
     assert answer.status == 400
     assert "FLOW" in answer.body["message"]

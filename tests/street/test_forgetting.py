@@ -17,9 +17,7 @@ from waypost.store.rows import message_columns
 from waypost.store.tables import callbacks, messages
 
 
-async def test_message_whose_words_are_gone_can_still_be_answered_and_traced(
-    make_street: MakeStreet,
-) -> None:
+async def test_message_whose_words_are_gone_can_still_be_answered_and_traced(make_street: MakeStreet) -> None:
     clock = VirtualClock()
     street = await make_street(clock=clock, changes={"public_url": "http://127.0.0.1"})
     template_id = await street.approved_template()
@@ -40,9 +38,7 @@ async def test_message_whose_words_are_gone_can_still_be_answered_and_traced(
     await street.events_of(young, until="delivered")
 
 
-async def test_sends_are_answered_while_thousands_of_rows_are_forgotten(
-    make_street: MakeStreet,
-) -> None:
+async def test_sends_are_answered_while_thousands_of_rows_are_forgotten(make_street: MakeStreet) -> None:
     street = await make_street()
     template_id = await street.approved_template()
     old_ms = street.clock.now_ms() - 500 * DAY_MS
@@ -66,9 +62,7 @@ async def test_sends_are_answered_while_thousands_of_rows_are_forgotten(
 def _old(at_ms: int, number: int) -> Message:
     digits = f"{at_ms:012x}"
     return message(
-        content=SessionText("Hello"),
-        id=f"{digits[:8]}-{digits[8:]}-7000-8000-{number:012d}",
-        accepted_on_ms=at_ms,
+        content=SessionText("Hello"), id=f"{digits[:8]}-{digits[8:]}-7000-8000-{number:012d}", accepted_on_ms=at_ms
     )
 
 

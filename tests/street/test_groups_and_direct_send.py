@@ -18,12 +18,7 @@ from waypost.store.tables import arrival_items, inbound_messages, recipients
 BO: Final = "15557654321"
 GROUP: Final = "Y2FwaV9ncm91cDoxMjM0NTY3ODkw"
 PATH: Final = f"/partner/app/{APP.id}/v3/message"
-TEXT: Final = {
-    "messaging_product": "whatsapp",
-    "to": ANN,
-    "type": "text",
-    "text": {"body": "Hello"},
-}
+TEXT: Final = {"messaging_product": "whatsapp", "to": ANN, "type": "text", "text": {"body": "Hello"}}
 
 
 async def post(street: Street, body: dict[str, Any]) -> Any:
@@ -62,9 +57,7 @@ def from_group(**more: Any) -> dict[str, Any]:
     }  # fmt: skip
 
 
-async def test_message_to_a_group_arrives_there_and_makes_nobody_a_recipient(
-    street: Street,
-) -> None:
+async def test_message_to_a_group_arrives_there_and_makes_nobody_a_recipient(street: Street) -> None:
     async with listening(street, "GROUP_MESSAGING_EVENTS,ENQUEUED") as third:
         status, answer = await post(street, TEXT | {"to": GROUP, "recipient_type": "group"})
         message_id = answer["messages"][0]["id"]
@@ -82,9 +75,7 @@ async def test_message_to_a_group_arrives_there_and_makes_nobody_a_recipient(
     assert (await street.trace(message_id))["recipient_id"] is None
 
 
-async def test_version_2_hears_that_a_groups_message_is_enqueued_and_no_more(
-    street: Street,
-) -> None:
+async def test_version_2_hears_that_a_groups_message_is_enqueued_and_no_more(street: Street) -> None:
     _, answer = await post(street, TEXT | {"to": GROUP, "recipient_type": "group"})
     message_id = answer["messages"][0]["id"]
     await street.wait_for_state(message_id, "sent")
@@ -119,20 +110,12 @@ async def test_every_members_status_is_called_back(street: Street) -> None:
     assert await people(street) == []
 
 
-@pytest.mark.parametrize(
-    "modes", ["MESSAGE", "GROUP_MESSAGING_EVENTS", "MESSAGE,GROUP_MESSAGING_EVENTS", "ALL"]
-)
-async def test_message_from_a_group_reaches_no_private_conversation(
-    street: Street, modes: str
-) -> None:
+@pytest.mark.parametrize("modes", ["MESSAGE", "GROUP_MESSAGING_EVENTS", "MESSAGE,GROUP_MESSAGING_EVENTS", "ALL"])
+async def test_message_from_a_group_reaches_no_private_conversation(street: Street, modes: str) -> None:
     await street.open_window(BO)
     before = await people(street)
     async with listening(street, modes) as third:
-        await tell_of_messages(
-            street,
-            messages=[from_group()],
-            contacts=[{"wa_id": ANN, "profile": {"name": "Ann"}}],
-        )
+        await tell_of_messages(street, messages=[from_group()], contacts=[{"wa_id": ANN, "profile": {"name": "Ann"}}])
         value = await third.message("wamid.g1")
         await street.reply(BO, "Private")
 
@@ -144,20 +127,12 @@ async def test_message_from_a_group_reaches_no_private_conversation(
 
     assert value["messages"] == [from_group()]
     assert value["contacts"] == [{"wa_id": ANN, "profile": {"name": "Ann"}}]
-    assert (
-        [row.phone_number for row in await people(street)]
-        == [row.phone_number for row in before]
-        == [BO]
-    )
+    assert [row.phone_number for row in await people(street)] == [row.phone_number for row in before] == [BO]
     [row] = await street.waypost.database.read(kept)
     assert row.recipient_id == 0
     heard = [one["payload"]["payload"] for one in street.callbacks if is_event("message")(one)]
     assert {"text": "Hello all"} not in heard
-    groups = [
-        one
-        for one in third.sink.callbacks
-        if value_of(one).get("messages", [{}])[0].get("group_id")
-    ]
+    groups = [one for one in third.sink.callbacks if value_of(one).get("messages", [{}])[0].get("group_id")]
     assert len(groups) == 1
 
 
@@ -174,9 +149,7 @@ async def test_message_from_a_group_does_not_open_a_window_that_was_shut(street:
     assert after == before
 
 
-async def test_message_from_a_group_can_be_looked_at_without_a_sender(
-    street: Street, third: ThirdVersion
-) -> None:
+async def test_message_from_a_group_can_be_looked_at_without_a_sender(street: Street, third: ThirdVersion) -> None:
     await tell_of_messages(street, messages=[from_group()])
     await third.message("wamid.g1")
 
@@ -186,9 +159,7 @@ async def test_message_from_a_group_can_be_looked_at_without_a_sender(
     assert "source" not in answer.body["message"]
 
 
-@pytest.mark.parametrize(
-    ("category", "ttl_s"), [("utility", 600), ("authentication", 900), ("UTILITY", None)]
-)
+@pytest.mark.parametrize(("category", "ttl_s"), [("utility", 600), ("authentication", 900), ("UTILITY", None)])
 async def test_direct_send_keeps_its_category_and_its_lifetime(
     street: Street, category: str, ttl_s: int | None
 ) -> None:
@@ -231,12 +202,8 @@ async def test_what_direct_send_does_not_allow_is_refused_by_the_operator_by_nam
     assert list(wrong)[-1] in trace["reason"]
 
 
-@pytest.mark.parametrize(
-    "to", [f"+{ANN}", f"{ANN[:1]} {ANN[1:4]} {ANN[4:]}", f" {ANN} ", ANN, int(ANN)]
-)
-async def test_recipient_is_sent_exactly_as_received_and_kept_in_digits(
-    street: Street, to: str | int
-) -> None:
+@pytest.mark.parametrize("to", [f"+{ANN}", f"{ANN[:1]} {ANN[1:4]} {ANN[4:]}", f" {ANN} ", ANN, int(ANN)])
+async def test_recipient_is_sent_exactly_as_received_and_kept_in_digits(street: Street, to: str | int) -> None:
     await street.open_window()
 
     _, answer = await post(street, TEXT | {"to": to})
@@ -247,9 +214,7 @@ async def test_recipient_is_sent_exactly_as_received_and_kept_in_digits(
     assert (await street.trace(message_id))["destination"] == ANN
 
 
-async def test_partners_own_callback_data_comes_back_with_every_status(
-    street: Street, third: ThirdVersion
-) -> None:
+async def test_partners_own_callback_data_comes_back_with_every_status(street: Street, third: ThirdVersion) -> None:
     await street.open_window()
 
     _, answer = await post(street, TEXT | {"biz_opaque_callback_data": "order 7, part 2"})

@@ -144,9 +144,7 @@ async def test_message_from_an_advertisement_says_which(street: Street) -> None:
     assert callback["payload"]["referral"] == referral
 
 
-async def test_what_the_operator_does_not_pass_on_is_told_in_version_3_only(
-    street: Street,
-) -> None:
+async def test_what_the_operator_does_not_pass_on_is_told_in_version_3_only(street: Street) -> None:
     async with listening(street, "OTHERS") as third:
         wamid = await say(street, type="unsupported", unsupported={"type": "poll_creation"})
         value = await third.message(wamid)
@@ -175,10 +173,7 @@ async def test_reply_is_told_in_version_3_with_all_its_ids_and_its_sender(street
     assert message["timestamp"].isdecimal()
     [contact] = value["contacts"]
     assert (contact["wa_id"], contact["profile"]["name"]) == (ANN, "Ann Ames")
-    assert value["metadata"] == {
-        "display_phone_number": APP.phone_number,
-        "phone_number_id": APP.phone_number_id,
-    }
+    assert value["metadata"] == {"display_phone_number": APP.phone_number, "phone_number_id": APP.phone_number_id}
 
 
 async def test_recipient_with_another_number_is_told_as_a_mismatch(street: Street) -> None:
@@ -196,9 +191,7 @@ async def test_recipient_with_another_number_is_told_as_a_mismatch(street: Stree
 
 
 async def test_sender_without_a_number_is_named_by_its_business_scoped_id(street: Street) -> None:
-    await street.control(
-        "PUT", f"phones/{ANN}", {"user_id": "US.1349", "username": "ann", "shows_number": False}
-    )
+    await street.control("PUT", f"phones/{ANN}", {"user_id": "US.1349", "username": "ann", "shows_number": False})
 
     wamid = await say(street, text="Hello?")
 

@@ -123,9 +123,7 @@ async def test_status_whose_commit_was_not_answered_is_applied_once(torn: Torn) 
     assert len(await torn.street.deliveries(message_id)) == 1
 
 
-async def test_outcome_whose_commit_was_not_answered_is_written_once_and_not_sent_again(
-    torn: Torn,
-) -> None:
+async def test_outcome_whose_commit_was_not_answered_is_written_once_and_not_sent_again(torn: Torn) -> None:
     torn.between.let_webhooks_pass = False
     torn.line.lose_answer_of(b'"type":"enqueued"')
 

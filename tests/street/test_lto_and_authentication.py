@@ -47,9 +47,7 @@ async def approved_offer(street: Street, buttons: list[dict[str, Any]], **fields
 @pytest.mark.holds(
     "does-templates", "record-type", "create-lto", "create-button-copy-code",
 )  # fmt: skip
-async def test_offer_that_ends_shows_its_end_and_its_code(
-    street: Street, third: ThirdVersion
-) -> None:
+async def test_offer_that_ends_shows_its_end_and_its_code(street: Street, third: ThirdVersion) -> None:
     """The documented sample's four buttons: code, address, number, and a reply that is tapped."""
     buttons = [COPY_CODE, SHOP_NOW, CALL, YES]
     template_id = await approved_offer(street, buttons, hasExpiration="true")
@@ -72,12 +70,7 @@ async def test_offer_that_ends_shows_its_end_and_its_code(
         limited_time_offer={"text": "Only today", "expiration_time_ms": ends_ms},
         buttons=[
             {"index": 0, "type": "COPY_CODE", "text": "Copy offer code", "code": "SAVE25"},
-            {
-                "index": 1,
-                "type": "URL",
-                "text": "Shop now",
-                "url": "https://acme.test/offers/shoes",
-            },
+            {"index": 1, "type": "URL", "text": "Shop now", "url": "https://acme.test/offers/shoes"},
             {"index": 2, "type": "PHONE_NUMBER", "text": "Call", "phone_number": "+15550001111"},
             {"index": 3, "type": "QUICK_REPLY", "text": "Yes", "payload": "wants-it"},
         ],
@@ -97,17 +90,14 @@ async def test_offer_without_an_end_shows_none(street: Street, third: ThirdVersi
     template_id = await approved_offer(street, [SHOP_NOW], hasExpiration="false")
 
     sent = [
-        await street.send_template(template_id, by=api, params=["Ben", "shoes"])
-        for api in ("messaging", "partner")
+        await street.send_template(template_id, by=api, params=["Ben", "shoes"]) for api in ("messaging", "partner")
     ]
 
     expected = shown_of(
         "MARKETING",
         text="Hi Ben, shoes are cheaper today.",
         limited_time_offer={"text": "Only today"},
-        buttons=[
-            {"index": 0, "type": "URL", "text": "Shop now", "url": "https://acme.test/offers/shoes"}
-        ],
+        buttons=[{"index": 0, "type": "URL", "text": "Shop now", "url": "https://acme.test/offers/shoes"}],
     )
     await is_told_as_approved(street, third, template_id)
     assert [await street.shown(one) for one in sent] == [expected, expected]
@@ -186,8 +176,6 @@ async def test_one_time_code_is_in_the_text_and_behind_the_button(
 
 async def listed(street: Street) -> dict[str, Any]:
     """The record of the one template that the partner has."""
-    answer = await street.ask(
-        "GET", f"/partner/app/{APP.id}/templates", headers={"Authorization": street.app_token}
-    )
+    answer = await street.ask("GET", f"/partner/app/{APP.id}/templates", headers={"Authorization": street.app_token})
     [record] = answer.body["templates"]
     return record

@@ -41,12 +41,7 @@ async def files() -> AsyncIterator[FileServer]:
 
 
 async def upload(
-    street: Street,
-    content: bytes = PNG,
-    *,
-    file_type: str = "image/png",
-    path: str = "media",
-    name: str = "shoe.png",
+    street: Street, content: bytes = PNG, *, file_type: str = "image/png", path: str = "media", name: str = "shoe.png"
 ) -> Answer:
     form = aiohttp.FormData()
     form.add_field("file", io.BytesIO(content), filename=name, content_type=file_type)
@@ -84,9 +79,7 @@ async def send(street: Street, message: Mapping[str, Any], *, to: str = ANN) -> 
 
 def call_it(connection: Connection, media_id: str, mime_type: str) -> None:
     """As if an older version had taken what the operator does not."""
-    connection.execute(
-        update(tables.media).where(tables.media.c.id == media_id).values(mime_type=mime_type)
-    )
+    connection.execute(update(tables.media).where(tables.media.c.id == media_id).values(mime_type=mime_type))
 
 
 def newest_upload(connection: Connection) -> Media:
@@ -103,9 +96,7 @@ async def at_operator(street: Street, *, inbound: bool = False) -> list[dict[str
     return [one for one in held if one["is_inbound"] is inbound]
 
 
-async def test_upload_succeeds_while_the_operator_is_down_and_is_sent_when_it_is_up(
-    street: Street,
-) -> None:
+async def test_upload_succeeds_while_the_operator_is_down_and_is_sent_when_it_is_up(street: Street) -> None:
     await street.open_window()
     await street.close_operator()
     media_id = await media_id_of(street)
@@ -128,11 +119,7 @@ async def test_many_messages_with_one_medium_need_one_upload(street: Street) -> 
     await street.open_window(BEN)
     media_id = await media_id_of(street)
 
-    ids = [
-        await send(street, {"type": "image", "id": media_id}, to=to)
-        for to in (ANN, BEN)
-        for _ in range(10)
-    ]
+    ids = [await send(street, {"type": "image", "id": media_id}, to=to) for to in (ANN, BEN) for _ in range(10)]
 
     await asyncio.gather(*(street.events_of(one, until="delivered") for one in ids))
     assert len(await at_operator(street)) == 1
@@ -196,17 +183,10 @@ async def test_id_goes_as_it_is_once_its_thirty_days_are_over(make_street: Any) 
 async def test_our_id_inside_a_passthrough_body_is_replaced(street: Street) -> None:
     await street.open_window()
     media_id = await media_id_of(street)
-    body = {
-        "messaging_product": "whatsapp",
-        "to": ANN,
-        "type": "image",
-        "image": {"id": media_id, "caption": media_id},
-    }
+    body = {"messaging_product": "whatsapp", "to": ANN, "type": "image", "image": {"id": media_id, "caption": media_id}}
 
     async with street.http.post(
-        f"{street.service_url}/partner/app/{APP.id}/v3/message",
-        json=body,
-        headers={"Authorization": street.app_token},
+        f"{street.service_url}/partner/app/{APP.id}/v3/message", json=body, headers={"Authorization": street.app_token}
     ) as answer:
         told = await answer.json()
 
@@ -216,9 +196,7 @@ async def test_our_id_inside_a_passthrough_body_is_replaced(street: Street) -> N
     assert (shown["id"], shown["caption"]) == (held["media_id"], media_id)
 
 
-async def test_file_that_the_operator_refuses_fails_the_message_with_its_words(
-    street: Street,
-) -> None:
+async def test_file_that_the_operator_refuses_fails_the_message_with_its_words(street: Street) -> None:
     await street.open_window()
     media_id = await media_id_of(street)
     await street.waypost.database.write(call_it, media_id, "text/csv")
@@ -250,9 +228,7 @@ async def test_template_gets_the_operators_handle_with_all_its_lines(street: Str
 
 
 @pytest.mark.holds("handle-lines")
-async def test_handle_of_another_with_three_lines_passes_untouched(
-    street: Street, tmp_path: Any
-) -> None:
+async def test_handle_of_another_with_three_lines_passes_untouched(street: Street, tmp_path: Any) -> None:
     path = tmp_path / "clip"
     path.write_bytes(sample("mp4", 9 * 1024 * 1024))
     await handle_of(street, sample("mp4"), "video/mp4")
@@ -260,9 +236,7 @@ async def test_handle_of_another_with_three_lines_passes_untouched(
     adapter = CloudOperator()
     await adapter.open()
     account = replace(OPERATOR, base_url=street.operator_url)
-    theirs = await adapter.upload_sample(
-        account, replace(media, size_bytes=path.stat().st_size), path
-    )
+    theirs = await adapter.upload_sample(account, replace(media, size_bytes=path.stat().st_size), path)
     await adapter.close()
     assert isinstance(theirs, Uploaded)
     assert theirs.operator_id.count("\n") == 2
@@ -303,9 +277,7 @@ async def test_template_waits_for_an_operator_that_is_down(street: Street) -> No
 async def test_address_is_fetched_before_the_answer(street: Street, files: FileServer) -> None:
     form = {"file": f"{files.url}/png", "file_type": "image/png"}
 
-    answer = await street.ask(
-        "POST", f"/partner/app/{APP.id}/media", form, {"token": street.app_token}
-    )
+    answer = await street.ask("POST", f"/partner/app/{APP.id}/media", form, {"token": street.app_token})
 
     assert answer.status == 200
     assert files.asked == ["/png"]
@@ -358,9 +330,9 @@ async def test_inbound_image_is_fetched_and_served_without_a_credential(street: 
     assert (status, content) == (200, PNG)
     assert headers["Content-Type"] == "image/png"
     assert headers["Content-Disposition"].startswith("inline")
-    assert (await get(street, url.partition("?")[0] + "?download=true"))[2][
-        "Content-Disposition"
-    ].startswith("attachment")
+    assert (await get(street, url.partition("?")[0] + "?download=true"))[2]["Content-Disposition"].startswith(
+        "attachment"
+    )
 
 
 async def test_inbound_image_is_there_after_a_restart(street: Street) -> None:
@@ -378,9 +350,7 @@ async def test_inbound_image_comes_by_its_operators_id_too(street: Street) -> No
     [held] = await at_operator(street, inbound=True)
 
     answer = await street.ask(
-        "GET",
-        f"/partner/app/{APP.id}/media/{held['media_id']}",
-        headers={"token": street.app_token},
+        "GET", f"/partner/app/{APP.id}/media/{held['media_id']}", headers={"token": street.app_token}
     )
 
     assert (answer.status, answer.raw) == (200, PNG)
@@ -388,14 +358,10 @@ async def test_inbound_image_comes_by_its_operators_id_too(street: Street) -> No
 
 async def test_what_only_the_operator_has_is_fetched_for_the_answer(street: Street) -> None:
     """Media inside a flow's reply come so."""
-    kept = await street.control(
-        "POST", "media", {"to": APP.phone_number, **_medium("png", "image/png")}
-    )
+    kept = await street.control("POST", "media", {"to": APP.phone_number, **_medium("png", "image/png")})
 
     answer = await street.ask(
-        "GET",
-        f"/partner/app/{APP.id}/media/{kept['media_id']}?fileName=photo.png",
-        headers={"token": street.app_token},
+        "GET", f"/partner/app/{APP.id}/media/{kept['media_id']}?fileName=photo.png", headers={"token": street.app_token}
     )
 
     assert (answer.status, answer.raw) == (200, PNG)
@@ -405,9 +371,7 @@ async def test_what_only_the_operator_has_is_fetched_for_the_answer(street: Stre
 
 async def test_id_that_the_operator_does_not_know_is_nobodys(street: Street) -> None:
     answer = await street.ask(
-        "GET",
-        f"/partner/app/{APP.id}/media/1037543291543636",
-        headers={"token": street.app_token},
+        "GET", f"/partner/app/{APP.id}/media/1037543291543636", headers={"token": street.app_token}
     )
 
     assert answer.status == 401
@@ -434,9 +398,7 @@ async def come_in(street: Street, media: InboundMedia) -> str:
 
 
 async def test_whoever_asks_early_waits_until_the_bytes_are_here(street: Street) -> None:
-    kept = await street.control(
-        "POST", "media", {"to": APP.phone_number, **_medium("png", "image/png")}
-    )
+    kept = await street.control("POST", "media", {"to": APP.phone_number, **_medium("png", "image/png")})
     await street.close_operator()
     url = await come_in(street, inbound(street, "a" * 64, kept["media_id"]))
 
@@ -447,9 +409,7 @@ async def test_whoever_asks_early_waits_until_the_bytes_are_here(street: Street)
     assert (await asked)[:2] == (200, PNG)
 
 
-async def test_medium_that_the_operator_does_not_give_is_told_with_the_reason(
-    street: Street,
-) -> None:
+async def test_medium_that_the_operator_does_not_give_is_told_with_the_reason(street: Street) -> None:
     url = await come_in(street, inbound(street, "b" * 64, "1037543291543636"))
 
     status, content, headers = await get(street, url)
@@ -507,21 +467,15 @@ async def test_sweep_removes_what_is_over_and_keeps_what_others_need(make_street
 
     assert after_the_first == 2
     assert other
-    await patiently(
-        lambda: asyncio.to_thread(os.listdir, street.folder / "media"), lambda names: names == []
-    )
+    await patiently(lambda: asyncio.to_thread(os.listdir, street.folder / "media"), lambda names: names == [])
 
 
 @pytest.mark.parametrize("days", [1, 31, 100])
-async def test_template_is_edited_with_its_sample_however_old_that_is(
-    make_street: Any, days: int
-) -> None:
+async def test_template_is_edited_with_its_sample_however_old_that_is(make_street: Any, days: int) -> None:
     clock = ManualClock()
     street: Street = await make_street(clock=clock)
     handle = await handle_of(street, PNG, "image/png")
-    template_id = await street.approved_template(
-        templateType="IMAGE", enableSample="true", exampleMedia=handle
-    )
+    template_id = await street.approved_template(templateType="IMAGE", enableSample="true", exampleMedia=handle)
     for path in (street.folder / "media").iterdir():
         os.utime(path, (0, 0))
     clock.advance(ms=days * DAY_MS)
@@ -531,9 +485,7 @@ async def test_template_is_edited_with_its_sample_however_old_that_is(
     answer = await street.ask("PUT", path, {"footer": "Bye"}, {"token": street.app_token})
 
     assert answer.status == 200, answer
-    await street.sink.wait_for(
-        is_event("template-event", id=template_id, status="approved"), count=2
-    )
+    await street.sink.wait_for(is_event("template-event", id=template_id, status="approved"), count=2)
 
 
 async def test_hour_passes_and_the_service_sweeps_by_itself(make_street: Any) -> None:
@@ -548,9 +500,7 @@ async def test_hour_passes_and_the_service_sweeps_by_itself(make_street: Any) ->
     await patiently(lambda: asyncio.to_thread(path.exists), lambda there: not there)
 
 
-async def test_message_whose_upload_is_cut_off_by_a_stop_is_not_uncertain(
-    make_street: Any,
-) -> None:
+async def test_message_whose_upload_is_cut_off_by_a_stop_is_not_uncertain(make_street: Any) -> None:
     street: Street = await make_street(changes={"stop_within_s": 0})
     await street.open_window()
     asked = asyncio.Event()

@@ -49,9 +49,7 @@ async def test_upload_and_fetch_beyond_the_quota_are_refused_with_its_name_until
         assert "quota of stored media is 1000000 bytes" in told["message"]
     small = await upload(street, png(b"3", 300_000), path)
     assert small.status == 200
-    gone = await street.http.delete(
-        f"{street.service_url}{MEDIA}/{first}", headers={"token": street.app_token}
-    )
+    gone = await street.http.delete(f"{street.service_url}{MEDIA}/{first}", headers={"token": street.app_token})
     assert gone.status < 300
     assert (await upload(street, png(b"2"), path)).status == 200
 
@@ -85,6 +83,4 @@ async def test_files_are_refused_in_the_documented_way_where_the_rest_of_the_dis
     assert not list((street.folder / "media").glob("incoming-*"))
     await street.open_window()
     sent = await street.send_text("still sent")
-    assert [one["type"] for one in await street.events_of(sent, until="delivered")][
-        -1
-    ] == "delivered"
+    assert [one["type"] for one in await street.events_of(sent, until="delivered")][-1] == "delivered"

@@ -14,20 +14,14 @@ from tests.support.third_version import ThirdVersion
 
 FIELD = "message_template_status_update"
 REFUSED = {
-    "error": {
-        "message": "Invalid parameter",
-        "code": 100,
-        "error_user_msg": "This template was edited a moment ago.",
-    }
+    "error": {"message": "Invalid parameter", "code": 100, "error_user_msg": "This template was edited a moment ago."}
 }
 
 
 class RefusingEdits(Between):
     """Refuses each edit of a template, and lets everything else pass."""
 
-    async def _pass_on(
-        self, request: web.Request, base_url: str
-    ) -> tuple[int, dict[str, str], bytes]:
+    async def _pass_on(self, request: web.Request, base_url: str) -> tuple[int, dict[str, str], bytes]:
         if request.method == "POST" and request.path.rpartition("/")[2].isdecimal():
             return 400, {"Content-Type": "application/json"}, json.dumps(REFUSED).encode()
         return await super()._pass_on(request, base_url)
@@ -54,9 +48,7 @@ async def decided(street: Street, template_id: str, word: str, at_s: int) -> str
     return (await shown(street, template_id))["status"]
 
 
-async def test_approval_from_before_a_refused_edit_does_not_approve_the_edit(
-    make_street: Any,
-) -> None:
+async def test_approval_from_before_a_refused_edit_does_not_approve_the_edit(make_street: Any) -> None:
     street: Street = await make_street(between=RefusingEdits())
     template_id = await street.approved_template()
     before_s = street.clock.now_ms() // 1000
@@ -72,9 +64,7 @@ async def test_approval_from_before_a_refused_edit_does_not_approve_the_edit(
 
 
 @pytest.mark.parametrize("unit", [1, 1000], ids=["seconds", "milliseconds"])
-async def test_decisions_count_by_their_own_time_in_whatever_order_they_come(
-    street: Street, unit: int
-) -> None:
+async def test_decisions_count_by_their_own_time_in_whatever_order_they_come(street: Street, unit: int) -> None:
     template_id = await street.approved_template()
     now_s = street.clock.now_ms() // 1000 + 10
 
@@ -83,12 +73,7 @@ async def test_decisions_count_by_their_own_time_in_whatever_order_they_come(
     of_the_same_second = await decided(street, template_id, "DISABLED", (now_s + 200) * unit)
     newer = await decided(street, template_id, "APPROVED", (now_s + 300) * unit)
 
-    assert (paused, older, of_the_same_second, newer) == (
-        "PAUSED",
-        "PAUSED",
-        "DISABLED",
-        "APPROVED",
-    )
+    assert (paused, older, of_the_same_second, newer) == ("PAUSED", "PAUSED", "DISABLED", "APPROVED")
 
 
 async def test_same_decision_again_makes_what_was_said_before_it_old(street: Street) -> None:
@@ -128,22 +113,16 @@ async def test_status_that_nobody_knows_moves_nothing_and_is_handed_on_as_it_is(
     await tell_of_messages(street, statuses=[odd, odd])
 
     told = await third.status(message_id, "warning")
-    assert told == {
-        name: value for name, value in odd.items() if name != "biz_opaque_callback_data"
-    } | {"gs_id": message_id}
+    assert told == {name: value for name, value in odd.items() if name != "biz_opaque_callback_data"} | {
+        "gs_id": message_id
+    }
     assert (await street.trace(message_id))["state"] == "delivered"
     heard = await street.events_of(message_id, until="delivered")
     assert [event["type"] for event in heard] == ["enqueued", "sent", "delivered"]
 
 
 async def test_errors_beside_messages_lose_nothing(street: Street) -> None:
-    message = {
-        "from": ANN,
-        "id": "wamid.beside",
-        "timestamp": "1760000000",
-        "type": "text",
-        "text": {"body": "Hello"},
-    }
+    message = {"from": ANN, "id": "wamid.beside", "timestamp": "1760000000", "type": "text", "text": {"body": "Hello"}}
 
     await tell_of_messages(street, messages=[message], errors=[{"code": 131031}])
 

@@ -123,12 +123,8 @@ async def test_all_pages_of_a_sync_together_are_given_up_in_time(
     assert [one["status"] for one in await listed(street)] == ["APPROVED"]
 
 
-@pytest.mark.parametrize(
-    "path", ["template/metalibrary", "flows", "user/blocklist", "business/profile/about"]
-)
-async def test_list_that_is_missing_is_not_an_empty_one(
-    street: Street, odd: Odd, path: str
-) -> None:
+@pytest.mark.parametrize("path", ["template/metalibrary", "flows", "user/blocklist", "business/profile/about"])
+async def test_list_that_is_missing_is_not_an_empty_one(street: Street, odd: Odd, path: str) -> None:
     odd.always({"success": True})
 
     answer = await ask(street, "GET", path)
@@ -136,9 +132,7 @@ async def test_list_that_is_missing_is_not_an_empty_one(
     assert answer.status == 503
 
 
-@pytest.mark.parametrize(
-    "body", [{"error": "bad gateway"}, {"error": {"message": "x", "code": "2"}}], ids=str
-)
+@pytest.mark.parametrize("body", [{"error": "bad gateway"}, {"error": {"message": "x", "code": "2"}}], ids=str)
 async def test_template_behind_a_broken_gateway_is_handed_in_until_it_gets_through(
     street: Street, odd: Odd, body: Any
 ) -> None:
@@ -161,12 +155,7 @@ READY = {
     "id": "1",
 }
 TAKEN = {"error": {"message": "content exists", "code": 100, "error_subcode": 2388024}}
-FORM = {
-    "elementName": "mine",
-    "category": "UTILITY",
-    "languageCode": "en_US",
-    "libraryTemplateName": "ready",
-}
+FORM = {"elementName": "mine", "category": "UTILITY", "languageCode": "en_US", "libraryTemplateName": "ready"}
 MINE = {
     "id": "77",
     "name": "mine",
@@ -267,9 +256,7 @@ async def test_photo_that_takes_the_operator_too_long_is_given_up_in_time(
     assert status == 503
 
 
-async def test_files_of_flows_are_held_in_memory_only_a_few_at_once(
-    street: Street, odd: Odd
-) -> None:
+async def test_files_of_flows_are_held_in_memory_only_a_few_at_once(street: Street, odd: Odd) -> None:
     hold = asyncio.Event()
 
     async def answer(request: web.Request) -> web.StreamResponse:
@@ -333,9 +320,7 @@ async def put_file(street: Street, path: str, content: bytes, mime_type: str) ->
     form = aiohttp.FormData()
     form.add_field("file", content, filename="file", content_type=mime_type)
     async with street.http.put(
-        f"{street.service_url}/partner/app/{APP.id}/{path}",
-        data=form,
-        headers={"token": street.app_token},
+        f"{street.service_url}/partner/app/{APP.id}/{path}", data=form, headers={"token": street.app_token}
     ) as answer:
         await answer.read()
         return answer.status

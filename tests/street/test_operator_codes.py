@@ -103,9 +103,7 @@ async def refusing(make_street: Any) -> AsyncIterator[tuple[Street, Refusing]]:
 
 
 def test_every_known_code_has_a_row() -> None:
-    covered = {
-        (code, row.subcode) for row in CODES for code in range(row.code, (row.last or row.code) + 1)
-    }
+    covered = {(code, row.subcode) for row in CODES for code in range(row.code, (row.last or row.code) + 1)}
 
     wanted = {*((code, None) for code in KNOWN_CODES), *KNOWN_SUBCODES}
     assert wanted - covered == set()
@@ -116,12 +114,7 @@ async def test_refusal_that_is_final_fails_the_message_with_the_code_of_its_row(
     refusing: tuple[Street, Refusing],
 ) -> None:
     street, operator = refusing
-    cases = [
-        (row, code)
-        for row in CODES
-        if is_refused_at_once(row)
-        for code in {row.code, row.last or row.code}
-    ]
+    cases = [(row, code) for row in CODES if is_refused_at_once(row) for code in {row.code, row.last or row.code}]
     ids: list[str] = []
     for number, (row, code) in enumerate(cases):
         operator.errors[recipient_of(number)] = error_of(row, code)
@@ -138,9 +131,7 @@ async def test_refusal_that_is_final_fails_the_message_with_the_code_of_its_row(
     assert tries == [2 if row.again is Again.ONCE else 1 for row, _ in cases]
 
 
-@pytest.mark.parametrize(
-    "row", [row for row in CODES if row.again not in (None, Again.ONCE)], ids=named
-)
+@pytest.mark.parametrize("row", [row for row in CODES if row.again not in (None, Again.ONCE)], ids=named)
 async def test_refusal_that_may_pass_is_tried_until_the_message_is_too_old(
     refusing: tuple[Street, Refusing], row: Row
 ) -> None:
@@ -164,9 +155,7 @@ async def test_refusal_that_may_pass_is_tried_until_the_message_is_too_old(
     assert operator.asked.count(refused) > 2
 
 
-async def test_failed_status_fails_the_message_with_the_operators_code(
-    refusing: tuple[Street, Refusing],
-) -> None:
+async def test_failed_status_fails_the_message_with_the_operators_code(refusing: tuple[Street, Refusing]) -> None:
     street, _ = refusing
     rows = [row for row in CODES if row.mode in ASYNC]
     ids = [await street.send_text(to=recipient_of(number)) for number, _ in enumerate(rows)]
@@ -190,9 +179,7 @@ async def test_failed_status_fails_the_message_with_the_operators_code(
         assert events[1]["payload"] == {"code": row.code, "reason": row.meaning}
 
 
-async def test_code_of_an_inbound_message_fails_nothing_and_is_handed_on(
-    refusing: tuple[Street, Refusing],
-) -> None:
+async def test_code_of_an_inbound_message_fails_nothing_and_is_handed_on(refusing: tuple[Street, Refusing]) -> None:
     street, _ = refusing
     rows = [row for row in CODES if row.mode is Mode.INBOUND]
     messages = [
@@ -213,9 +200,7 @@ async def test_code_of_an_inbound_message_fails_nothing_and_is_handed_on(
             assert value["messages"][0]["errors"][0]["code"] == row.code
 
 
-async def test_message_that_waits_for_its_account_fails_when_it_is_too_old(
-    refusing: tuple[Street, Refusing],
-) -> None:
+async def test_message_that_waits_for_its_account_fails_when_it_is_too_old(refusing: tuple[Street, Refusing]) -> None:
     """However few of an account's messages ask, none outlives its lifetime in the queue."""
     street, operator = refusing
     [expired] = [row for row in CODES if (row.code, row.subcode) == (190, 463)]
@@ -231,9 +216,7 @@ async def test_message_that_waits_for_its_account_fails_when_it_is_too_old(
     assert len(set(operator.asked)) < len(ids)
 
 
-async def test_account_with_a_new_token_sends_within_seconds(
-    refusing: tuple[Street, Refusing],
-) -> None:
+async def test_account_with_a_new_token_sends_within_seconds(refusing: tuple[Street, Refusing]) -> None:
     street, operator = refusing
     [expired] = [row for row in CODES if (row.code, row.subcode) == (190, 463)]
     operator.errors[recipient_of(0)] = error_of(expired)

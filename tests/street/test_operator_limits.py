@@ -61,9 +61,7 @@ async def status_of(street: Street, template: dict[str, Any]) -> str:
     return answer.body["template"]["status"]
 
 
-async def test_templates_wait_near_the_limit_and_messages_do_not(
-    counting: tuple[Street, Counting],
-) -> None:
+async def test_templates_wait_near_the_limit_and_messages_do_not(counting: tuple[Street, Counting]) -> None:
     street, operator = counting
     operator.used = 97
     await street.create_template(elementName="first")
@@ -83,26 +81,20 @@ async def test_templates_wait_near_the_limit_and_messages_do_not(
     assert await status_of(street, second) == "APPROVED"
 
 
-async def test_direct_call_near_the_limit_is_answered_503(
-    counting: tuple[Street, Counting],
-) -> None:
+async def test_direct_call_near_the_limit_is_answered_503(counting: tuple[Street, Counting]) -> None:
     street, operator = counting
     operator.used = 100
     await street.create_template(elementName="first")
     await street.travel(ms=0)
 
-    answer = await street.ask(
-        "GET", f"/partner/app/{APP.id}/flows", headers={"token": street.app_token}
-    )
+    answer = await street.ask("GET", f"/partner/app/{APP.id}/flows", headers={"token": street.app_token})
 
     assert answer.status == 503
     assert int(answer.headers["Retry-After"]) > 0
     assert operator.asked == ["message_templates"]
 
 
-async def test_messages_wait_where_messages_are_limited_and_each_goes_once(
-    counting: tuple[Street, Counting],
-) -> None:
+async def test_messages_wait_where_messages_are_limited_and_each_goes_once(counting: tuple[Street, Counting]) -> None:
     street, operator = counting
     operator.used, operator.type = 99, "whatsapp"
     ids = [await street.send_text(to=ANN)]

@@ -13,15 +13,7 @@ from tests.support.between import Between
 from tests.support.builders import ACCOUNT, ANN, APP, BEN, OPERATOR, PARTNER, is_event
 from tests.support.media_samples import sample
 from tests.support.patience import patiently
-from tests.support.second_operator import (
-    CLOUD,
-    NAMESPACE,
-    NUMBER_ID,
-    WABA_ID,
-    SecondOperator,
-    administer,
-    switch,
-)
+from tests.support.second_operator import CLOUD, NAMESPACE, NUMBER_ID, WABA_ID, SecondOperator, administer, switch
 from tests.support.street import Street
 from waypost.store.directory import KEPT_MS
 from waypost.store.stays import has_carried
@@ -120,11 +112,7 @@ async def test_app_that_is_connected_to_another_operators_business_account_still
     message_id = await street.send_text()
     await street.events_of(message_id, until="enqueued")
 
-    connection = {
-        "phone_number": APP.phone_number,
-        "phone_number_id": cloud.number_id,
-        "business_account_id": WABA_ID,
-    }
+    connection = {"phone_number": APP.phone_number, "phone_number_id": cloud.number_id, "business_account_id": WABA_ID}
     answer = await administer(street, "POST", f"/admin/apps/{APP.id}/connect", connection)
     between.let_webhooks_pass = True
     await street.control("POST", f"accounts/{ACCOUNT.id}/retry", {})
@@ -147,12 +135,7 @@ async def test_reply_to_a_message_of_before_arrives_through_the_operator_that_wa
     told = await street.control(
         "POST",
         f"phones/{ANN}/messages",
-        {
-            "to": APP.phone_number,
-            "type": "image",
-            "context_id": delivery["wamid"],
-            "media": _png(),
-        },
+        {"to": APP.phone_number, "type": "image", "context_id": delivery["wamid"], "media": _png()},
     )
 
     callback = await street.wait_for_callback(is_event("message", id=told["wamid"]))
@@ -215,9 +198,7 @@ async def test_medium_is_uploaded_to_each_operator_even_where_both_call_the_numb
     assert len(kept["media"]) == 1
 
 
-async def test_template_that_both_operators_have_is_sent_through_either(
-    street: Street, cloud: SecondOperator
-) -> None:
+async def test_template_that_both_operators_have_is_sent_through_either(street: Street, cloud: SecondOperator) -> None:
     """It keeps our id; the other operator's is found by name and language."""
     template_id = await street.approved_template()
     await cloud.seed_greeting()
@@ -242,9 +223,7 @@ async def test_template_that_the_new_operator_lacks_is_told_and_handed_in_when_w
     told = await cloud.switch()
     missing = await cloud.control("GET", "templates")
     wished = await switch(street, CLOUD.id, submit_templates=True)
-    await patiently(
-        lambda: cloud.control("GET", "templates"), lambda listed: len(listed["templates"]) == 1
-    )
+    await patiently(lambda: cloud.control("GET", "templates"), lambda listed: len(listed["templates"]) == 1)
     await street.sink.wait_until(
         lambda: (
             [_status(one) for one in street.callbacks if _is_of_template(one, template_id)]
@@ -266,9 +245,7 @@ async def test_template_deleted_before_a_switch_is_not_deleted_at_the_new_operat
     await cloud.seed_greeting()
     await street.close_operator()
     deleted = await street.ask(
-        "DELETE",
-        f"/partner/app/{APP.id}/template/greeting",
-        headers={"Authorization": street.app_token},
+        "DELETE", f"/partner/app/{APP.id}/template/greeting", headers={"Authorization": street.app_token}
     )
 
     await cloud.switch()
@@ -321,11 +298,7 @@ async def test_switch_to_an_operator_that_is_away_changes_nothing(street: Street
     [
         ({"operator_account_id": "nobody"}, 404, "must name an operator account"),
         ({"operator_account_id": 7}, 400, "The body"),
-        (
-            {"operator_account_id": OPERATOR.id, "phone_number_id": "2000000000000002"},
-            409,
-            "carried by main already",
-        ),
+        ({"operator_account_id": OPERATOR.id, "phone_number_id": "2000000000000002"}, 409, "carried by main already"),
     ],
 )
 async def test_switch_that_makes_no_sense_is_refused_with_the_reason(

@@ -18,22 +18,14 @@ ORDER: Final[dict[str, Any]] = {
             "reference_id": "order-7",
             "type": "physical-goods",
             "payment_settings": [
-                {
-                    "type": "payment_gateway",
-                    "payment_gateway": {"type": "razorpay", "configuration_name": "shop"},
-                }
+                {"type": "payment_gateway", "payment_gateway": {"type": "razorpay", "configuration_name": "shop"}}
             ],
             "currency": "INR",
             "total_amount": TOTAL,
             "order": {
                 "status": "pending",
                 "items": [
-                    {
-                        "retailer_id": "tea-1",
-                        "name": "Sencha",
-                        "amount": {"value": 12000, "offset": 100},
-                        "quantity": 2,
-                    }
+                    {"retailer_id": "tea-1", "name": "Sencha", "amount": {"value": 12000, "offset": 100}, "quantity": 2}
                 ],
                 "subtotal": TOTAL,
             },
@@ -45,17 +37,12 @@ SHIPPED: Final[dict[str, Any]] = {
     "body": {"text": "News of your order"},
     "action": {
         "name": "review_order",
-        "parameters": {
-            "reference_id": "order-7",
-            "order": {"status": "shipped", "description": "On its way"},
-        },
+        "parameters": {"reference_id": "order-7", "order": {"status": "shipped", "description": "On its way"}},
     },
 }
 
 
-async def test_order_is_seen_paid_and_told_in_version_3(
-    street: Street, third: ThirdVersion
-) -> None:
+async def test_order_is_seen_paid_and_told_in_version_3(street: Street, third: ThirdVersion) -> None:
     order_id = await ordered(street)
     operator_id = await operator_id_of(street, order_id)
 
@@ -86,9 +73,7 @@ async def test_order_is_seen_paid_and_told_in_version_3(
     await is_told_as_delivered(street, third, order_id, kind="session")
 
 
-async def test_payment_leaves_the_message_where_it_is_and_is_in_its_trace(
-    street: Street, third: ThirdVersion
-) -> None:
+async def test_payment_leaves_the_message_where_it_is_and_is_in_its_trace(street: Street, third: ThirdVersion) -> None:
     order_id = await ordered(street)
 
     await pay(street, await operator_id_of(street, order_id), status="failed")

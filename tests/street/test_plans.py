@@ -37,9 +37,7 @@ def explained(connection: Connection, asked: list[Statement]) -> dict[str, list[
     return {one.text: plan_of(connection, one) for one in asked}
 
 
-async def test_no_statement_on_a_messages_way_reads_a_table_that_grows(
-    street: Street, statements: Statements
-) -> None:
+async def test_no_statement_on_a_messages_way_reads_a_table_that_grows(street: Street, statements: Statements) -> None:
     template = await street.approved_template()
     sent = await street.send(template)
     await street.events_of(sent, until="delivered")
@@ -48,12 +46,7 @@ async def test_no_statement_on_a_messages_way_reads_a_table_that_grows(
     statements.end()
     plans = await street.waypost.database.read(explained, statements.all())
 
-    wrong = [
-        f"{step.text} in {text}"
-        for text, plan in plans.items()
-        for step in scans(plan)
-        if grows(step.table)
-    ]
+    wrong = [f"{step.text} in {text}" for text, plan in plans.items() for step in scans(plan) if grows(step.table)]
 
     assert not wrong, "\n".join(wrong)
     assert {table for table in BUSY for text in plans if f" {table} " in f"{text} "} == BUSY
@@ -63,9 +56,7 @@ async def test_a_statement_without_an_index_would_be_found(street: Street) -> No
     by_reason = "SELECT id FROM messages WHERE reason = 'none'"
     by_id = "SELECT id FROM messages WHERE id = 'none'"
 
-    plans = await street.waypost.database.read(
-        explained, [Statement(text, None, 1) for text in (by_reason, by_id)]
-    )
+    plans = await street.waypost.database.read(explained, [Statement(text, None, 1) for text in (by_reason, by_id)])
 
     assert [step.table for step in scans(plans[by_reason]) if grows(step.table)]
     assert not scans(plans[by_id])

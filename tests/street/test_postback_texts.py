@@ -13,11 +13,7 @@ async def test_tapped_button_calls_back_with_its_postback_text(street: Street) -
 
     callback = await street.tap(ANN, 1)
 
-    assert callback["payload"]["payload"] == {
-        "text": "No",
-        "type": "button",
-        "postbackText": "no-1",
-    }
+    assert callback["payload"]["payload"] == {"text": "No", "type": "button", "postbackText": "no-1"}
     assert callback["payload"]["context"]["gsId"] == message_id
 
 
@@ -33,15 +29,7 @@ async def test_callback_of_a_tap_has_every_documented_field(street: Street) -> N
     callback = await street.tap(ANN, 0)
 
     [sent, tap] = await street.inbox()
-    assert (
-        callback.items()
-        >= {
-            "app": APP.name,
-            "phone": APP.phone_number,
-            "version": 2,
-            "type": "message",
-        }.items()
-    )
+    assert callback.items() >= {"app": APP.name, "phone": APP.phone_number, "version": 2, "type": "message"}.items()
     assert isinstance(callback["timestamp"], int)
     assert callback["payload"] == {
         "id": tap["wamid"],
@@ -54,12 +42,7 @@ async def test_callback_of_a_tap_has_every_documented_field(street: Street) -> N
             "country_code": "1",
             "dial_code": "5551234567",
         },
-        "context": {
-            "id": sent["wamid"],
-            "gsId": message_id,
-            "forwarded": False,
-            "frequently_forwarded": False,
-        },
+        "context": {"id": sent["wamid"], "gsId": message_id, "forwarded": False, "frequently_forwarded": False},
     }
 
 

@@ -23,13 +23,9 @@ async def patient(make_street: Any, clock: ManualClock) -> Street:
     return await make_street(clock=clock)
 
 
-async def test_refused_callback_comes_again_with_the_same_bytes_and_the_same_id(
-    patient: Street,
-) -> None:
+async def test_refused_callback_comes_again_with_the_same_bytes_and_the_same_id(patient: Street) -> None:
     patient.sink.answers = in_turn(500, 503, 404, 200)
-    await patient.control(
-        "POST", f"phones/{ANN}/messages", {"to": APP.phone_number, "text": "Hello?"}
-    )
+    await patient.control("POST", f"phones/{ANN}/messages", {"to": APP.phone_number, "text": "Hello?"})
 
     await patient.pass_time_until(lambda: len(patient.sink.taken) == 1)
 
@@ -67,9 +63,7 @@ async def test_callbacks_wait_for_a_receiver_that_is_away(patient: Street) -> No
 
 async def test_refused_recipient_holds_up_no_other(patient: Street) -> None:
     patient.sink.answers = lambda one: 500 if one.value["payload"]["source"] == ANN else 200
-    await patient.control(
-        "POST", f"phones/{ANN}/messages", {"to": APP.phone_number, "text": "refused"}
-    )
+    await patient.control("POST", f"phones/{ANN}/messages", {"to": APP.phone_number, "text": "refused"})
 
     callback = await patient.reply(BEN, "taken")
 
@@ -86,9 +80,7 @@ async def test_callback_that_alone_is_refused_lets_the_next_ones_go_after_the_or
 
     street.sink.answers = is_refused
     for text in ("poison", "after"):
-        await street.control(
-            "POST", f"phones/{ANN}/messages", {"to": APP.phone_number, "text": text}
-        )
+        await street.control("POST", f"phones/{ANN}/messages", {"to": APP.phone_number, "text": text})
     await street.sink.wait_until(lambda: len(street.sink.tries) > 0)
     await street.reply(BEN, "another phone")  # the address does take others
 
@@ -120,9 +112,7 @@ async def test_any_2xx_takes_a_callback(street: Street, status: int) -> None:
 
 async def test_redirect_of_a_receiver_is_not_followed(patient: Street) -> None:
     patient.sink.answers = in_turn(307, 200)
-    await patient.control(
-        "POST", f"phones/{ANN}/messages", {"to": APP.phone_number, "text": "Hello?"}
-    )
+    await patient.control("POST", f"phones/{ANN}/messages", {"to": APP.phone_number, "text": "Hello?"})
 
     await patient.pass_time_until(lambda: len(patient.sink.taken) == 1)
 
@@ -148,21 +138,15 @@ async def test_attempts_of_a_callback_are_shown_in_the_trace(patient: Street) ->
 
     await patient.pass_time_until(lambda: len(patient.sink.taken) == 4)
 
-    trace = await patiently(
-        lambda: patient.trace(message_id), lambda one: one["callbacks"][0]["delivered"]
-    )
+    trace = await patiently(lambda: patient.trace(message_id), lambda one: one["callbacks"][0]["delivered"])
     [enqueued, *rest] = trace["callbacks"]
     assert [one["news"] for one in (enqueued, *rest)] == ["enqueued", "sent", "delivered"]
     assert [one["status"] for one in enqueued["attempts"]] == [500, 200]
 
 
-async def test_callbacks_of_a_deleted_subscription_go_nowhere(
-    patient: Street, clock: ManualClock
-) -> None:
+async def test_callbacks_of_a_deleted_subscription_go_nowhere(patient: Street, clock: ManualClock) -> None:
     patient.sink.answers = always(500)
-    await patient.control(
-        "POST", f"phones/{ANN}/messages", {"to": APP.phone_number, "text": "Hello?"}
-    )
+    await patient.control("POST", f"phones/{ANN}/messages", {"to": APP.phone_number, "text": "Hello?"})
     await patient.sink.wait_until(lambda: len(patient.sink.tries) == 1)
     path = f"/partner/app/{APP.id}/subscription"
 

@@ -44,9 +44,7 @@ async def test_doubt_of_before_a_restart_ends_after_it(make_street: Any) -> None
     assert between.sends == 1
 
 
-async def test_callback_refused_before_a_restart_comes_after_it_with_the_same_bytes(
-    make_street: Any,
-) -> None:
+async def test_callback_refused_before_a_restart_comes_after_it_with_the_same_bytes(make_street: Any) -> None:
     street: Street = await make_street(clock=ManualClock())
     await street.open_window()
     street.sink.answers = always(500)
@@ -64,9 +62,7 @@ async def test_callback_refused_before_a_restart_comes_after_it_with_the_same_by
     assert [one.sequence for one in street.sink.taken] == [1, 2, 3, 4]
 
 
-async def test_news_that_came_while_the_service_was_stopped_arrives_after_it(
-    make_street: Any,
-) -> None:
+async def test_news_that_came_while_the_service_was_stopped_arrives_after_it(make_street: Any) -> None:
     street: Street = await make_street(clock=ManualClock())
     await street.open_window()
     message_id = await street.send_text()
@@ -81,9 +77,7 @@ async def test_news_that_came_while_the_service_was_stopped_arrives_after_it(
     assert [event["type"] for event in events] == ["enqueued", "sent", "delivered", "read"]
 
 
-async def test_credentials_templates_and_subscriptions_outlive_a_restart(
-    make_street: Any,
-) -> None:
+async def test_credentials_templates_and_subscriptions_outlive_a_restart(make_street: Any) -> None:
     street: Street = await make_street()
     template_id = await street.approved_template()
     path = f"/partner/app/{APP.id}/subscription"

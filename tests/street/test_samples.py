@@ -38,9 +38,7 @@ async def approved(street: Street, **named: Any) -> dict[str, str]:
     return json.loads(template["containerMeta"])
 
 
-async def test_media_id_gets_a_handle_of_ours_that_the_operator_gets_the_bytes_of(
-    street: Street,
-) -> None:
+async def test_media_id_gets_a_handle_of_ours_that_the_operator_gets_the_bytes_of(street: Street) -> None:
     media_id = await upload(street, "media")
 
     shown = await approved(street, mediaId=media_id)
@@ -57,6 +55,4 @@ async def test_several_handles_of_ours_get_the_operators_a_line_each(street: Str
     await approved(street, exampleMedia="\r\n".join(handles))
 
     held = (await street.control("GET", "handles"))["handles"]
-    assert [one["size_bytes"] for one in held] == [
-        len(PNG)
-    ] * 2  # and it knows each line that it got
+    assert [one["size_bytes"] for one in held] == [len(PNG)] * 2  # and it knows each line that it got

@@ -16,10 +16,7 @@ async def submit(street: Street, path: str, field: str, **form: Any) -> str:
     texts = {name: one if isinstance(one, str) else json.dumps(one) for name, one in form.items()}
     addresses = {"source": APP.phone_number, "destination": ANN, "to": ANN}
     answer = await street.ask(
-        "POST",
-        f"/partner/app/{APP.id}/{path}",
-        addresses | texts,
-        {"Authorization": street.app_token},
+        "POST", f"/partner/app/{APP.id}/{path}", addresses | texts, {"Authorization": street.app_token}
     )
     assert answer.status == 200, answer
     told: str = answer.body[field] if field == "messageId" else answer.body[field][0]["id"]
@@ -43,10 +40,7 @@ async def arrived(street: Street, message_id: str) -> dict[str, Any]:
             {"type": "contact", "contact": {"name": {"formattedName": "Ann", "firstName": "Ann"}}},
             {"contacts": [{"name": {"formatted_name": "Ann", "first_name": "Ann"}}]},
         ),
-        (
-            {"type": "quick_reply", "content": {"text": "Sure?"}, "options": OPTIONS},
-            {"text": "Sure?"},
-        ),
+        ({"type": "quick_reply", "content": {"text": "Sure?"}, "options": OPTIONS}, {"text": "Sure?"}),
         (
             {
                 "type": "list",
@@ -79,14 +73,10 @@ async def test_session_message_of_any_type_is_shown_on_the_phone(
     assert {name: seen[name] for name in shown} == shown
 
 
-async def test_passthrough_is_shown_on_the_phone_and_called_back_under_our_id(
-    street: Street,
-) -> None:
+async def test_passthrough_is_shown_on_the_phone_and_called_back_under_our_id(street: Street) -> None:
     await street.open_window()
 
-    message_id = await submit(
-        street, "v3/message", "messages", type="text", text={"body": "As it is"}
-    )
+    message_id = await submit(street, "v3/message", "messages", type="text", text={"body": "As it is"})
 
     assert (await arrived(street, message_id))["text"] == "As it is"
 
@@ -97,11 +87,7 @@ async def test_passthrough_of_a_reaction_reacts_to_our_own_message(street: Stree
     operator_id = (await arrived(street, message_id))["wamid"]
 
     reaction_id = await submit(
-        street,
-        "v3/message",
-        "messages",
-        type="reaction",
-        reaction={"message_id": message_id, "emoji": "+"},
+        street, "v3/message", "messages", type="reaction", reaction={"message_id": message_id, "emoji": "+"}
     )
 
     shown = await arrived(street, reaction_id)

@@ -21,18 +21,10 @@ OPTIONS: Final = [
     {"type": "text", "title": "Yes", "postbackText": "come"},
     {"type": "text", "title": "No", "postbackText": "stay"},
 ]
-OPTIONS_SHOWN: Final = [
-    {"index": 0, "type": "REPLY", "text": "Yes"},
-    {"index": 1, "type": "REPLY", "text": "No"},
-]
-SECTIONS: Final = [
-    {"title": "Shoes", "productList": [{"productId": "shoe-1"}, {"productId": "shoe-2"}]}
-]
+OPTIONS_SHOWN: Final = [{"index": 0, "type": "REPLY", "text": "Yes"}, {"index": 1, "type": "REPLY", "text": "No"}]
+SECTIONS: Final = [{"title": "Shoes", "productList": [{"productId": "shoe-1"}, {"productId": "shoe-2"}]}]
 SECTIONS_SHOWN: Final = [
-    {
-        "title": "Shoes",
-        "product_items": [{"product_retailer_id": "shoe-1"}, {"product_retailer_id": "shoe-2"}],
-    }
+    {"title": "Shoes", "product_items": [{"product_retailer_id": "shoe-1"}, {"product_retailer_id": "shoe-2"}]}
 ]
 
 Kind = tuple[dict[str, Any], dict[str, Any]]
@@ -44,21 +36,10 @@ def with_replies(kind: str, above: dict[str, Any], **content: str) -> Kind:
         {
             "type": "quick_reply",
             "msgid": "q-1",
-            "content": {
-                "type": kind,
-                "text": "Shall we come?",
-                "caption": "Acme",
-                **content,
-            },
+            "content": {"type": kind, "text": "Shall we come?", "caption": "Acme", **content},
             "options": OPTIONS,
         },
-        {
-            "type": "interactive",
-            "header": above,
-            "text": "Shall we come?",
-            "footer": "Acme",
-            "buttons": OPTIONS_SHOWN,
-        },
+        {"type": "interactive", "header": above, "text": "Shall we come?", "footer": "Acme", "buttons": OPTIONS_SHOWN},
     )
 
 
@@ -183,8 +164,7 @@ def seen(shown: dict[str, Any]) -> dict[str, Any]:
     interactive = shown.pop("interactive", {})
     opens_with = interactive.get("action", {}).get("button")
     shown["buttons"] = [
-        {name: value for name, value in button.items() if name != "payload"}
-        for button in shown["buttons"]
+        {name: value for name, value in button.items() if name != "payload"} for button in shown["buttons"]
     ]
     return shown | ({"opens_with": opens_with} if opens_with else {})
 
@@ -200,10 +180,7 @@ async def test_every_kind_of_session_message_is_seen_as_it_was_meant(
     asked = await street.reply(ANN, "What have you got?")
     context = {"context": {"msgId": asked["payload"]["id"]}}
 
-    sent = {
-        name: await street.send_session(message | context, by=api)
-        for name, (message, _) in KINDS.items()
-    }
+    sent = {name: await street.send_session(message | context, by=api) for name, (message, _) in KINDS.items()}
     untyped = await street.send_session({"text": "As you like"}, by=api)
 
     shown = {name: seen(await street.shown(message_id)) for name, message_id in sent.items()}
@@ -225,12 +202,7 @@ async def test_every_kind_of_session_message_is_seen_as_it_was_meant(
 
 
 async def a_choice_comes_back(
-    street: Street,
-    third: ThirdVersion,
-    message_id: str,
-    index: int,
-    kind: str,
-    inner: dict[str, str],
+    street: Street, third: ThirdVersion, message_id: str, index: int, kind: str, inner: dict[str, str]
 ) -> None:
     """Choose: version 2 has the partner's `msgid` as the id, version 3 what was behind the choice."""
     operator_id = await operator_id_of(street, message_id)
@@ -246,14 +218,10 @@ async def a_choice_comes_back(
 async def test_every_kind_of_medium_is_sent_by_its_id(street: Street) -> None:
     await street.open_window()
     ids = {
-        name: await street.upload(content, mime_type, name=name)
-        for name, (_, mime_type, content) in OF_UPLOADS.items()
+        name: await street.upload(content, mime_type, name=name) for name, (_, mime_type, content) in OF_UPLOADS.items()
     }
 
-    sent = {
-        name: await street.send_session({"type": name, "id": media_id})
-        for name, media_id in ids.items()
-    }
+    sent = {name: await street.send_session({"type": name, "id": media_id}) for name, media_id in ids.items()}
 
     shown = {name: await street.shown(message_id) for name, message_id in sent.items()}
     held = (await street.control("GET", "media"))["media"]
@@ -289,17 +257,13 @@ async def test_reaction_is_seen_on_its_message_until_it_is_removed(
 async def test_reaction_to_a_message_of_the_recipient_names_it(street: Street) -> None:
     asked = await street.reply(ANN, "What have you got?")
 
-    reacted = await street.send_session(
-        {"type": "reaction", "msgId": asked["payload"]["id"], "emoji": "👀"}
-    )
+    reacted = await street.send_session({"type": "reaction", "msgId": asked["payload"]["id"], "emoji": "👀"})
 
     shown = await street.shown(reacted)
     assert shown["reaction"] == {"message_id": asked["payload"]["id"], "emoji": "👀"}
 
 
-async def test_phone_answers_a_request_for_its_location_in_reply_to_it(
-    street: Street, third: ThirdVersion
-) -> None:
+async def test_phone_answers_a_request_for_its_location_in_reply_to_it(street: Street, third: ThirdVersion) -> None:
     await street.open_window()
     message, _ = KINDS["location_request_message"]
     message_id = await street.send_session(message)

@@ -86,12 +86,7 @@ async def add_number(street: Street, name: str, number: str, number_id: str) -> 
 
 
 async def send(
-    street: Street,
-    message: dict[str, Any],
-    *,
-    to: str = ANN,
-    source: str = APP.phone_number,
-    name: str = APP.name,
+    street: Street, message: dict[str, Any], *, to: str = ANN, source: str = APP.phone_number, name: str = APP.name
 ) -> str:
     form = {
         "channel": "whatsapp",
@@ -109,9 +104,7 @@ async def submissions(street: Street) -> dict[str, int]:
     return (await street.lanes())["submissions"]
 
 
-async def test_slow_uploads_hold_up_neither_other_numbers_nor_their_own(
-    street: Street, operator: SlowOperator
-) -> None:
+async def test_slow_uploads_hold_up_neither_other_numbers_nor_their_own(street: Street, operator: SlowOperator) -> None:
     second, third = ("15550001112", "Second"), ("15550001113", "Third")
     await add_number(street, second[1], second[0], "2000000000000012")
     await add_number(street, third[1], third[0], "2000000000000013")
@@ -133,9 +126,7 @@ async def test_slow_uploads_hold_up_neither_other_numbers_nor_their_own(
     assert len(operator.files) == 2
 
 
-async def test_text_behind_an_upload_to_the_same_recipient_waits(
-    street: Street, operator: SlowOperator
-) -> None:
+async def test_text_behind_an_upload_to_the_same_recipient_waits(street: Street, operator: SlowOperator) -> None:
     image = {"type": "image", "id": await street.upload(PNG, "image/png")}
     await send(street, image)
     await send(street, {"type": "text", "text": "after"})
@@ -150,9 +141,7 @@ async def test_text_behind_an_upload_to_the_same_recipient_waits(
     assert [one["type"] for one in operator.messages] == ["text", "image", "text"]
 
 
-async def test_refused_upload_fails_every_message_that_waits_for_it(
-    street: Street, operator: SlowOperator
-) -> None:
+async def test_refused_upload_fails_every_message_that_waits_for_it(street: Street, operator: SlowOperator) -> None:
     operator.file_answer = MEDIUM_REFUSED
     image = {"type": "image", "id": await street.upload(PNG, "image/png")}
     ids = [await send(street, image, to=f"1555200{at:04d}") for at in range(5)]
@@ -167,9 +156,7 @@ async def test_refused_upload_fails_every_message_that_waits_for_it(
     assert (len(operator.files), operator.messages) == (1, [])
 
 
-async def test_upload_that_does_not_succeed_is_tried_again_later(
-    street: Street, operator: SlowOperator
-) -> None:
+async def test_upload_that_does_not_succeed_is_tried_again_later(street: Street, operator: SlowOperator) -> None:
     operator.takes_files.set()
     operator.file_answer = (503, {})
     image = {"type": "image", "id": await street.upload(PNG, "image/png")}
@@ -195,9 +182,7 @@ async def create_shoe(street: Street, name: str, handle: str) -> str:
     return template["id"]
 
 
-async def test_slow_samples_hold_up_no_other_template(
-    street: Street, operator: SlowOperator
-) -> None:
+async def test_slow_samples_hold_up_no_other_template(street: Street, operator: SlowOperator) -> None:
     handle = await street.upload_sample(PNG, "image/png")
     for at in range(50):
         await create_shoe(street, f"shoe_{at}", handle)
@@ -217,19 +202,13 @@ async def test_refused_sample_rejects_its_template_with_the_operators_words(
 
     template_id = await create_shoe(street, "shoe", await street.upload_sample(PNG, "image/png"))
 
-    told = await street.wait_for_callback(
-        is_event("template-event", id=template_id, status="rejected")
-    )
+    told = await street.wait_for_callback(is_event("template-event", id=template_id, status="rejected"))
     assert "no such file type" in told["payload"]["rejectedReason"]
 
 
 @pytest.mark.parametrize(
     ("code", "words", "uploads"),
-    [
-        (100, "Invalid parameter", 1),
-        (100, "Object with ID '1' does not exist", 2),
-        (131053, "Media upload error", 2),
-    ],
+    [(100, "Invalid parameter", 1), (100, "Object with ID '1' does not exist", 2), (131053, "Media upload error", 2)],
 )
 async def test_refusals_that_come_again_upload_a_medium_once_more_at_most(
     street: Street, operator: SlowOperator, code: int, words: str, uploads: int
@@ -262,9 +241,7 @@ async def test_copy_is_forgotten_anew_once_some_minutes_have_passed(make_street:
     assert len((await street.control("GET", "media"))["media"]) == 4
 
 
-async def test_messages_that_name_a_lost_copy_at_the_same_time_are_all_sent(
-    street: Street,
-) -> None:
+async def test_messages_that_name_a_lost_copy_at_the_same_time_are_all_sent(street: Street) -> None:
     image = {"type": "image", "id": await street.upload(PNG, "image/png")}
     await street.open_window(ANN)
     await street.open_window(BEN)

@@ -77,9 +77,7 @@ async def test_conversation_of_an_older_operator_is_called_back(make_street: Any
     assert [event["type"] for event in events if "conversation" in event] == ["sent"]
 
 
-async def test_callbacks_for_one_recipient_are_numbered_from_1_without_a_gap(
-    street: Street,
-) -> None:
+async def test_callbacks_for_one_recipient_are_numbered_from_1_without_a_gap(street: Street) -> None:
     await street.open_window(ANN)
     await street.open_window(BEN)
     for text in ("one", "two", "three"):
@@ -97,11 +95,7 @@ async def test_callbacks_for_one_recipient_are_numbered_from_1_without_a_gap(
 
 
 async def test_states_are_called_back_to_those_who_subscribed_to_them(street: Street) -> None:
-    await street.ask(
-        "DELETE",
-        f"/partner/app/{APP.id}/subscription",
-        headers={"Authorization": street.app_token},
-    )
+    await street.ask("DELETE", f"/partner/app/{APP.id}/subscription", headers={"Authorization": street.app_token})
     await street.subscribe(tag="some", modes="READ,ENQUEUED,MESSAGE")
     await street.open_window()
     message_id = await street.send_text()

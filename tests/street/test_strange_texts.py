@@ -62,9 +62,7 @@ class Answering(Between):
         super().__init__()
         self.next: list[tuple[int, Any]] = []
 
-    async def _pass_on(
-        self, request: web.Request, base_url: str
-    ) -> tuple[int, dict[str, str], bytes]:
+    async def _pass_on(self, request: web.Request, base_url: str) -> tuple[int, dict[str, str], bytes]:
         if self.next and request.path.endswith("/messages"):
             status, answer = self.next.pop(0)
             return status, {"Content-Type": "application/json"}, json.dumps(answer).encode()
@@ -91,10 +89,7 @@ async def test_strange_messages_are_told(street: Street) -> None:
     for number, given in enumerate(MESSAGES):
         kind = given.get("type", "text")
         message = {"from": ANN, "id": f"wamid.{number}", "timestamp": "1760000000", "type": kind}
-        contact = {
-            "wa_id": given.get("from", ANN),
-            "profile": given.get("profile", {"name": "Ann"}),
-        }
+        contact = {"wa_id": given.get("from", ANN), "profile": given.get("profile", {"name": "Ann"})}
         message |= {kind: {"body": f"number {number}"}, **given}
         await tell_of_messages(street, messages=[message], contacts=[contact])
     assert await failed_in_our_code(street) == 0

@@ -12,10 +12,7 @@ from tests.support.patience import next_second, patiently
 from tests.support.street import Street
 from waypost.store.templates import change_template
 
-NEW_TEXT = {
-    "content": "Hi {{1}}, may we come tomorrow?",
-    "example": "Hi Ann, may we come tomorrow?",
-}
+NEW_TEXT = {"content": "Hi {{1}}, may we come tomorrow?", "example": "Hi Ann, may we come tomorrow?"}
 
 
 @pytest.fixture
@@ -53,12 +50,8 @@ async def test_edit_that_the_operator_refuses_is_told_as_rejected(street: Street
     assert [one["id"] for one in await held_by_operator(street)] == [held["id"]]
 
 
-async def test_rejected_template_that_the_operator_never_had_is_handed_in_by_its_edit(
-    street: Street,
-) -> None:
-    template = await street.create_template(
-        content="{{1}}, your order is ready.", example="Ann, your order is ready."
-    )
+async def test_rejected_template_that_the_operator_never_had_is_handed_in_by_its_edit(street: Street) -> None:
+    template = await street.create_template(content="{{1}}, your order is ready.", example="Ann, your order is ready.")
     await street.wait_for_callback(is_event("template-event", status="rejected"))
 
     await edit(street, template["id"], **NEW_TEXT)
@@ -83,9 +76,7 @@ async def test_edit_whose_answer_was_lost_is_not_taken_for_a_refusal(make_street
     assert (await shown(street, template_id))["status"] == "APPROVED"
 
 
-async def test_edit_and_deletion_outlive_a_restart_while_the_operator_is_away(
-    street: Street,
-) -> None:
+async def test_edit_and_deletion_outlive_a_restart_while_the_operator_is_away(street: Street) -> None:
     edited = await street.approved_template()
     await street.approved_template(elementName="farewell")
     await next_second(street.clock)
@@ -104,9 +95,7 @@ async def test_edit_and_deletion_outlive_a_restart_while_the_operator_is_away(
     assert "tomorrow" in str(held["components"])
 
 
-async def test_new_template_does_not_take_the_place_of_one_that_could_not_be_deleted(
-    cut_street: Street,
-) -> None:
+async def test_new_template_does_not_take_the_place_of_one_that_could_not_be_deleted(cut_street: Street) -> None:
     await cut_street.approved_template()
     [held] = await held_by_operator(cut_street)
     assert cut_street.between is not None
@@ -134,9 +123,7 @@ async def test_deleted_template_is_told_and_gone_at_the_operator_too(street: Str
     assert len(deleted) == 1
 
 
-async def test_template_deleted_before_the_operator_had_it_never_comes_to_be(
-    street: Street,
-) -> None:
+async def test_template_deleted_before_the_operator_had_it_never_comes_to_be(street: Street) -> None:
     await street.close_operator()
     await street.create_template()
 
@@ -147,9 +134,7 @@ async def test_template_deleted_before_the_operator_had_it_never_comes_to_be(
     assert await nothing_held(street)
 
 
-async def test_name_that_the_operator_still_locks_is_rejected_with_its_words(
-    street: Street,
-) -> None:
+async def test_name_that_the_operator_still_locks_is_rejected_with_its_words(street: Street) -> None:
     await street.approved_template()
     await delete(street, "greeting")
 
@@ -172,9 +157,7 @@ async def test_one_language_is_deleted_and_the_other_stays(street: Street) -> No
     assert (await shown(street, german))["status"] == "APPROVED"
 
 
-async def test_message_accepted_before_the_deletion_fails_with_the_operators_code(
-    street: Street,
-) -> None:
+async def test_message_accepted_before_the_deletion_fails_with_the_operators_code(street: Street) -> None:
     template_id = await street.approved_template()
     await street.close_operator()
     message_id = await street.send(template_id)
@@ -184,9 +167,7 @@ async def test_message_accepted_before_the_deletion_fails_with_the_operators_cod
     await patiently(lambda: is_idle(street))
 
     # Whichever of the two came to the operator first; its word may still be on the way.
-    await patiently(
-        lambda: street.trace(message_id), lambda one: one["state"] in ("failed", "delivered")
-    )
+    await patiently(lambda: street.trace(message_id), lambda one: one["state"] in ("failed", "delivered"))
 
 
 async def test_pause_is_told_with_its_description_and_its_end_too(street: Street) -> None:
@@ -216,9 +197,7 @@ async def test_pause_is_told_with_its_description_and_its_end_too(street: Street
     ],
 )
 @pytest.mark.holds("status-others", "status-moves")
-async def test_what_the_operator_does_to_a_template_is_told_in_our_words(
-    street: Street, act: str, status: str
-) -> None:
+async def test_what_the_operator_does_to_a_template_is_told_in_our_words(street: Street, act: str, status: str) -> None:
     template_id = await street.approved_template()
     [held] = await held_by_operator(street)
 
@@ -258,9 +237,7 @@ async def test_category_is_announced_and_then_changed(street: Street) -> None:
     assert (coming["new_category"], coming["correct_category"]) == ("MARKETING", "MARKETING")
     assert json.loads(coming["containerMeta"])["correctCategory"] == "MARKETING"
     await street.control("POST", path, {"category": "MARKETING"})
-    [_, changed] = await street.sink.wait_for(
-        is_event("template-event", type="category-update"), count=2
-    )
+    [_, changed] = await street.sink.wait_for(is_event("template-event", type="category-update"), count=2)
 
     assert announced["payload"]["category"] == {"current": "UTILITY", "correct": "MARKETING"}
     assert changed["payload"]["category"] == {"old": "UTILITY", "new": "MARKETING"}
@@ -370,12 +347,7 @@ async def test_analytics_count_messages_statuses_and_taps(street: Street) -> Non
     assert sum(point["sent"] for point in by_day.body["template_analytics"]) == 1
     assert all(one["end"] - one["start"] == 86_400 for one in by_day.body["template_analytics"])
 
-    await ask(
-        street,
-        "POST",
-        "template/analytics/buttonclick",
-        {"templateId": template_id, "disable": "true"},
-    )
+    await ask(street, "POST", "template/analytics/buttonclick", {"templateId": template_id, "disable": "true"})
     without = await ask(street, "GET", f"template/analytics?template_ids={template_id}")
     assert without.body["template_analytics"][0]["clicked"] == []
 
@@ -387,9 +359,7 @@ class LosingAnEdit(Between):
         super().__init__()
         self.lost = 0
 
-    async def _pass_on(
-        self, request: web.Request, base_url: str
-    ) -> tuple[int, dict[str, str], bytes]:
+    async def _pass_on(self, request: web.Request, base_url: str) -> tuple[int, dict[str, str], bytes]:
         answer = await super()._pass_on(request, base_url)
         is_edit = request.method == "POST" and request.path.rpartition("/")[2].isdecimal()
         if is_edit and self.lost == 0:
@@ -412,9 +382,7 @@ def today(street: Street) -> str:
 
 async def ask(street: Street, method: str, path: str, form: dict[str, str] | None = None) -> Any:
     """A call of the partner's about the app."""
-    return await street.ask(
-        method, f"/partner/app/{APP.id}/{path}", form, {"Authorization": street.app_token}
-    )
+    return await street.ask(method, f"/partner/app/{APP.id}/{path}", form, {"Authorization": street.app_token})
 
 
 async def edit(street: Street, template_id: str, **fields: str) -> None:

@@ -34,9 +34,7 @@ async def test_approved_template_is_told_and_listed_as_approved(street: Street) 
     assert "reason" not in listed
 
 
-async def test_rejected_template_is_told_and_listed_with_the_reviewers_reason(
-    waiting: Street,
-) -> None:
+async def test_rejected_template_is_told_and_listed_with_the_reviewers_reason(waiting: Street) -> None:
     template = await waiting.create_template()
     [handed_in] = await handed_in_templates(waiting)
     reject = f"templates/{handed_in['id']}/reject"
@@ -51,12 +49,8 @@ async def test_rejected_template_is_told_and_listed_with_the_reviewers_reason(
     assert listed["reason"] == "Too vague."
 
 
-async def test_template_that_the_operator_refuses_at_once_is_told_as_rejected(
-    street: Street,
-) -> None:
-    template = await street.create_template(
-        content="{{1}}, your order is ready.", example="Ann, your order is ready."
-    )
+async def test_template_that_the_operator_refuses_at_once_is_told_as_rejected(street: Street) -> None:
+    template = await street.create_template(content="{{1}}, your order is ready.", example="Ann, your order is ready.")
 
     callback = await street.wait_for_callback(is_event("template-event", status="rejected"))
 
@@ -90,9 +84,7 @@ async def test_approved_template_may_be_rejected_later(street: Street) -> None:
 
 
 async def test_header_footer_and_buttons_are_shown_on_the_phone(street: Street) -> None:
-    template_id = await street.approved_template(
-        header="Order {{1}}", exampleHeader="Order 4711", footer="Acme"
-    )
+    template_id = await street.approved_template(header="Order {{1}}", exampleHeader="Order 4711", footer="Acme")
 
     message_id = await street.send(template_id, params=["4712", "Ann"])
 
@@ -106,16 +98,12 @@ async def test_header_footer_and_buttons_are_shown_on_the_phone(street: Street) 
 
 async def listed_templates(street: Street) -> list[dict[str, Any]]:
     """The app's templates, as the partner sees them."""
-    answer = await street.ask(
-        "GET", f"/partner/app/{APP.id}/templates", headers={"Authorization": street.app_token}
-    )
+    answer = await street.ask("GET", f"/partner/app/{APP.id}/templates", headers={"Authorization": street.app_token})
     assert answer.status == 200
     return answer.body["templates"]
 
 
 async def handed_in_templates(street: Street) -> list[dict[str, Any]]:
     """The operator's templates, once there is one."""
-    told = await patiently(
-        lambda: street.control("GET", "templates"), lambda held: held["templates"]
-    )
+    told = await patiently(lambda: street.control("GET", "templates"), lambda held: held["templates"])
     return told["templates"]

@@ -25,11 +25,7 @@ REPLIES_SHOWN: Final = [
 
 
 def shown_of(name: str, category: str, **components: Any) -> dict[str, Any]:
-    return {
-        "type": "template",
-        "template": {"name": name, "language": "en_US", "category": category},
-        **components,
-    }
+    return {"type": "template", "template": {"name": name, "language": "en_US", "category": category}, **components}
 
 
 @pytest.mark.holds(
@@ -55,10 +51,7 @@ async def test_text_template_with_every_kind_of_button(street: Street, third: Th
 
     sent = [
         await street.send_template(
-            template_id,
-            by=api,
-            params=["4712", "Ann", "4712?from=chat"],
-            postback_texts={0: "come", 1: "stay"},
+            template_id, by=api, params=["4712", "Ann", "4712?from=chat"], postback_texts={0: "come", 1: "stay"}
         )
         for api in ("messaging", "partner")
     ]
@@ -72,20 +65,13 @@ async def test_text_template_with_every_kind_of_button(street: Street, third: Th
         buttons=[
             {"index": 0, "type": "QUICK_REPLY", "text": "Yes", "payload": "come"},
             {"index": 1, "type": "QUICK_REPLY", "text": "No", "payload": "stay"},
-            {
-                "index": 2,
-                "type": "URL",
-                "text": "Look",
-                "url": "https://acme.test/orders/4712?from=chat",
-            },
+            {"index": 2, "type": "URL", "text": "Look", "url": "https://acme.test/orders/4712?from=chat"},
             {"index": 3, "type": "PHONE_NUMBER", "text": "Call", "phone_number": "+15550001111"},
         ],
     )
     await is_told_as_approved(street, third, template_id)
     assert [await street.shown(one) for one in sent] == [expected, expected]
-    for message_id, index, text, postback in zip(
-        sent, (0, 1), ("Yes", "No"), ("come", "stay"), strict=True
-    ):
+    for message_id, index, text, postback in zip(sent, (0, 1), ("Yes", "No"), ("come", "stay"), strict=True):
         await is_told_as_delivered(street, third, message_id)
         await a_tap_comes_back(street, third, message_id, index, text=text, postback_text=postback)
 
@@ -100,9 +86,7 @@ async def test_template_with_a_medium_is_sent_by_id_and_by_address(
 ) -> None:
     kind, mime_type, content, name = OF_TYPE[type]
     handle = await street.upload_sample(content, mime_type, name=name)
-    template_id = await street.approved_template(
-        templateType=type, enableSample="true", exampleMedia=handle
-    )
+    template_id = await street.approved_template(templateType=type, enableSample="true", exampleMedia=handle)
     [held] = (await street.control("GET", "handles"))["handles"]
     media_id = await street.upload(content, mime_type, name=name)
     named = {"filename": f"your {name}"} if type == "DOCUMENT" else {}
@@ -162,9 +146,7 @@ async def test_sample_may_be_an_address_or_a_media_id(street: Street, files: Fil
             made[template["id"]] = mime_type
 
     for template_id in made:
-        await street.wait_for_callback(
-            is_event("template-event", id=template_id, status="approved")
-        )
+        await street.wait_for_callback(is_event("template-event", id=template_id, status="approved"))
     handles = (await street.control("GET", "handles"))["handles"]
     assert sorted(one["mime_type"] for one in handles) == sorted(made.values())
     assert set(files.asked) == {"/png", "/mp4", "/pdf"}
@@ -174,9 +156,7 @@ async def test_sample_may_be_an_address_or_a_media_id(street: Street, files: Fil
     "does-templates", "does-send", "does-callback", "partner-send-location",
     "partner-send-location-shape",
 )  # fmt: skip
-async def test_location_template_in_each_shape_of_its_place(
-    street: Street, third: ThirdVersion
-) -> None:
+async def test_location_template_in_each_shape_of_its_place(street: Street, third: ThirdVersion) -> None:
     template_id = await street.approved_template(templateType="LOCATION", footer="Acme")
     long_object = {
         "recipient_type": "individual",
@@ -194,9 +174,7 @@ async def test_location_template_in_each_shape_of_its_place(
     )
 
     sent = [
-        await street.send_template(
-            template_id, by=api, params=["Ann"], message=message, postback_texts={0: "come"}
-        )
+        await street.send_template(template_id, by=api, params=["Ann"], message=message, postback_texts={0: "come"})
         for api, message in shapes
     ]
 

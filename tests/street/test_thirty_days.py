@@ -39,9 +39,7 @@ async def test_in_thirty_days_everything_ends_when_it_should(make_street: Any) -
 async def the_first_day(street: Street) -> None:
     """The partner's token and the window both end after 24 hours, to the minute."""
     database = street.waypost.database
-    await database.write(
-        add_client_secret, PARTNER.id, hash_of(SECRET), street.clock.now_ms(), None
-    )
+    await database.write(add_client_secret, PARTNER.id, hash_of(SECRET), street.clock.now_ms(), None)
     token = await log_in(street)
     await street.open_window()
     await street.travel(ms=DAY_MS - MINUTE_MS)
@@ -101,9 +99,7 @@ async def the_seventh_day(street: Street) -> None:
     """What a recipient sent can be fetched for seven days."""
     content = {"content": base64.b64encode(sample("png")).decode(), "mime_type": "image/png"}
     told = await street.control(
-        "POST",
-        f"phones/{ANN}/messages",
-        {"to": APP.phone_number, "type": "image", "media": content},
+        "POST", f"phones/{ANN}/messages", {"to": APP.phone_number, "type": "image", "media": content}
     )
     callback = await street.wait_for_callback(is_event("message", id=told["wamid"]))
     url = callback["payload"]["payload"]["url"]
@@ -119,16 +115,10 @@ async def the_locked_name(street: Street, began_ms: int) -> None:
     """A deleted name is free again after thirty days; an upload of ours is gone after thirty."""
     media_id = await street.upload(sample("png"), "image/png")
     first = await street.approved_template(elementName="spring")
-    await street.ask(
-        "DELETE",
-        f"/partner/app/{APP.id}/template/spring",
-        headers={"Authorization": street.app_token},
-    )
+    await street.ask("DELETE", f"/partner/app/{APP.id}/template/spring", headers={"Authorization": street.app_token})
     await street.wait_for_callback(is_event("template-event", id=first, status="deleted"))
     too_soon = await street.create_template(elementName="spring")
-    refused = await street.wait_for_callback(
-        is_event("template-event", id=too_soon["id"], status="rejected")
-    )
+    refused = await street.wait_for_callback(is_event("template-event", id=too_soon["id"], status="rejected"))
     assert "deleted" in refused["payload"]["rejectedReason"]
 
     await street.travel(ms=30 * DAY_MS)

@@ -20,9 +20,7 @@ async def news_of(street: Street, message_id: str) -> list[tuple[str, bool]]:
     return [(line["news"], line["moved"]) for line in trace["news"]]
 
 
-async def test_tries_that_were_put_off_stand_in_the_trace_with_the_operators_words(
-    make_street: Any,
-) -> None:
+async def test_tries_that_were_put_off_stand_in_the_trace_with_the_operators_words(make_street: Any) -> None:
     street: Street = await make_street(clock=ManualClock())
     await street.open_window()
     await street.control("POST", "faults", {"faults": [REFUSED_FOR_NOW]})
@@ -30,8 +28,7 @@ async def test_tries_that_were_put_off_stand_in_the_trace_with_the_operators_wor
     message_id = await street.send_text()
     await street.pass_time_until(
         lambda: any(
-            one["type"] == "message-event" and one["payload"]["type"] == "delivered"
-            for one in street.callbacks
+            one["type"] == "message-event" and one["payload"]["type"] == "delivered" for one in street.callbacks
         )
     )
 

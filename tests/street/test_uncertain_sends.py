@@ -11,9 +11,7 @@ from waypost.base.clock import ManualClock
 from waypost.simulator.webhooks.webhooks import signature
 
 
-async def test_status_that_overtakes_the_answer_is_called_back_after_enqueued(
-    cut_street: Street,
-) -> None:
+async def test_status_that_overtakes_the_answer_is_called_back_after_enqueued(cut_street: Street) -> None:
     between = line_of(cut_street)
     await cut_street.open_window()
     between.hold_answer = lambda wamid: between.has_told("delivered", wamid)
@@ -27,9 +25,7 @@ async def test_status_that_overtakes_the_answer_is_called_back_after_enqueued(
     assert len(await cut_street.deliveries(message_id)) == 1
 
 
-async def test_lost_answer_leaves_a_message_uncertain_and_it_is_not_sent_again(
-    cut_street: Street,
-) -> None:
+async def test_lost_answer_leaves_a_message_uncertain_and_it_is_not_sent_again(cut_street: Street) -> None:
     between = line_of(cut_street)
     await cut_street.open_window()
     between.let_webhooks_pass = False
@@ -42,9 +38,7 @@ async def test_lost_answer_leaves_a_message_uncertain_and_it_is_not_sent_again(
     assert between.sends == len(await cut_street.deliveries(message_id)) == 1
 
 
-async def test_status_moves_an_uncertain_message_on_as_if_nothing_had_happened(
-    cut_street: Street,
-) -> None:
+async def test_status_moves_an_uncertain_message_on_as_if_nothing_had_happened(cut_street: Street) -> None:
     between = line_of(cut_street)
     await cut_street.open_window()
     between.let_webhooks_pass = False
@@ -76,9 +70,7 @@ async def test_uncertain_message_does_not_hold_up_the_next_one(cut_street: Stree
 
 async def test_doubt_ends_as_failed_and_a_later_status_still_moves_it(make_street: Any) -> None:
     clock = ManualClock()
-    street: Street = await make_street(
-        between=Between(), clock=clock, changes={"uncertain_for_s": 900}
-    )
+    street: Street = await make_street(between=Between(), clock=clock, changes={"uncertain_for_s": 900})
     between = line_of(street)
     await street.open_window()
     between.let_webhooks_pass = False
@@ -101,9 +93,7 @@ async def test_doubt_ends_as_failed_and_a_later_status_still_moves_it(make_stree
     assert between.sends == len(await street.deliveries(message_id)) == 1
 
 
-async def test_message_is_sent_once_when_an_operator_that_was_down_is_back(
-    make_street: Any,
-) -> None:
+async def test_message_is_sent_once_when_an_operator_that_was_down_is_back(make_street: Any) -> None:
     clock = ManualClock()
     street: Street = await make_street(clock=clock)
     await street.open_window()
@@ -133,9 +123,7 @@ async def test_message_that_stays_unavailable_fails_after_its_lifetime(make_stre
     await street.open_operator()
 
 
-async def test_template_is_handed_in_when_an_operator_that_was_down_is_back(
-    make_street: Any,
-) -> None:
+async def test_template_is_handed_in_when_an_operator_that_was_down_is_back(make_street: Any) -> None:
     clock = ManualClock()
     street: Street = await make_street(clock=clock)
     await street.close_operator()
@@ -165,9 +153,7 @@ async def test_webhook_that_comes_twice_is_called_back_once(cut_street: Street) 
     assert kinds == ["text", "enqueued", "sent", "delivered", "read"]
 
 
-async def test_webhook_with_a_wrong_signature_is_refused_and_nothing_of_it_is_kept(
-    street: Street,
-) -> None:
+async def test_webhook_with_a_wrong_signature_is_refused_and_nothing_of_it_is_kept(street: Street) -> None:
     body = (
         b'{"object":"whatsapp_business_account","entry":[{"id":"1000000000000001","changes":['
         b'{"field":"messages","value":{"metadata":{"phone_number_id":"2000000000000002"},'

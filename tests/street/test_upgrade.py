@@ -105,15 +105,11 @@ async def _second_process(street: Street) -> Waypost:
 
 def _take_next_step(url: str) -> int:
     """What a process of the next version does at its start; as long as it takes to be let in."""
-    engine = sa.create_engine(
-        url.replace("postgresql://", "postgresql+psycopg://", 1), poolclass=sa.NullPool
-    )
+    engine = sa.create_engine(url.replace("postgresql://", "postgresql+psycopg://", 1), poolclass=sa.NullPool)
     while True:
         try:
             with engine.begin() as connection:
-                connection.execute(
-                    text("SELECT pg_advisory_xact_lock(hashtext('waypost revision'))")
-                )
+                connection.execute(text("SELECT pg_advisory_xact_lock(hashtext('waypost revision'))"))
                 return upgrade_store(connection, REVISION, further=[NEXT])
         except OperationalError as error:
             if "lock timeout" not in str(error) and "deadlock" not in str(error):

@@ -20,22 +20,12 @@ STATED_BY_TESTERS: Final = {  # what was tried from outside, and swallowed
     "account_settings_update", "template_correct_category_detection", "payment_configuration_update",
     "tracking_events", "security",
 }  # fmt: skip
-STRANGE_TYPES: Final = (
-    "hologram",
-    "unsupported",
-    "edit",
-    "revoke",
-    "request_welcome",
-    "button_v2",
-    "",
-)
+STRANGE_TYPES: Final = ("hologram", "unsupported", "edit", "revoke", "request_welcome", "button_v2", "")
 
 
 def value_for(field: str) -> dict[str, Any]:
     """Something to say under a field, nested and with text beyond ASCII."""
-    inner = [
-        {"id": f"n-{field[:40]}", "text": "Grüße 👋", "amount": 12.5, "flags": [True, None, 0]}
-    ]
+    inner = [{"id": f"n-{field[:40]}", "text": "Grüße 👋", "amount": 12.5, "flags": [True, None, 0]}]
     if field.startswith(("account", "business", "partner", "message_template", "template")):
         return {"event": "SOMETHING", "things": inner}
     return {"messaging_product": "whatsapp", "metadata": METADATA, field: inner}
@@ -79,17 +69,13 @@ async def test_each_field_comes_under_its_mode_and_under_no_other(street: Street
 
 
 @pytest.mark.parametrize("value", [[{"a": 1}], "words", 7, None, True, {}], ids=json.dumps)
-async def test_value_that_is_no_object_goes_on_as_it_came(
-    street: Street, third: ThirdVersion, value: Any
-) -> None:
+async def test_value_that_is_no_object_goes_on_as_it_came(street: Street, third: ThirdVersion, value: Any) -> None:
     await tell(street, "holograms", value)
 
     assert value_of(await third.change("holograms")) == value
 
 
-@pytest.mark.parametrize(
-    "field", ["account_update", "user_preferences", "message_template_status_update"]
-)
+@pytest.mark.parametrize("field", ["account_update", "user_preferences", "message_template_status_update"])
 async def test_known_field_with_a_value_that_is_no_object_loses_nothing(
     street: Street, third: ThirdVersion, field: str
 ) -> None:
@@ -101,16 +87,8 @@ async def test_known_field_with_a_value_that_is_no_object_loses_nothing(
 
 
 @pytest.mark.parametrize("type", STRANGE_TYPES)
-async def test_message_of_a_type_that_nobody_knows_is_called_back_as_it_came(
-    street: Street, type: str
-) -> None:
-    message: dict[str, Any] = {
-        "from": ANN,
-        "id": "wamid.odd",
-        "timestamp": "1760000000",
-        "type": type,
-        "odd": [1],
-    }
+async def test_message_of_a_type_that_nobody_knows_is_called_back_as_it_came(street: Street, type: str) -> None:
+    message: dict[str, Any] = {"from": ANN, "id": "wamid.odd", "timestamp": "1760000000", "type": type, "odd": [1]}
     if type:
         message[type] = {"deep": {"er": "👋"}}
     async with listening(street, "OTHERS") as third:
@@ -135,13 +113,7 @@ async def test_message_of_a_type_that_nobody_knows_is_called_back_as_it_came(
 async def test_what_stands_beside_messages_is_called_back_as_it_came(
     street: Street, more: Mapping[str, Any], beside: bool
 ) -> None:
-    message = {
-        "from": ANN,
-        "id": "wamid.b",
-        "timestamp": "1760000000",
-        "type": "text",
-        "text": {"body": "Hi"},
-    }
+    message = {"from": ANN, "id": "wamid.b", "timestamp": "1760000000", "type": "text", "text": {"body": "Hi"}}
     async with listening(street, "OTHERS") as third:
         await tell_of_messages(street, **more, **({"messages": [message]} if beside else {}))
         [name] = more
@@ -170,9 +142,7 @@ async def test_messages_and_statuses_of_another_field_are_not_read_as_ours(
     assert not [one for one in street.callbacks if is_event("message")(one)]
 
 
-async def test_field_of_a_number_that_no_app_has_is_told_to_nobody(
-    street: Street, third: ThirdVersion
-) -> None:
+async def test_field_of_a_number_that_no_app_has_is_told_to_nobody(street: Street, third: ThirdVersion) -> None:
     stranger = {"metadata": {"phone_number_id": "2000000000000099"}}
 
     await tell(street, "history", {**stranger, "history": [{"threads": []}]})
@@ -183,9 +153,7 @@ async def test_field_of_a_number_that_no_app_has_is_told_to_nobody(
     assert [field_of(body) for body in third.sink.callbacks] == ["holograms"]
 
 
-async def test_account_that_only_the_value_names_is_the_one_concerned(
-    street: Street, third: ThirdVersion
-) -> None:
+async def test_account_that_only_the_value_names_is_the_one_concerned(street: Street, third: ThirdVersion) -> None:
     value = {"event": "PARTNER_ADDED", "waba_info": {"waba_id": ACCOUNT.id}}
 
     await tell(street, "account_update", value, id="9000000000000001")
@@ -227,9 +195,7 @@ async def test_change_of_a_template_has_our_id_of_it_and_its_time(
     assert body["entry"][0]["time"] == at_s
 
 
-async def test_review_by_the_simulator_has_our_id_in_version_3(
-    street: Street, third: ThirdVersion
-) -> None:
+async def test_review_by_the_simulator_has_our_id_in_version_3(street: Street, third: ThirdVersion) -> None:
     template_id = await street.approved_template()
 
     body = await third.change("message_template_status_update")
@@ -238,9 +204,7 @@ async def test_review_by_the_simulator_has_our_id_in_version_3(
     assert type(body["entry"][0]["time"]) is int
 
 
-async def test_change_of_a_template_that_is_not_ours_goes_on_as_it_came(
-    street: Street, third: ThirdVersion
-) -> None:
+async def test_change_of_a_template_that_is_not_ours_goes_on_as_it_came(street: Street, third: ThirdVersion) -> None:
     value = {
         "event": "APPROVED", "message_template_id": 77, "message_template_name": "not_ours",
         "message_template_language": "en_US", "reason": "NONE",

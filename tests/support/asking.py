@@ -26,9 +26,7 @@ async def row_of(database: Database, statement: Any) -> Any:
     return await database.read(look)
 
 
-async def do(
-    database: Database, statement: Any, rows: Sequence[dict[str, Any]] | None = None
-) -> None:
+async def do(database: Database, statement: Any, rows: Sequence[dict[str, Any]] | None = None) -> None:
     """Change something."""
 
     def change(connection: Connection) -> None:

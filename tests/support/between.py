@@ -98,9 +98,7 @@ class Between:
             self._passed.notify_all()
         return web.Response(status=status, headers=headers, body=body)
 
-    async def _pass_on(
-        self, request: web.Request, base_url: str
-    ) -> tuple[int, dict[str, str], bytes]:
+    async def _pass_on(self, request: web.Request, base_url: str) -> tuple[int, dict[str, str], bytes]:
         assert self._http is not None
         async with self._http.request(
             request.method,

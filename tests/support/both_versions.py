@@ -30,9 +30,7 @@ async def is_told_as_approved(
     assert value["message_template_language"] == language_code
 
 
-async def is_told_as_delivered(
-    street: Street, third: ThirdVersion, message_id: str, *, kind: str = "template"
-) -> None:
+async def is_told_as_delivered(street: Street, third: ThirdVersion, message_id: str, *, kind: str = "template") -> None:
     """Each state on the way is told once, in order, in both versions, and with both ids."""
     events = await street.events_of(message_id, until="delivered")
     operator_id = await operator_id_of(street, message_id)
@@ -84,9 +82,7 @@ async def a_tap_comes_back(
         inner["postbackText"] = postback_text
     behind = payload or postback_text or text
     is_in_version_2(callback, operator_id, message_id, "quick_reply", inner)
-    await is_in_version_3(
-        third, callback, operator_id, message_id, "button", {"payload": behind, "text": text}
-    )
+    await is_in_version_3(third, callback, operator_id, message_id, "button", {"payload": behind, "text": text})
 
 
 async def an_answer_comes_back(
@@ -116,9 +112,7 @@ async def an_answer_comes_back(
     await is_in_version_3(third, callback, operator_id, message_id, *third_says)
 
 
-def is_in_version_2(
-    callback: Callback, operator_id: str, message_id: str, kind: str, inner: Any
-) -> None:
+def is_in_version_2(callback: Callback, operator_id: str, message_id: str, kind: str, inner: Any) -> None:
     """The whole body of version 2, in reply to a message of ours."""
     assert callback == {
         "app": APP.name,
@@ -131,51 +125,26 @@ def is_in_version_2(
             "source": ANN,
             "type": kind,
             "payload": inner,
-            "sender": {
-                "phone": ANN,
-                "name": "Phone 4567",
-                "country_code": "1",
-                "dial_code": "5551234567",
-            },
-            "context": {
-                "id": operator_id,
-                "gsId": message_id,
-                "forwarded": False,
-                "frequently_forwarded": False,
-            },
+            "sender": {"phone": ANN, "name": "Phone 4567", "country_code": "1", "dial_code": "5551234567"},
+            "context": {"id": operator_id, "gsId": message_id, "forwarded": False, "frequently_forwarded": False},
         },
     }
 
 
 async def is_in_version_3(
-    third: ThirdVersion,
-    callback: Callback,
-    operator_id: str,
-    message_id: str,
-    kind: str,
-    content: Any,
+    third: ThirdVersion, callback: Callback, operator_id: str, message_id: str, kind: str, content: Any
 ) -> None:
     """The whole value of version 3 that belongs to a callback of version 2."""
     wamid = callback["payload"]["id"]
     is_the_value(await third.message(wamid), wamid, operator_id, message_id, kind, content)
 
 
-def is_the_value(
-    value: dict[str, Any],
-    wamid: str,
-    operator_id: str,
-    message_id: str,
-    kind: str,
-    content: Any,
-) -> None:
+def is_the_value(value: dict[str, Any], wamid: str, operator_id: str, message_id: str, kind: str, content: Any) -> None:
     """The whole value of version 3, in reply to a message of ours."""
     user_id = user_id_of(ANN)
     assert value == {
         "messaging_product": "whatsapp",
-        "metadata": {
-            "display_phone_number": APP.phone_number,
-            "phone_number_id": APP.phone_number_id,
-        },
+        "metadata": {"display_phone_number": APP.phone_number, "phone_number_id": APP.phone_number_id},
         "contacts": [{"profile": {"name": "Phone 4567"}, "wa_id": ANN, "user_id": user_id}],
         "messages": [
             {

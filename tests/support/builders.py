@@ -21,9 +21,7 @@ OPERATOR: Final = OperatorAccount(
     app_secret="operator-secret",
     verify_token="verify-me",
 )
-ACCOUNT: Final = BusinessAccount(
-    "1000000000000001", PARTNER.id, "58e6d318_b627_4112_b9c7_2961197553ea", OPERATOR.id
-)
+ACCOUNT: Final = BusinessAccount("1000000000000001", PARTNER.id, "58e6d318_b627_4112_b9c7_2961197553ea", OPERATOR.id)
 APP: Final = App(
     id="01990000-0000-7000-8000-00000000000a",
     partner_id=PARTNER.id,
@@ -93,8 +91,6 @@ def is_event(type: str, /, **payload: Any) -> Callable[[dict[str, Any]], bool]:
 
     def check(callback: dict[str, Any]) -> bool:
         given = callback["payload"]
-        return callback["type"] == type and all(
-            given.get(name) == value for name, value in payload.items()
-        )
+        return callback["type"] == type and all(given.get(name) == value for name, value in payload.items())
 
     return check

@@ -98,11 +98,7 @@ class CallbackSink:
             self._runner = None
 
     async def wait_for(
-        self,
-        predicate: Callable[[Callback], bool],
-        *,
-        count: int = 1,
-        within_s: float = HANGS_AFTER_S,
+        self, predicate: Callable[[Callback], bool], *, count: int = 1, within_s: float = HANGS_AFTER_S
     ) -> list[Callback]:
         """The callbacks that are meant, once there are as many as that.
 
@@ -116,9 +112,7 @@ class CallbackSink:
         await self.wait_until(lambda: len(meant()) >= count, within_s=within_s)
         return meant()
 
-    async def wait_until(
-        self, is_so: Callable[[], bool], *, within_s: float = HANGS_AFTER_S
-    ) -> None:
+    async def wait_until(self, is_so: Callable[[], bool], *, within_s: float = HANGS_AFTER_S) -> None:
         """Return once the claim holds; it is asked again after every try.
 
         Raises:

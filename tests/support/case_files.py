@@ -106,9 +106,7 @@ def changed(request: Table, change: Table) -> Table:
     if "response" in change:
         request = {name: value for name, value in request.items() if name != "response"}
     if any(change.get(kind, ABSENT) != ABSENT for kind in BODIES):
-        request = {
-            name: value for name, value in request.items() if name not in BODIES or name in change
-        }
+        request = {name: value for name, value in request.items() if name not in BODIES or name in change}
     return merged(request, change)
 
 
@@ -140,9 +138,7 @@ def response_of(case: Table, *, usual: Table) -> Table:
 
 def as_sent(request: Table) -> Table:
     """Return a request with its tables written as JSON, its fields in order, and its parts as a list."""
-    made = {
-        name: value for name, value in request.items() if name not in ("response", "form_order")
-    }
+    made = {name: value for name, value in request.items() if name not in ("response", "form_order")}
     if isinstance(made.get("body"), dict):
         made["body"] = compact_json(made["body"])
     parts: Table | list[Table] = made.get("parts", [])
@@ -152,12 +148,9 @@ def as_sent(request: Table) -> Table:
         made["parts"] = [one for part in parts for one in repeated(part)]
     if "form" in made:
         names = request.get("form_order", list(made["form"]))
-        form = {
-            name: made["form"][name] for name in (*names, *made["form"]) if name in made["form"]
-        }
+        form = {name: made["form"][name] for name in (*names, *made["form"]) if name in made["form"]}
         made["form"] = {
-            name: compact_json(cast(Table, one)) if isinstance(one, dict) else one
-            for name, one in form.items()
+            name: compact_json(cast(Table, one)) if isinstance(one, dict) else one for name, one in form.items()
         }
     return made
 

@@ -28,10 +28,7 @@ async def tell_all(street: Street, news: Sequence[tuple[str, Any]], **entry: Any
     """Post changes in one body, an entry for each; return when all of them have been applied."""
     whole = {
         "object": "whatsapp_business_account",
-        "entry": [
-            {"id": ACCOUNT.id, **entry, "changes": [{"field": field, "value": value}]}
-            for field, value in news
-        ],
+        "entry": [{"id": ACCOUNT.id, **entry, "changes": [{"field": field, "value": value}]} for field, value in news],
     }
     body = json.dumps(whole).encode()
     digest = hmac.new(OPERATOR.app_secret.encode(), body, hashlib.sha256).hexdigest()

@@ -13,10 +13,7 @@ HANGS_AFTER_S: Final = 120
 
 
 async def patiently(
-    ask: Callable[[], Awaitable[Found]],
-    is_so: Callable[[Found], object] = bool,
-    *,
-    within_s: float = HANGS_AFTER_S,
+    ask: Callable[[], Awaitable[Found]], is_so: Callable[[Found], object] = bool, *, within_s: float = HANGS_AFTER_S
 ) -> Found:
     """Ask again and again until the answer will do, and give it.
 

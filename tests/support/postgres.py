@@ -163,9 +163,7 @@ class Server:
         """Make a standby the primary."""
         self.run("pg_ctl", "promote", "-D", str(self.data), "-w")
 
-    def standby(
-        self, folder: Path, name: str, settings: Mapping[str, str] | None = None
-    ) -> "Server":
+    def standby(self, folder: Path, name: str, settings: Mapping[str, str] | None = None) -> "Server":
         """Another server that follows this one; made, not started.
 
         Args:
@@ -176,19 +174,7 @@ class Server:
         other = Server(folder, settings={**self.settings, **(settings or {})})
         other._own(folder)
         source = f"{self.url('postgres')}?application_name={name}"
-        self.run(
-            "pg_basebackup",
-            "-d",
-            source,
-            "-D",
-            str(other.data),
-            "-R",
-            "-X",
-            "stream",
-            "-c",
-            "fast",
-            "--no-sync",
-        )
+        self.run("pg_basebackup", "-d", source, "-D", str(other.data), "-R", "-X", "stream", "-c", "fast", "--no-sync")
         return other
 
     def create(self, name: str, *, template: str | None = None) -> str:
@@ -240,9 +226,7 @@ def create_database(url: str, name: str, *, template: str | None = None) -> None
 def drop_database(url: str, name: str) -> None:
     """Drop a database, whoever is connected to it."""
     with psycopg.connect(url, autocommit=True) as connection:
-        connection.execute(
-            sql.SQL("DROP DATABASE IF EXISTS {} WITH (FORCE)").format(sql.Identifier(name))
-        )
+        connection.execute(sql.SQL("DROP DATABASE IF EXISTS {} WITH (FORCE)").format(sql.Identifier(name)))
 
 
 def url_of(server: str, database: str) -> str:
@@ -255,9 +239,7 @@ def running_server(settings: Mapping[str, str] | None = None) -> Generator[Serve
     """A server in a folder of its own, gone at the end."""
     is_safe = (settings or {}).get("fsync") != "off"
     within = None if is_safe else folder_in_memory()
-    with tempfile.TemporaryDirectory(
-        prefix="waypost-pg-", dir=within, ignore_cleanup_errors=True
-    ) as name:
+    with tempfile.TemporaryDirectory(prefix="waypost-pg-", dir=within, ignore_cleanup_errors=True) as name:
         folder = Path(name)
         folder.chmod(0o755)
         server = Server(folder / "server", settings=settings or {})

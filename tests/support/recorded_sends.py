@@ -20,9 +20,7 @@ class RecordedSends(Between):
         self.bodies: dict[str, dict[str, Any]] = {}
         self._answers = answers
 
-    async def _pass_on(
-        self, request: web.Request, base_url: str
-    ) -> tuple[int, dict[str, str], bytes]:
+    async def _pass_on(self, request: web.Request, base_url: str) -> tuple[int, dict[str, str], bytes]:
         if request.method != "POST" or not request.path.endswith("/messages"):
             return await super()._pass_on(request, base_url)
         body = json.loads(await request.read())

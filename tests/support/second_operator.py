@@ -36,9 +36,7 @@ class SecondOperator:
         number_id: what it calls the app's number.
     """
 
-    def __init__(
-        self, street: Street, *, waba_id: str = WABA_ID, number_id: str = NUMBER_ID
-    ) -> None:
+    def __init__(self, street: Street, *, waba_id: str = WABA_ID, number_id: str = NUMBER_ID) -> None:
         self._street = street
         self.waba_id = waba_id
         self.number_id = number_id
@@ -50,11 +48,7 @@ class SecondOperator:
         bound = bind("127.0.0.1", 0, option="--simulator-port")
         self.url = f"http://127.0.0.1:{port_of(bound)}"
         settings = SimulatorSettings(
-            path=street.folder / "second.db",
-            review_delay_ms=0,
-            deliver_after_ms=0,
-            gather_ms=0,
-            limits=False,
+            path=street.folder / "second.db", review_delay_ms=0, deliver_after_ms=0, gather_ms=0, limits=False
         )
         self.simulator = Simulator(settings, street.clock, SeededIds(street.clock, "second"))
         await self.simulator.open()
@@ -96,11 +90,7 @@ class SecondOperator:
 
     async def seed_greeting(self) -> None:
         """Have the street's template with two quick replies here too, approved, under another id."""
-        body = {
-            "type": "BODY",
-            "text": "Hi {{1}}, shall we come today?",
-            "example": {"body_text": [["Ann"]]},
-        }
+        body = {"type": "BODY", "text": "Hi {{1}}, shall we come today?", "example": {"body_text": [["Ann"]]}}
         buttons = [dict(button) for button in TWO_REPLIES]
         await self.simulator.seed_template(
             template_id="6000000000000009",
@@ -113,9 +103,7 @@ class SecondOperator:
 
     async def open_window(self, phone: str = ANN) -> None:
         """The phone writes to the number here; returns when the operator has noted it."""
-        await self.control(
-            "POST", f"phones/{phone}/messages", {"to": APP.phone_number, "text": "Hello?"}
-        )
+        await self.control("POST", f"phones/{phone}/messages", {"to": APP.phone_number, "text": "Hello?"})
 
     async def switch(self, **more: Any) -> Answer:
         """Have it carry the app."""
@@ -130,10 +118,7 @@ class SecondOperator:
 async def switch(street: Street, account_id: str, **wish: Any) -> Answer:
     """Ask the administration door for a switch."""
     return await administer(
-        street,
-        "PUT",
-        f"/admin/apps/{APP.id}/operator",
-        {"operator_account_id": account_id, **wish},
+        street, "PUT", f"/admin/apps/{APP.id}/operator", {"operator_account_id": account_id, **wish}
     )
 
 
@@ -141,10 +126,7 @@ async def administer(street: Street, method: str, path: str, body: Any = None) -
     """One request to the administration door."""
     headers = {"Authorization": f"Bearer {ADMIN_TOKEN}", "Content-Type": "application/json"}
     async with street.http.request(
-        method,
-        street.service_url + path,
-        data=None if body is None else json.dumps(body),
-        headers=headers,
+        method, street.service_url + path, data=None if body is None else json.dumps(body), headers=headers
     ) as answer:
         raw = await answer.read()
         return Answer(answer.status, json.loads(raw), answer.headers, raw)

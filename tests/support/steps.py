@@ -57,10 +57,7 @@ def unbearable(operations: list[MigrateOperation], step: Any) -> list[str]:
 
 def _what(operation: MigrateOperation) -> str:
     given: Any = operation
-    names = [
-        getattr(given, name, None)
-        for name in ("table_name", "column_name", "index_name", "constraint_name")
-    ]
+    names = [getattr(given, name, None) for name in ("table_name", "column_name", "index_name", "constraint_name")]
     if hasattr(given, "column"):
         names.append(given.column.name)
     return ".".join(str(name) for name in names if name)
@@ -70,8 +67,6 @@ def _is_allowed(sql: str) -> bool:
     words = sql.replace('"', "").split()
     table = words[2] if len(words) > 2 else ""
     return any(
-        sql.startswith(
-            allowed.format(table.removesuffix("_default"), table.removesuffix("_default"))
-        )
+        sql.startswith(allowed.format(table.removesuffix("_default"), table.removesuffix("_default")))
         for allowed in ALLOWED_SQL
     )

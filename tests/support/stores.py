@@ -17,13 +17,7 @@ import psycopg
 from psycopg import sql
 from sqlalchemy import Connection
 
-from tests.support.postgres import (
-    UNSAFE,
-    create_database,
-    drop_database,
-    running_server,
-    url_of,
-)
+from tests.support.postgres import UNSAFE, create_database, drop_database, running_server, url_of
 from waypost.store.contract import Engine
 from waypost.store.database import Database
 from waypost.store.engines.postgresql import PostgresEngine
@@ -275,6 +269,5 @@ _EMPTY: Final = sql.SQL(
     " WHERE relkind = 'S' AND relnamespace = 'public'::regnamespace"
 )
 _END_OTHERS: Final = sql.SQL(
-    "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
-    " WHERE datname = {} AND pid <> pg_backend_pid()"
+    "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = {} AND pid <> pg_backend_pid()"
 )

@@ -13,15 +13,7 @@ from sqlalchemy import Connection, select
 
 from crashes.processes import free_port
 from tests.support.between import Between
-from tests.support.builders import (
-    ACCOUNT,
-    ANN,
-    APP,
-    INSTANCE_KEY,
-    OPERATOR,
-    PARTNER,
-    is_event,
-)
+from tests.support.builders import ACCOUNT, ANN, APP, INSTANCE_KEY, OPERATOR, PARTNER, is_event
 from tests.support.callback_sink import Callback, CallbackSink
 from tests.support.patience import HANGS_AFTER_S, patiently
 from tests.support.stores import Place
@@ -45,10 +37,7 @@ EVERY_MODE: Final = ",".join(mode for mode in MODE_BITS if mode not in ("ALL", "
 """Of version 2, but for the price of each message, which would be in every journey's way."""
 APIS: Final = {"messaging": "/wa/api/v1", "partner": f"/partner/app/{APP.id}"}
 """The two ways to send, and where each begins."""
-TWO_REPLIES: Final = (
-    {"type": "QUICK_REPLY", "text": "Yes"},
-    {"type": "QUICK_REPLY", "text": "No"},
-)
+TWO_REPLIES: Final = ({"type": "QUICK_REPLY", "text": "Yes"}, {"type": "QUICK_REPLY", "text": "No"})
 
 _UNSEEN: Final = frozenset(
     ("position", "wamid", "direction", "phone_number_id", "at_ms", "state", "context_id",
@@ -175,16 +164,10 @@ class Street:
     # The partner's end.
 
     async def ask(
-        self,
-        method: str,
-        path: str,
-        form: Mapping[str, str] | None = None,
-        headers: Mapping[str, str] | None = None,
+        self, method: str, path: str, form: Mapping[str, str] | None = None, headers: Mapping[str, str] | None = None
     ) -> Answer:
         """One request to the service."""
-        async with self.http.request(
-            method, self.service_url + path, data=form, headers=headers
-        ) as answer:
+        async with self.http.request(method, self.service_url + path, data=form, headers=headers) as answer:
             raw = await answer.read()
             is_json = answer.content_type == "application/json" and raw
             body = json.loads(raw) if is_json else None
@@ -210,9 +193,7 @@ class Street:
         answer = await self.ask("DELETE", f"{path}/{named}", headers=headers)
         assert answer.status == 204, answer
 
-    async def create_template(
-        self, *, buttons: Sequence[Mapping[str, Any]] = (), **fields: str
-    ) -> dict[str, Any]:
+    async def create_template(self, *, buttons: Sequence[Mapping[str, Any]] = (), **fields: str) -> dict[str, Any]:
         """Submit a template and give its record; its review is on its way."""
         form = {
             "elementName": "greeting",
@@ -225,22 +206,15 @@ class Street:
         if buttons:
             form["buttons"] = json.dumps(list(buttons))
         answer = await self.ask(
-            "POST",
-            f"/partner/app/{APP.id}/templates",
-            form | fields,
-            {"Authorization": self.app_token},
+            "POST", f"/partner/app/{APP.id}/templates", form | fields, {"Authorization": self.app_token}
         )
         assert answer.status == 200, answer
         return answer.body["template"]
 
-    async def approved_template(
-        self, *, buttons: Sequence[Mapping[str, Any]] = TWO_REPLIES, **fields: str
-    ) -> str:
+    async def approved_template(self, *, buttons: Sequence[Mapping[str, Any]] = TWO_REPLIES, **fields: str) -> str:
         """Submit a template, wait until the partner hears that it is approved, and give its id."""
         template = await self.create_template(buttons=buttons, **fields)
-        await self.wait_for_callback(
-            is_event("template-event", id=template["id"], status="approved")
-        )
+        await self.wait_for_callback(is_event("template-event", id=template["id"], status="approved"))
         return template["id"]
 
     async def send(
@@ -310,9 +284,7 @@ class Street:
 
     async def send_passthrough(self, **message: Any) -> str:
         """Send Ann a message in the operator's words, and give our id of it."""
-        form = {"to": ANN} | {
-            name: one if isinstance(one, str) else json.dumps(one) for name, one in message.items()
-        }
+        form = {"to": ANN} | {name: one if isinstance(one, str) else json.dumps(one) for name, one in message.items()}
         headers = {"Authorization": self.app_token}
         answer = await self.ask("POST", f"/partner/app/{APP.id}/v3/message", form, headers)
         assert answer.status == 200, answer
@@ -357,13 +329,10 @@ class Street:
         """The first callback that is meant."""
         return (await self.sink.wait_for(predicate, within_s=within_s))[0]
 
-    async def events_of(
-        self, message_id: str, *, until: str, within_s: float = HANGS_AFTER_S
-    ) -> list[dict[str, Any]]:
+    async def events_of(self, message_id: str, *, until: str, within_s: float = HANGS_AFTER_S) -> list[dict[str, Any]]:
         """The payloads of a message's events, once the one that is meant has come."""
         await self.sink.wait_until(
-            lambda: any(payload["type"] == until for payload in self._heard_of(message_id)),
-            within_s=within_s,
+            lambda: any(payload["type"] == until for payload in self._heard_of(message_id)), within_s=within_s
         )
         return self._heard_of(message_id)
 
@@ -429,18 +398,14 @@ class Street:
     async def trace(self, message_id: str) -> dict[str, Any]:
         """A message's state, news and callbacks, as the administrator sees them."""
         answer = await self.ask(
-            "GET",
-            f"/admin/messages/{message_id}",
-            headers={"Authorization": f"Bearer {ADMIN_TOKEN}"},
+            "GET", f"/admin/messages/{message_id}", headers={"Authorization": f"Bearer {ADMIN_TOKEN}"}
         )
         assert answer.status == 200, answer
         return answer.body
 
     async def lanes(self) -> dict[str, dict[str, int]]:
         """How many entries each lane of the journal holds, by state."""
-        answer = await self.ask(
-            "GET", "/admin/lanes", headers={"Authorization": f"Bearer {ADMIN_TOKEN}"}
-        )
+        answer = await self.ask("GET", "/admin/lanes", headers={"Authorization": f"Bearer {ADMIN_TOKEN}"})
         return answer.body
 
     async def submission_attempts(self) -> int:
@@ -532,9 +497,7 @@ class Street:
         if self.between is not None:
             self.between.operator_url, self.between.service_url = operator_url, service_url
             operator_url = service_url = self.between.url
-        await actions.put_operator_account(
-            self.waypost.office, replace(OPERATOR, base_url=operator_url)
-        )
+        await actions.put_operator_account(self.waypost.office, replace(OPERATOR, base_url=operator_url))
         await self.simulator.seed(
             AccountSeed(
                 waba_id=ACCOUNT.id,

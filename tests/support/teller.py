@@ -119,19 +119,12 @@ class Teller:
         )
 
 
-def _tell(
-    connection: Connection, ids: Ids, at_ms: int, abouts: Sequence[str], times: int, app: App = APP
-) -> None:
+def _tell(connection: Connection, ids: Ids, at_ms: int, abouts: Sequence[str], times: int, app: App = APP) -> None:
     telling = Telling(connection, ids, at_ms)
     for turn in range(times):
         for about in abouts:
             body = msgspec.json.encode({"about": about, "turn": turn})
             telling.call_back(
-                app,
-                mode="MESSAGE",
-                about=about,
-                message_id=None,
-                news="text",
-                render=lambda _, body=body: body,
+                app, mode="MESSAGE", about=about, message_id=None, news="text", render=lambda _, body=body: body
             )
     telling.write()

@@ -43,9 +43,7 @@ class _Tenant:
 class Tenants:
     """Makes partners, and gives the placeholders that name what they have."""
 
-    def __init__(
-        self, database: Database, seals: Seals, ids: Ids, clock: Clock, password_hash: str
-    ) -> None:
+    def __init__(self, database: Database, seals: Seals, ids: Ids, clock: Clock, password_hash: str) -> None:
         self._database = database
         self._seals = seals
         self._ids = ids
@@ -65,10 +63,7 @@ class Tenants:
         if not with_other:
             return dict(mine.values)
         other = await self._next(Hosting.ON_PREMISES)
-        return {
-            **mine.values,
-            **{f"other_{name}": value for name, value in other.values.items()},
-        }
+        return {**mine.values, **{f"other_{name}": value for name, value in other.values.items()}}
 
     async def hear(self, partner_id: int, app_id: str, message_id: str) -> None:
         """Note that an app has received a message with this id."""
@@ -110,22 +105,13 @@ class Tenants:
             contact_name="Ada Lovelace",
             phone_number="15550009999",
         )
-        account = BusinessAccount(
-            f"1000{number:012d}", number, self._ids.new().replace("-", "_"), OPERATOR.id
-        )
-        answering = BusinessAccount(
-            f"1001{number:012d}", number, self._ids.new().replace("-", "_"), ANSWERING
-        )
+        account = BusinessAccount(f"1000{number:012d}", number, self._ids.new().replace("-", "_"), OPERATOR.id)
+        answering = BusinessAccount(f"1001{number:012d}", number, self._ids.new().replace("-", "_"), ANSWERING)
         apps = (
             self._app(partner, account, 1),
             self._app(partner, account, 2, second),
             self._app(partner, answering, 3),
-            replace(
-                self._app(partner, account, 4),
-                phone_number="",
-                phone_number_id="",
-                business_account_id="",
-            ),
+            replace(self._app(partner, account, 4), phone_number="", phone_number_id="", business_account_id=""),
         )
         replies = (Button(ButtonKind.QUICK_REPLY, "Yes"), Button(ButtonKind.QUICK_REPLY, "No"))
         older, newer = sorted((self._ids.new(), self._ids.new()))
@@ -152,9 +138,7 @@ class Tenants:
         names = ("client_secret", "old_client_secret", "api_key")
         values: dict[str, str] = {name: self._ids.secret() for name in names}
         for name in ("partner_token", "old_token"):
-            values[name] = issue_partner_token(
-                self._seals, partner, jti=self._ids.new(), now_ms=now_ms
-            )
+            values[name] = issue_partner_token(self._seals, partner, jti=self._ids.new(), now_ms=now_ms)
         values |= {
             "partner_id": str(number),
             "partner_name": partner.name,
@@ -179,13 +163,7 @@ class Tenants:
             }
         return _Tenant(partner, (account, answering), apps, (template, disabled), values)
 
-    def _app(
-        self,
-        partner: Partner,
-        account: BusinessAccount,
-        nth: int,
-        hosting: Hosting = Hosting.CLOUD,
-    ) -> App:
+    def _app(self, partner: Partner, account: BusinessAccount, nth: int, hosting: Hosting = Hosting.CLOUD) -> App:
         made_ms = self._clock.now_ms() - 10 + nth  # so that lists have an order
         return App(
             id=self._ids.new(),
@@ -226,9 +204,7 @@ class Tenants:
                 keep(tables.apps, **app_columns(app, hash_of(self._seals.app_token(app.id, 1))))
             for template in one.templates:
                 keep(tables.templates, **template_columns(template))
-            for app, name in zip(
-                one.apps, ("inbound_id", "second_inbound_id", "lost_inbound_id"), strict=False
-            ):
+            for app, name in zip(one.apps, ("inbound_id", "second_inbound_id", "lost_inbound_id"), strict=False):
                 [heard] = self._heard(one.partner.id, app.id, values[name])
                 keep(tables.inbound_messages, **heard)
         for table, all_of_it in rows.items():

@@ -22,9 +22,7 @@ class ThirdVersion:
             inner = value_of(callback).get(member, [{}])[0]
             return all(inner.get(name) == value for name, value in given.items())
 
-        [found, *_] = await self.sink.wait_for(
-            lambda one: member in value_of(one) and is_meant(one)
-        )
+        [found, *_] = await self.sink.wait_for(lambda one: member in value_of(one) and is_meant(one))
         return value_of(found)
 
     async def message(self, wamid: str) -> dict[str, Any]:

@@ -128,9 +128,7 @@ def filled(value: Filled, values: Mapping[str, str]) -> Filled:
             case str():
                 return _PLACEHOLDER.sub(fill, one)
             case dict():
-                return {
-                    walk(name): walk(member) for name, member in cast(dict[Any, Any], one).items()
-                }
+                return {walk(name): walk(member) for name, member in cast(dict[Any, Any], one).items()}
             case list():
                 return [walk(item) for item in cast(list[Any], one)]
             case _:
@@ -160,11 +158,7 @@ def multipart(parts: list[Part], values: Mapping[str, str]) -> aiohttp.Multipart
 
 def form_pairs(form: Mapping[str, str | list[str]]) -> list[tuple[str, str]]:
     """A form's fields, each of a list's values as a field of its own."""
-    return [
-        (name, value)
-        for name, given in form.items()
-        for value in ([given] if isinstance(given, str) else given)
-    ]
+    return [(name, value) for name, given in form.items() for value in ([given] if isinstance(given, str) else given)]
 
 
 def differences(expected: Any, given: Any, *, whole: bool, at: str = "body") -> list[str]:
@@ -177,10 +171,7 @@ def differences(expected: Any, given: Any, *, whole: bool, at: str = "body") -> 
             found = cast(dict[str, Any], given)
             told = [f"{at}.{name} is missing" for name in wanted.keys() - found.keys()]
             if whole:
-                told += [
-                    f"{at}.{name} is there: {found[name]!r}"
-                    for name in found.keys() - wanted.keys()
-                ]
+                told += [f"{at}.{name} is there: {found[name]!r}" for name in found.keys() - wanted.keys()]
             for name in wanted.keys() & found.keys():
                 told += differences(wanted[name], found[name], whole=whole, at=f"{at}.{name}")
             return told

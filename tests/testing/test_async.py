@@ -19,12 +19,7 @@ OWN_LIFE = {"close", "put_back", "id", "control", "now"}
 
 @pytest.mark.parametrize(
     ("original", "twin"),
-    [
-        (Partner, AsyncPartner),
-        (Phone, AsyncPhone),
-        (TimeMachine, AsyncTimeMachine),
-        (Fault, AsyncFault),
-    ],
+    [(Partner, AsyncPartner), (Phone, AsyncPhone), (TimeMachine, AsyncTimeMachine), (Fault, AsyncFault)],
 )
 def test_everything_has_its_twin(original: type[Any], twin: type[Any]) -> None:
     public = {name for name, _ in inspect.getmembers(original) if not name.startswith("_")}
@@ -35,9 +30,7 @@ def test_everything_has_its_twin(original: type[Any], twin: type[Any]) -> None:
 async def test_journey_is_awaited(partner: Partner) -> None:
     waypost = AsyncPartner(partner)
     ann = await waypost.phone("Ann")
-    template = await waypost.create_template(
-        "order_ready", "Hi {{1}}, all right?", buttons=["Yes", "No"]
-    )
+    template = await waypost.create_template("order_ready", "Hi {{1}}, all right?", buttons=["Yes", "No"])
 
     message_id = await waypost.send_template(template, partner.phone("Ann"), ["Ann"])
     await ann.tap("Yes")

@@ -41,9 +41,7 @@ def test_examples_tests_pass_side_by_side_against_one_running_service(tmp_path: 
     env_file = tmp_path / "waypost-dev.env"
     env_file.write_text("".join(f"{name}={text}\n" for name, text in engine.variables.items()))
 
-    run = run_pytest(
-        SHOP, tmp_path / "report.xml", "-p", "xdist", "-n", "2", f"--waypost={env_file}"
-    )
+    run = run_pytest(SHOP, tmp_path / "report.xml", "-p", "xdist", "-n", "2", f"--waypost={env_file}")
 
     engine.stop()
     all_passed(run)

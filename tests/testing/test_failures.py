@@ -82,9 +82,7 @@ def test_missed_message_shows_faults_clock_and_what_still_waits(partner: Partner
         '  T wrote text "Hi"',
         "sent to this phone, and not on it, newest last:",
     ]
-    assert lines[4].startswith(
-        "  ID to <Ann>: accepted (accepted T → tried T); tried once, again at T: "
-    )
+    assert lines[4].startswith("  ID to <Ann>: accepted (accepted T → tried T); tried once, again at T: ")
     assert lines[5:9] == [
         "templates that are not approved, newest last:",
         "  news (en_US) is PENDING",
@@ -102,10 +100,7 @@ def test_missed_message_shows_that_another_phone_was_meant(partner: Partner) -> 
     with pytest.raises(NotSeen) as missed:
         ann.wait_for_message("For", within_s=0.05)
 
-    assert said_by(missed.value, partner)[1:] == [
-        "on Ann's phone: nothing",
-        "sent to other phones: <Ben>",
-    ]
+    assert said_by(missed.value, partner)[1:] == ["on Ann's phone: nothing", "sent to other phones: <Ben>"]
 
 
 def test_missed_callback_shows_those_that_came_and_the_messages_way(partner: Partner) -> None:

@@ -6,11 +6,7 @@ from waypost.testing.names import Names
 def test_same_seed_gives_the_same_names() -> None:
     one, other = Names("tests/test_shop.py::test_tap"), Names("tests/test_shop.py::test_tap")
 
-    assert (one.source, one.waba_id, one.phone("Ann")) == (
-        other.source,
-        other.waba_id,
-        other.phone("Ann"),
-    )
+    assert (one.source, one.waba_id, one.phone("Ann")) == (other.source, other.waba_id, other.phone("Ann"))
 
 
 def test_another_test_and_another_attempt_have_other_names() -> None:
@@ -49,7 +45,5 @@ def test_digits_that_are_taken_are_not_given_again() -> None:
 def test_ids_have_the_operators_lengths() -> None:
     names = Names("any")
 
-    assert [len(one) for one in (names.waba_id, names.phone_number_id, names.graph_app_id)] == [
-        16
-    ] * 3
+    assert [len(one) for one in (names.waba_id, names.phone_number_id, names.graph_app_id)] == [16] * 3
     assert len(names.namespace.split("_")) == 5

@@ -28,21 +28,11 @@ def test_message_is_followed_from_the_send_to_its_reading(partner: Partner) -> N
     message_id = partner.send_text("Good morning", ann)
 
     message = ann.wait_for_message("morning")
-    assert (message.message_id, message.text, message.from_phone) == (
-        message_id,
-        "Good morning",
-        False,
-    )
+    assert (message.message_id, message.text, message.from_phone) == (message_id, "Good morning", False)
     partner.wait_for_callback("delivered", message_id=message_id)
     assert ann.read() == 1
     partner.wait_for_callback("read", message_id=message_id)
-    assert [one.what for one in partner.trace(message_id).news] == [
-        "accepted",
-        "enqueued",
-        "sent",
-        "delivered",
-        "read",
-    ]
+    assert [one.what for one in partner.trace(message_id).news] == ["accepted", "enqueued", "sent", "delivered", "read"]
 
 
 def test_tap_comes_back_with_the_postback_text_of_its_button(partner: Partner) -> None:
@@ -132,11 +122,7 @@ def test_partner_without_a_password_logs_in_with_its_client_secret_only(partner:
     api = BlockingDoor(partner.env["PARTNER_URL"])
 
     with pytest.raises(DoorRefused) as refused:
-        api.form(
-            "POST",
-            "/partner/account/login",
-            {"email": partner.env["EMAIL"], "password": "Guessed-1"},
-        )
+        api.form("POST", "/partner/account/login", {"email": partner.env["EMAIL"], "password": "Guessed-1"})
 
     assert refused.value.status == 401
 
@@ -147,9 +133,7 @@ def test_administrator_is_told_that_an_app_is_not_there(service: Service, what: 
         service.admin.json("GET", f"/apps/nobody/{what}")
 
 
-def test_administrator_sees_what_an_app_sent_and_submitted_last(
-    partner: Partner, service: Service
-) -> None:
+def test_administrator_sees_what_an_app_sent_and_submitted_last(partner: Partner, service: Service) -> None:
     ann = partner.phone("Ann")
     ann.write("Hi")
     partner.create_template("order_ready", "Hi {{1}}, it is ready.", approved=False)
@@ -161,9 +145,7 @@ def test_administrator_sees_what_an_app_sent_and_submitted_last(
     templates = service.admin.json("GET", f"{path}/templates")["templates"]
     assert [one["id"] for one in messages] == ids[::-1]
     assert {one["destination"] for one in messages} == {ann.number}
-    assert [(one["element_name"], one["status"]) for one in templates] == [
-        ("order_ready", "PENDING")
-    ]
+    assert [(one["element_name"], one["status"]) for one in templates] == [("order_ready", "PENDING")]
 
 
 def test_uploaded_picture_reaches_the_phone(partner: Partner) -> None:
@@ -191,21 +173,14 @@ def test_callbacks_go_on_to_the_application_and_bring_its_answer_back(
     taken = partner.wait_for_callback("text")
     assert taken.text == "Hi"
     assert [one.status for one in partner.tries] == [500, 200]
-    assert [json.loads(body)["payload"]["payload"]["text"] for body in application.bodies] == [
-        "Hi",
-        "Hi",
-    ]
+    assert [json.loads(body)["payload"]["payload"]["text"] for body in application.bodies] == ["Hi", "Hi"]
     assert {headers["X-Shop"] for headers in application.headers} == {"tea"}
     assert len({headers["Waypost-Callback-Id"] for headers in application.headers}) == 1
 
 
-def test_subscription_that_the_application_makes_itself_stays(
-    partner: Partner, application: "Application"
-) -> None:
+def test_subscription_that_the_application_makes_itself_stays(partner: Partner, application: "Application") -> None:
     env = partner.env
-    app = BlockingDoor(
-        f"{env['PARTNER_URL']}/partner/app/{env['APP_ID']}", {"token": env["APP_TOKEN"]}
-    )
+    app = BlockingDoor(f"{env['PARTNER_URL']}/partner/app/{env['APP_ID']}", {"token": env["APP_TOKEN"]})
     wish = {"modes": "MESSAGE", "tag": "own", "url": application.url, "version": "2"}
     app.form("POST", "/subscription", wish | {"doCheck": "false"})
 

@@ -99,9 +99,7 @@ def test_order_is_paid_after_a_payment_that_failed(partner: Partner) -> None:
 def test_row_of_a_list_is_chosen_by_its_title(partner: Partner) -> None:
     ann = partner.phone("Ann")
     ann.write("Hi")
-    options = [
-        {"type": "text", "title": title, "postbackText": title[0]} for title in ("Tea", "Milk")
-    ]
+    options = [{"type": "text", "title": title, "postbackText": title[0]} for title in ("Tea", "Milk")]
     partner.send_session(
         {
             "type": "list",
@@ -174,13 +172,7 @@ def test_flow_is_filled_in_and_sent_back(partner: Partner) -> None:
     ann = partner.phone("Ann")
     partner.callbacks_to("", version=3)
     flow_id = partner.publish_flow("booking", SCREENS)
-    button = {
-        "type": "FLOW",
-        "text": "Book",
-        "flow_id": flow_id,
-        "flow_action": "NAVIGATE",
-        "navigate_screen": "START",
-    }
+    button = {"type": "FLOW", "text": "Book", "flow_id": flow_id, "flow_action": "NAVIGATE", "navigate_screen": "START"}
     template = partner.create_template("book", "A table?", category="MARKETING", buttons=[button])
     message_id = partner.send_template(template, ann)
 

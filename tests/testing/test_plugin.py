@@ -122,10 +122,7 @@ def test_plugin_gives_each_test_its_own_and_puts_back_what_it_left(tmp_path: Pat
     assert run.output.count("Waypost: what happened") == 2
     # How a door's word came to the test, and by which thread, is nobody's concern.
     refused, awaited = run.told["test_is_refused"], run.told["test_waits_in_vain_as_a_coroutine"]
-    assert (
-        "DoorRefused: call: 'messages.sendd' is unknown; did you mean messages.send? (400)"
-        in refused
-    )
+    assert "DoorRefused: call: 'messages.sendd' is unknown; did you mean messages.send? (400)" in refused
     assert "src/waypost" not in refused
     assert "NotSeen: no callback `text` came within 0.05 s" in awaited
     assert not [name for name in ("src/waypost", "concurrent", "threads.py") if name in awaited]
@@ -136,9 +133,7 @@ def test_child_ends_with_a_test_run_that_is_killed(tmp_path: Path) -> None:
     """By force, so that nothing of the run can stop it."""
     (tmp_path / "test_hanging.py").write_text(HANGING)
     command = [sys.executable, "-m", "pytest", "-p", "waypost", "-s", "--waypost=child"]
-    with subprocess.Popen(
-        command, cwd=tmp_path, env=clean_environment(), stdout=subprocess.PIPE, text=True
-    ) as run:
+    with subprocess.Popen(command, cwd=tmp_path, env=clean_environment(), stdout=subprocess.PIPE, text=True) as run:
         assert run.stdout is not None
         url = next(line for line in run.stdout if "http://" in line).partition("http://")[2]
         port = int(url.strip().partition(":")[2])
@@ -165,9 +160,7 @@ def patiently_gone(port: int) -> None:
         ("--waypost=gone.env", "the service that gone.env names does not run any more"),
     ],
 )
-def test_service_that_cannot_be_had_ends_the_run_in_one_line(
-    tmp_path: Path, option: str, says: str
-) -> None:
+def test_service_that_cannot_be_had_ends_the_run_in_one_line(tmp_path: Path, option: str, says: str) -> None:
     (tmp_path / "test_one.py").write_text("def test_one(waypost): pass\n")
     (tmp_path / "empty.env").write_text("EMAIL=ann@waypost.test\n")
     gone = ("API_URL", "GRAPH_URL", "ADMIN_URL", "ADMIN_TOKEN", "CONTROL_URL")

@@ -47,9 +47,7 @@ def test_template_that_there_is_not_is_said_so(partner: Partner) -> None:
         partner.template("nowhere")
 
 
-def test_template_that_nobody_submits_fails_the_test_that_approves_it(
-    partner: Partner, service: Service
-) -> None:
+def test_template_that_nobody_submits_fails_the_test_that_approves_it(partner: Partner, service: Service) -> None:
     service.within_s, before = 0.05, service.within_s
 
     with pytest.raises(NotSeen, match=r"no template nowhere reached the operator within 0\.05 s"):
@@ -64,7 +62,4 @@ def test_template_that_the_operator_refuses_at_once_fails_with_its_words(partner
 
     first, *rest = str(missed.value).splitlines()
     assert first == "template order_ready never came to its review: the operator refused it at once"
-    assert (
-        "  order_ready (en_US) is REJECTED Variables can't be at the start or end of the template."
-        in rest
-    )
+    assert "  order_ready (en_US) is REJECTED Variables can't be at the start or end of the template." in rest

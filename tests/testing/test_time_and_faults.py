@@ -34,9 +34,7 @@ def test_frozen_clock_stands_until_it_is_moved(partner: Partner) -> None:
     assert partner.clock.now == moved
 
 
-def test_clock_runs_again_when_the_test_that_stopped_it_is_over(
-    make_partner: MakePartner, service: Service
-) -> None:
+def test_clock_runs_again_when_the_test_that_stopped_it_is_over(make_partner: MakePartner, service: Service) -> None:
     hasty = make_partner("hasty")
     hasty.clock.freeze()
     assert service.control.json("GET", "/clock")["is_frozen"]
@@ -46,9 +44,7 @@ def test_clock_runs_again_when_the_test_that_stopped_it_is_over(
     assert service.control.json("GET", "/clock")["factor"] == 1
 
 
-def test_time_moves_while_other_partners_are_made(
-    partner: Partner, make_partner: MakePartner
-) -> None:
+def test_time_moves_while_other_partners_are_made(partner: Partner, make_partner: MakePartner) -> None:
     crowd = threading.Thread(target=lambda: [make_partner(f"guest {at}") for at in range(8)])
     crowd.start()
 
@@ -84,9 +80,7 @@ def test_fault_of_a_webhook_strikes_what_the_operator_tells(partner: Partner) ->
     assert "delivered" not in [one.kind for one in partner.callbacks]
 
 
-def test_fault_that_a_test_leaves_is_disarmed_with_its_partner(
-    make_partner: MakePartner, service: Service
-) -> None:
+def test_fault_that_a_test_leaves_is_disarmed_with_its_partner(make_partner: MakePartner, service: Service) -> None:
     careless = make_partner("careless")
     fault = careless.fault("templates.create", error=1)
 

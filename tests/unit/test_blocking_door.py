@@ -29,10 +29,7 @@ def test_server_that_never_answers_is_left_after_the_given_time() -> None:
     ("reply", "says"),
     [
         (Reply(400, b'{"status":"error","message":"Bad Request"}'), "Bad Request (400)"),
-        (
-            Reply(400, b'{"message":"Bad Request"}', "to: is missing"),
-            "Bad Request: to: is missing (400)",
-        ),
+        (Reply(400, b'{"message":"Bad Request"}', "to: is missing"), "Bad Request: to: is missing (400)"),
         (Reply(404, b'{"error":"fault_id: is no fault"}'), "fault_id: is no fault (404)"),
         (Reply(502, b"<html>"), "GET /x was refused without a reason (502)"),
     ],

@@ -5,15 +5,7 @@ import random
 import pytest
 
 from waypost.callbacks.addresses import Address
-from waypost.callbacks.circuits import (
-    FAILING,
-    PROBES_S,
-    STEPS,
-    Came,
-    Circuit,
-    State,
-    travel_grid_ms,
-)
+from waypost.callbacks.circuits import FAILING, PROBES_S, STEPS, Came, Circuit, State, travel_grid_ms
 
 CHANCE = random.Random(1)
 
@@ -91,17 +83,12 @@ def test_circuit_goes_on_from_what_the_store_has() -> None:
     asked.begin(10, failing_since_ms=3, asked_until_ms=99)
     neither.begin(10, failing_since_ms=None, asked_until_ms=None)
 
-    assert [one.state for one in (failing, asked, neither)] == [
-        State.HALF_OPEN,
-        State.OPEN,
-        State.CLOSED,
-    ]
+    assert [one.state for one in (failing, asked, neither)] == [State.HALF_OPEN, State.OPEN, State.CLOSED]
     assert asked.until_ms == 99
 
 
 @pytest.mark.parametrize(
-    ("failing_min", "grid_min"),
-    [(0, None), (7.9, None), (8, 1), (15.9, 1), (16, 2), (60, 4), (64, 8), (1440, 128)],
+    ("failing_min", "grid_min"), [(0, None), (7.9, None), (8, 1), (15.9, 1), (16, 2), (60, 4), (64, 8), (1440, 128)]
 )
 def test_grid_of_a_moved_clock_is_an_eighth_of_the_failing_time_at_most(
     failing_min: float, grid_min: int | None

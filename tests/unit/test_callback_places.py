@@ -3,14 +3,7 @@
 from waypost.base.clock import ManualClock
 from waypost.callbacks.addresses import Address
 from waypost.callbacks.circuits import Circuit, State
-from waypost.callbacks.places import (
-    CROWDED,
-    CROWDED_SHARE,
-    REPLAY_SHARE,
-    SLOW_POOL,
-    SLOW_SHARE,
-    Places,
-)
+from waypost.callbacks.places import CROWDED, CROWDED_SHARE, REPLAY_SHARE, SLOW_POOL, SLOW_SHARE, Places
 from waypost.journal.entry import Entry
 from waypost.store.journal import Lane
 from waypost.store.subscriptions import live_group, replay_group
@@ -25,9 +18,7 @@ class Lobby:
         self.places = Places(self.clock, self.told.append)
         self._position = 0
 
-    def knows(
-        self, subscription: int, *, was_slow: bool = False, circuit: Circuit | None = None
-    ) -> None:
+    def knows(self, subscription: int, *, was_slow: bool = False, circuit: Circuit | None = None) -> None:
         address = Address(circuit or Circuit(), is_known=True, was_slow=was_slow)
         self.places.addresses[str(subscription)] = address
 

@@ -44,13 +44,7 @@ def test_waits_are_spread_so_that_receivers_are_not_asked_all_at_once() -> None:
         ({"retry-after": "Thu Jan  1 00:02:40 1970"}, 60),
         ({"retry-after": "Thu, 01 Jan 1970 00:00:10 GMT"}, 0),
         ({"retry-after": "Thu, 01 Jan 2099 00:00:00 GMT"}, DAY_S),
-        (
-            {
-                "retry-after": "Thu, 01 Jan 2099 00:01:00 GMT",
-                "date": "Thu, 01 Jan 2099 00:00:00 GMT",
-            },
-            60,
-        ),
+        ({"retry-after": "Thu, 01 Jan 2099 00:01:00 GMT", "date": "Thu, 01 Jan 2099 00:00:00 GMT"}, 60),
     ],
 )
 def test_receiver_may_ask_for_a_while_of_a_day_at_most(told: dict[str, str], asked_s: int) -> None:

@@ -38,9 +38,7 @@ def test_form_that_says_nothing_is_a_draft_that_says_nothing() -> None:
 
 
 def test_empty_fields_are_absent() -> None:
-    draft = read(
-        header="", footer="", exampleMedia="", limitedOfferText="", hasExpiration="", cards=""
-    )
+    draft = read(header="", footer="", exampleMedia="", limitedOfferText="", hasExpiration="", cards="")
 
     assert draft.header is None
     assert draft.footer is None
@@ -67,9 +65,7 @@ def test_number_that_is_not_there_is_none(text: str) -> None:
 
 
 def test_flat_application_is_one_of_the_list() -> None:
-    flat = one_button(
-        type="OTP", otp_type="one_tap", text="Copy", package_name="com.acme", signature_hash="x"
-    )
+    flat = one_button(type="OTP", otp_type="one_tap", text="Copy", package_name="com.acme", signature_hash="x")
     listed = one_button(
         type="OTP",
         otp_type="ZERO_TAP",
@@ -96,17 +92,14 @@ def test_url_of_a_card_may_come_in_parts() -> None:
 
 
 def test_url_that_is_whole_is_left_alone() -> None:
-    button = one_button(
-        type="URL", text="Buy", url="https://a.test/all", buttonValue="https://a.test/", suffix="x"
-    )
+    button = one_button(type="URL", text="Buy", url="https://a.test/all", buttonValue="https://a.test/", suffix="x")
 
     assert button.url == "https://a.test/all"
     assert button.example == ()
 
 
 @pytest.mark.parametrize(
-    ("example", "read_as"),
-    [("a", ("a",)), (["a", "b"], ("a", "b")), (7, ("7",)), ([7, None], ("7",)), (None, ())],
+    ("example", "read_as"), [("a", ("a",)), (["a", "b"], ("a", "b")), (7, ("7",)), ([7, None], ("7",)), (None, ())]
 )
 def test_example_is_a_text_or_a_list(example: Any, read_as: tuple[str, ...]) -> None:
     assert one_button(type="URL", example=example).example == read_as
@@ -123,13 +116,10 @@ _MEMBERS = (
     "text", "url", "phone_number", "example", "buttonValue", "suffix", "otp_type", "autofill_text",
     "package_name", "signature_hash", "supported_apps", "zero_tap_terms_accepted", "flow_id", "flow_action",
 )  # fmt: skip
-_TEXTS = st.sampled_from(
-    ["", "{{1}}", "Hi {{1}}, all.", "x", "{{", "\n", "https://a.test/{{1}}", "7"]
-)
+_TEXTS = st.sampled_from(["", "{{1}}", "Hi {{1}}, all.", "x", "{{", "\n", "https://a.test/{{1}}", "7"])
 _BUTTONS: st.SearchStrategy[Any] = st.lists(
     st.fixed_dictionaries(
-        {"type": st.sampled_from([*ButtonKind, "dance"])},
-        optional=dict.fromkeys(_MEMBERS, _TEXTS | _VALUES),
+        {"type": st.sampled_from([*ButtonKind, "dance"])}, optional=dict.fromkeys(_MEMBERS, _TEXTS | _VALUES)
     ),
     max_size=4,
 )
@@ -141,10 +131,7 @@ _CARDS: st.SearchStrategy[Any] = st.lists(
     max_size=3,
 )
 _FORMS = st.fixed_dictionaries(
-    {
-        "category": st.sampled_from(list(Category)),
-        "templateType": st.sampled_from(list(TemplateType)),
-    },
+    {"category": st.sampled_from(list(Category)), "templateType": st.sampled_from(list(TemplateType))},
     optional={
         "content": _TEXTS | st.text(max_size=20),
         "example": _TEXTS,

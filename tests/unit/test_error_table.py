@@ -16,9 +16,7 @@ def test_every_reason_has_a_row_with_its_source(reason: Reason) -> None:
 
 
 @pytest.mark.parametrize("reason", Reason)
-def test_documented_text_is_the_whole_message_and_the_explanation_a_header(
-    reason: Reason,
-) -> None:
+def test_documented_text_is_the_whole_message_and_the_explanation_a_header(reason: Reason) -> None:
     status, body, headers = error_answer(Refused(reason, "because"))
 
     row = ERRORS[reason]

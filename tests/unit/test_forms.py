@@ -60,8 +60,7 @@ def test_whatever_bytes_come_a_json_body_is_an_object_or_refused(body: bytes) ->
 
 
 @pytest.mark.parametrize(
-    ("text", "levels"),
-    [("7", 0), ("[]", 1), ('{"a":[1]}', 2), ('"[[["', 0), ('["\\"[["]', 1), ('["\\\\"]', 1)],
+    ("text", "levels"), [("7", 0), ("[]", 1), ('{"a":[1]}', 2), ('"[[["', 0), ('["\\"[["]', 1), ('["\\\\"]', 1)]
 )
 def test_depth_counts_brackets_outside_of_texts(text: str, levels: int) -> None:
     assert depth(text) == levels
@@ -128,9 +127,7 @@ def test_flag_that_is_neither_is_refused() -> None:
         ([("a[b]", "x"), ("a[b]", "y")], {"b": "y"}),
     ],
 )
-def test_field_that_comes_in_parts_is_put_together(
-    pairs: list[tuple[str, str]], expected: object
-) -> None:
+def test_field_that_comes_in_parts_is_put_together(pairs: list[tuple[str, str]], expected: object) -> None:
     text = Form(pairs).text("a")
 
     assert text is not None

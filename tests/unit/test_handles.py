@@ -7,16 +7,9 @@ from waypost.domain.handles import MOST_LINES, lines_of
 
 @pytest.mark.parametrize(
     ("handle", "lines"),
-    [
-        ("", ()),
-        ("4::a", ("4::a",)),
-        ("4::a\n4::b", ("4::a", "4::b")),
-        (" 4::a \r\n\r\n4::b\n", ("4::a", "4::b")),
-    ],
+    [("", ()), ("4::a", ("4::a",)), ("4::a\n4::b", ("4::a", "4::b")), (" 4::a \r\n\r\n4::b\n", ("4::a", "4::b"))],
 )
-def test_lines_of_a_handle_come_without_what_surrounds_them(
-    handle: str, lines: tuple[str, ...]
-) -> None:
+def test_lines_of_a_handle_come_without_what_surrounds_them(handle: str, lines: tuple[str, ...]) -> None:
     assert lines_of(handle) == lines
 
 

@@ -120,9 +120,7 @@ class Client:
 
 
 async def connect(server: HttpServer, source: str = "127.0.0.1") -> Client:
-    reader, writer = await asyncio.open_connection(
-        "127.0.0.1", ports[server], local_addr=(source, 0)
-    )
+    reader, writer = await asyncio.open_connection("127.0.0.1", ports[server], local_addr=(source, 0))
     return Client(reader, writer)
 
 
@@ -188,9 +186,7 @@ async def test_simulators_server_answers_in_the_shape_of_the_graph_api(serve: Se
     client.close()
 
 
-async def test_headers_just_below_the_limits_are_served(
-    serve: Serve, application: Application
-) -> None:
+async def test_headers_just_below_the_limits_are_served(serve: Serve, application: Application) -> None:
     client = await connect(await serve())
     path = b"/" + b"p" * 8_000
     headers = b"".join(b"X-%d: %s\r\n" % (n, b"a" * 600) for n in range(98))
@@ -210,18 +206,12 @@ async def test_large_bodies_and_pipelined_requests_are_not_headers(serve: Serve)
     sending = asyncio.create_task(client.send(one + GET + b"\r\n" + one))
 
     answers = [await client.one_answer() for _ in range(3)]
-    assert [answered.rpartition(b"\r\n")[2] for answered in answers] == [
-        b"3000000",
-        b"0",
-        b"3000000",
-    ]
+    assert [answered.rpartition(b"\r\n")[2] for answered in answers] == [b"3000000", b"0", b"3000000"]
     await sending
     client.close()
 
 
-async def test_bad_request_behind_another_one_does_not_spoil_its_answer(
-    serve: Serve, application: Application
-) -> None:
+async def test_bad_request_behind_another_one_does_not_spoil_its_answer(serve: Serve, application: Application) -> None:
     client = await connect(await serve())
     await client.send(b"GET /wait HTTP/1.1\r\nHost: a\r\n\r\nNONSENSE\r\n\r\n")
     application.go_on.set()
@@ -233,9 +223,7 @@ async def test_bad_request_behind_another_one_does_not_spoil_its_answer(
     client.close()
 
 
-async def test_answer_before_the_body_is_read_reaches_a_client_that_goes_on_sending(
-    serve: Serve,
-) -> None:
+async def test_answer_before_the_body_is_read_reaches_a_client_that_goes_on_sending(serve: Serve) -> None:
     client = await connect(await serve())
     await client.send(b"POST /early HTTP/1.1\r\nHost: a\r\nContent-Length: 1000000\r\n\r\n")
 
@@ -247,13 +235,9 @@ async def test_answer_before_the_body_is_read_reaches_a_client_that_goes_on_send
     client.close()
 
 
-async def test_answer_before_the_body_is_read_reaches_a_client_that_wants_the_connection_closed(
-    serve: Serve,
-) -> None:
+async def test_answer_before_the_body_is_read_reaches_a_client_that_wants_the_connection_closed(serve: Serve) -> None:
     client = await connect(await serve())
-    head = (
-        b"POST /early HTTP/1.1\r\nHost: a\r\nConnection: close\r\nContent-Length: 3000000\r\n\r\n"
-    )
+    head = b"POST /early HTTP/1.1\r\nHost: a\r\nConnection: close\r\nContent-Length: 3000000\r\n\r\n"
 
     sending = asyncio.create_task(client.send(head + b"b" * 3_000_000))
     await sending
@@ -262,9 +246,7 @@ async def test_answer_before_the_body_is_read_reaches_a_client_that_wants_the_co
     client.close()
 
 
-async def test_half_a_header_is_answered_408_in_time_and_a_silent_connection_is_closed(
-    serve: Serve,
-) -> None:
+async def test_half_a_header_is_answered_408_in_time_and_a_silent_connection_is_closed(serve: Serve) -> None:
     server = await serve(replace(DEFAULT_LIMITS, header_timeout_s=0.4))
     half, silent, blank, later = [await connect(server) for _ in range(4)]
     await half.send(GET)
@@ -379,9 +361,7 @@ async def test_idle_connection_makes_room_for_a_new_one(serve: Serve) -> None:
 
 
 async def test_connections_of_a_trusted_proxy_are_not_those_of_one_client(serve: Serve) -> None:
-    limits = replace(
-        DEFAULT_LIMITS, max_connections_per_address=1, proxies=Proxies(("127.0.0.2/32",))
-    )
+    limits = replace(DEFAULT_LIMITS, max_connections_per_address=1, proxies=Proxies(("127.0.0.2/32",)))
     server = await serve(limits)
 
     clients = [await connect(server, "127.0.0.2") for _ in range(5)]
@@ -392,9 +372,7 @@ async def test_connections_of_a_trusted_proxy_are_not_those_of_one_client(serve:
         one.close()
 
 
-async def test_reserved_descriptors_are_not_for_connections(
-    serve: Serve, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_reserved_descriptors_are_not_for_connections(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
     def of_four(_resource: int) -> tuple[int, int]:
         return 4, 4
 

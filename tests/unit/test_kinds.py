@@ -83,9 +83,7 @@ def test_declared_type_counts_where_the_bytes_may_be_that() -> None:
 def test_hint_decides_where_nothing_is_declared() -> None:
     found = types_of(SAMPLES["doc"], b"")
 
-    assert choose_type(found, "", "application/vnd.ms-excel", for_handle=False) == (
-        "application/vnd.ms-excel"
-    )
+    assert choose_type(found, "", "application/vnd.ms-excel", for_handle=False) == ("application/vnd.ms-excel")
 
 
 def test_wrong_hint_is_passed_over() -> None:
@@ -105,12 +103,7 @@ def test_received_type_is_told_without_what_could_break_the_text() -> None:
 
 @pytest.mark.parametrize(
     ("text", "type"),
-    [
-        ("image/png", "image/png"),
-        (" IMAGE/JPG ", "image/jpeg"),
-        ("audio/ogg; codecs=opus", "audio/ogg"),
-        ("", ""),
-    ],
+    [("image/png", "image/png"), (" IMAGE/JPG ", "image/jpeg"), ("audio/ogg; codecs=opus", "audio/ogg"), ("", "")],
 )
 def test_declared_type_is_read_in_its_one_spelling(text: str, type: str) -> None:
     assert read_type(text) == type

@@ -120,9 +120,7 @@ def test_operators_words_for_a_status_are_in_capitals() -> None:
 
 
 @pytest.mark.parametrize("status", OPERATOR_STATUSES.values())
-def test_every_status_of_the_operators_is_reached_from_a_template_under_review_or_approved(
-    status: T,
-) -> None:
+def test_every_status_of_the_operators_is_reached_from_a_template_under_review_or_approved(status: T) -> None:
     assert status in TEMPLATE_MOVES[T.PENDING] | TEMPLATE_MOVES[T.APPROVED]
 
 

@@ -12,17 +12,13 @@ def clock() -> ManualClock:
     return ManualClock()
 
 
-async def spend(
-    limiter: Limiter, times: int = 1, name: str = "templates", of: str = "a"
-) -> list[int]:
+async def spend(limiter: Limiter, times: int = 1, name: str = "templates", of: str = "a") -> list[int]:
     """Spend so often; when each was spent."""
     return [await limiter.spend(name, of) for _ in range(times)]
 
 
 @pytest.mark.parametrize("name", RATES)
-async def test_every_rate_takes_its_number_and_refuses_the_next(
-    clock: ManualClock, name: str
-) -> None:
+async def test_every_rate_takes_its_number_and_refuses_the_next(clock: ManualClock, name: str) -> None:
     limiter = LocalLimiter(clock)
     await spend(limiter, RATES[name].at_most, name)
 

@@ -89,9 +89,7 @@ async def test_server_that_stops_does_not_wait_for_an_answer_that_is_withheld(
     asking = asyncio.create_task(http.get(server[1]).__aenter__())
     await breaking.asked.wait()
 
-    async with asyncio.timeout(
-        HANGS_AFTER_S
-    ):  # an answer that is not withheld is waited for longer
+    async with asyncio.timeout(HANGS_AFTER_S):  # an answer that is not withheld is waited for longer
         await server[0].stop()
 
     await breaking.was_gone.wait()

@@ -11,9 +11,7 @@ from waypost.base.logs import LossyStream, WhereverStderrIs
 from waypost.base.steps import Step, Steps, Told
 
 
-def test_records_follow_standard_error_and_survive_its_end(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_records_follow_standard_error_and_survive_its_end(monkeypatch: pytest.MonkeyPatch) -> None:
     stream = LossyStream(WhereverStderrIs())
     first, second = io.StringIO(), io.StringIO()
     monkeypatch.setattr(sys, "stderr", first)
@@ -44,8 +42,7 @@ class Failing:
 
 
 @pytest.mark.parametrize(
-    "error",
-    [OSError(28, "no space left"), BrokenPipeError(), ValueError("closed"), OSError(27, "")],
+    "error", [OSError(28, "no space left"), BrokenPipeError(), ValueError("closed"), OSError(27, "")]
 )
 def test_records_that_cannot_be_written_are_lost_and_counted(error: Exception) -> None:
     stream = LossyStream(Failing(error))

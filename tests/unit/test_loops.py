@@ -45,9 +45,7 @@ def loop_of(work: Any, log: Any) -> Loop:
     return Loop("a loop", work, work.wait, log=log, again_s=0.001)
 
 
-@pytest.mark.parametrize(
-    "error", [ValueError("a defect"), OSError(28, "no space"), asyncio.CancelledError()]
-)
+@pytest.mark.parametrize("error", [ValueError("a defect"), OSError(28, "no space"), asyncio.CancelledError()])
 async def test_turn_that_fails_is_run_again_and_logged_once(error: BaseException) -> None:
     work, log = Work(*[error] * 20), Log()
     loop = loop_of(work, log)

@@ -92,9 +92,7 @@ async def test_file_name_is_its_last_segment(disposition: str, name: str | None)
     assert (head.name, head.file_name, content) == ("file", name, b"Hello")
 
 
-@pytest.mark.parametrize(
-    ("count", "taken"), [(MOST_HEADERS - 1, True), (MOST_HEADERS, False), (10_000, False)]
-)
+@pytest.mark.parametrize(("count", "taken"), [(MOST_HEADERS - 1, True), (MOST_HEADERS, False), (10_000, False)])
 async def test_headers_are_counted(count: int, taken: bool) -> None:
     body = part('form-data; name="file"', *(f"X-{number}: 1" for number in range(count)))
 
@@ -121,9 +119,7 @@ async def is_taken(body: bytes) -> bool:
     return await reason_of(body) is None
 
 
-async def reason_of(
-    body: bytes, content_type: str = "multipart/form-data; boundary=x"
-) -> Reason | None:
+async def reason_of(body: bytes, content_type: str = "multipart/form-data; boundary=x") -> Reason | None:
     try:
         await read([body], content_type)
     except Refused as refused:

@@ -77,9 +77,7 @@ def test_no_second_of_the_operator_has_more_than_the_throughput(per_second: int)
             now_ms = hold.until_ms
 
     counted.sort()
-    assert all(
-        later - first >= 1000 for first, later in zip(counted, counted[per_second:], strict=False)
-    )
+    assert all(later - first >= 1000 for first, later in zip(counted, counted[per_second:], strict=False))
     assert count > 20 * per_second * 0.75
 
 

@@ -23,8 +23,7 @@ CODE = draft(content="{{1}} is your verification code.", buttons=(OTP,))
 CATALOGUE = draft(content="{{1}}", buttons=(VIEW_CATALOG,))
 PRODUCTS = draft(content="Hi.", buttons=(VIEW_ITEMS,))
 CARDS = draft(
-    content="{{1}}",
-    cards=(Card(body="{{1}} {{2}}", buttons=(REPLY, URL)), Card(body="Hi", buttons=(REPLY, URL))),
+    content="{{1}}", cards=(Card(body="{{1}} {{2}}", buttons=(REPLY, URL)), Card(body="Hi", buttons=(REPLY, URL)))
 )
 
 
@@ -50,21 +49,12 @@ CARDS = draft(
         (
             CARDS,
             "a b c d e",
-            Parameters(
-                body=("a",),
-                cards=(CardParameters(("b", "c"), {1: "d"}), CardParameters((), {1: "e"})),
-            ),
+            Parameters(body=("a",), cards=(CardParameters(("b", "c"), {1: "d"}), CardParameters((), {1: "e"}))),
         ),
-        (
-            CARDS,
-            "a b",
-            Parameters(body=("a",), cards=(CardParameters(("b",)), CardParameters())),
-        ),
+        (CARDS, "a b", Parameters(body=("a",), cards=(CardParameters(("b",)), CardParameters()))),
     ],
 )
-def test_parameters_go_where_the_template_wants_them(
-    of: Draft, params: str, expected: Parameters
-) -> None:
+def test_parameters_go_where_the_template_wants_them(of: Draft, params: str, expected: Parameters) -> None:
     found = split(of, params.split())
 
     if not of.cards:

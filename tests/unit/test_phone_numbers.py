@@ -39,7 +39,5 @@ def test_number_is_8_to_15_digits_without_its_punctuation(text: str, digits: str
         ("00000000", "", "00000000"),
     ],
 )
-def test_number_is_shown_with_its_country_and_without_it(
-    digits: str, country: str, national: str
-) -> None:
+def test_number_is_shown_with_its_country_and_without_it(digits: str, country: str, national: str) -> None:
     assert country_and_national(digits) == (country, national)

@@ -59,9 +59,7 @@ class Source:
             self.has_left.set()
 
     async def _answer(
-        self,
-        send: Callable[[MutableMapping[str, Any]], Awaitable[None]],
-        head: list[tuple[bytes, bytes]],
+        self, send: Callable[[MutableMapping[str, Any]], Awaitable[None]], head: list[tuple[bytes, bytes]]
     ) -> None:
         await send({"type": "http.response.start", "status": 206, "headers": head})
         for _ in range(self.pieces):
@@ -157,12 +155,9 @@ async def test_source_whose_answer_nobody_has_begun_to_read_hears_it_too(over: O
 
 
 @pytest.mark.parametrize(
-    ("fails", "told_bytes"),
-    [("raises", None), ("leaves", 9_999_999), ("tells too much", 9_999_999)],
+    ("fails", "told_bytes"), [("raises", None), ("leaves", 9_999_999), ("tells too much", 9_999_999)]
 )
-async def test_answer_that_breaks_off_does_not_look_whole(
-    over: Over, fails: str, told_bytes: int | None
-) -> None:
+async def test_answer_that_breaks_off_does_not_look_whole(over: Over, fails: str, told_bytes: int | None) -> None:
     told_bytes = told_bytes or 3 * len(PIECE)
     source = Source(pieces=2, fails=fails, told_bytes=told_bytes)
     answer = await (await over(source)).open("GET", "/", {})

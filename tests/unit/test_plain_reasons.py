@@ -14,9 +14,7 @@ from waypost.base.posts import AddrInfo, AnswerLost, NotReached, TimedOut
 from waypost.outbound.failures import NotAllowed, plain_reason
 from waypost.outbound.vetted import VettedClient
 
-LIBRARY = re.compile(
-    r"[A-Z]\w*(Error|Allowed|Reached|Out|Lost)|Errno|ssl:|\(|\[|object at|getaddrinfo"
-)
+LIBRARY = re.compile(r"[A-Z]\w*(Error|Allowed|Reached|Out|Lost)|Errno|ssl:|\(|\[|object at|getaddrinfo")
 
 
 @pytest.fixture

@@ -28,15 +28,9 @@ from waypost.domain.postback import (
 )
 
 MESSAGE = id_number(1)
-YES_AND_NO = template(
-    of=draft(
-        buttons=(Button(ButtonKind.QUICK_REPLY, "Yes"), Button(ButtonKind.QUICK_REPLY, "No")),
-    )
-)
+YES_AND_NO = template(of=draft(buttons=(Button(ButtonKind.QUICK_REPLY, "Yes"), Button(ButtonKind.QUICK_REPLY, "No"))))
 QUESTION = SessionQuickReply(
-    "Shall we come?",
-    (Choice("Yes", "same"), Choice("No", "same"), Choice("Later")),
-    sender_id="q-1",
+    "Shall we come?", (Choice("Yes", "same"), Choice("No", "same"), Choice("Later")), sender_id="q-1"
 )
 LIST = SessionList(
     "Choose.",
@@ -94,10 +88,7 @@ def test_card_that_was_tapped_is_told_by_its_reference() -> None:
     cards = tuple(CardSend(MediaRef("1"), {0: f"buy-{card}"}) for card in range(3))
     sent = TemplateSend("t", cards=cards)
 
-    told = [
-        postback_text_of(tap(payload_of(MESSAGE, 0, f"buy-{card}", card)), sent, None)
-        for card in range(3)
-    ]
+    told = [postback_text_of(tap(payload_of(MESSAGE, 0, f"buy-{card}", card)), sent, None) for card in range(3)]
 
     assert told == ["buy-0", "buy-1", "buy-2"]
 
@@ -132,9 +123,7 @@ def test_reference_that_leads_nowhere_has_no_text(payload: str) -> None:
 
 
 @pytest.mark.parametrize(("number", "postback"), [(1, "same"), (2, "same"), (3, None)])
-def test_choice_is_told_by_its_number_although_texts_are_the_same(
-    number: int, postback: str | None
-) -> None:
+def test_choice_is_told_by_its_number_although_texts_are_the_same(number: int, postback: str | None) -> None:
     travels = reply_id_of(MESSAGE, number, postback)
 
     assert len(travels) <= 64
@@ -160,9 +149,7 @@ def test_number_that_no_choice_has_is_no_choice(number: int) -> None:
     [({"action": BUTTONS}, "b-2", 2), ({"action": ROWS}, "r-3", 3), ({"action": ROWS}, "r-9", None),
      ({}, "b-1", None), ("odd", "b-1", None), ({"action": {"buttons": [7]}}, "b-1", None)],
 )  # fmt: skip
-def test_choice_of_a_passthrough_is_found_by_the_partners_own_id(
-    body: object, id: str, number: int | None
-) -> None:
+def test_choice_of_a_passthrough_is_found_by_the_partners_own_id(body: object, id: str, number: int | None) -> None:
     sent = Passthrough("interactive", body)
 
     assert reply_of(event("button_reply", id=id), sent) == Reply(id, number, id)

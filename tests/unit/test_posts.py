@@ -96,9 +96,7 @@ def made(*, per_address: int = 4, idle_s: float = 2, keep_bytes: int = 100) -> P
     return Posts(per_address=per_address, idle_s=idle_s, connect_s=2, keep_bytes=keep_bytes)
 
 
-async def test_request_arrives_whole_over_one_connection_that_is_kept(
-    posts: Posts, peer: Peer
-) -> None:
+async def test_request_arrives_whole_over_one_connection_that_is_kept(posts: Posts, peer: Peer) -> None:
     for body in (b"{}", b'{"n":"\xc3\xa4"}'):
         reply = await posts.post(peer.url, body, {"X-Name": "ä"}, within_s=HANGS_AFTER_S)
         assert (reply.status, reply.body) == (200, b"ok")
@@ -110,9 +108,7 @@ async def test_request_arrives_whole_over_one_connection_that_is_kept(
     assert len(peer.lines) == 1
 
 
-async def test_headers_that_say_how_it_is_sent_are_ours_and_the_last_of_a_name_counts(
-    posts: Posts, peer: Peer
-) -> None:
+async def test_headers_that_say_how_it_is_sent_are_ours_and_the_last_of_a_name_counts(posts: Posts, peer: Peer) -> None:
     given = {"Content-Length": "9", "host": "other", "x-name": "first", "X-Name": "last"}
 
     await posts.post(peer.url, b"{}", given, within_s=HANGS_AFTER_S)
@@ -157,9 +153,7 @@ ANSWERS = {  # what is answered, and what it is: status, body, whether the conne
 
 
 @pytest.mark.parametrize("kind", ANSWERS)
-async def test_answer_is_understood_however_it_is_framed(
-    posts: Posts, peer: Peer, kind: str
-) -> None:
+async def test_answer_is_understood_however_it_is_framed(posts: Posts, peer: Peer, kind: str) -> None:
     answer, status, body, is_kept = ANSWERS[kind]
     peer.answers = lambda _: answer
 
@@ -190,9 +184,7 @@ BROKEN = {  # what is answered before the connection is closed
 
 
 @pytest.mark.parametrize("kind", BROKEN)
-async def test_answer_that_breaks_off_is_lost_and_nothing_is_sent_twice(
-    posts: Posts, peer: Peer, kind: str
-) -> None:
+async def test_answer_that_breaks_off_is_lost_and_nothing_is_sent_twice(posts: Posts, peer: Peer, kind: str) -> None:
     peer.answers = lambda _: BROKEN[kind]
     peer.hangs_up = True
 
@@ -202,9 +194,7 @@ async def test_answer_that_breaks_off_is_lost_and_nothing_is_sent_twice(
     assert len(peer.bodies) == 1
 
 
-async def test_no_answer_in_time_is_lost_and_the_connection_is_not_used_again(
-    posts: Posts, peer: Peer
-) -> None:
+async def test_no_answer_in_time_is_lost_and_the_connection_is_not_used_again(posts: Posts, peer: Peer) -> None:
     peer.answers = lambda nth: None if nth == 1 else OK
     with pytest.raises(TimedOut):
         await posts.post(peer.url, b"", {}, within_s=LONG_ENOUGH_TO_SEND_S)
@@ -214,9 +204,7 @@ async def test_no_answer_in_time_is_lost_and_the_connection_is_not_used_again(
     assert len(peer.lines) == 2
 
 
-async def test_status_that_came_in_time_counts_although_its_body_drips(
-    posts: Posts, peer: Peer
-) -> None:
+async def test_status_that_came_in_time_counts_although_its_body_drips(posts: Posts, peer: Peer) -> None:
     peer.answers = lambda _: b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nok"
 
     reply = await posts.post(peer.url, b"", {}, within_s=LONG_ENOUGH_TO_SEND_S)
@@ -300,9 +288,7 @@ async def test_connection_that_was_idle_for_long_is_closed_and_not_used(peer: Pe
     assert len(peer.lines) == 2
 
 
-async def test_connection_that_the_other_side_closed_while_idle_is_not_used(
-    posts: Posts, peer: Peer
-) -> None:
+async def test_connection_that_the_other_side_closed_while_idle_is_not_used(posts: Posts, peer: Peer) -> None:
     await posts.post(peer.url, b"", {}, within_s=HANGS_AFTER_S)
     peer.lines[0].close()
     await peer.lines[0].wait_closed()
@@ -328,18 +314,12 @@ def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
         .serial_number(7)
         .not_valid_before(now - datetime.timedelta(days=1))
         .not_valid_after(now + datetime.timedelta(days=1))
-        .add_extension(
-            x509.SubjectAlternativeName([x509.IPAddress(ip_address("127.0.0.1"))]), critical=False
-        )
+        .add_extension(x509.SubjectAlternativeName([x509.IPAddress(ip_address("127.0.0.1"))]), critical=False)
         .sign(key, hashes.SHA256())
     )
     path = tmp_path_factory.mktemp("tls") / "peer.pem"
     path.write_bytes(
-        key.private_bytes(
-            serialization.Encoding.PEM,
-            serialization.PrivateFormat.PKCS8,
-            serialization.NoEncryption(),
-        )
+        key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
         + made.public_bytes(serialization.Encoding.PEM)
     )
     return path

@@ -47,9 +47,7 @@ CASES: Final[list[tuple[str | None, list[str], str]]] = [  # who connects      w
 
 
 @pytest.mark.parametrize(("peer", "forwarded", "client"), CASES)
-def test_client_is_the_last_whom_a_trusted_proxy_has_seen(
-    peer: str | None, forwarded: list[str], client: str
-) -> None:
+def test_client_is_the_last_whom_a_trusted_proxy_has_seen(peer: str | None, forwarded: list[str], client: str) -> None:
     assert Proxies(TRUSTED).client_address(scope(peer, *forwarded)) == client
 
 

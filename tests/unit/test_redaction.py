@@ -18,14 +18,7 @@ def change(field: str, value: Any) -> dict[str, Any]:
 
 
 def v2(type: str, payload: Any) -> dict[str, Any]:
-    return {
-        "app": "A",
-        "phone": "1555",
-        "timestamp": 1,
-        "version": 2,
-        "type": type,
-        "payload": payload,
-    }
+    return {"app": "A", "phone": "1555", "timestamp": 1, "version": 2, "type": type, "payload": payload}
 
 
 # fmt: off
@@ -73,9 +66,7 @@ def test_what_nobody_wrote_is_shown_byte_for_byte(body: Any) -> None:
 
 def test_template_that_somebody_else_sent_is_hidden_though_text_is_shown() -> None:
     sent = {"type": "template", "template": {"name": "code", "values": ["730519", 730519]}}
-    body = json.dumps(
-        change("smb_message_echoes", {"message_echoes": [sent, {"text": {"body": TEXT}}]})
-    )
+    body = json.dumps(change("smb_message_echoes", {"message_echoes": [sent, {"text": {"body": TEXT}}]}))
 
     shown = shown_body(body, Sight(text=True)).text
 
@@ -100,11 +91,7 @@ def test_answer_that_repeats_hidden_text_is_a_length(answer: str) -> None:
 
 @pytest.mark.parametrize(
     "request_text",
-    [
-        'template={"id":"a","params":["730519"]}',
-        '{"template":{"name":"a","x":[{"text":730519}]}}',
-        "730519",
-    ],
+    ['template={"id":"a","params":["730519"]}', '{"template":{"name":"a","x":[{"text":730519}]}}', "730519"],
 )
 def test_request_without_codes_keeps_its_form(request_text: str) -> None:
     shown = request_without_codes(request_text)

@@ -40,9 +40,7 @@ def test_offer_stands_on_the_line_between_body_and_footer() -> None:
 
     text = flattened(draft(content="Body", has_expiration=True, buttons=(code, URL), **offer))
 
-    assert text == (
-        "Body\nEnds soon | true | [Copy offer code,{{1}}] | [Look,https://acme.test/{{1}}]"
-    )
+    assert text == ("Body\nEnds soon | true | [Copy offer code,{{1}}] | [Look,https://acme.test/{{1}}]")
     assert flattened(draft(content="Body", **offer)) == "Body\nEnds soon | false"
 
 
@@ -55,8 +53,7 @@ def test_code_is_shown_in_the_operators_words_whatever_was_sent() -> None:
     )
 
     assert flattened(one) == (
-        "*{{1}}* is your verification code. For your security, do not share this code.\n"
-        "This code expires in 5 minutes."
+        "*{{1}}* is your verification code. For your security, do not share this code.\nThis code expires in 5 minutes."
     )
 
 

@@ -21,10 +21,7 @@ def test_answers_do_not_wait_for_an_acknowledgement_of_their_first_half() -> Non
 
 
 def test_port_that_is_taken_is_told_with_the_option_that_sets_it() -> None:
-    with (
-        bind("127.0.0.1", 0, option="--port") as bound,
-        pytest.raises(PortInUse, match="--simulator-port"),
-    ):
+    with bind("127.0.0.1", 0, option="--port") as bound, pytest.raises(PortInUse, match="--simulator-port"):
         bind("127.0.0.1", port_of(bound), option="--simulator-port")
 
 

@@ -40,9 +40,7 @@ def test_setting_is_read_from_the_environment(monkeypatch: pytest.MonkeyPatch) -
         ("operator_timeout_s", "0"),
     ],
 )
-def test_setting_that_is_wrong_is_refused(
-    monkeypatch: pytest.MonkeyPatch, name: str, value: str
-) -> None:
+def test_setting_that_is_wrong_is_refused(monkeypatch: pytest.MonkeyPatch, name: str, value: str) -> None:
     monkeypatch.setenv(f"WAYPOST_{name.upper()}", value)
 
     with pytest.raises(ValidationError, match=name):

@@ -99,13 +99,9 @@ def test_steady_clock_counts_what_the_machine_has_slept() -> None:
     """So a process that wakes up finds its leases over, as those do who have taken them up."""
     if not may_make_time():
         pytest.skip("needs a namespace of time")
-    read = subprocess.run(
-        [*HAS_SLEPT, sys.executable, "-c", READ_BOTH], capture_output=True, check=True, text=True
-    )
+    read = subprocess.run([*HAS_SLEPT, sys.executable, "-c", READ_BOTH], capture_output=True, check=True, text=True)
 
     ahead_ms = [int(one) for one in read.stdout.split()]
 
-    here_ms = (
-        SystemClock().real_ms() - time.monotonic_ns() // 1_000_000
-    )  # it may have slept in truth
+    here_ms = SystemClock().real_ms() - time.monotonic_ns() // 1_000_000  # it may have slept in truth
     assert [round((one - here_ms) / 1000) for one in ahead_ms] == [ASLEEP_S, ASLEEP_S]

@@ -42,9 +42,7 @@ def test_draft_that_says_nothing_is_told_of_each_field_once() -> None:
 
 
 def test_all_broken_rules_are_told_and_who_refuses_each() -> None:
-    found = findings_of(
-        draft(element_name="Up", footer="x" * 61, content="Hi {{1}}", example="Hi Ann")
-    )
+    found = findings_of(draft(element_name="Up", footer="x" * 61, content="Hi {{1}}", example="Hi Ann"))
 
     told = {one.rule: one.refused_by for one in found}
     assert told == {
@@ -56,18 +54,13 @@ def test_all_broken_rules_are_told_and_who_refuses_each() -> None:
 
 
 def test_strict_service_refuses_at_once_what_the_review_would() -> None:
-    found = findings_of(
-        draft(content="Your code for today is {{1}}", example="Your code for today is 12"),
-        strict=True,
-    )
+    found = findings_of(draft(content="Your code for today is {{1}}", example="Your code for today is 12"), strict=True)
 
     assert [(one.rule, one.refused_by) for one in found] == [("content-inside", RefusedBy.API)]
 
 
 def test_rule_of_another_hosting_is_not_told() -> None:
-    offer = draft(
-        category="MARKETING", is_lto=True, limited_offer_text="Soon", has_expiration=False
-    )
+    offer = draft(category="MARKETING", is_lto=True, limited_offer_text="Soon", has_expiration=False)
 
     cloud = {one.rule for one in findings_of(offer)}
     premises = {one.rule for one in findings_of(offer, hosting=Hosting.ON_PREMISES)}

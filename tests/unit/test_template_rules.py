@@ -68,13 +68,7 @@ def app(package_name: str, signature_hash: str = "AbC/def1234") -> SupportedApp:
 
 
 def tap(*apps: SupportedApp) -> Button:
-    return Button(
-        ButtonKind.OTP,
-        "Copy code",
-        otp_type="ZERO_TAP",
-        supported_apps=apps,
-        zero_tap_terms_accepted=True,
-    )
+    return Button(ButtonKind.OTP, "Copy code", otp_type="ZERO_TAP", supported_apps=apps, zero_tap_terms_accepted=True)
 
 
 def copy_code(example: str) -> Button:
@@ -148,9 +142,7 @@ def test_bound_takes_what_is_on_it_and_refuses_what_is_beyond(name: str) -> None
     assert broken(True, **beyond) is not None
 
 
-@pytest.mark.parametrize(
-    "field", ["element_name", "category", "template_type", "vertical", "content", "example"]
-)
+@pytest.mark.parametrize("field", ["element_name", "category", "template_type", "vertical", "content", "example"])
 @pytest.mark.parametrize("nothing", [None, ""])
 def test_required_field_is_named_when_it_is_missing(field: str, nothing: str | None) -> None:
     told = broken(True, **{field: nothing})
@@ -189,8 +181,7 @@ def test_variables_are_numbered_from_1_without_a_gap(content: str, is_taken: boo
 
 
 @pytest.mark.parametrize(
-    ("order", "is_taken"),
-    [("QQU", True), ("UQQ", True), ("QUQ", False), ("UQU", False), ("Q", True)],
+    ("order", "is_taken"), [("QQU", True), ("UQQ", True), ("QUQ", False), ("UQU", False), ("Q", True)]
 )
 def test_quick_replies_stand_together(order: str, is_taken: bool) -> None:
     buttons = tuple(URL if one == "U" else Button(REPLY, "Yes") for one in order)
@@ -298,8 +289,7 @@ def test_body_has_words_around_its_variables(content: str, is_taken: bool) -> No
 
 
 @pytest.mark.parametrize(
-    ("order", "is_taken"),
-    [("CU", True), ("CUQ", True), ("UC", False), ("C", False), ("U", False), ("CQU", False)],
+    ("order", "is_taken"), [("CU", True), ("CUQ", True), ("UC", False), ("C", False), ("U", False), ("CQU", False)]
 )
 def test_offer_that_expires_begins_with_copy_code_and_url(order: str, is_taken: bool) -> None:
     kinds = {"C": copy_code("SAVE20"), "U": URL, "Q": Button(REPLY, "Yes")}

@@ -15,9 +15,7 @@ class Sleeper:
 
     name = "the sleeper"
 
-    def __init__(
-        self, clock: VirtualClock, dues_ms: list[int], *, never_ends: bool = False
-    ) -> None:
+    def __init__(self, clock: VirtualClock, dues_ms: list[int], *, never_ends: bool = False) -> None:
         self.clock = clock
         self.dues_ms = dues_ms
         self.did_ms: list[int] = []
@@ -164,9 +162,7 @@ async def test_a_journey_that_is_cancelled_leaves_the_clock_where_it_is() -> Non
     start_ms = clock.now_ms()
     sleeper = Sleeper(clock, [start_ms + minutes * MINUTE_MS for minutes in range(1, 10_000)])
     running = asyncio.create_task(sleeper.run())
-    travelling = asyncio.create_task(
-        Travel(clock, [sleeper]).advance(to_ms=start_ms + 10_000 * MINUTE_MS)
-    )
+    travelling = asyncio.create_task(Travel(clock, [sleeper]).advance(to_ms=start_ms + 10_000 * MINUTE_MS))
     await sleeper.began.wait()
 
     travelling.cancel()

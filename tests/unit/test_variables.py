@@ -46,17 +46,12 @@ def test_variables_are_found_in_their_order_with_repeats() -> None:
         ("Hi {{1}}", "", None),
     ],
 )
-def test_example_gives_its_values_or_does_not_fit(
-    text: str, example: str, values: list[str] | None
-) -> None:
+def test_example_gives_its_values_or_does_not_fit(text: str, example: str, values: list[str] | None) -> None:
     assert example_values(text, example) == values
 
 
 def test_examples_of_names_are_told_by_name() -> None:
-    assert named_examples("Hi {{who}}, {{what}}!", "Hi [Ann], cake!") == {
-        "who": "Ann",
-        "what": "cake",
-    }
+    assert named_examples("Hi {{who}}, {{what}}!", "Hi [Ann], cake!") == {"who": "Ann", "what": "cake"}
     assert named_examples("Hi {{who}}!", "Ho Ann!") is None
 
 
@@ -80,13 +75,9 @@ def test_text_is_cut_at_its_variables(text: str, pieces: list[str], is_unfinishe
     pieces=st.lists(st.sampled_from([".", ", ", "a", " and ", "ab", "\n"]), min_size=2, max_size=6),
     words=st.lists(st.text("XYZ0123", min_size=1), min_size=5, max_size=5),
 )
-def test_values_of_an_example_are_those_it_was_filled_with(
-    pieces: list[str], words: list[str]
-) -> None:
+def test_values_of_an_example_are_those_it_was_filled_with(pieces: list[str], words: list[str]) -> None:
     numbers = range(1, len(pieces))
-    text = pieces[0] + "".join(
-        f"{{{{{n}}}}}{piece}" for n, piece in zip(numbers, pieces[1:], strict=True)
-    )
+    text = pieces[0] + "".join(f"{{{{{n}}}}}{piece}" for n, piece in zip(numbers, pieces[1:], strict=True))
     values = words[: len(pieces) - 1]
 
     example = filled(text, values)
@@ -95,9 +86,7 @@ def test_values_of_an_example_are_those_it_was_filled_with(
 
 
 @given(text=st.text("{}1 a"), example=st.text("{}1 a[]"))
-def test_values_that_an_example_gives_fill_the_text_to_that_example(
-    text: str, example: str
-) -> None:
+def test_values_that_an_example_gives_fill_the_text_to_that_example(text: str, example: str) -> None:
     values = example_values(text, example)
 
     if values is not None and variables(text) == [str(n + 1) for n in range(len(values))]:

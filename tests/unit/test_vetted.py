@@ -123,9 +123,7 @@ async def local() -> AsyncIterator[VettedClient]:
         "127.0.0.1.",
     ],
 )
-async def test_no_spelling_of_this_machine_is_reached(
-    strict: VettedClient, sink: CallbackSink, host: str
-) -> None:
+async def test_no_spelling_of_this_machine_is_reached(strict: VettedClient, sink: CallbackSink, host: str) -> None:
     answer = await strict.post(f"http://{host}:{sink.port}/", b"{}", {})
 
     assert answer.status is None
@@ -151,9 +149,7 @@ async def test_name_that_resolves_to_this_machine_is_not_reached(
     assert sink.tries == []
 
 
-async def test_redirect_is_answered_and_not_followed(
-    local: VettedClient, sink: CallbackSink
-) -> None:
+async def test_redirect_is_answered_and_not_followed(local: VettedClient, sink: CallbackSink) -> None:
     sink.answers = always(302)
 
     answer = await local.post(sink.url, b"{}", {})
@@ -173,9 +169,7 @@ async def test_proxy_of_the_environment_is_not_used(
     assert answer.status == 200
 
 
-@pytest.mark.parametrize(
-    "url", ["http://", "ftp://acme.test/", "not a url", "http://[::1", "http://acme.test:99999/"]
-)
+@pytest.mark.parametrize("url", ["http://", "ftp://acme.test/", "not a url", "http://[::1", "http://acme.test:99999/"])
 async def test_what_is_no_address_has_an_error_and_no_answer(local: VettedClient, url: str) -> None:
     answer = await local.post(url, b"{}", {})
 
@@ -183,9 +177,7 @@ async def test_what_is_no_address_has_an_error_and_no_answer(local: VettedClient
     assert answer.error
 
 
-async def test_bytes_and_headers_arrive_as_they_were_given(
-    local: VettedClient, sink: CallbackSink
-) -> None:
+async def test_bytes_and_headers_arrive_as_they_were_given(local: VettedClient, sink: CallbackSink) -> None:
     body = b'{"a":"\xc3\xa4"}'
 
     await local.post(sink.url, body, {"X-Name": "value", "Content-Type": "application/json"})
@@ -216,23 +208,17 @@ async def gotten(client: VettedClient, url: str) -> tuple[int | None, str | None
     return answer.status, answer.error, content
 
 
-async def test_bytes_behind_an_address_are_handed_on_as_they_come(
-    local: VettedClient, files: FileServer
-) -> None:
+async def test_bytes_behind_an_address_are_handed_on_as_they_come(local: VettedClient, files: FileServer) -> None:
     assert await gotten(local, f"{files.url}/png/300000") == (200, None, sample("png", 300_000))
 
 
-async def test_answer_with_another_status_is_not_read(
-    local: VettedClient, files: FileServer
-) -> None:
+async def test_answer_with_another_status_is_not_read(local: VettedClient, files: FileServer) -> None:
     assert await gotten(local, f"{files.url}/status/304") == (304, None, b"")
     assert files.asked == ["/status/304"]
 
 
 @pytest.mark.parametrize("hops", [1, 2, 3])
-async def test_up_to_three_redirects_are_followed(
-    local: VettedClient, files: FileServer, hops: int
-) -> None:
+async def test_up_to_three_redirects_are_followed(local: VettedClient, files: FileServer, hops: int) -> None:
     assert await gotten(local, f"{files.url}/hops/{hops}") == (200, None, sample("png"))
     assert len(files.asked) == hops + 1
 
@@ -244,9 +230,7 @@ async def test_a_fourth_redirect_is_not_followed(local: VettedClient, files: Fil
     assert files.asked == ["/hops/4", "/hops/3", "/hops/2", "/hops/1"]
 
 
-@pytest.mark.parametrize(
-    "target", ["file:///etc/passwd", "ftp://93.184.216.34/a", "gopher://x", "http://", "//[::1"]
-)
+@pytest.mark.parametrize("target", ["file:///etc/passwd", "ftp://93.184.216.34/a", "gopher://x", "http://", "//[::1"])
 async def test_a_redirect_to_what_is_no_web_address_is_not_followed(
     local: VettedClient, files: FileServer, target: str
 ) -> None:
@@ -264,18 +248,14 @@ async def second_files() -> AsyncIterator[FileServer]:
     await files.close()
 
 
-async def test_each_redirect_is_vetted_like_the_first_address(
-    files: FileServer, second_files: FileServer
-) -> None:
+async def test_each_redirect_is_vetted_like_the_first_address(files: FileServer, second_files: FileServer) -> None:
     """The first address is allowed here by its network; none of those that it redirects to is."""
     port = files.url.rpartition(":")[2]
     client = VettedClient(allowed_networks=("127.0.0.2/32",))
     await client.open()
     hosts = ("127.0.0.1", "localhost", "[::1]", "0x7f.1", "2130706433", "[::ffff:127.0.0.1]")
 
-    answers = [
-        await gotten(client, f"{second_files.url}/to?http://{host}:{port}/png") for host in hosts
-    ]
+    answers = [await gotten(client, f"{second_files.url}/to?http://{host}:{port}/png") for host in hosts]
 
     await client.close()
     assert files.asked == []
@@ -285,9 +265,7 @@ async def test_each_redirect_is_vetted_like_the_first_address(
         assert "is not a public" in (error or "") or error == "this is no http or https address"
 
 
-async def test_a_name_is_resolved_and_vetted_anew_at_each_redirect(
-    files: FileServer, second_files: FileServer
-) -> None:
+async def test_a_name_is_resolved_and_vetted_anew_at_each_redirect(files: FileServer, second_files: FileServer) -> None:
     port = second_files.url.rpartition(":")[2]
     answers = [["127.0.0.2"], ["127.0.0.1"]]  # the second time it leads elsewhere
 
@@ -307,9 +285,7 @@ async def test_a_name_is_resolved_and_vetted_anew_at_each_redirect(
     assert files.asked == []
 
 
-async def test_credentials_are_not_forwarded_to_where_a_redirect_leads(
-    local: VettedClient, files: FileServer
-) -> None:
+async def test_credentials_are_not_forwarded_to_where_a_redirect_leads(local: VettedClient, files: FileServer) -> None:
     async def take(_part: bytes) -> None:
         pass
 
@@ -334,26 +310,20 @@ def test_a_redirect_from_https_to_http_is_not_followed() -> None:
     assert str(redirected(URL("http://a.test/x"), "https://b.test/")) == "https://b.test/"
 
 
-async def test_bytes_that_break_off_are_told_apart_from_whole_ones(
-    local: VettedClient, files: FileServer
-) -> None:
+async def test_bytes_that_break_off_are_told_apart_from_whole_ones(local: VettedClient, files: FileServer) -> None:
     status, error, _ = await gotten(local, f"{files.url}/broken")
 
     assert status is None
     assert error
 
 
-async def test_encoded_bytes_are_not_taken_for_the_file(
-    local: VettedClient, files: FileServer
-) -> None:
+async def test_encoded_bytes_are_not_taken_for_the_file(local: VettedClient, files: FileServer) -> None:
     status, error, content = await gotten(local, f"{files.url}/encoded")
 
     assert (status, error, content) == (None, "its answer is encoded as zstd", b"")
 
 
-async def test_address_that_is_not_public_is_not_fetched(
-    strict: VettedClient, files: FileServer
-) -> None:
+async def test_address_that_is_not_public_is_not_fetched(strict: VettedClient, files: FileServer) -> None:
     status, error, _ = await gotten(strict, f"{files.url}/png")
 
     assert status is None

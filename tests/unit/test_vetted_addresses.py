@@ -101,9 +101,7 @@ async def test_no_form_of_an_address_that_is_not_public_is_reached(
         assert "is not a public address" in error or error == "this is no http or https address"
 
 
-@pytest.mark.parametrize(
-    "url", ["http://93.184.216.34/", "https://[2606:4700:4700::1111]:8443/x", "http://8.8.8.8:1/"]
-)
+@pytest.mark.parametrize("url", ["http://93.184.216.34/", "https://[2606:4700:4700::1111]:8443/x", "http://8.8.8.8:1/"])
 async def test_public_literal_passes_registration(strict: VettedClient, url: str) -> None:
     assert await strict.check(url) is None
 
@@ -135,9 +133,7 @@ class Names:
         ]
 
 
-async def test_name_that_is_public_at_registration_and_loopback_later_is_not_reached(
-    sink: CallbackSink,
-) -> None:
+async def test_name_that_is_public_at_registration_and_loopback_later_is_not_reached(sink: CallbackSink) -> None:
     client = VettedClient(resolve=names({"rebinding.test": [["93.184.216.34"], ["127.0.0.1"]]}))
     await client.open()
     url = f"http://rebinding.test:{sink.port}/"
@@ -151,12 +147,8 @@ async def test_name_that_is_public_at_registration_and_loopback_later_is_not_rea
     assert sink.tries == []
 
 
-@pytest.mark.parametrize(
-    "found", [("93.184.216.34", "127.0.0.1"), ("127.0.0.1", "93.184.216.34"), ("8.8.8.8", "::1")]
-)
-async def test_name_with_a_public_and_another_address_is_refused(
-    sink: CallbackSink, found: Sequence[str]
-) -> None:
+@pytest.mark.parametrize("found", [("93.184.216.34", "127.0.0.1"), ("127.0.0.1", "93.184.216.34"), ("8.8.8.8", "::1")])
+async def test_name_with_a_public_and_another_address_is_refused(sink: CallbackSink, found: Sequence[str]) -> None:
     client = VettedClient(resolve=names({"mixed.test": [found]}))
     await client.open()
     url = f"http://mixed.test:{sink.port}/"

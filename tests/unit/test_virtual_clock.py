@@ -109,9 +109,7 @@ async def test_a_wait_of_an_hour_takes_a_moment_when_the_clock_runs_fast() -> No
     clock = VirtualClock()
     clock.run(factor=1_000_000)
 
-    await asyncio.wait_for(
-        clock.wait(asyncio.Event(), until_ms=clock.now_ms() + HOUR_MS), timeout=HANGS_AFTER_S
-    )
+    await asyncio.wait_for(clock.wait(asyncio.Event(), until_ms=clock.now_ms() + HOUR_MS), timeout=HANGS_AFTER_S)
 
 
 async def test_a_wait_on_a_stopped_clock_ends_once_it_runs_again() -> None:

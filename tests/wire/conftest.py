@@ -171,13 +171,7 @@ async def _open_world(
     graph_url = f"http://127.0.0.1:{port_of(graph_socket)}"
     answering = replace(OPERATOR, id=ANSWERING, base_url=graph_url)
     await actions.put_operator_account(waypost.office, answering)
-    tenants = Tenants(
-        waypost.database,
-        Seals(INSTANCE_KEY),
-        ids,
-        clock,
-        hash_of_little_work(PASSWORD),
-    )
+    tenants = Tenants(waypost.database, Seals(INSTANCE_KEY), ids, clock, hash_of_little_work(PASSWORD))
     url = f"http://127.0.0.1:{port_of(bound)}"
     async with aiohttp.ClientSession() as http:
         with refusing_port() as port:

@@ -94,9 +94,7 @@ ACTIONS: tuple[tuple[str, str, Any, int, int | None, str, str], ...] = (
 # fmt: on
 
 
-@pytest.mark.parametrize(
-    ("method", "path", "body", "status", "partner", "subject", "detail"), ACTIONS
-)
+@pytest.mark.parametrize(("method", "path", "body", "status", "partner", "subject", "detail"), ACTIONS)
 async def test_each_action_of_the_admin_api_has_its_entry(
     waypost: Waypost, method: str, path: str, body: Any, status: int, partner: int | None,
     subject: str, detail: str,
@@ -126,13 +124,8 @@ async def test_reading_has_no_entry_but_that_of_a_secret(waypost: Waypost) -> No
     assert entry.subject == "subscription_id=5"
 
 
-async def test_after_ten_wrong_tokens_an_address_is_refused_even_with_the_right_one(
-    waypost: Waypost,
-) -> None:
-    statuses = [
-        (await ask(waypost, "GET", "/admin/apps", token=f"wrong{number}"))[0]
-        for number in range(MOST + 20)
-    ]
+async def test_after_ten_wrong_tokens_an_address_is_refused_even_with_the_right_one(waypost: Waypost) -> None:
+    statuses = [(await ask(waypost, "GET", "/admin/apps", token=f"wrong{number}"))[0] for number in range(MOST + 20)]
 
     assert statuses == [401] * MOST + [429] * 20
     assert (await ask(waypost, "GET", "/admin/apps"))[0] == 429
@@ -160,9 +153,7 @@ async def test_no_entry_holds_a_secret_that_was_given_or_made(waypost: Waypost) 
     partner = f"/admin/partners/{PARTNER.id}"
     made.append((await ask(waypost, "POST", f"{partner}/client-secrets", {}))[1]["client_secret"])
     made.append((await ask(waypost, "POST", f"{partner}/api-keys", {}))[1]["api_key"])
-    made.append(
-        (await ask(waypost, "POST", f"/admin/apps/{APP.id}/token/revoke", {}))[1]["app_token"]
-    )
+    made.append((await ask(waypost, "POST", f"/admin/apps/{APP.id}/token/revoke", {}))[1]["app_token"])
     await ask(waypost, "POST", f"{partner}/password", {"password": PASSWORD})
     await ask(waypost, "POST", "/admin/api-keys/revoke", {"api_key": made[3]})
     account = {
@@ -211,9 +202,7 @@ async def test_pages_of_the_log_by_the_admin_api(waypost: Waypost) -> None:
 
     assert [len(first["entries"]), len(second["entries"])] == [4, 2]
     assert second["next"] is None
-    assert [one["action"] for one in own["entries"]] == [
-        "POST /admin/partners/{partner_id}/client-secrets"
-    ]
+    assert [one["action"] for one in own["entries"]] == ["POST /admin/partners/{partner_id}/client-secrets"]
     assert len(rejected["entries"]) == 5
 
 

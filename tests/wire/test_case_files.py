@@ -5,16 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.case_files import (
-    CASES,
-    DEFAULT,
-    FOLDER,
-    SHARED,
-    CaseFile,
-    Table,
-    read_case_file,
-    read_toml,
-)
+from tests.support.case_files import CASES, DEFAULT, FOLDER, SHARED, CaseFile, Table, read_case_file, read_toml
 from waypost.domain.refusals import Reason
 from waypost.wire.errors import ERRORS
 
@@ -37,12 +28,7 @@ def test_cases_expect_the_status_and_the_text_of_each_error() -> None:
 def test_every_common_case_is_one_of_some_file() -> None:
     rows = read_toml(FOLDER / "common.toml")
 
-    used = {
-        (group, name)
-        for file in FILES.values()
-        for group, names in file.common.items()
-        for name in names
-    }
+    used = {(group, name) for file in FILES.values() for group, names in file.common.items() for name in names}
 
     assert used == {(group, name) for group, names in rows.items() for name in names}
 

@@ -110,10 +110,7 @@ def assert_is_its_row(case: Case, body: object) -> None:
     row = ERRORS[Reason[case.reason]]
     assert case.response.status == row.status
     if row.text is not None:
-        assert body == {
-            "status": "error",
-            "message": {"message": row.text} if row.nested else row.text,
-        }
+        assert body == {"status": "error", "message": {"message": row.text} if row.nested else row.text}
 
 
 def assert_is_as_documented(case: Case, body: object) -> None:

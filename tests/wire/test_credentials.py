@@ -84,9 +84,7 @@ async def test_endpoint_is_closed_without_a_credential_and_to_wrong_and_expired_
 ) -> None:
     tried = {"none": None, **WRONG}
 
-    answers = {
-        kind: await worlds.lenient.ask(asking(row, one), values) for kind, one in tried.items()
-    }
+    answers = {kind: await worlds.lenient.ask(asking(row, one), values) for kind, one in tried.items()}
 
     assert {kind: one.status for kind, one in answers.items()} == dict.fromkeys(tried, 401)
     [told] = {one.raw for one in answers.values()}
@@ -111,9 +109,7 @@ async def test_another_partners_app_is_answered_as_one_that_does_not_exist(
 
 
 @pytest.mark.parametrize(
-    "row",
-    [row for row in OF_ONE_APP if row.credential is Credential.APP_TOKEN],
-    ids=lambda row: row.name,
+    "row", [row for row in OF_ONE_APP if row.credential is Credential.APP_TOKEN], ids=lambda row: row.name
 )
 async def test_partner_token_opens_what_the_app_token_opens_of_the_partners_own_apps(
     row: RouteRow, worlds: "Worlds", values: dict[str, str]

@@ -12,16 +12,7 @@ from tests.support.street import Answer
 from tests.support.wire_cases import Part, Step
 from waypost.accept.route_row import Once, RouteRow
 from waypost.accept.routes import ROUTES
-from waypost.store.tables import (
-    app_keys,
-    apps,
-    idempotency_keys,
-    journal,
-    media,
-    messages,
-    subscriptions,
-    templates,
-)
+from waypost.store.tables import app_keys, apps, idempotency_keys, journal, media, messages, subscriptions, templates
 
 if TYPE_CHECKING:
     from tests.wire.conftest import World, Worlds
@@ -139,8 +130,7 @@ async def counted(world: "World", row: RouteRow) -> dict[str, int]:
 
     def look(connection: Connection) -> dict[str, int]:
         return {
-            table.name: connection.execute(select(func.count()).select_from(table)).scalar_one()
-            for table in tables
+            table.name: connection.execute(select(func.count()).select_from(table)).scalar_one() for table in tables
         }
 
     return await world.database.read(look)
@@ -158,9 +148,7 @@ def documented(answer: Answer) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("row", KEYED, ids=lambda row: row.name)
-async def test_second_request_is_answered_byte_for_byte_and_does_nothing(
-    row: RouteRow, worlds: "Worlds"
-) -> None:
+async def test_second_request_is_answered_byte_for_byte_and_does_nothing(row: RouteRow, worlds: "Worlds") -> None:
     world = worlds.lenient
     values = await world.values()
     first = await world.ask(asking(row), values)

@@ -31,9 +31,7 @@ MOST = RATES["login_failures"].at_most
 async def waypost(tmp_path: Path, request: pytest.FixtureRequest) -> AsyncIterator[Waypost]:
     """A service with one partner who has a client secret."""
     clock = ManualClock()
-    settings = Settings(
-        data=tmp_path, secret_key=INSTANCE_KEY, admin_token="a" * 40, rates=request.param
-    )
+    settings = Settings(data=tmp_path, secret_key=INSTANCE_KEY, admin_token="a" * 40, rates=request.param)
     waypost = Waypost(settings, clock, RandomIds(clock))
     await waypost.open()
     yield waypost
@@ -44,9 +42,7 @@ async def waypost(tmp_path: Path, request: pytest.FixtureRequest) -> AsyncIterat
 async def secret(waypost: Waypost) -> str:
     """A client secret of the partner, whose id is 1."""
     door = Door(InProcess(waypost.application), {"Authorization": "Bearer " + "a" * 40})
-    added = await door.json(
-        "POST", "/admin/partners", {"email": EMAIL, "name": "Acme", "password": PASSWORD}
-    )
+    added = await door.json("POST", "/admin/partners", {"email": EMAIL, "name": "Acme", "password": PASSWORD})
     await waypost.database.write(_hash_cheaply)
     made = await door.json("POST", f"/admin/partners/{added['id']}/client-secrets", {})
     return made["client_secret"]
@@ -56,9 +52,7 @@ def _hash_cheaply(connection: Connection) -> None:
     connection.execute(update(partners).values(password_hash=hash_of_little_work(PASSWORD)))
 
 
-async def log_in(
-    waypost: Waypost, password: str, *, peer: str = HERE, email: str = EMAIL
-) -> tuple[int, Any]:
+async def log_in(waypost: Waypost, password: str, *, peer: str = HERE, email: str = EMAIL) -> tuple[int, Any]:
     body = urlencode({"email": email, "password": password}).encode()
     headers = [(b"content-type", b"application/x-www-form-urlencoded")]
     scope: dict[str, Any] = {
@@ -77,9 +71,7 @@ async def log_in(
     return sent[0]["status"], msgspec.json.decode(sent[1]["body"])
 
 
-async def test_after_ten_failures_the_next_is_refused_with_rates_or_without(
-    waypost: Waypost, secret: str
-) -> None:
+async def test_after_ten_failures_the_next_is_refused_with_rates_or_without(waypost: Waypost, secret: str) -> None:
     tries = [log_in(waypost, f"wrong{number}") for number in range(MOST + 5)]  # all at once
     statuses = sorted([status for status, _ in await asyncio.gather(*tries)])
 
@@ -87,9 +79,7 @@ async def test_after_ten_failures_the_next_is_refused_with_rates_or_without(
     assert (await log_in(waypost, secret))[0] == 429
 
 
-async def test_who_guesses_from_one_address_locks_nobody_out_at_another(
-    waypost: Waypost, secret: str
-) -> None:
+async def test_who_guesses_from_one_address_locks_nobody_out_at_another(waypost: Waypost, secret: str) -> None:
     for number in range(MOST + 1):
         await log_in(waypost, f"wrong{number}")
 

@@ -54,9 +54,7 @@ async def log_in(waypost: Waypost, peer: str, forwarded: str | None = None) -> i
     return sent[0]["status"]
 
 
-async def test_each_client_behind_a_trusted_proxy_has_a_window_of_its_own(
-    waypost: Waypost,
-) -> None:
+async def test_each_client_behind_a_trusted_proxy_has_a_window_of_its_own(waypost: Waypost) -> None:
     statuses = [await log_in(waypost, "10.0.0.1", "198.51.100.4") for _ in range(MOST + 1)]
 
     assert statuses == [400] * MOST + [429]
@@ -79,9 +77,7 @@ async def test_client_with_a_whole_network_of_version_6_has_one_window(waypost: 
     assert await log_in(waypost, "10.0.0.1", "2001:db8:1:3::1") == 400
 
 
-async def test_client_of_version_4_has_one_window_however_its_address_is_written(
-    waypost: Waypost,
-) -> None:
+async def test_client_of_version_4_has_one_window_however_its_address_is_written(waypost: Waypost) -> None:
     for number in range(MOST):
         await log_in(waypost, "::ffff:203.0.113.9" if number % 2 else "203.0.113.9")
 

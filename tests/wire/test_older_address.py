@@ -35,10 +35,7 @@ async def test_refusals_say_that_the_address_is_older(row: RouteRow, worlds: "Wo
     values = await world.values(with_other=False)
     without = asking(row, None)
 
-    answers = [
-        await world.ask(step, values)
-        for step in (without, msgspec.structs.replace(without, method="PATCH"))
-    ]
+    answers = [await world.ask(step, values) for step in (without, msgspec.structs.replace(without, method="PATCH"))]
 
     assert [one.status for one in answers] == [401, 405]
     assert [one.headers.get("Deprecation") for one in answers] == [SINCE, SINCE]

@@ -23,9 +23,7 @@ pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 DAY_S: Final = 86_400
 LOGIN: Final = Step(
-    method="POST",
-    path="/partner/account/login",
-    form={"email": "{email}", "password": "{client_secret}"},
+    method="POST", path="/partner/account/login", form={"email": "{email}", "password": "{client_secret}"}
 )
 FORGED: Final[dict[str, Mapping[str, Any]]] = {
     "no algorithm": {"alg": "none", "typ": "JWT"},
@@ -51,9 +49,7 @@ async def token_of_login(world: "World", values: dict[str, str]) -> str:
 
 async def status_with(world: "World", values: dict[str, str], token: str) -> int:
     """The status of a call that takes the partner token."""
-    step = Step(
-        method="GET", path="/partner/account/api/partnerApps", headers={"Authorization": token}
-    )
+    step = Step(method="GET", path="/partner/account/api/partnerApps", headers={"Authorization": token})
     return (await world.ask(step, values)).status
 
 
@@ -117,9 +113,7 @@ async def test_only_the_hash_of_a_token_is_stored(worlds: "Worlds") -> None:
     token = await token_of_login(world, values)
 
     def rows(connection: Connection) -> list[Any]:
-        found = select(partner_tokens).where(
-            partner_tokens.c.partner_id == int(values["partner_id"])
-        )
+        found = select(partner_tokens).where(partner_tokens.c.partner_id == int(values["partner_id"]))
         return [tuple(row) for row in connection.execute(found)]
 
     kept = await world.database.read(rows)
@@ -138,9 +132,7 @@ async def test_two_logins_of_one_moment_give_two_tokens(worlds: "Worlds") -> Non
 
 
 @pytest.mark.parametrize("header", FORGED.values(), ids=FORGED.keys())
-async def test_token_with_another_header_is_never_accepted(
-    header: Mapping[str, Any], worlds: "Worlds"
-) -> None:
+async def test_token_with_another_header_is_never_accepted(header: Mapping[str, Any], worlds: "Worlds") -> None:
     """Not even where the store holds its hash, and whatever signs it: our key, or nothing."""
     world = worlds.lenient
     values = await world.values(with_other=False)

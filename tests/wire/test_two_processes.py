@@ -78,9 +78,7 @@ async def processes(place: Place, tmp_path: Path) -> AsyncIterator[list[Waypost]
         yield running
 
 
-async def post(
-    waypost: Waypost, path: str, form: dict[str, str], headers: dict[str, str]
-) -> Answered:
+async def post(waypost: Waypost, path: str, form: dict[str, str], headers: dict[str, str]) -> Answered:
     """Ask one of the processes."""
     sent: list[Any] = []
     given = {"content-type": "application/x-www-form-urlencoded", **headers}
@@ -114,9 +112,7 @@ def count_messages(connection: Connection) -> int:
 
 
 async def test_one_key_sent_to_both_at_once_is_one_message(processes: list[Waypost]) -> None:
-    answers = await asyncio.gather(
-        *(send_text(waypost, "one") for _ in range(8) for waypost in processes)
-    )
+    answers = await asyncio.gather(*(send_text(waypost, "one") for _ in range(8) for waypost in processes))
 
     assert {answer.status for answer in answers} == {200}
     assert len({answer.body for answer in answers}) == 1
@@ -141,21 +137,14 @@ async def test_rate_of_a_minute_is_one_for_both(processes: list[Waypost]) -> Non
     def form(number: int) -> dict[str, str]:
         return {"modes": "SENT", "tag": f"t{number}", "url": "https://shop.example/", "version": "2", "doCheck": "false"}  # fmt: skip
 
-    statuses = [
-        (await post(processes[number % 2], path, form(number), token)).status
-        for number in range(most + 2)
-    ]
+    statuses = [(await post(processes[number % 2], path, form(number), token)).status for number in range(most + 2)]
 
     assert statuses == [200] * most + [429] * 2
 
 
-async def test_logins_from_one_address_are_limited_by_both_together(
-    processes: list[Waypost],
-) -> None:
+async def test_logins_from_one_address_are_limited_by_both_together(processes: list[Waypost]) -> None:
     most = RATES["login_address"].at_most
-    tries = [
-        post(processes[number % 2], "/partner/account/login", {}, {}) for number in range(most)
-    ]
+    tries = [post(processes[number % 2], "/partner/account/login", {}, {}) for number in range(most)]
     statuses = {answer.status for answer in await asyncio.gather(*tries)}
 
     over = [await post(waypost, "/partner/account/login", {}, {}) for waypost in processes]

@@ -38,9 +38,7 @@ def test_tap_that_is_told_twice_is_answered_once(open_shop: Shop, waypost: Partn
         ann.wait_for_message("is confirmed")
         waypost.clock.settle()
 
-    assert [one.text for one in ann.inbox if "confirmed" in one.text] == [
-        "Your order 1 is confirmed."
-    ]
+    assert [one.text for one in ann.inbox if "confirmed" in one.text] == ["Your order 1 is confirmed."]
 
 
 def test_rejected_template_holds_orders_back_and_says_why(shop: Shop, waypost: Partner) -> None:
@@ -56,9 +54,7 @@ def test_rejected_template_holds_orders_back_and_says_why(shop: Shop, waypost: P
     assert ann.inbox == ()
 
 
-def test_outage_of_the_operator_delays_a_message_and_doubles_none(
-    open_shop: Shop, waypost: Partner
-) -> None:
+def test_outage_of_the_operator_delays_a_message_and_doubles_none(open_shop: Shop, waypost: Partner) -> None:
     ann = waypost.phone("Ann")
 
     with waypost.fault("messages.send", next=3, error=131016) as outage:
@@ -71,9 +67,7 @@ def test_outage_of_the_operator_delays_a_message_and_doubles_none(
     assert len(ann.inbox) == 1
 
 
-def test_day_after_the_customer_wrote_a_template_takes_over(
-    open_shop: Shop, waypost: Partner
-) -> None:
+def test_day_after_the_customer_wrote_a_template_takes_over(open_shop: Shop, waypost: Partner) -> None:
     ann = waypost.phone("Ann")
     order_id = open_shop.place("Ann", ann.number, "green tea")
     ann.write("Where is my tea?")

@@ -7,12 +7,7 @@ from waypost.accept.requests import Answer, Request
 from waypost.accept.services import Services
 from waypost.domain.refusals import Reason, Refused
 from waypost.store.usage import usage_of
-from waypost.wire.account import (
-    messaging_wallet_answer,
-    read_days,
-    usage_item,
-    wallet_answer,
-)
+from waypost.wire.account import messaging_wallet_answer, read_days, usage_item, wallet_answer
 from waypost.wire.lenient import read_integer
 
 
@@ -38,9 +33,7 @@ async def usage(services: Services, request: Request) -> Answer:
     """
     app = await admitted_app(services, request)
     first, last = read_days(request.query("from"), request.query("to"))
-    days = await services.database.read(
-        partial(usage_of, app_id=app.id, first_day=first, last_day=last)
-    )
+    days = await services.database.read(partial(usage_of, app_id=app.id, first_day=first, last_day=last))
     items = [
         usage_item(
             app,
@@ -65,8 +58,7 @@ async def discount(services: Services, request: Request) -> Answer:
         text = request.query(name)
         if not text:
             raise Refused(
-                Reason.FIELD_MISSING,
-                f"Required request parameter '{name}' is not present: {least} to {most}.",
+                Reason.FIELD_MISSING, f"Required request parameter '{name}' is not present: {least} to {most}."
             )
         if not least <= read_integer(text, name) <= most:
             raise Refused(Reason.FIELD_BROKEN, f"{name} must be {least} to {most}.")

@@ -14,15 +14,7 @@ from starlette.routing import BaseRoute, Match, Route, Router
 from waypost.accept.audit import with_audit
 from waypost.accept.held import HELD_BODY, HELD_RETRY_S, Held, is_held, refuse_held
 from waypost.accept.idempotency import HEADER, once
-from waypost.accept.requests import (
-    Receive,
-    Request,
-    Scope,
-    Send,
-    read_body,
-    send_answer,
-    send_file,
-)
+from waypost.accept.requests import Receive, Request, Scope, Send, read_body, send_answer, send_file
 from waypost.accept.route_row import Carries, Once, RouteRow
 from waypost.accept.routes import ROUTES
 from waypost.accept.services import Services
@@ -66,11 +58,7 @@ class Door:
         self._takes_key = row.once is not Once.NO and not held
         self._streams = row.carries is Carries.MULTIPART
         self.deprecation = row.deprecation
-        self._known = (
-            row.rate,
-            row.name,
-            row.credential,
-        )  # once: this is the busiest line there is
+        self._known = (row.rate, row.name, row.credential)  # once: this is the busiest line there is
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
@@ -147,11 +135,7 @@ class Service:
     """
 
     def __init__(
-        self,
-        services: Services,
-        more_routes: Sequence[BaseRoute] = (),
-        *,
-        rows: Sequence[RouteRow] = ROUTES,
+        self, services: Services, more_routes: Sequence[BaseRoute] = (), *, rows: Sequence[RouteRow] = ROUTES
     ) -> None:
         doors = [(row, Door(services, row)) for row in rows]
         self._doors = doors
@@ -161,10 +145,7 @@ class Service:
             by_path.setdefault(row.path, {})[row.method] = door
         self._router = Router(
             routes=[
-                *(
-                    _PathRoute(path, by_path[path])
-                    for path in sorted(by_path, key=_named_parts_first)
-                ),
+                *(_PathRoute(path, by_path[path]) for path in sorted(by_path, key=_named_parts_first)),
                 *more_routes,
             ],
             redirect_slashes=False,
@@ -178,13 +159,7 @@ class Service:
     @property
     def tally(self) -> Counter[tuple[str, str]]:
         """How often each route, by its name, has answered what."""
-        return Counter(
-            {
-                (row.name, what): count
-                for row, door in self._doors
-                for what, count in door.tally.items()
-            }
-        )
+        return Counter({(row.name, what): count for row, door in self._doors for what, count in door.tally.items()})
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
@@ -263,8 +238,6 @@ class _ByMethod:
 
 
 def _plain_error(status: int, headers: Mapping[str, str] | None = None) -> Response:
-    text = {404: "There is nothing at this path.", 405: "This path takes another method."}.get(
-        status, INTERNAL_TEXT
-    )
+    text = {404: "There is nothing at this path.", 405: "This path takes another method."}.get(status, INTERNAL_TEXT)
     body = _encode({"status": "error", "message": text})
     return Response(body, status, headers, media_type="application/json")

@@ -9,22 +9,9 @@ from waypost.accept.requests import Answer, Request
 from waypost.accept.services import Services
 from waypost.base.seals import TOKEN_PREFIX, hash_of
 from waypost.domain.app import App
-from waypost.domain.app_key import (
-    LONGEST_LIFE_MS,
-    MOST_MINTED,
-    MOST_SECOND_KEYS,
-    SHORTEST_LIFE_MS,
-    AppKey,
-    KeyStatus,
-)
+from waypost.domain.app_key import LONGEST_LIFE_MS, MOST_MINTED, MOST_SECOND_KEYS, SHORTEST_LIFE_MS, AppKey, KeyStatus
 from waypost.domain.refusals import Reason, Refused
-from waypost.store.app_keys import (
-    NameTaken,
-    TooManyKeys,
-    add_app_key,
-    app_keys_of,
-    revoke_app_key,
-)
+from waypost.store.app_keys import NameTaken, TooManyKeys, add_app_key, app_keys_of, revoke_app_key
 from waypost.wire.apps import key_object, token_object
 from waypost.wire.lenient import read_integer
 
@@ -63,9 +50,7 @@ async def delete_key(services: Services, request: Request) -> Answer:
     app = await admitted_app(services, request)
     key = await _revoke(services, app, request.path["key_id"], minted=False)
     if key is None or key.revoked_on_ms is not None:
-        raise Refused(
-            Reason.FIELD_BROKEN, "The path must end with the id of one of the app's keys."
-        )
+        raise Refused(Reason.FIELD_BROKEN, "The path must end with the id of one of the app's keys.")
     return Answer({"status": "success"})
 
 
@@ -84,8 +69,7 @@ async def mint_token(services: Services, request: Request) -> Answer:
     life_ms = expiry - services.clock.now_ms()
     if not SHORTEST_LIFE_MS <= life_ms <= LONGEST_LIFE_MS:
         raise Refused(
-            Reason.FIELD_BROKEN,
-            "expiry must be milliseconds since the epoch, from 1 hour to 24 hours from now.",
+            Reason.FIELD_BROKEN, "expiry must be milliseconds since the epoch, from 1 hour to 24 hours from now."
         )
 
     def answer(key: AppKey, secret: str) -> Answer:
@@ -142,13 +126,9 @@ async def _add(
             answer=lambda _: answer(key, secret),
         )
     except NameTaken as error:
-        raise Refused(
-            Reason.TOKEN_NAME_TAKEN, f"name {name} is taken by an active one; choose another."
-        ) from error
+        raise Refused(Reason.TOKEN_NAME_TAKEN, f"name {name} is taken by an active one; choose another.") from error
     except TooManyKeys as error:
-        raise Refused(
-            Reason.TOO_MANY_TOKENS, f"At most {most} may be active per app; revoke one first."
-        ) from error
+        raise Refused(Reason.TOO_MANY_TOKENS, f"At most {most} may be active per app; revoke one first.") from error
 
 
 async def _held(services: Services, app: App, *, minted: bool) -> list[AppKey]:

@@ -98,9 +98,7 @@ async def show_contact(services: Services, request: Request) -> Answer:
     Source: decision 0065; the shape is ours.
     """
     app = await admitted_app(services, request)
-    return Answer(
-        {"status": "success", "contact": contact_object(app, await partner_of(services, app))}
-    )
+    return Answer({"status": "success", "contact": contact_object(app, await partner_of(services, app))})
 
 
 async def _prefer(services: Services, app: App, **preferences: Any) -> None:

@@ -55,9 +55,7 @@ async def user_status(services: Services, request: Request) -> Answer:
     app = await admitted_app(services, request)
     phone = request.query("phone")
     if not phone:
-        raise Refused(
-            Reason.FIELD_MISSING, f"Required request parameter 'phone' is not present: {_PHONE}."
-        )
+        raise Refused(Reason.FIELD_MISSING, f"Required request parameter 'phone' is not present: {_PHONE}.")
     user = await services.database.read(app_user, app, _read_phone(phone, "phone"))
     return Answer(user_status_object(app, user, services.clock.now_ms()))
 
@@ -76,18 +74,14 @@ async def list_users(services: Services, request: Request) -> Answer:
     return Answer({"status": "success", "users": [user_item(one) for one in users]})
 
 
-async def _opt(
-    services: Services, request: Request, app: App, field: str, *, opted_in: bool
-) -> Answer:
+async def _opt(services: Services, request: Request, app: App, field: str, *, opted_in: bool) -> Answer:
     phone = _read_phone(request.form_or_json().required(field, _PHONE), field)
     now_ms = services.clock.now_ms()
     await services.database.write(_record, services.ids, app, phone, opted_in, now_ms)
     return Answer({"status": "success"}, 202)
 
 
-def _record(
-    connection: Connection, ids: Ids, app: App, phone: str, opted_in: bool, now_ms: int
-) -> None:
+def _record(connection: Connection, ids: Ids, app: App, phone: str, opted_in: bool, now_ms: int) -> None:
     """Record it with the callbacks it causes; said again, it changes nothing and causes none."""
     if set_opted(connection, app, phone, opted_in=opted_in, source=_SOURCE, at_ms=now_ms):
         telling = Telling(connection, ids, now_ms)

@@ -15,15 +15,7 @@ from waypost.domain.partner import Partner
 from waypost.domain.refusals import Reason, Refused
 from waypost.store.apps import Taken, app_by_name, apps_of, change_app, delete_app
 from waypost.store.partners import add_app, partner_by_id
-from waypost.wire.apps import (
-    AppForm,
-    app_details,
-    changed_app,
-    linked_app,
-    listed_app,
-    partner_app,
-    read_app,
-)
+from waypost.wire.apps import AppForm, app_details, changed_app, linked_app, listed_app, partner_app, read_app
 from waypost.wire.lenient import read_integer
 
 PAGE_SIZE = 10
@@ -73,9 +65,9 @@ async def link_app(services: Services, request: Request) -> Answer:
     name = form.required("appName", "the name of one of your apps")
     app = await services.database.read(app_by_name, partner_id, name)
     key_hash = hash_of(key)
-    owner = await services.directory.partner_of_api_key(
+    owner = await services.directory.partner_of_api_key(key_hash) or await services.directory.partner_of_app_token(
         key_hash
-    ) or await services.directory.partner_of_app_token(key_hash)
+    )
     if app is None or owner != partner_id:
         raise Refused(Reason.INVALID_APP_DETAILS, "appName and apiKey must be of one of your apps.")
     return Answer({"status": "success", "partnerApps": linked_app(app)})
@@ -142,9 +134,7 @@ async def remove_app(services: Services, request: Request) -> Answer:
     app = await app_of_partner_token(services, request, otherwise=Reason.UNAUTHORIZED_ACCESS)
     await request.spend(services.limiter, str(app.partner_id))
     if app.live or not await services.database.write(delete_app, app):
-        raise Refused(
-            Reason.FORBIDDEN_ACCESS, "A live app is deleted by the administrator, not by this call."
-        )
+        raise Refused(Reason.FORBIDDEN_ACCESS, "A live app is deleted by the administrator, not by this call.")
     services.directory.forget()
     return Answer({"status": "success", "message": "App deleted successfully"})
 

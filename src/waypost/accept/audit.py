@@ -44,9 +44,7 @@ def with_audit(row: RouteRow) -> Endpoint:
     return endpoint
 
 
-async def _record(
-    services: Services, request: Request, row: RouteRow, status: int, detail: str
-) -> None:
+async def _record(services: Services, request: Request, row: RouteRow, status: int, detail: str) -> None:
     if UNCOUNTED in request.scope:  # the console's own call: its page has an entry
         return
     partner_id = await partner_of_token(services, request)

@@ -36,18 +36,14 @@ async def holder_of_api_key(services: Services, request: Request) -> KeyHolder:
     key = request.header(b"apikey")
     if key:
         key_hash = hash_of(key)
-        if not key.startswith(
-            TOKEN_PREFIX
-        ):  # misses are not remembered, so the likelier goes first
+        if not key.startswith(TOKEN_PREFIX):  # misses are not remembered, so the likelier goes first
             partner_id = await services.directory.partner_of_api_key(key_hash)
             if partner_id is not None:
                 return KeyHolder(partner_id)
         partner_id = await services.directory.partner_of_app_token(key_hash)
         if partner_id is not None:
             return KeyHolder(partner_id, key_hash)
-    raise Refused(
-        Reason.AUTHENTICATION_FAILED, "The header apikey must hold the API key of your account."
-    )
+    raise Refused(Reason.AUTHENTICATION_FAILED, "The header apikey must hold the API key of your account.")
 
 
 async def opens(services: Services, holder: KeyHolder, app: App) -> bool:
@@ -110,9 +106,7 @@ async def admitted_app_by_name(services: Services, request: Request) -> App:
     if app is None:
         app = await services.directory.app(name)
     if app is None or not await opens(services, holder, app):
-        raise Refused(
-            Reason.INVALID_APP_DETAILS, "The path must end in the name of one of your apps."
-        )
+        raise Refused(Reason.INVALID_APP_DETAILS, "The path must end in the name of one of your apps.")
     await request.spend(services.limiter, app.id)
     return app
 
@@ -193,9 +187,7 @@ async def app_of_app_token(services: Services, request: Request, *, query: bool 
             return app
         known = known or await services.directory.partner_of_app_token(token_hash) is not None
     if known:
-        raise Refused(
-            Reason.NOT_FOR_THIS_APP, "The token is valid, but not for the app in the path."
-        )
+        raise Refused(Reason.NOT_FOR_THIS_APP, "The token is valid, but not for the app in the path.")
     raise Refused(
         Reason.AUTHENTICATION_FAILED,
         "The header Authorization or token must hold the app token of the app in the path, as it is, "

@@ -92,15 +92,11 @@ async def change_photo(services: Services, request: Request) -> Answer:
     account = await services.directory.operator_account_of(app)
     if account is None:
         raise Refused(Reason.APP_NOT_APPROVED, "The app has no business account yet.")
-    media = await services.uploads.from_request(
-        app, request, for_handle=True, names=("file", "image")
-    )
+    media = await services.uploads.from_request(app, request, for_handle=True, names=("file", "image"))
     if media.mime_type not in PHOTO_TYPES:
         raise Refused(Reason.FIELD_BROKEN, f"file must be one of {', '.join(PHOTO_TYPES)}.")
     async with in_time(app, "business photo"):
-        sample = await services.operator.upload_sample(
-            account, media, services.files.path(media.sha256)
-        )
+        sample = await services.operator.upload_sample(account, media, services.files.path(media.sha256))
         match sample:
             case Uploaded(operator_id=handle):
                 body = {"messaging_product": _PRODUCT, "profile_picture_handle": handle}
@@ -197,22 +193,16 @@ async def change_components(services: Services, request: Request) -> Answer:
     if form.text("prompts") is not None:
         body["prompts"] = _read_prompts(form)
     if not body:
-        raise Refused(
-            Reason.FIELD_MISSING,
-            "Name enable_welcome_message, commands, prompts or several of them.",
-        )
+        raise Refused(Reason.FIELD_MISSING, "Name enable_welcome_message, commands, prompts or several of them.")
     told = await ask(services, app, Ask.SET_COMPONENTS, number_of(app), body=body)
     return Answer({"status": "success", "success": told.get("success") is not False})
 
 
 def _read_prompts(form: Form) -> list[str]:
-    prompts = read_json(
-        form.text("prompts") or "[]", _prompts, name="prompts", accepted="a list of texts"
-    )
+    prompts = read_json(form.text("prompts") or "[]", _prompts, name="prompts", accepted="a list of texts")
     if len(prompts) > MOST_PROMPTS or any(not 1 <= len(one) <= MOST_PROMPT for one in prompts):
         raise Refused(
-            Reason.FIELD_BROKEN,
-            f"prompts must be at most {MOST_PROMPTS} texts of 1 to {MOST_PROMPT} characters.",
+            Reason.FIELD_BROKEN, f"prompts must be at most {MOST_PROMPTS} texts of 1 to {MOST_PROMPT} characters."
         )
     return prompts
 
@@ -234,21 +224,14 @@ async def _change_block_list(services: Services, request: Request, what: Ask) ->
     return Answer({**told, "status": "success"})
 
 
-async def _ask_to_block(
-    services: Services, app: App, what: Ask, users: list[str]
-) -> dict[str, Any]:
+async def _ask_to_block(services: Services, app: App, what: Ask, users: list[str]) -> dict[str, Any]:
     """Have the operator block or unblock users, and record whom it has, for `userStatus`."""
-    body = {
-        "messaging_product": _PRODUCT,
-        "block_users": [{"user": user} for user in users],
-    }
+    body = {"messaging_product": _PRODUCT, "block_users": [{"user": user} for user in users]}
     told = await ask(services, app, what, number_of(app), body=body)
     is_blocked = what is Ask.BLOCK
     changed = changed_by_block(told, "added_users" if is_blocked else "removed_users")
     if changed:
-        await services.database.write(
-            partial(set_blocked, app=app, phone_numbers=changed, blocked=is_blocked)
-        )
+        await services.database.write(partial(set_blocked, app=app, phone_numbers=changed, blocked=is_blocked))
     return told
 
 

@@ -72,7 +72,5 @@ def unavailable(app: App, what: str, why: str) -> Refused:
     """The refusal of a direct call that was not answered; why is for our log, not for the partner."""
     _log.warning("a direct call was not answered", ask=what, app=app.id, why=why)
     return Refused(
-        Reason.OPERATOR_UNAVAILABLE,
-        "The operator cannot be asked now; try again later.",
-        retry_after_s=RETRY_AFTER_S,
+        Reason.OPERATOR_UNAVAILABLE, "The operator cannot be asked now; try again later.", retry_after_s=RETRY_AFTER_S
     )

@@ -7,12 +7,7 @@ from typing import Any, Final
 from waypost.wire.account import BlockedUser, ChatCommand
 from waypost.wire.drafts import SentButton, SentCard
 from waypost.wire.library_buttons import LibraryButton
-from waypost.wire.passthrough import (
-    AnsweredMessage,
-    ReadMessage,
-    TemplateObject,
-    TypingIndicator,
-)
+from waypost.wire.passthrough import AnsweredMessage, ReadMessage, TemplateObject, TypingIndicator
 from waypost.wire.session_shapes import SessionMessage
 from waypost.wire.subscriptions import SubscriptionMeta
 from waypost.wire.template_forms import PostbackText, TemplateId, TemplateMessage

@@ -59,11 +59,7 @@ async def create_flow(services: Services, request: Request) -> Answer:
             raise
         told = made
     return Answer(
-        {
-            "id": str(told.get("id", "")),
-            "status": "success",
-            "validation_errors": told.get("validation_errors", []),
-        },
+        {"id": str(told.get("id", "")), "status": "success", "validation_errors": told.get("validation_errors", [])},
         201,
     )
 
@@ -83,9 +79,9 @@ async def _made_before(services: Services, app: App, body: dict[str, Any]) -> di
     told = await ask(services, app, Ask.FLOWS, account_of(app), query=query)
     for flow in told.get("data", []):
         match flow:
-            case {"id": str(), "name": name, "status": "DRAFT", "categories": [*categories]} if (
-                name == body["name"] and set(categories) == set(body["categories"])
-            ):
+            case {"id": str(), "name": name, "status": "DRAFT", "categories": [*categories]} if name == body[
+                "name"
+            ] and set(categories) == set(body["categories"]):
                 return flow
             case _:
                 continue
@@ -194,9 +190,7 @@ async def _flow_of(services: Services, app: App, request: Request) -> str:
     Raises:
         Refused: it is another's, or does not exist, which is answered alike.
     """
-    unknown = Refused(
-        Reason.OPERATOR_REFUSED, "The path must name a flow of the app's business account."
-    )
+    unknown = Refused(Reason.OPERATOR_REFUSED, "The path must name a flow of the app's business account.")
     return await _own_flow(services, app, request.path["flow_id"], unknown)
 
 
@@ -207,9 +201,7 @@ async def _check_clone(services: Services, app: App, body: dict[str, Any]) -> No
         Refused: as `_flow_of`.
     """
     if "clone_flow_id" in body:
-        unknown = Refused(
-            Reason.FIELD_BROKEN, "clone_flow_id must name a flow of the app's business account."
-        )
+        unknown = Refused(Reason.FIELD_BROKEN, "clone_flow_id must name a flow of the app's business account.")
         await _own_flow(services, app, body["clone_flow_id"], unknown)
 
 
@@ -288,8 +280,7 @@ async def _file_in_time(request: Request) -> tuple[str, str, bytes]:
             return await _read_file(request)
     except TimeoutError as late:
         raise Refused(
-            Reason.FIELD_MISSING,
-            f"Required request parameter 'file' did not arrive within {FILE_WITHIN_S} seconds.",
+            Reason.FIELD_MISSING, f"Required request parameter 'file' did not arrive within {FILE_WITHIN_S} seconds."
         ) from late
 
 
@@ -309,12 +300,9 @@ async def _read_file(request: Request) -> tuple[str, str, bytes]:
         elif is_inside:
             content += part
             if len(content) > MOST_FILE_BYTES:
-                raise Refused(
-                    Reason.FILE_TOO_LARGE, f"file must be at most {MOST_FILE_BYTES} bytes."
-                )
+                raise Refused(Reason.FILE_TOO_LARGE, f"file must be at most {MOST_FILE_BYTES} bytes.")
     if found is None or not content:
         raise Refused(
-            Reason.FIELD_MISSING,
-            "Required request parameter 'file' is not present: a part with the flow's JSON.",
+            Reason.FIELD_MISSING, "Required request parameter 'file' is not present: a part with the flow's JSON."
         )
     return found.file_name or "flow.json", found.content_type or "application/json", bytes(content)

@@ -110,11 +110,7 @@ async def once(services: Services, request: Request, row: RouteRow, endpoint: En
 
 
 async def commit(
-    services: Services,
-    request: Request,
-    work: Callable[..., Result],
-    *args: Any,
-    answer: Callable[[Result], Answer],
+    services: Services, request: Request, work: Callable[..., Result], *args: Any, answer: Callable[[Result], Answer]
 ) -> Answer:
     """Run a write; where the request has a key, keep its answer in the same transaction.
 
@@ -150,9 +146,7 @@ async def commit(
     return given[0]
 
 
-async def record_message(
-    services: Services, request: Request, message: Message, answer: Answer
-) -> Answer:
+async def record_message(services: Services, request: Request, message: Message, answer: Answer) -> Answer:
     """Write a message with the entry that carries it; the busiest write, so all that wait share one.
 
     Returns:
@@ -163,11 +157,7 @@ async def record_message(
         await services.database.join_at_door(record_messages, message)
         return answer
     keyed.app_id = message.app_id
-    item: tuple[KeyedRequest, Message, bytes] = (
-        keyed.asked,
-        message,
-        _sealed(services, keyed, answer),
-    )
+    item: tuple[KeyedRequest, Message, bytes] = (keyed.asked, message, _sealed(services, keyed, answer))
     found = await services.database.join_at_door(record_keyed_messages, item)
     if found is not None:
         return _replay(services, keyed, found)
@@ -175,9 +165,7 @@ async def record_message(
     return answer
 
 
-async def _carried_out(
-    services: Services, request: Request, keyed: Keyed, endpoint: Endpoint
-) -> Answer:
+async def _carried_out(services: Services, request: Request, keyed: Keyed, endpoint: Endpoint) -> Answer:
     is_undone = False
     try:
         answer = await endpoint(services, request)
@@ -214,9 +202,7 @@ async def _unmark(services: Services, keyed: Keyed, *, is_undone: bool) -> None:
         _log.exception("a key could not be given free", route=keyed.route)
 
 
-async def _asker(
-    services: Services, request: Request
-) -> tuple[int, str | None, KeyHolder | None] | None:
+async def _asker(services: Services, request: Request) -> tuple[int, str | None, KeyHolder | None] | None:
     """Whose request it is: the partner, the app in the path, and who holds an API key; None: nobody's."""
     in_path = "app_id" in request.path
     try:

@@ -6,11 +6,7 @@ Most is known by a library; what it does not know or cannot tell apart is a tabl
 from typing import Any, Final, cast
 
 _OFFICE: Final = "application/vnd.openxmlformats-officedocument."
-_OLD_OFFICE: Final = (
-    "application/msword",
-    "application/vnd.ms-excel",
-    "application/vnd.ms-powerpoint",
-)
+_OLD_OFFICE: Final = ("application/msword", "application/vnd.ms-excel", "application/vnd.ms-powerpoint")
 _MP4: Final = ("video/mp4", "audio/mp4")
 
 # fmt: off
@@ -114,10 +110,5 @@ def _library_says(head: bytes) -> tuple[str, ...]:
     # What it is less sure of than of something that has a name does not count: every RIFF file is
     # a little of a WebP to it.
     sure = named[0].confidence if named else 0
-    found = [
-        one
-        for match in matches
-        if match.confidence >= sure
-        for one in KNOWN.get(str(match.extension), ())
-    ]
+    found = [one for match in matches if match.confidence >= sure for one in KNOWN.get(str(match.extension), ())]
     return tuple(dict.fromkeys(found or [str(match.mime_type) for match in named[:1]]))

@@ -7,14 +7,7 @@ from typing import Final, Protocol
 from waypost.base.clock import Clock
 from waypost.domain.refusals import Reason, Refused
 from waypost.store.database import Database
-from waypost.store.rates import (
-    Return,
-    Spending,
-    delete_idle_windows,
-    give_back_rates,
-    spend_rates,
-    wait_of_rate,
-)
+from waypost.store.rates import Return, Spending, delete_idle_windows, give_back_rates, spend_rates, wait_of_rate
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,9 +133,7 @@ class LocalLimiter:
     def _sweep(self, now_ms: int) -> None:
         self._swept_ms = now_ms
         for key in [
-            key
-            for key, window in self._windows.items()
-            if not window or window[-1] <= now_ms - RATES[key[0]].within_ms
+            key for key, window in self._windows.items() if not window or window[-1] <= now_ms - RATES[key[0]].within_ms
         ]:
             del self._windows[key]
 
@@ -231,7 +222,6 @@ def _none_left(rate: Rate, wait_ms: int) -> Refused:
     wait_s = max(1, -(-wait_ms // 1000))
     return Refused(
         Reason.TOO_MANY_REQUESTS,
-        f"At most {rate.at_most} {rate.counts} in {rate.within_ms // 1000} s per {rate.per}; "
-        f"try again in {wait_s} s.",
+        f"At most {rate.at_most} {rate.counts} in {rate.within_ms // 1000} s per {rate.per}; try again in {wait_s} s.",
         retry_after_s=wait_s,
     )

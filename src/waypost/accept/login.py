@@ -54,16 +54,9 @@ async def log_in(services: Services, request: Request) -> Answer:
     if facts is None or not is_right:
         _log.info("a login was refused", address=address)
         raise Refused(Reason.AUTHENTICATION_FAILED, "E-mail address or password is wrong.")
-    token = issue_partner_token(
-        services.seals, facts.partner, jti=services.ids.new(), now_ms=now_ms
-    )
+    token = issue_partner_token(services.seals, facts.partner, jti=services.ids.new(), now_ms=now_ms)
     is_kept = await services.database.write(
-        add_partner_token,
-        hash_of(token),
-        facts.partner.id,
-        now_ms,
-        now_ms + PARTNER_TOKEN_LIFE_MS,
-        secret_hash,
+        add_partner_token, hash_of(token), facts.partner.id, now_ms, now_ms + PARTNER_TOKEN_LIFE_MS, secret_hash
     )
     if not is_kept:
         raise Refused(Reason.AUTHENTICATION_FAILED, "The client secret has just been revoked.")

@@ -19,14 +19,7 @@ from waypost.domain.refusals import Reason, Refused
 from waypost.store.files import Incoming, NoRoom
 from waypost.store.media import add_media, forget_media, inbound_of_app, media_of_app
 from waypost.wire.errors import UPLOAD_FAILED_TEXT
-from waypost.wire.media import (
-    content_type,
-    disposition,
-    handle_answer,
-    media_id_answer,
-    no_room,
-    stored_answer,
-)
+from waypost.wire.media import content_type, disposition, handle_answer, media_id_answer, no_room, stored_answer
 
 MOST_ID_DIGITS: Final = 32  # Source: operator's facts 1, "IDs"
 WITHIN_S: Final = 10  # Source: design, section 3, direct calls
@@ -46,9 +39,7 @@ async def upload_for_handle(services: Services, request: Request) -> Answer:
     Source: spec, "Upload media, handle id".
     """
     app = await admitted_app(services, request)
-    return await _taken(
-        services, request, app, lambda media: handle_answer(media.handle), for_handle=True
-    )
+    return await _taken(services, request, app, lambda media: handle_answer(media.handle), for_handle=True)
 
 
 async def upload_for_sending(services: Services, request: Request) -> Answer:
@@ -58,12 +49,8 @@ async def upload_for_sending(services: Services, request: Request) -> Answer:
     """
     app = await admitted_app(services, request)
     if app.hosting is Hosting.ON_PREMISES:
-        raise Refused(
-            Reason.NOT_A_CLOUD_APP, "The app must be hosted on the Cloud API, not on premises."
-        )
-    return await _taken(
-        services, request, app, lambda media: media_id_answer(media.id), for_handle=False
-    )
+        raise Refused(Reason.NOT_A_CLOUD_APP, "The app must be hosted on the Cloud API, not on premises.")
+    return await _taken(services, request, app, lambda media: media_id_answer(media.id), for_handle=False)
 
 
 async def upload_through_messaging(services: Services, request: Request) -> Answer:
@@ -123,12 +110,7 @@ async def delete_media(services: Services, request: Request) -> Answer:
 
 
 async def _taken(
-    services: Services,
-    request: Request,
-    app: App,
-    shown: Callable[[Media], dict[str, Any]],
-    *,
-    for_handle: bool,
+    services: Services, request: Request, app: App, shown: Callable[[Media], dict[str, Any]], *, for_handle: bool
 ) -> Answer:
     """Take the upload and answer with it, or as is documented where our disk does not take it."""
     told: list[Answer] = []
@@ -172,9 +154,7 @@ async def _from_operator(services: Services, app: App, media_id: str) -> tuple[s
         raise no_room() from error
     try:
         async with asyncio.timeout(WITHIN_S):
-            parts = services.operator.fetch_media(
-                account, media_id, phone_number_id=app.phone_number_id
-            )
+            parts = services.operator.fetch_media(account, media_id, phone_number_id=app.phone_number_id)
             async for part in parts:
                 await _take(incoming, part)
         found = types_of(incoming.head, await incoming.tail())
@@ -189,10 +169,7 @@ async def _from_operator(services: Services, app: App, media_id: str) -> tuple[s
 
 def _check_id(media_id: str) -> None:
     if not (media_id.isascii() and media_id.isdecimal() and len(media_id) <= MOST_ID_DIGITS):
-        raise Refused(
-            Reason.FIELD_BROKEN,
-            f"The path must end in a media id: at most {MOST_ID_DIGITS} digits.",
-        )
+        raise Refused(Reason.FIELD_BROKEN, f"The path must end in a media id: at most {MOST_ID_DIGITS} digits.")
 
 
 async def _take(incoming: Incoming, part: bytes | Rejected | Unavailable) -> None:
@@ -215,10 +192,7 @@ def _none_of_theirs() -> Refused:
 
 
 def _not_given(why: str) -> Refused:
-    return Refused(
-        Reason.OPERATOR_UNAVAILABLE,
-        f"The operator did not give the medium; try again later: {why}.",
-    )
+    return Refused(Reason.OPERATOR_UNAVAILABLE, f"The operator did not give the medium; try again later: {why}.")
 
 
 def _file(services: Services, sha256: str, mime_type: str, name: str) -> Answer:
@@ -226,8 +200,5 @@ def _file(services: Services, sha256: str, mime_type: str, name: str) -> Answer:
         None,
         file=services.files.path(sha256),
         content_type=content_type(mime_type),
-        headers=(
-            ("Content-Disposition", disposition(name)),
-            ("X-Content-Type-Options", "nosniff"),
-        ),
+        headers=(("Content-Disposition", disposition(name)), ("X-Content-Type-Options", "nosniff")),
     )

@@ -34,9 +34,7 @@ _HEADERS: Final = {
 class MediaDoor:
     """Serves what recipients have sent, and what partners have uploaded through the messaging API."""
 
-    def __init__(
-        self, *, database: Database, files: MediaFiles, seals: Seals, clock: Clock
-    ) -> None:
+    def __init__(self, *, database: Database, files: MediaFiles, seals: Seals, clock: Clock) -> None:
         self._database = database
         self._files = files
         self._seals = seals
@@ -65,9 +63,7 @@ class MediaDoor:
             return _none("The medium could not be fetched.", inbound.failed)
         if inbound.sha256 is None:
             return _not_yet()
-        return self._file(
-            inbound.sha256, inbound.mime_type, inbound.file_name, as_download=as_download
-        )
+        return self._file(inbound.sha256, inbound.mime_type, inbound.file_name, as_download=as_download)
 
     async def _fetched(self, key: str) -> InboundMedia | None:
         """The medium once it is here or never will be, or as it stands after the wait."""

@@ -18,12 +18,7 @@ from waypost.wire.results import submitted
 from waypost.wire.session_forms import is_about_products, read_session_message
 from waypost.wire.template_forms import json_text, read_template_send
 
-_WITH_MESSAGE: Final = (
-    TemplateType.IMAGE,
-    TemplateType.VIDEO,
-    TemplateType.DOCUMENT,
-    TemplateType.LOCATION,
-)
+_WITH_MESSAGE: Final = (TemplateType.IMAGE, TemplateType.VIDEO, TemplateType.DOCUMENT, TemplateType.LOCATION)
 
 
 MOST_BYTES_OF_STRANGERS: Final = 64 * 1024
@@ -89,9 +84,7 @@ async def send_template_message(services: Services, request: Request) -> Answer:
     await request.spend(services.limiter, app.id)
     content, template = await _template_content(services, form, app)
     _check_template(services, content, template)
-    return await take(
-        services, request, app, addresses.destination, content, sandbox=form.flag("sandbox")
-    )
+    return await take(services, request, app, addresses.destination, content, sandbox=form.flag("sandbox"))
 
 
 async def send_partner_template_message(services: Services, request: Request) -> Answer:
@@ -116,19 +109,11 @@ async def send_partner_template_message(services: Services, request: Request) ->
             f"{kind} shows above its text.",
         )
     _check_template(services, content, template)
-    return await take(
-        services, request, app, addresses.destination, content, sandbox=form.flag("sandbox")
-    )
+    return await take(services, request, app, addresses.destination, content, sandbox=form.flag("sandbox"))
 
 
 async def take(
-    services: Services,
-    request: Request,
-    app: App,
-    destination: str,
-    content: Content,
-    *,
-    sandbox: bool = False,
+    services: Services, request: Request, app: App, destination: str, content: Content, *, sandbox: bool = False
 ) -> Answer:
     """Keep a checked message with the entry that carries it, on disk, and answer with its id."""
     message = message_from(services, request, app, destination, content, sandbox=sandbox)
@@ -153,13 +138,7 @@ def tell_accepted(request: Request, message: Message) -> None:
 
 
 def message_from(
-    services: Services,
-    request: Request,
-    app: App,
-    destination: str,
-    content: Content,
-    *,
-    sandbox: bool = False,
+    services: Services, request: Request, app: App, destination: str, content: Content, *, sandbox: bool = False
 ) -> Message:
     """A message of an app's, as accepted now."""
     return Message(
@@ -177,10 +156,7 @@ def message_from(
 
 def _in_its_words(request: Request, refused: Refused) -> Refused:
     """A refused credential as the message's own pages say it: nested for products. Source: facts 10."""
-    if (
-        refused.reason is not Reason.AUTHENTICATION_FAILED
-        or len(request.body) > MOST_BYTES_OF_STRANGERS
-    ):
+    if refused.reason is not Reason.AUTHENTICATION_FAILED or len(request.body) > MOST_BYTES_OF_STRANGERS:
         return refused
     try:
         nested = is_about_products(request.form_or_json())
@@ -220,9 +196,7 @@ def _session_content(services: Services, form: Form) -> Content:
     return content
 
 
-async def _template_content(
-    services: Services, form: Form, app: App
-) -> tuple[TemplateSend, Template]:
+async def _template_content(services: Services, form: Form, app: App) -> tuple[TemplateSend, Template]:
     content = read_template_send(form)
     template = await services.directory.template(app, content.template_id)
     if template is None or template.status is TemplateStatus.DELETED:
@@ -237,10 +211,7 @@ async def _template_content(
 def _check_template(services: Services, content: TemplateSend, template: Template) -> None:
     if services.strict:
         now_ms = services.clock.now_ms()
-        refuse_for(
-            templates_complaint(content, template.draft, now_ms=now_ms)
-            or operators_complaint(content)
-        )
+        refuse_for(templates_complaint(content, template.draft, now_ms=now_ms) or operators_complaint(content))
 
 
 def refuse_for(complaint: str | None) -> None:

@@ -42,9 +42,7 @@ class PartsReader:
         Refused: no boundary.
     """
 
-    def __init__(
-        self, content_type: str, *, most_parts: int = MOST_PARTS, errors: str = "replace"
-    ) -> None:
+    def __init__(self, content_type: str, *, most_parts: int = MOST_PARTS, errors: str = "replace") -> None:
         _, options = parse_options_header(_plain(content_type))
         boundary = options.get(b"boundary")
         if not boundary:
@@ -191,6 +189,4 @@ def _last_segment(name: bytes) -> str:
 
 
 def _broken(why: str) -> Refused:
-    return Refused(
-        Reason.UNREADABLE, f"The body must be whole and readable multipart/form-data: {why}."
-    )
+    return Refused(Reason.UNREADABLE, f"The body must be whole and readable multipart/form-data: {why}.")

@@ -32,9 +32,7 @@ async def send_passthrough(services: Services, request: Request) -> Answer:
     if not app.phone_number:
         raise Refused(Reason.INVALID_APP_DETAILS, "The app has no phone number yet.")
     if services.strict and not await _hears_of_billing(services, app):
-        raise Refused(
-            Reason.CALLBACK_BILLING_OFF, "The app needs a subscription with the mode BILLING."
-        )
+        raise Refused(Reason.CALLBACK_BILLING_OFF, "The app needs a subscription with the mode BILLING.")
     message = message_from(services, request, app, given.destination, given.content)
     answer = await record_message(services, request, message, Answer(taken(message.id, given)))
     if steps.on:
@@ -48,13 +46,9 @@ async def send_mm_lite(services: Services, request: Request) -> Answer:
     Source: facts 9.3, "MM Lite".
     """
     await admitted_app(services, request)
-    raise Refused(
-        Reason.MM_LITE_OFF, "No app has it here; send marketing templates as any other template."
-    )
+    raise Refused(Reason.MM_LITE_OFF, "No app has it here; send marketing templates as any other template.")
 
 
 async def _hears_of_billing(services: Services, app: App) -> bool:
-    found = await services.database.read(
-        subscriptions_of, app.id, app.partner_id, services.directory.unseal
-    )
+    found = await services.database.read(subscriptions_of, app.id, app.partner_id, services.directory.unseal)
     return any(one.active and _BILLING.intersection(one.modes) for one in found)

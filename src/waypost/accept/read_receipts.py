@@ -46,9 +46,7 @@ async def message_state(services: Services, request: Request) -> Answer:
         return Answer({"status": "success", "message": shown})
     received = await services.database.read(inbound_with_sender, app.id, message_id)
     if received is None:
-        raise Refused(
-            Reason.MESSAGE_DOES_NOT_EXIST, "The path must end in the id of a message of the app's."
-        )
+        raise Refused(Reason.MESSAGE_DOES_NOT_EXIST, "The path must end in the id of a message of the app's.")
     return Answer({"status": "success", "message": received_record(received, app.phone_number)})
 
 
@@ -63,11 +61,7 @@ async def mark_read(services: Services, app: App, receipt: ReadReceipt) -> None:
             Reason.MESSAGE_DOES_NOT_EXIST,
             "The id must be that of a message that the app has received, as its callback names it.",
         )
-    body: dict[str, Any] = {
-        "messaging_product": "whatsapp",
-        "status": "read",
-        "message_id": receipt.message_id,
-    }
+    body: dict[str, Any] = {"messaging_product": "whatsapp", "status": "read", "message_id": receipt.message_id}
     if receipt.typing:
         body["typing_indicator"] = {"type": "text"}
     await ask(services, app, Ask.MARK_READ, number_of(app), body=body)

@@ -211,17 +211,13 @@ async def read_body(scope: Scope, receive: Receive) -> bytes:
     return b"".join(parts)
 
 
-async def send_answer(
-    send: Send, status: int, body: bytes, headers: list[tuple[bytes, bytes]]
-) -> None:
+async def send_answer(send: Send, status: int, body: bytes, headers: list[tuple[bytes, bytes]]) -> None:
     """Send one complete answer."""
     await send({"type": "http.response.start", "status": status, "headers": headers})
     await send({"type": "http.response.body", "body": body})
 
 
-async def send_file(
-    send: Send, status: int, path: Path, headers: list[tuple[bytes, bytes]]
-) -> None:
+async def send_file(send: Send, status: int, path: Path, headers: list[tuple[bytes, bytes]]) -> None:
     """Send one file as it is, in parts, without holding the loop."""
     loop = asyncio.get_running_loop()
     with await loop.run_in_executor(None, path.open, "rb") as file:

@@ -17,9 +17,7 @@ class Once(StrEnum):
 
     NO = "takes no key"
     IN_ONE = "all it does is one transaction, which keeps the key too"
-    MARKED = (
-        "it asks others first: the key is marked as running, until the transaction that ends it"
-    )
+    MARKED = "it asks others first: the key is marked as running, until the transaction that ends it"
 
 
 class Carries(StrEnum):

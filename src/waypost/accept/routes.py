@@ -3,14 +3,7 @@
 from typing import Final
 
 from waypost.accept.account import discount, messaging_wallet_balance, usage, wallet_balance
-from waypost.accept.app_keys import (
-    create_key,
-    delete_key,
-    list_keys,
-    list_tokens,
-    mint_token,
-    revoke_token,
-)
+from waypost.accept.app_keys import create_key, delete_key, list_keys, list_tokens, mint_token, revoke_token
 from waypost.accept.app_settings import (
     set_callback,
     set_callback_modes,
@@ -22,22 +15,8 @@ from waypost.accept.app_settings import (
     show_cap,
     show_contact,
 )
-from waypost.accept.app_users import (
-    list_users,
-    note_opted_in,
-    note_opted_out,
-    opt_in,
-    user_status,
-)
-from waypost.accept.apps import (
-    create_app,
-    edit_app,
-    link_app,
-    list_partner_apps,
-    remove_app,
-    search_apps,
-    show_app,
-)
+from waypost.accept.app_users import list_users, note_opted_in, note_opted_out, opt_in, user_status
+from waypost.accept.apps import create_app, edit_app, link_app, list_partner_apps, remove_app, search_apps, show_app
 from waypost.accept.business import (
     block,
     block_list,
@@ -80,11 +59,7 @@ from waypost.accept.messages import (
     send_session_message,
     send_template_message,
 )
-from waypost.accept.no_meaning import (
-    enable_mm_lite,
-    onboarding_link,
-    refuse_for_partner,
-)
+from waypost.accept.no_meaning import enable_mm_lite, onboarding_link, refuse_for_partner
 from waypost.accept.numbers import business_account_details, health, ratings
 from waypost.accept.passthrough import send_mm_lite, send_passthrough
 from waypost.accept.read_receipts import message_state, post_event, put_message_read
@@ -97,38 +72,18 @@ from waypost.accept.subscriptions import (
     list_subscriptions,
     update_subscription,
 )
-from waypost.accept.template_analytics import (
-    compare_templates,
-    set_analytics,
-    set_button_clicks,
-    show_analytics,
-)
+from waypost.accept.template_analytics import compare_templates, set_analytics, set_button_clicks, show_analytics
 from waypost.accept.template_check import check_template
-from waypost.accept.template_edits import (
-    change_template,
-    delete_named,
-    delete_one,
-    delete_own_named,
-)
+from waypost.accept.template_edits import change_template, delete_named, delete_one, delete_own_named
 from waypost.accept.template_library import create_from_library, list_library
-from waypost.accept.template_list import (
-    list_own_templates,
-    list_templates,
-    list_templates_by_name,
-    show_template,
-)
+from waypost.accept.template_list import list_own_templates, list_templates, list_templates_by_name, show_template
 from waypost.accept.template_sync import sync_templates
 from waypost.accept.templates import create_template
 from waypost.domain.refusals import Reason
 
 _NONE, _PARTNER, _APP_TOKEN, _KEY = Credential
 _, _IN_ONE, _MARKED = Once
-_FORM, _JSON, _MULTIPART, _BOTH = (
-    Carries.FORM,
-    Carries.JSON,
-    Carries.MULTIPART,
-    Carries.FORM_OR_JSON,
-)
+_FORM, _JSON, _MULTIPART, _BOTH = (Carries.FORM, Carries.JSON, Carries.MULTIPART, Carries.FORM_OR_JSON)
 
 # What forms hold. Each name is a row in `fields.py`.
 # fmt: off

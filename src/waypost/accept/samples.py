@@ -65,9 +65,7 @@ async def with_samples(services: Services, app: App, draft: Draft) -> Draft:
         return draft
     if draft.template_type in OF_MEDIA:
         draft = replace(draft, example_media=_sample(draft, handles))
-    cards = draft.cards and tuple(
-        replace(card, example_media=_sample(card, handles)) for card in draft.cards
-    )
+    cards = draft.cards and tuple(replace(card, example_media=_sample(card, handles)) for card in draft.cards)
     return replace(draft, cards=cards)
 
 
@@ -145,10 +143,7 @@ async def _fetched(services: Services, app: App, headers: list[_Header]) -> dict
     try:
         async with asyncio.timeout(FETCH_S):
             fetched = await asyncio.gather(
-                *(
-                    services.uploads.from_url(app, url, for_handle=True, field=field)
-                    for url, field in fields.items()
-                ),
+                *(services.uploads.from_url(app, url, for_handle=True, field=field) for url, field in fields.items()),
                 return_exceptions=True,
             )
     except TimeoutError as error:

@@ -26,12 +26,7 @@ from waypost.store.subscriptions import (
 )
 from waypost.wire import callback_v2, callback_v3
 from waypost.wire.forms import Form
-from waypost.wire.subscriptions import (
-    SubscriptionForm,
-    read_change,
-    read_subscription,
-    subscription_object,
-)
+from waypost.wire.subscriptions import SubscriptionForm, read_change, read_subscription, subscription_object
 
 _log = log("accept")
 _WRONG_CREDENTIAL: Final = (Reason.AUTHENTICATION_FAILED, Reason.NOT_FOR_THIS_APP)
@@ -89,9 +84,7 @@ async def list_subscriptions(services: Services, request: Request) -> Answer:
     """The app's subscriptions, oldest first. Source: facts 4.1."""
     app = await _admitted(services, request)
     held = await _held(services, app)
-    return Answer(
-        {"status": "success", "subscriptions": [subscription_object(one) for one in held]}
-    )
+    return Answer({"status": "success", "subscriptions": [subscription_object(one) for one in held]})
 
 
 async def get_subscription(services: Services, request: Request) -> Answer:
@@ -124,9 +117,7 @@ async def update_subscription(services: Services, request: Request) -> Answer:
     directory = services.directory
     change = partial(_changed, fields, services.clock.now_ms())
     try:
-        changed = await services.database.write(
-            change_subscription, held, change, directory.seal, directory.unseal
-        )
+        changed = await services.database.write(change_subscription, held, change, directory.seal, directory.unseal)
     except TagTaken as error:
         raise _tag_taken(form.tag) from error
     if changed is None:
@@ -206,16 +197,12 @@ async def _named(services: Services, request: Request, app: App) -> Subscription
     if found is None:
         raise _unknown()
     if found.app_id != app.id:
-        raise Refused(
-            Reason.NOT_SUBSCRIPTION_OWNER, "The subscription belongs to another of your apps."
-        )
+        raise Refused(Reason.NOT_SUBSCRIPTION_OWNER, "The subscription belongs to another of your apps.")
     return found
 
 
 async def _held(services: Services, app: App) -> list[Subscription]:
-    return await services.database.read(
-        subscriptions_of, app.id, app.partner_id, services.directory.unseal
-    )
+    return await services.database.read(subscriptions_of, app.id, app.partner_id, services.directory.unseal)
 
 
 async def _check(services: Services, app: App, form: SubscriptionForm) -> None:
@@ -241,10 +228,7 @@ async def _check(services: Services, app: App, form: SubscriptionForm) -> None:
     if answer.status is None or not 200 <= answer.status < 300:
         what = answer.error or f"it answered {answer.status}"
         _log.info("an address did not answer its check", what=what)
-        raise Refused(
-            Reason.INVALID_URL,
-            f"url must answer 2xx to a POST within 10 s, or send doCheck=false; {what}.",
-        )
+        raise Refused(Reason.INVALID_URL, f"url must answer 2xx to a POST within 10 s, or send doCheck=false; {what}.")
 
 
 def _answer(subscription: Subscription) -> Answer:
@@ -252,9 +236,7 @@ def _answer(subscription: Subscription) -> Answer:
 
 
 def _unknown() -> Refused:
-    return Refused(
-        Reason.SUBSCRIPTION_DOES_NOT_EXIST, "The path must name one of this app's subscriptions."
-    )
+    return Refused(Reason.SUBSCRIPTION_DOES_NOT_EXIST, "The path must name one of this app's subscriptions.")
 
 
 def _tag_taken(tag: str) -> Refused:
@@ -263,8 +245,7 @@ def _tag_taken(tag: str) -> Refused:
 
 def _too_many() -> Refused:
     return Refused(
-        Reason.TOO_MANY_SUBSCRIPTIONS,
-        f"An app may have at most {MOST_PER_APP} subscriptions; delete one first.",
+        Reason.TOO_MANY_SUBSCRIPTIONS, f"An app may have at most {MOST_PER_APP} subscriptions; delete one first."
     )
 
 

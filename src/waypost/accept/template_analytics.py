@@ -51,9 +51,7 @@ async def show_analytics(services: Services, request: Request) -> Answer:
     if wish.template_id is not None:
         ids = [(await template_of(services, app, wish.template_id)).id]
     else:
-        every = await services.database.read(
-            find_templates, app.partner_id, app.business_account_id, TemplateWish()
-        )
+        every = await services.database.read(find_templates, app.partner_id, app.business_account_id, TemplateWish())
         ids = [template.id for template in every[: wish.limit]]  # each has one point at least
     points = await _points(services, app, ids, wish)
     shown = [shown_point(point, wish.metrics) for point in points[: wish.limit]]
@@ -123,9 +121,7 @@ async def compare_templates(services: Services, request: Request) -> Answer:
         raise Refused(Reason.TEMPLATE_NOT_APPROVED, "Only approved templates can be compared.")
     points = await _points(services, app, [one.id for one in compared], wish)
     if services.strict and any(point.sent < LEAST_SENDS for point in points):
-        raise Refused(
-            Reason.TOO_FEW_SENDS, f"Each of the two templates needs at least {LEAST_SENDS} sends."
-        )
+        raise Refused(Reason.TOO_FEW_SENDS, f"Each of the two templates needs at least {LEAST_SENDS} sends.")
     return Answer({"status": "success", "data": shown_comparison(points)})
 
 
@@ -139,29 +135,21 @@ async def _compared(services: Services, app: App, template_id: str) -> Template:
     if found is None or found.partner_id != app.partner_id:
         return await template_of(services, app, template_id)
     if found.business_account_id != app.business_account_id:
-        raise Refused(
-            Reason.NOT_TEMPLATE_OWNER, "Both templates must be of the app's business account."
-        )
+        raise Refused(Reason.NOT_TEMPLATE_OWNER, "Both templates must be of the app's business account.")
     return await template_of(services, app, template_id)
 
 
-async def _points(
-    services: Services, app: App, template_ids: Sequence[str], wish: AnalyticsWish
-) -> list[Point]:
+async def _points(services: Services, app: App, template_ids: Sequence[str], wish: AnalyticsWish) -> list[Point]:
     """A point for each template, and for each day of UTC where they are wished for by day."""
     first_s = wish.start_s - wish.start_s % DAY_S if wish.daily else wish.start_s
     starts = range(first_s, wish.end_s + 1, DAY_S) if wish.daily else [first_s]
     points = {
-        (template_id, start_s): Point(
-            template_id, start_s, start_s + DAY_S if wish.daily else wish.end_s
-        )
+        (template_id, start_s): Point(template_id, start_s, start_s + DAY_S if wish.daily else wish.end_s)
         for template_id in dict.fromkeys(template_ids)
         for start_s in starts
     }
     from_ms, until_ms = first_s * 1000, (wish.end_s + 1) * 1000
-    counts = await services.database.read(
-        state_counts, app.partner_id, template_ids, from_ms, until_ms
-    )
+    counts = await services.database.read(state_counts, app.partner_id, template_ids, from_ms, until_ms)
     for count in counts:
         start_s = count.day * DAY_S if wish.daily else first_s
         point = points[count.template_id, start_s]
@@ -173,13 +161,7 @@ async def _points(
 
 
 async def _add_taps(
-    services: Services,
-    app: App,
-    points: dict[tuple[str, int], Point],
-    from_ms: int,
-    until_ms: int,
-    *,
-    daily: bool,
+    services: Services, app: App, points: dict[tuple[str, int], Point], from_ms: int, until_ms: int, *, daily: bool
 ) -> None:
     """What recipients tapped is kept as the operator told it, and read here as it is when it comes."""
     tapped: list[tuple[int, InboundEvent]] = []
@@ -199,10 +181,7 @@ async def _add_taps(
 
 def _check_on(app: App) -> None:
     if not app.preferences.analytics:
-        raise Refused(
-            Reason.ANALYTICS_NOT_SET,
-            f"Template Analytics settings for app [{app.id}] does not exist",
-        )
+        raise Refused(Reason.ANALYTICS_NOT_SET, f"Template Analytics settings for app [{app.id}] does not exist")
 
 
 def _switch(text: str | None) -> bool | None:

@@ -43,9 +43,7 @@ async def check_template(services: Services, request: Request) -> Answer:
     return Answer({"status": "success", "findings": [asdict(one) for one in found]})
 
 
-async def _of_the_store(
-    services: Services, app: App, draft: Draft, edited: Template | None
-) -> list[Finding]:
+async def _of_the_store(services: Services, app: App, draft: Draft, edited: Template | None) -> list[Finding]:
     """What only the store can tell."""
     found: list[Finding] = []
     if edited is not None:
@@ -57,9 +55,7 @@ async def _of_the_store(
             source = "operator's facts 2.6"
             found.append(_finding("templateId", "status-editable", says, source, remedy))
     if edited is not None and edited.status in FILED and draft.category != edited.category:
-        says = (
-            f"category must stay {edited.category}: that of an approved template cannot be edited."
-        )
+        says = f"category must stay {edited.category}: that of an approved template cannot be edited."
         remedy = "Choose the category that it has, or make another template."
         found.append(_finding("category", "category-stays", says, "facts 3.6", remedy))
     if edited is None and await _is_taken(services, app, draft):

@@ -21,13 +21,7 @@ from waypost.journal.telling import Telling
 from waypost.journal.template_news import template_moves
 from waypost.store.journal import append_entries
 from waypost.store.partners import app_by_id
-from waypost.store.templates import (
-    Act,
-    edit_template,
-    template_by_id,
-    template_entry,
-    templates_named,
-)
+from waypost.store.templates import Act, edit_template, template_by_id, template_entry, templates_named
 from waypost.wire.template_changes import edited_draft
 
 
@@ -47,8 +41,7 @@ async def change_template(services: Services, request: Request) -> Answer:
     draft = edited_draft(replace(before.draft, category=category), request.form())
     if before.status in FILED and draft.category != category:
         raise Refused(
-            Reason.FIELD_BROKEN,
-            f"category must stay {category}: that of an approved template cannot be edited.",
+            Reason.FIELD_BROKEN, f"category must stay {category}: that of an approved template cannot be edited."
         )
     check_draft(draft, strict=services.strict, hosting=app.hosting)
     draft = await with_samples(services, app, draft)
@@ -119,13 +112,9 @@ async def delete_one(services: Services, request: Request) -> Answer:
     if template is None or not is_there or template.partner_id != app.partner_id:
         return await _delete(services, [])
     if template.business_account_id != app.business_account_id:
-        raise Refused(
-            Reason.NOT_APP_OWNER, "The template belongs to another of your business accounts."
-        )
+        raise Refused(Reason.NOT_APP_OWNER, "The template belongs to another of your business accounts.")
     if template.draft.element_name != name:
-        raise Refused(
-            Reason.TEMPLATE_MISMATCH, f"The template {template_id} has another name than {name}."
-        )
+        raise Refused(Reason.TEMPLATE_MISMATCH, f"The template {template_id} has another name than {name}.")
     return await _delete(services, [template])
 
 
@@ -161,22 +150,15 @@ async def _say_whose(services: Services, request: Request) -> None:
 
 
 async def _delete_name(services: Services, app: App, name: str) -> Answer:
-    doomed = await services.database.read(
-        templates_named, app.partner_id, app.business_account_id, name
-    )
+    doomed = await services.database.read(templates_named, app.partner_id, app.business_account_id, name)
     return await _delete(services, doomed)
 
 
 async def _delete(services: Services, doomed: list[Template]) -> Answer:
     if not doomed:
-        raise Refused(
-            Reason.TEMPLATE_NAME_UNKNOWN,
-            "The path must name a template of the app's business account.",
-        )
+        raise Refused(Reason.TEMPLATE_NAME_UNKNOWN, "The path must name a template of the app's business account.")
     if any(template.status in KEPT_BY_THE_OPERATOR for template in doomed):
-        raise Refused(
-            Reason.TEMPLATE_NOT_DELETABLE, "The operator does not delete a disabled template."
-        )
+        raise Refused(Reason.TEMPLATE_NOT_DELETABLE, "The operator does not delete a disabled template.")
     ids = [template.id for template in doomed]
     now_ms = services.clock.now_ms()
     await services.database.write(_delete_all, services.ids, ids, now_ms)

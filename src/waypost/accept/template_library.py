@@ -142,11 +142,7 @@ async def _made_by_operator(
 
 def _is_made_of(node: dict[str, Any], body: dict[str, Any], ready: dict[str, Any]) -> bool:
     """Whether a template of the operator's is the one that was asked for."""
-    texts = [
-        text_of(part.get("text"))
-        for part in objects_of(node.get("components"))
-        if part.get("type") == "BODY"
-    ]
+    texts = [text_of(part.get("text")) for part in objects_of(node.get("components")) if part.get("type") == "BODY"]
     return (
         all(node.get(name) == body[name] for name in ("name", "language"))
         and node["status"] not in GOING
@@ -178,9 +174,7 @@ async def _ready_template(services: Services, app: App, name: str, language: str
     )
 
 
-def _draft_of(
-    ready: dict[str, Any], inputs: list[LibraryButton], name: str, language: str
-) -> Draft:
+def _draft_of(ready: dict[str, Any], inputs: list[LibraryButton], name: str, language: str) -> Draft:
     """What the operator has made of a library template, as a draft of ours."""
     content = text_of(ready.get("body"))
     example = content

@@ -68,17 +68,12 @@ async def template_of(services: Services, app: App, template_id: str) -> Templat
     """
     found = await _find(services, app, TemplateWish(template_id=template_id))
     if not found:
-        raise Refused(
-            Reason.TEMPLATE_NOT_FOUND,
-            "The path must name a template of the app's business account.",
-        )
+        raise Refused(Reason.TEMPLATE_NOT_FOUND, "The path must name a template of the app's business account.")
     return found[0]
 
 
 async def _find(services: Services, app: App, wish: TemplateWish) -> list[Template]:
-    return await services.database.read(
-        find_templates, app.partner_id, app.business_account_id, wish
-    )
+    return await services.database.read(find_templates, app.partner_id, app.business_account_id, wish)
 
 
 def _listed(templates: list[Template]) -> Answer:

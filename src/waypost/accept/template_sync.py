@@ -23,9 +23,7 @@ from waypost.operators.contract import Ask
 from waypost.store.partners import app_by_id
 from waypost.store.templates import find_templates, templates_on_their_way
 
-_MOST_PAGES: Final = (
-    60  # of a hundred: as many as an account may have. Source: operator's facts 2.3
-)
+_MOST_PAGES: Final = 60  # of a hundred: as many as an account may have. Source: operator's facts 2.3
 
 
 async def sync_templates(services: Services, request: Request) -> Answer:
@@ -58,9 +56,7 @@ async def _admitted(services: Services, request: Request) -> App:
         raise
 
 
-async def whole_list(
-    services: Services, app: App, account_id: str, wish: Mapping[str, str]
-) -> list[dict[str, Any]]:
+async def whole_list(services: Services, app: App, account_id: str, wish: Mapping[str, str]) -> list[dict[str, Any]]:
     """Every template the operator has in an account, with texts as id, name, language and status.
 
     Args:
@@ -76,18 +72,14 @@ async def whole_list(
         return await _every_page(services, app, account_id, wish)
 
 
-async def _every_page(
-    services: Services, app: App, account_id: str, wish: Mapping[str, str]
-) -> list[dict[str, Any]]:
+async def _every_page(services: Services, app: App, account_id: str, wish: Mapping[str, str]) -> list[dict[str, Any]]:
     nodes: list[dict[str, Any]] = []
     query = {**wish, "limit": "100"}
     for _ in range(_MOST_PAGES):
         told = await ask(services, app, Ask.TEMPLATES, account_id, query=query)
         for node in told["data"]:
             match node:
-                case {"id": str(id), "name": str(), "language": str(), "status": str()} if (
-                    len(id) <= MOST_ID_CHARS
-                ):
+                case {"id": str(id), "name": str(), "language": str(), "status": str()} if len(id) <= MOST_ID_CHARS:
                     nodes.append(node)
                 case _:
                     raise unavailable(app, Ask.TEMPLATES.value, "its list has what is no template")
@@ -112,17 +104,13 @@ def _bring_into_line(
     """Apply what the operator lists; templates of which it has yet to hear something are left alone."""
     telling = Telling(connection, ids, now_ms)
     waiting = templates_on_their_way(connection, business_account_id)
-    there = align_templates(
-        connection, telling, business_account_id, nodes, waiting=waiting, now_ms=now_ms
-    )
+    there = align_templates(connection, telling, business_account_id, nodes, waiting=waiting, now_ms=now_ms)
     for template in known:
         gone = template.operator_template_id and template.operator_template_id not in there
         if gone and template.id not in waiting:
             event = review_of(template, "DELETED", None)
             app = app_by_id(connection, template.app_id)
-            template_moves(
-                connection, telling, app, template, TemplateStatus.DELETED, event, now_ms
-            )
+            template_moves(connection, telling, app, template, TemplateStatus.DELETED, event, now_ms)
     telling.write()
 
 

@@ -107,11 +107,7 @@ class Uploads:
         name = next((name for name in names if form.text(name)), names[0])
         url = form.required(name, "a file, or the public address of one")
         return await self.from_url(
-            app,
-            url.strip(),
-            record,
-            for_handle=for_handle,
-            declared=form.text("file_type") or "",
+            app, url.strip(), record, for_handle=for_handle, declared=form.text("file_type") or ""
         )
 
     async def from_url(
@@ -148,23 +144,11 @@ class Uploads:
             await arriving.look()
             hint = (answer.headers or {}).get("Content-Type", "")
             return await self._keep(
-                app,
-                incoming,
-                read_type(declared),
-                read_type(hint),
-                _name_in(url),
-                for_handle,
-                record,
+                app, incoming, read_type(declared), read_type(hint), _name_in(url), for_handle, record
             )
 
     async def _from_parts(
-        self,
-        app: App,
-        request: Request,
-        record: Record | None,
-        names: tuple[str, ...],
-        *,
-        for_handle: bool,
+        self, app: App, request: Request, record: Record | None, names: tuple[str, ...], *, for_handle: bool
     ) -> Media:
         _check_length(request)
         async with self._incoming(app) as (incoming, arriving):
@@ -174,16 +158,13 @@ class Uploads:
             if file is None or not incoming.size_bytes:
                 raise Refused(
                     Reason.FIELD_MISSING,
-                    "Required request parameter 'file' is not present: a file, or the public "
-                    "address of one.",
+                    "Required request parameter 'file' is not present: a file, or the public address of one.",
                 )
             url = _address_in(file, incoming)
             if url is None:
                 await arriving.look()
                 declared, hint = read_type(sent.declared), read_type(file.content_type)
-                return await self._keep(
-                    app, incoming, declared, hint, file.file_name or "", for_handle, record
-                )
+                return await self._keep(app, incoming, declared, hint, file.file_name or "", for_handle, record)
         return await self.from_url(app, url, record, for_handle=for_handle, declared=sent.declared)
 
     async def _keep(

@@ -60,9 +60,7 @@ async def add_partner(office: Office, partner: Partner, password_hash: str) -> i
     """
     if partner.email.count("@") != 1 or " " in partner.email:
         raise Refused(Reason.FIELD_BROKEN, "email must be an e-mail address.")
-    partner_id = await office.database.write(
-        stored.add_partner, partner, password_hash, office.clock.now_ms()
-    )
+    partner_id = await office.database.write(stored.add_partner, partner, password_hash, office.clock.now_ms())
     if partner_id is None:
         raise Refused(Reason.ALREADY_EXISTS, "email is taken by another partner.")
     return partner_id
@@ -77,9 +75,7 @@ def check_password(password: str) -> None:
     Source: facts 1.3.
     """
     kinds = (str.isupper, str.islower, str.isdigit, _is_symbol)
-    if not 8 <= len(password) <= MOST_PASSWORD or not all(
-        any(kind(char) for char in password) for kind in kinds
-    ):
+    if not 8 <= len(password) <= MOST_PASSWORD or not all(any(kind(char) for char in password) for kind in kinds):
         raise Refused(
             Reason.FIELD_BROKEN,
             f"password must have 8 to {MOST_PASSWORD} characters, among them an upper-case letter, "
@@ -96,12 +92,7 @@ class Ended:
 
 
 async def change_password(
-    office: Office,
-    partner_id: int,
-    password_hash: str,
-    *,
-    ends_tokens: bool = False,
-    keeps_session: str = "",
+    office: Office, partner_id: int, password_hash: str, *, ends_tokens: bool = False, keeps_session: str = ""
 ) -> Ended:
     """Set a partner's password, and end its sessions. From then on the API takes client secrets only.
 
@@ -140,9 +131,7 @@ async def list_client_secrets(office: Office, partner_id: int) -> list[stored.Cl
     return await office.database.read(stored.client_secrets_of, partner_id)
 
 
-async def revoke_client_secret(
-    office: Office, partner_id: int, secret_id: str, *, keep_tokens: bool = False
-) -> int:
+async def revoke_client_secret(office: Office, partner_id: int, secret_id: str, *, keep_tokens: bool = False) -> int:
     """Revoke a client secret at once, and the partner tokens it has issued; return how many those were.
 
     Raises:
@@ -170,9 +159,7 @@ async def add_client_secret(office: Office, partner_id: int, expires_on_ms: int 
     if expires_on_ms is not None and expires_on_ms <= now_ms:
         raise Refused(Reason.FIELD_BROKEN, "expires_on_ms must lie in the future, or be null.")
     secret = office.ids.secret()
-    await office.database.write(
-        stored.add_client_secret, partner_id, hash_of(secret), now_ms, expires_on_ms
-    )
+    await office.database.write(stored.add_client_secret, partner_id, hash_of(secret), now_ms, expires_on_ms)
     return secret
 
 
@@ -276,9 +263,7 @@ async def add_app(
         raise Refused(Reason.FIELD_BROKEN, "per_second must be 1 to 1000, or null.")
     account = await office.directory.business_account(business_account_id)
     if account is None or account.partner_id != partner_id:
-        raise Refused(
-            Reason.NOT_FOUND, "business_account_id must name a business account of the partner."
-        )
+        raise Refused(Reason.NOT_FOUND, "business_account_id must name a business account of the partner.")
     now_ms = office.clock.now_ms()
     app = App(
         id=app_id or office.ids.new(),
@@ -298,13 +283,7 @@ async def add_app(
 
 
 async def connect_app(
-    office: Office,
-    app_id: str,
-    *,
-    phone_number: str,
-    phone_number_id: str,
-    business_account_id: str,
-    live: bool,
+    office: Office, app_id: str, *, phone_number: str, phone_number_id: str, business_account_id: str, live: bool
 ) -> App:
     """Give an app its number and business account, and make it live or a sandbox app.
 
@@ -320,14 +299,11 @@ async def connect_app(
     digits = read_phone_number(phone_number)
     if digits is None or not phone_number_id:
         raise Refused(
-            Reason.FIELD_BROKEN,
-            "phone_number must be 8 to 15 digits, and phone_number_id the operator's id of it.",
+            Reason.FIELD_BROKEN, "phone_number must be 8 to 15 digits, and phone_number_id the operator's id of it."
         )
     account = await office.directory.business_account(business_account_id)
     if account is None or account.partner_id != app.partner_id:
-        raise Refused(
-            Reason.NOT_FOUND, "business_account_id must name a business account of the partner."
-        )
+        raise Refused(Reason.NOT_FOUND, "business_account_id must name a business account of the partner.")
     now_ms = office.clock.now_ms()
 
     def connected(held: App, connection: Connection) -> App:
@@ -353,9 +329,7 @@ async def connect_app(
     return changed
 
 
-def _change(
-    connection: Connection, app_id: str, change: Callable[[App, Connection], App]
-) -> App | None:
+def _change(connection: Connection, app_id: str, change: Callable[[App, Connection], App]) -> App | None:
     return change_app(connection, app_id, lambda held: change(held, connection))
 
 
@@ -383,23 +357,17 @@ def _is_symbol(char: str) -> bool:
 def _check_operator_account(account: OperatorAccount) -> None:
     if not _ACCOUNT_ID.fullmatch(account.id):
         raise Refused(
-            Reason.FIELD_BROKEN,
-            "The account's id must be 1 to 64 letters, digits, dots, hyphens or underscores.",
+            Reason.FIELD_BROKEN, "The account's id must be 1 to 64 letters, digits, dots, hyphens or underscores."
         )
     base_url = account.base_url
     if not base_url.startswith(("http://", "https://")) or base_url.endswith("/"):
-        raise Refused(
-            Reason.FIELD_BROKEN,
-            "base_url must be an http or https address without a slash at its end.",
-        )
+        raise Refused(Reason.FIELD_BROKEN, "base_url must be an http or https address without a slash at its end.")
     if not _VERSION.fullmatch(account.version):
         raise Refused(Reason.FIELD_BROKEN, "version must be such as v25.0.")
     for name in ("token", "app_id"):  # these travel in a header and in addresses
         value: str = getattr(account, name)
         if not value or not value.isascii() or not value.isprintable() or " " in value:
-            raise Refused(
-                Reason.FIELD_BROKEN, f"{name} must be visible ASCII characters, without spaces."
-            )
+            raise Refused(Reason.FIELD_BROKEN, f"{name} must be visible ASCII characters, without spaces.")
     for name in ("app_secret", "verify_token"):
         value = getattr(account, name)
         if not value.strip() or not value.isprintable():

@@ -20,19 +20,8 @@ from waypost.domain.partner import Partner
 from waypost.domain.refusals import Reason, Refused
 from waypost.outbound.vetted import VettedClient
 from waypost.store import partners as stored
-from waypost.store.journal import (
-    Lane,
-    depth_of,
-    drop_set_aside,
-    return_set_aside,
-    set_aside_entries,
-)
-from waypost.store.trace import (
-    message_counts,
-    message_trace,
-    newest_messages,
-    newest_templates,
-)
+from waypost.store.journal import Lane, depth_of, drop_set_aside, return_set_aside, set_aside_entries
+from waypost.store.trace import message_counts, message_trace, newest_messages, newest_templates
 
 MOST_MESSAGES: Final = 100
 MOST_TEMPLATES: Final = 1000
@@ -146,11 +135,7 @@ class AdminDoor:
         # fmt: on
         return [
             Route(path, self._gate.around(method, path, call), methods=[method])
-            for method, path, call in (
-                *table,
-                *OperatorCalls(self._office).table(),
-                *self._callbacks.table(),
-            )
+            for method, path, call in (*table, *OperatorCalls(self._office).table(), *self._callbacks.table())
         ]
 
     async def _partners(self, _request: Request) -> Any:
@@ -161,11 +146,7 @@ class AdminDoor:
         if given.password is not None:
             actions.check_password(given.password)
         partner = Partner(
-            id=0,
-            name=given.name,
-            email=given.email,
-            contact_name=given.contact_name,
-            phone_number=given.phone_number,
+            id=0, name=given.name, email=given.email, contact_name=given.contact_name, phone_number=given.phone_number
         )
         password_hash = await self._passwords.hash(given.password) if given.password else ""
         return {"id": await actions.add_partner(self._office, partner, password_hash)}
@@ -176,11 +157,7 @@ class AdminDoor:
         partner_id = number_in(request, "partner_id")
         password_hash = await self._passwords.hash(given.password)
         ended = await actions.change_password(
-            self._office,
-            partner_id,
-            password_hash,
-            ends_tokens=given.end_tokens,
-            keeps_session=given.keep_session,
+            self._office, partner_id, password_hash, ends_tokens=given.end_tokens, keeps_session=given.keep_session
         )
         return {
             "changed": True,
@@ -209,9 +186,7 @@ class AdminDoor:
         partner_id = number_in(request, "partner_id")
         secret_id = str(request.path_params["secret_id"])
         keep_tokens = flag_in(request, "keep_tokens")
-        ended = await actions.revoke_client_secret(
-            self._office, partner_id, secret_id, keep_tokens=keep_tokens
-        )
+        ended = await actions.revoke_client_secret(self._office, partner_id, secret_id, keep_tokens=keep_tokens)
         return {"revoked": secret_id, "tokens_ended": ended}
 
     async def _add_client_secret(self, request: Request) -> Any:

@@ -29,11 +29,7 @@ class NotTold(Exception):
         """The same as the answer of a door."""
         if self.code is not None:
             return Refused(Reason.OPERATOR_REFUSED, f"The operator refuses: {self.text}")
-        return Refused(
-            Reason.OPERATOR_UNAVAILABLE,
-            f"The operator cannot be asked now: {self.text}",
-            retry_after_s=10,
-        )
+        return Refused(Reason.OPERATOR_UNAVAILABLE, f"The operator cannot be asked now: {self.text}", retry_after_s=10)
 
 
 async def ask(
@@ -62,12 +58,7 @@ async def ask(
 
 
 async def ask_list(
-    operator: Operator,
-    account: OperatorAccount,
-    what: Ask,
-    about: str,
-    *,
-    query: Mapping[str, str] | None = None,
+    operator: Operator, account: OperatorAccount, what: Ask, about: str, *, query: Mapping[str, str] | None = None
 ) -> list[dict[str, Any]]:
     """Every page of a list; what is no object in it is left out.
 

@@ -12,16 +12,7 @@ from waypost.store.database import Database
 MAX_ENTRIES: Final = 500
 _ENTRIES: Final = 100
 _OUTCOMES: Final = {None: None, "done": False, "rejected": True}
-_FIELDS: Final = (
-    "partner_id",
-    "actor",
-    "action",
-    "outcome",
-    "since_ms",
-    "until_ms",
-    "before",
-    "limit",
-)
+_FIELDS: Final = ("partner_id", "actor", "action", "outcome", "since_ms", "until_ms", "before", "limit")
 
 
 class AuditCalls:
@@ -36,8 +27,7 @@ class AuditCalls:
         unknown = next((name for name in query if name not in _FIELDS), None)
         if unknown is not None:
             raise Refused(
-                Reason.FIELD_BROKEN,
-                f"{unknown[:100]} is no filter of the audit log; accepted: {', '.join(_FIELDS)}.",
+                Reason.FIELD_BROKEN, f"{unknown[:100]} is no filter of the audit log; accepted: {', '.join(_FIELDS)}."
             )
         outcome = query.get("outcome")
         if outcome not in _OUTCOMES:
@@ -57,10 +47,7 @@ class AuditCalls:
             raise Refused(Reason.FIELD_BROKEN, f"limit must be 1 to {MAX_ENTRIES}.")
         found = await self._database.read(audit_page, wanted, limit + 1)
         entries, is_more = found[:limit], len(found) > limit
-        return {
-            "entries": [msgspec.to_builtins(one) for one in entries],
-            "next": entries[-1].id if is_more else None,
-        }
+        return {"entries": [msgspec.to_builtins(one) for one in entries], "next": entries[-1].id if is_more else None}
 
 
 def _number(request: Request, name: str) -> int | None:

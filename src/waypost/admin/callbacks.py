@@ -140,13 +140,9 @@ class CallbackCalls:
     async def _rotate(self, request: Request) -> Any:
         given = await read_body(request, _Rotation)
         if not 0 <= given.keep_old_for_s <= MOST_KEEP_OLD_S:
-            raise Refused(
-                Reason.FIELD_BROKEN, f"keep_old_for_s must be 0 to {MOST_KEEP_OLD_S} seconds."
-            )
+            raise Refused(Reason.FIELD_BROKEN, f"keep_old_for_s must be 0 to {MOST_KEEP_OLD_S} seconds.")
         until_ms = self._office.clock.now_ms() + given.keep_old_for_s * 1000
-        row = await self._office.database.write(
-            renew_key, number_in(request, "subscription_id"), until_ms
-        )
+        row = await self._office.database.write(renew_key, number_in(request, "subscription_id"), until_ms)
         if row is None:
             raise _unknown()
         [now] = await self._office.database.read(receivers, Whose(id=row.id))
@@ -167,9 +163,7 @@ class CallbackCalls:
         return await self._shown_callback(request, text=True)
 
     async def _shown_callback(self, request: Request, *, text: bool) -> Any:
-        found = await self._office.database.read(
-            callback_with_attempts, str(request.path_params["callback_id"])
-        )
+        found = await self._office.database.read(callback_with_attempts, str(request.path_params["callback_id"]))
         if found is None:
             raise Refused(Reason.NOT_FOUND, "There is no such callback.")
         return shown_callback(found, text=text)
@@ -179,10 +173,7 @@ class CallbackCalls:
         now_ms = self._office.clock.now_ms()
         named = (given.callback_id, given.subscription_id, given.app_id, given.partner_id)
         if all(one is None for one in named):
-            raise Refused(
-                Reason.FIELD_MISSING,
-                "Name a callback_id, a subscription_id, an app_id or a partner_id.",
-            )
+            raise Refused(Reason.FIELD_MISSING, "Name a callback_id, a subscription_id, an app_id or a partner_id.")
         wanted = Wanted(
             whose=Whose(given.subscription_id, given.app_id, given.partner_id),
             callback_id=given.callback_id,
@@ -206,9 +197,7 @@ class CallbackCalls:
     async def _append(self, wanted: Wanted) -> int:
         appended, after = 0, None
         while True:
-            count, after = await self._office.database.write(
-                append_replays, wanted, after, self._office.clock.now_ms()
-            )
+            count, after = await self._office.database.write(append_replays, wanted, after, self._office.clock.now_ms())
             appended += count
             if after is None:
                 return appended

@@ -71,9 +71,7 @@ class AdminGate:
         self._audit = audit
         self._directory = directory
 
-    def around(
-        self, method: str, path: str, call: Call
-    ) -> Callable[[Request], Awaitable[Response]]:
+    def around(self, method: str, path: str, call: Call) -> Callable[[Request], Awaitable[Response]]:
         """An endpoint that admits, calls, records, and then responds."""
         action = f"{method} {path}"
         is_action = method != "GET" or path in _SHOWS_A_SECRET
@@ -112,9 +110,7 @@ class AdminGate:
         if not given or self._token is None or not same(given, self._token):
             _log.warning("a wrong admin token was refused", address=address)
             await self._limits.spend_admin(address)
-            raise Refused(
-                Reason.AUTHENTICATION_FAILED, "Authorization must be Bearer and the admin_token."
-            )
+            raise Refused(Reason.AUTHENTICATION_FAILED, "Authorization must be Bearer and the admin_token.")
         check_json(request)
         return ADMIN
 
@@ -122,15 +118,9 @@ class AdminGate:
         """The console's pages record themselves; of refusals without a token only so many are."""
         if actor == ADMIN:
             return is_action
-        return (
-            actor == NOBODY
-            and reason != Reason.TOO_MANY_REQUESTS.value
-            and await self._limits.may_audit_refusal()
-        )
+        return actor == NOBODY and reason != Reason.TOO_MANY_REQUESTS.value and await self._limits.may_audit_refusal()
 
-    async def _record(
-        self, request: Request, action: str, actor: str, status: int, reason: str, body: Any
-    ) -> None:
+    async def _record(self, request: Request, action: str, actor: str, status: int, reason: str, body: Any) -> None:
         if not actor:
             return
         told: Mapping[str, Any] = {}

@@ -20,9 +20,7 @@ def check_origin(request: Request, hosts: Sequence[str]) -> None:
     """
     host = _host_of("//" + request.headers.get("host", ""))
     if not _is_ours(host, hosts):
-        raise Refused(
-            Reason.FORBIDDEN_ORIGIN, "Host must be a loopback name or one of admin_hosts."
-        )
+        raise Refused(Reason.FORBIDDEN_ORIGIN, "Host must be a loopback name or one of admin_hosts.")
     origin = request.headers.get("origin")
     if origin is not None and not _is_ours(_host_of(origin), hosts):
         raise Refused(Reason.FORBIDDEN_ORIGIN, "Origin must be this service's own.")

@@ -53,13 +53,10 @@ async def change_operator_account(
     if makes_token:
         wish["verify_token"] = office.ids.secret()
     if held is None:
-        missing = [
-            name for name in ("base_url", "token", "app_id", "app_secret") if name not in wish
-        ]
+        missing = [name for name in ("base_url", "token", "app_id", "app_secret") if name not in wish]
         if missing:
             raise Refused(
-                Reason.FIELD_MISSING,
-                f"{missing[0]} is needed for an operator account that is not there yet.",
+                Reason.FIELD_MISSING, f"{missing[0]} is needed for an operator account that is not there yet."
             )
         account = OperatorAccount(id=account_id, **{"version": VERSION, **wish})
     else:
@@ -69,11 +66,7 @@ async def change_operator_account(
 
 
 async def add_business_account(
-    office: Office,
-    account_id: str,
-    partner_id: int,
-    operator_account_id: str,
-    namespace: str | None,
+    office: Office, account_id: str, partner_id: int, operator_account_id: str, namespace: str | None
 ) -> BusinessAccount:
     """Keep a business account; without a namespace the operator is asked for it.
 
@@ -95,9 +88,7 @@ async def add_business_account(
     return account
 
 
-async def list_numbers(
-    office: Office, operator_account_id: str, business_account_id: str
-) -> list[dict[str, Any]]:
+async def list_numbers(office: Office, operator_account_id: str, business_account_id: str) -> list[dict[str, Any]]:
     """The numbers that the operator has under a business account, as it shows them.
 
     Raises:

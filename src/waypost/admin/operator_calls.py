@@ -75,8 +75,7 @@ class OperatorCalls:
     async def _accounts(self, _request: Request) -> Any:
         return {
             "operator_accounts": [
-                _standing_view(one, callback_url(self._office, one.account.id))
-                for one in await standings(self._office)
+                _standing_view(one, callback_url(self._office, one.account.id)) for one in await standings(self._office)
             ]
         }
 
@@ -96,8 +95,7 @@ class OperatorCalls:
         business_account_id = request.query_params.get("business_account_id", "")
         if not business_account_id:
             raise Refused(
-                Reason.FIELD_MISSING,
-                "business_account_id is needed: the operator's id of a business account.",
+                Reason.FIELD_MISSING, "business_account_id is needed: the operator's id of a business account."
             )
         account_id = str(request.path_params["account_id"])
         return {"numbers": await list_numbers(self._office, account_id, business_account_id)}
@@ -105,11 +103,7 @@ class OperatorCalls:
     async def _add_business_account(self, request: Request) -> Any:
         given = await read_body(request, _NewBusinessAccount)
         account = await add_business_account(
-            self._office,
-            given.id,
-            given.partner_id,
-            given.operator_account_id,
-            given.namespace,
+            self._office, given.id, given.partner_id, given.operator_account_id, given.namespace
         )
         return {"id": account.id, "namespace": account.namespace}
 
@@ -172,12 +166,7 @@ def _switch_view(switched: Switched, address: str) -> dict[str, Any]:
         "namespace": switched.account.namespace,
         "callback_url": address,
         "apps": [
-            {
-                "id": app.id,
-                "name": app.name,
-                "phone_number": app.phone_number,
-                "phone_number_id": app.phone_number_id,
-            }
+            {"id": app.id, "name": app.name, "phone_number": app.phone_number, "phone_number_id": app.phone_number_id}
             for app in switched.apps
         ],
         "templates_submitted": switched.submitted,

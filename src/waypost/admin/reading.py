@@ -23,12 +23,7 @@ async def read_body(request: Request, shape: type[Shape]) -> Shape:
     """
     body = await request.body()
     text = body.decode("utf-8", "replace") or "{}"
-    return read_json(
-        text,
-        msgspec.json.Decoder(shape),
-        name="The body",
-        accepted="a JSON object of the call's fields",
-    )
+    return read_json(text, msgspec.json.Decoder(shape), name="The body", accepted="a JSON object of the call's fields")
 
 
 def number_in(request: Request, name: str) -> int:

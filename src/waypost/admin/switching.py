@@ -35,13 +35,7 @@ from waypost.store.stays import (
     names_at,
     switch_operator,
 )
-from waypost.store.templates import (
-    Act,
-    change_template,
-    find_templates,
-    template_entry,
-    templates_on_their_way,
-)
+from waypost.store.templates import Act, change_template, find_templates, template_entry, templates_on_their_way
 
 _log = log("admin")
 _NEW_SUBMISSION: Final = frozenset(TemplateStatus) - {
@@ -101,9 +95,7 @@ async def switch_app(office: Office, app_id: str, wish: SwitchWish) -> Switched:
         raise Refused(Reason.NOT_FOUND, "There is no such app.")
     found = await office.database.read(business_account_with_apps, app.business_account_id)
     if found is None:
-        raise Refused(
-            Reason.FIELD_BROKEN, "The app has no business account yet; connect it to one first."
-        )
+        raise Refused(Reason.FIELD_BROKEN, "The app has no business account yet; connect it to one first.")
     before, apps = found
     account = await office.directory.operator_account(wish.operator_account_id)
     if account is None:
@@ -115,8 +107,7 @@ async def switch_app(office: Office, app_id: str, wish: SwitchWish) -> Switched:
     )
     if not is_move and (there != before.id or wish.phone_number_id is not None):
         raise Refused(
-            Reason.ALREADY_EXISTS,
-            f"The app is carried by {account.id} already; `waypost app connect` changes its ids.",
+            Reason.ALREADY_EXISTS, f"The app is carried by {account.id} already; `waypost app connect` changes its ids."
         )
     try:
         namespace, numbers, nodes = await _ask_all(office, account, there)
@@ -124,21 +115,12 @@ async def switch_app(office: Office, app_id: str, wish: SwitchWish) -> Switched:
         raise error.refusal() from error
     names = {
         one.id: _names_of(
-            one,
-            there,
-            numbers,
-            wished=wish.phone_number_id if one.id == app.id else None,
-            known=known.get(one.id),
+            one, there, numbers, wished=wish.phone_number_id if one.id == app.id else None, known=known.get(one.id)
         )
         for one in apps
     }
     now_ms = office.clock.now_ms()
-    after = replace(
-        before,
-        id=there,
-        namespace=namespace or before.namespace,
-        operator_account_id=account.id,
-    )
+    after = replace(before, id=there, namespace=namespace or before.namespace, operator_account_id=account.id)
     switch = Switch(before, after, names, now_ms=now_ms, left_ms=now_ms + KEPT_MS)
     try:
         switched = await office.database.write(
@@ -164,12 +146,7 @@ async def _ask_all(
 
 
 def _names_of(
-    app: App,
-    business_account_id: str,
-    numbers: Sequence[dict[str, Any]],
-    *,
-    wished: str | None,
-    known: Names | None,
+    app: App, business_account_id: str, numbers: Sequence[dict[str, Any]], *, wished: str | None, known: Names | None
 ) -> Names:
     """What the operator calls an app's number: as wished, as it was, by its digits, or by the same id.
 
@@ -179,13 +156,10 @@ def _names_of(
     if not app.phone_number_id and wished is None:
         return Names(business_account_id, "", app.phone_number)
     digits = {
-        text_of(one.get("id")): read_phone_number(text_of(one.get("display_phone_number"))) or ""
-        for one in numbers
+        text_of(one.get("id")): read_phone_number(text_of(one.get("display_phone_number"))) or "" for one in numbers
     }
     remembered = (
-        known.phone_number_id
-        if known is not None and known.business_account_id == business_account_id
-        else None
+        known.phone_number_id if known is not None and known.business_account_id == business_account_id else None
     )
     by_digits = next((one for one, number in digits.items() if number == app.phone_number), None)
     candidates = [wished] if wished else [remembered, by_digits, app.phone_number_id]
@@ -218,9 +192,7 @@ def _switch(
     waiting = templates_on_their_way(connection, account.id)
     there = align_templates(connection, telling, account.id, nodes, waiting=waiting, now_ms=now_ms)
     whole = find_templates(connection, account.partner_id, account.id, TemplateWish())
-    missing = [
-        one for one in whole if one.operator_template_id not in there and one.id not in waiting
-    ]
+    missing = [one for one in whole if one.operator_template_id not in there and one.id not in waiting]
     for template in missing:  # the record keeps its status; the id says nothing any more
         change_template(connection, template.id, operator_template_id=None)
     submitted = [one for one in missing if wish.submit_templates and one.status in _NEW_SUBMISSION]

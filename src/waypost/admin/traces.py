@@ -34,9 +34,7 @@ class Traces:
         asked = str(request.path_params["message_id"])
         found = await self._office.database.read(whole_way, asked)
         if found is None:
-            raise Refused(
-                Reason.NOT_FOUND, "There is no message of this id, ours or the operator's."
-            )
+            raise Refused(Reason.NOT_FOUND, "There is no message of this id, ours or the operator's.")
         message_id = found["id"]
         trace_id = message_id.replace("-", "") if is_uuid(message_id) else None
         sight = Sight(text, found["holds_code"])

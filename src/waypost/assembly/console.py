@@ -93,9 +93,7 @@ def make_console(
             pulse=Pulse(database),
             sessions=Sessions(database, ids),
             audit=audit,
-            is_admin_token=lambda given: (
-                settings.admin_token is not None and same(given, settings.admin_token)
-            ),
+            is_admin_token=lambda given: settings.admin_token is not None and same(given, settings.admin_token),
             has_admin_token=settings.admin_token is not None,
             public_url=settings.address,
             demo_partner_id=stand.demo_partner_id,

@@ -38,13 +38,7 @@ PHONES: Final = (  # number, name
 )
 # fmt: on
 
-PARTNER: Final = Partner(
-    id=1,
-    name="Demo Partner",
-    email=EMAIL,
-    contact_name="Dana Demo",
-    phone_number="15550000001",
-)
+PARTNER: Final = Partner(id=1, name="Demo Partner", email=EMAIL, contact_name="Dana Demo", phone_number="15550000001")
 ACCOUNT: Final = BusinessAccount(WABA_ID, PARTNER.id, NAMESPACE, OPERATOR_ACCOUNT)
 
 COMPONENTS: Final = (
@@ -55,10 +49,7 @@ COMPONENTS: Final = (
     },
     {
         "type": "BUTTONS",
-        "buttons": [
-            {"type": "QUICK_REPLY", "text": "Yes please"},
-            {"type": "QUICK_REPLY", "text": "Another day"},
-        ],
+        "buttons": [{"type": "QUICK_REPLY", "text": "Yes please"}, {"type": "QUICK_REPLY", "text": "Another day"}],
     },
 )
 
@@ -106,10 +97,7 @@ def template(at_ms: int) -> Template:
             vertical="Order updates",
             content="Hi {{1}}, your order {{2}} is ready. Shall we bring it today?",
             example="Hi [Ann], your order [4711] is ready. Shall we bring it today?",
-            buttons=(
-                Button(ButtonKind.QUICK_REPLY, "Yes please"),
-                Button(ButtonKind.QUICK_REPLY, "Another day"),
-            ),
+            buttons=(Button(ButtonKind.QUICK_REPLY, "Yes please"), Button(ButtonKind.QUICK_REPLY, "Another day")),
             enable_sample=True,
         ),
         status=TemplateStatus.APPROVED,

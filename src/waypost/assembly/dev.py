@@ -18,12 +18,7 @@ from waypost.assembly.clock_file import kept_clock
 from waypost.assembly.dev_files import ENV_FILE, instance_key, variables, write_env
 from waypost.assembly.gate import Gate, out_of_order
 from waypost.assembly.host_check import HostCheck, accepted_hosts, graph_error, service_error
-from waypost.assembly.http_limits import (
-    graph_error_body,
-    limits_of,
-    raise_descriptor_limit,
-    service_error_body,
-)
+from waypost.assembly.http_limits import graph_error_body, limits_of, raise_descriptor_limit, service_error_body
 from waypost.assembly.pair import Pair, Places
 from waypost.assembly.servers import HttpServer, bind, port_of
 from waypost.assembly.service import WEBHOOK_PATH
@@ -100,9 +95,7 @@ class Dev:
         ids: both sides'; None: as the options say.
     """
 
-    def __init__(
-        self, options: DevOptions, clock: VirtualClock | None = None, ids: Ids | None = None
-    ) -> None:
+    def __init__(self, options: DevOptions, clock: VirtualClock | None = None, ids: Ids | None = None) -> None:
         self._options = options
         self._given_clock = clock
         self._given_ids = ids
@@ -121,9 +114,7 @@ class Dev:
                 "waypost dev keeps its store in a file, so that it can be reset and saved: unset "
                 "WAYPOST_DATABASE_URL, or run `waypost serve` on that database"
             )
-        self._scenario = (
-            None if scenario is None else await asyncio.to_thread(read_scenario, scenario)
-        )
+        self._scenario = None if scenario is None else await asyncio.to_thread(read_scenario, scenario)
         if self._options.memory:
             temporary = Path(tempfile.mkdtemp(prefix="waypost-"))
             self._opened.callback(shutil.rmtree, temporary, ignore_errors=True)
@@ -136,9 +127,7 @@ class Dev:
             self._opened.callback(bound.close)
         host = f"[{settings.host}]" if ":" in settings.host else settings.host
         local = "127.0.0.1" if settings.host in ("0.0.0.0", "::") else host  # noqa: S104  compared, not bound
-        self._places = Places(
-            f"http://{local}:{port_of(sockets[0])}", f"http://{local}:{port_of(sockets[1])}"
-        )
+        self._places = Places(f"http://{local}:{port_of(sockets[0])}", f"http://{local}:{port_of(sockets[1])}")
         self._secret_key = instance_key(settings)
         self._settings = settings.model_copy(
             update={
@@ -198,20 +187,12 @@ class Dev:
             now_ms = self._clock.now_ms()
             bearing = Bearing(now_ms, now_ms, self._clock.bearing.factor)
             await _to_its_end(
-                partial(
-                    snapshots.pack,
-                    self._settings.data,
-                    beside,
-                    bearing=bearing,
-                    secret_key=self._secret_key,
-                )
+                partial(snapshots.pack, self._settings.data, beside, bearing=bearing, secret_key=self._secret_key)
             )
 
         async with self._changing:
             try:
-                await self._travel.at_rest(
-                    look, within_s=_REST_WITHIN_S, pause_traffic=self._pause_traffic
-                )
+                await self._travel.at_rest(look, within_s=_REST_WITHIN_S, pause_traffic=self._pause_traffic)
                 beside.replace(file)
             except NotSettled as error:
                 raise NotAtRest(str(error)) from error
@@ -273,8 +254,7 @@ class Dev:
             service, simulator = self._gates
             sessions = await self._end_streams()
             await asyncio.gather(
-                service.shut(leaving=0, within_s=_LEAVE_WITHIN_S),
-                simulator.shut(leaving=1, within_s=_LEAVE_WITHIN_S),
+                service.shut(leaving=0, within_s=_LEAVE_WITHIN_S), simulator.shut(leaving=1, within_s=_LEAVE_WITHIN_S)
             )
             try:
                 await self._close_pair(within_s=0)
@@ -320,9 +300,7 @@ class Dev:
 
     def _lay_ready(self, file: Path) -> None:
         machine_ms = SystemClock().now_ms()
-        snapshots.unpack(
-            file, self._settings.data, secret_key=self._secret_key, machine_ms=machine_ms
-        )
+        snapshots.unpack(file, self._settings.data, secret_key=self._secret_key, machine_ms=machine_ms)
 
     def _keep_seed(self) -> Path:
         folder = Path(tempfile.mkdtemp(prefix="waypost-seed-"))
@@ -369,9 +347,7 @@ class Dev:
         What is seeded into an empty folder is kept: a reset goes back to it, and need not seed anew.
         """
         seed = self._options.seed
-        ids = self._given_ids or (
-            RandomIds(self._clock) if seed is None else SeededIds(self._clock, seed)
-        )
+        ids = self._given_ids or (RandomIds(self._clock) if seed is None else SeededIds(self._clock, seed))
         pair = Pair(
             self._settings,
             SimulatorSettings(

@@ -20,9 +20,7 @@ def check_fit(settings: Settings) -> None:
             "and keep it, because sealed secrets can be opened with no other"
         )
     if settings.secret_key == demo.INSTANCE_KEY or settings.admin_token == demo.ADMIN_TOKEN:
-        raise NotFit(
-            "secret_key or admin_token is the demonstration's, which everybody knows; set others"
-        )
+        raise NotFit("secret_key or admin_token is the demonstration's, which everybody knows; set others")
     if settings.database_url is None and settings.workers > 1:
         raise NotFit(
             "an SQLite store is worked by one process: leave --workers out, "

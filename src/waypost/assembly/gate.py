@@ -99,9 +99,7 @@ class Passage:
 async def out_of_order(scope: Any, receive: Any, send: Any) -> None:
     """What answers where an exchange has failed: that a restart is needed."""
     del scope, receive
-    text = (
-        b'{"error":"the last change of state failed; restart waypost, which takes it to its end"}'
-    )
+    text = b'{"error":"the last change of state failed; restart waypost, which takes it to its end"}'
     head = [(b"content-type", b"application/json"), (b"content-length", b"%d" % len(text))]
     await send({"type": "http.response.start", "status": 503, "headers": head})
     await send({"type": "http.response.body", "body": text})

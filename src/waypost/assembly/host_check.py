@@ -47,9 +47,7 @@ class HostCheck:
         error_body: makes the body of an error.
     """
 
-    def __init__(
-        self, application: Any, hosts: Sequence[str], error_body: ErrorBody = service_error
-    ) -> None:
+    def __init__(self, application: Any, hosts: Sequence[str], error_body: ErrorBody = service_error) -> None:
         self._application = application
         self._hosts = frozenset(hosts)
         self._error_body = error_body

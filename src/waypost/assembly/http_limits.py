@@ -99,9 +99,7 @@ class Connections:
         refused: how often the server itself has answered with which status.
     """
 
-    def __init__(
-        self, limits: HttpLimits = DEFAULT_LIMITS, error_body: ErrorBody = service_error_body
-    ) -> None:
+    def __init__(self, limits: HttpLimits = DEFAULT_LIMITS, error_body: ErrorBody = service_error_body) -> None:
         self.limits = limits
         self.error_body = error_body
         self.refused: Counter[int] = Counter()
@@ -186,9 +184,7 @@ def _usable_descriptors(reserved: int) -> int:
 def raise_descriptor_limit() -> None:
     """Let this process have as many open files and connections as the system allows it."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    wanted = (
-        _USEFUL_DESCRIPTORS if hard == resource.RLIM_INFINITY else min(hard, _USEFUL_DESCRIPTORS)
-    )
+    wanted = _USEFUL_DESCRIPTORS if hard == resource.RLIM_INFINITY else min(hard, _USEFUL_DESCRIPTORS)
     if soft != resource.RLIM_INFINITY and soft < wanted:
         try:
             resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))

@@ -14,20 +14,10 @@ from typing import Any, Final, cast
 
 import httptools
 from uvicorn.config import Config
-from uvicorn.protocols.http.httptools_impl import (
-    STATUS_LINE,
-    HttpToolsProtocol,
-    RequestResponseCycle,
-)
+from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol, RequestResponseCycle
 from uvicorn.server import ServerState
 
-from waypost.assembly.http_limits import (
-    HEADER_BYTES,
-    HEADERS,
-    URL_BYTES,
-    Connections,
-    HttpError,
-)
+from waypost.assembly.http_limits import HEADER_BYTES, HEADERS, URL_BYTES, Connections, HttpError
 from waypost.wire.errors import INTERNAL_TEXT
 
 SLICE_BYTES: Final = 16 * 1024
@@ -41,9 +31,7 @@ LINGER_BYTES: Final = 4_000_000
 """How much of what a refused client still sends is read and dropped. More than that waits at the client."""
 
 URL_TOO_LONG: Final = HttpError(414, f"The URL must be at most {URL_BYTES} bytes.")
-HEADERS_TOO_LARGE: Final = HttpError(
-    431, f"The headers of a request must be at most {HEADER_BYTES} bytes in total."
-)
+HEADERS_TOO_LARGE: Final = HttpError(431, f"The headers of a request must be at most {HEADER_BYTES} bytes in total.")
 TOO_MANY_HEADERS: Final = HttpError(431, f"A request must have at most {HEADERS} headers.")
 MALFORMED: Final = HttpError(400, "The request is not valid HTTP/1.1.")
 
@@ -197,9 +185,7 @@ class LimitedProtocol(HttpToolsProtocol):
 
     def _await_next(self) -> None:
         self._unset_keepalive_if_required()
-        self.timeout_keep_alive_task = self.loop.call_later(
-            self.timeout_keep_alive, self.timeout_keep_alive_handler
-        )
+        self.timeout_keep_alive_task = self.loop.call_later(self.timeout_keep_alive, self.timeout_keep_alive_handler)
         self._among.mark_idle(self)
 
     def _exceed(self, error: HttpError) -> None:
@@ -218,9 +204,7 @@ class LimitedProtocol(HttpToolsProtocol):
         elif self._phase is _Phase.HEADERS:
             timeout_s = self._limits.header_timeout_s
             if took_s >= timeout_s:
-                self._refuse(
-                    HttpError(408, f"The headers must arrive within {timeout_s:g} seconds.")
-                )
+                self._refuse(HttpError(408, f"The headers must arrive within {timeout_s:g} seconds."))
         elif not self._has_begun and took_s >= self._limits.header_timeout_s:
             self.transport.close()  # it has never sent anything
 
@@ -232,9 +216,7 @@ class LimitedProtocol(HttpToolsProtocol):
         if took_s < timeout_s:
             return
         if self._period_bytes < rate * timeout_s:
-            text = (
-                f"A body must arrive at {rate} bytes a second at least, over {timeout_s:g} seconds."
-            )
+            text = f"A body must arrive at {rate} bytes a second at least, over {timeout_s:g} seconds."
             self._refuse(HttpError(408, text))
             return
         self._since_s, self._period_bytes = now_s, 0

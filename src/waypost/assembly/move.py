@@ -101,9 +101,7 @@ def move(source: Path, url: str, *, tell: Callable[[Moved], None]) -> list[Moved
         os.close(lock)
 
 
-def _copy(
-    connection: Connection, target: Filling, table: Table, tell: Callable[[Moved], None]
-) -> Moved:
+def _copy(connection: Connection, target: Filling, table: Table, tell: Callable[[Moved], None]) -> Moved:
     began_s = time.monotonic()
     mending = _Mending()
     given = _Digesting()
@@ -176,11 +174,7 @@ def _rows(connection: Connection, table: Table) -> Iterator[Sequence[Any]]:
 def _parts_for(connection: Connection) -> list[Part]:
     """The ranges that the rows need, and those ahead of now."""
     now_ms = SystemClock().now_ms()
-    return [
-        part
-        for one in RANGED
-        for part in parts_from(one, _first_ms(connection, one, now_ms), now_ms)
-    ]
+    return [part for one in RANGED for part in parts_from(one, _first_ms(connection, one, now_ms), now_ms)]
 
 
 def _first_ms(connection: Connection, one: Ranged, now_ms: int) -> int:
@@ -198,8 +192,7 @@ def _first_ms(connection: Connection, one: Ranged, now_ms: int) -> int:
 def _count_on(connection: Connection, target: Filling) -> None:
     """Numbers go on beyond the highest that was ever given out, also where its row is gone."""
     given_out: dict[str, int] = {
-        row.name: row.seq
-        for row in connection.exec_driver_sql("SELECT name, seq FROM sqlite_sequence")
+        row.name: row.seq for row in connection.exec_driver_sql("SELECT name, seq FROM sqlite_sequence")
     }
     for table in _tables():
         column = table.autoincrement_column

@@ -81,10 +81,7 @@ class Outside:
             )
         )
         exposition = Exposition(
-            database,
-            self._scene,
-            process=process,
-            tokens=(settings.metrics_token, settings.admin_token),
+            database, self._scene, process=process, tokens=(settings.metrics_token, settings.admin_token)
         )
         self.routes: list[Route] = [*Probes(self.readiness).routes(), *exposition.routes()]
 
@@ -92,9 +89,7 @@ class Outside:
         """The same doors as an application, for a port of this process's own."""
         return Router(routes=list(self.routes), redirect_slashes=False, default=_nothing_here)
 
-    def started(
-        self, tasks: Sequence[asyncio.Task[None]], loops: Mapping[str, asyncio.Task[None]]
-    ) -> None:
+    def started(self, tasks: Sequence[asyncio.Task[None]], loops: Mapping[str, asyncio.Task[None]]) -> None:
         """The stages are run by these tasks, in their order; begin to make spans where they are asked for.
 
         Args:
@@ -105,8 +100,7 @@ class Outside:
             NoTracing: spans are asked for, and the extra is not installed.
         """
         self.readiness.parts.stages = {
-            stage.lane.name.lower(): (stage, task)
-            for stage, task in zip(self._stages, tasks, strict=True)
+            stage.lane.name.lower(): (stage, task) for stage, task in zip(self._stages, tasks, strict=True)
         }
         self.readiness.parts.loops = loops
         endpoint = self._settings.otel_endpoint

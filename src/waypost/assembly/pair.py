@@ -16,13 +16,7 @@ from waypost.client.door import Transport
 from waypost.config import Settings
 from waypost.simulator import AccountSeed, Keeper, NumberSeed, Simulator, SimulatorSettings
 from waypost.store.kind import is_demo, mark_demo, seed_template
-from waypost.store.partners import (
-    add_api_key,
-    add_app,
-    add_business_account,
-    add_client_secret,
-    add_partner,
-)
+from waypost.store.partners import add_api_key, add_app, add_business_account, add_client_secret, add_partner
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,9 +140,7 @@ class Pair:
         )
 
 
-def _demonstrate(
-    connection: Connection, password_hash: str, app_token_hash: str, now_ms: int
-) -> bool:
+def _demonstrate(connection: Connection, password_hash: str, app_token_hash: str, now_ms: int) -> bool:
     """Make a store the demonstration's: all of it in one transaction, so that no start finds a half."""
     if not mark_demo(connection):
         return False

@@ -13,22 +13,9 @@ from waypost.assembly import demo
 from waypost.assembly.clock_file import kept_clock
 from waypost.assembly.fit import NotFit as NotFit
 from waypost.assembly.fit import check_fit
-from waypost.assembly.http_limits import (
-    DEFAULT_LIMITS,
-    HttpLimits,
-    graph_error_body,
-    limits_of,
-    raise_descriptor_limit,
-)
+from waypost.assembly.http_limits import DEFAULT_LIMITS, HttpLimits, graph_error_body, limits_of, raise_descriptor_limit
 from waypost.assembly.listeners import PathFilter, is_administrative, is_for_administrators
-from waypost.assembly.servers import (
-    HttpServer,
-    bind,
-    hear_end_of_input,
-    hear_signals,
-    port_of,
-    settle_memory,
-)
+from waypost.assembly.servers import HttpServer, bind, hear_end_of_input, hear_signals, port_of, settle_memory
 from waypost.assembly.service import Waypost
 from waypost.assembly.sockets import take_over
 from waypost.base.clock import Clock
@@ -64,9 +51,7 @@ class Worker:
     socket: int
 
 
-async def serve(
-    settings: Settings, clock: Clock, ids: Ids, *, ready: Ready, worker: Worker | None = None
-) -> None:
+async def serve(settings: Settings, clock: Clock, ids: Ids, *, ready: Ready, worker: Worker | None = None) -> None:
     """Run the service until a signal, then stop in order: doors, stages, leases, store.
 
     Args:
@@ -114,9 +99,7 @@ async def serve(
         waypost.start()
         with contextlib.suppress(StoreAway):
             if not settings.hold:
-                await (
-                    waypost.journal.shards.keep()
-                )  # so that it is ready when it first says anything
+                await waypost.journal.shards.keep()  # so that it is ready when it first says anything
         public: Any = waypost.application
         if apart is not None:
             more.append(HttpServer(PathFilter(public, is_for_administrators), apart, limits=limits))
@@ -180,9 +163,7 @@ async def simulate(
             travel.sides = (simulator,)
             if armed is not None:
                 await simulator.arm(armed)
-            server = HttpServer(
-                simulator.application, bound, limits=limits, error_body=graph_error_body
-            )
+            server = HttpServer(simulator.application, bound, limits=limits, error_body=graph_error_body)
             await server.start()
             settle_memory()
             ready(f"http://{host}:{port_of(bound)}")

@@ -15,13 +15,7 @@ from typing import Any, Final, cast
 
 import uvicorn
 
-from waypost.assembly.http_limits import (
-    DEFAULT_LIMITS,
-    Connections,
-    ErrorBody,
-    HttpLimits,
-    service_error_body,
-)
+from waypost.assembly.http_limits import DEFAULT_LIMITS, Connections, ErrorBody, HttpLimits, service_error_body
 from waypost.assembly.http_protocol import LineProtocol as LineProtocol
 from waypost.assembly.sockets import PortInUse as PortInUse
 from waypost.assembly.sockets import bind as bind

@@ -73,13 +73,7 @@ class Waypost:
     """
 
     def __init__(
-        self,
-        settings: Settings,
-        clock: Clock,
-        ids: Ids,
-        *,
-        process: str = "0",
-        stand: ConsoleStand = AS_SET,
+        self, settings: Settings, clock: Clock, ids: Ids, *, process: str = "0", stand: ConsoleStand = AS_SET
     ) -> None:
         if settings.secret_key is None:
             raise ValueError("secret_key is needed")
@@ -100,9 +94,7 @@ class Waypost:
             plans=plans_with(settings.in_flight),
             lanes=lanes_of(settings.stages),
         )
-        self._operator = CloudOperator(
-            clock, timeout_s=settings.operator_timeout_s, held=settings.hold
-        )
+        self._operator = CloudOperator(clock, timeout_s=settings.operator_timeout_s, held=settings.hold)
         self.office = Office(
             database=self.database,
             directory=self.directory,
@@ -115,12 +107,8 @@ class Waypost:
             data=settings.data,
             show_text=settings.show_text,
         )
-        self._outbound = VettedClient(
-            allowed_networks=settings.allowed_networks, held=settings.hold
-        )
-        self.files = MediaFiles(
-            settings.media_folder, reserved_bytes=settings.least_free_mb * 1_000_000
-        )
+        self._outbound = VettedClient(allowed_networks=settings.allowed_networks, held=settings.hold)
+        self.files = MediaFiles(settings.media_folder, reserved_bytes=settings.least_free_mb * 1_000_000)
         self.sweep = MediaSweep(self.database, self.files, clock)
         self.retention = Retention(self.database, clock, keep_of(settings))
         limiter = self._limiter(clock, on=settings.rates)
@@ -139,9 +127,7 @@ class Waypost:
             outbound=self._outbound,
             operator=self._operator,
             public_url=settings.address,
-            wallet=Wallet(
-                settings.wallet_currency, settings.wallet_balance, settings.wallet_overdraft
-            ),
+            wallet=Wallet(settings.wallet_currency, settings.wallet_balance, settings.wallet_overdraft),
             files=self.files,
             uploads=Uploads(
                 files=self.files,
@@ -149,9 +135,7 @@ class Waypost:
                 outbound=self._outbound,
                 clock=clock,
                 ids=ids,
-                quota=MediaQuota(
-                    self.database, clock, most_bytes=settings.media_quota_mb * 1_000_000
-                ),
+                quota=MediaQuota(self.database, clock, most_bytes=settings.media_quota_mb * 1_000_000),
             ),
             strict=settings.strict,
             audit=audit,
@@ -169,10 +153,7 @@ class Waypost:
             gate=AdminGate(
                 token=settings.admin_token,
                 console_token=consoles_token,
-                hosts=(
-                    *settings.admin_hosts,
-                    *([settings.admin_host] if settings.admin_host else []),
-                ),
+                hosts=(*settings.admin_hosts, *([settings.admin_host] if settings.admin_host else [])),
                 limits=login_limits,
                 address_of=address_of,
                 audit=audit,
@@ -189,9 +170,7 @@ class Waypost:
             ids=ids,
             held=settings.hold,
         )
-        self._copies = Copies(
-            database=self.database, files=self.files, operator=self._operator, clock=clock
-        )
+        self._copies = Copies(database=self.database, files=self.files, operator=self._operator, clock=clock)
         pacer = Pacer(per_second=settings.per_second)
         dispatch = Dispatch(
             database=self.database,
@@ -203,10 +182,7 @@ class Waypost:
             pacer=pacer,
             copies=self._copies,
             messages=MessageOutcomes(
-                clock,
-                ids,
-                uncertain_for_ms=settings.uncertain_for_s * 1000,
-                hold_ms=settings.hold_events_s * 1000,
+                clock, ids, uncertain_for_ms=settings.uncertain_for_s * 1000, hold_ms=settings.hold_events_s * 1000
             ),
             templates=TemplateOutcomes(clock, ids),
             message_ttl_ms=settings.message_ttl_s * 1000,
@@ -346,27 +322,16 @@ class Waypost:
     @property
     def busy(self) -> bool:
         """Whether anything is claimed, being written, or on its way."""
-        return (
-            self.database.busy
-            or self._copies.busy
-            or not all(stage.is_still for stage in self._stages)
-        )
+        return self.database.busy or self._copies.busy or not all(stage.is_still for stage in self._stages)
 
     async def in_flight(self) -> list[str]:
         """Name what keeps it busy, callbacks by the tag of their subscription."""
         counts = {stage.lane: stage.busy for stage in self._stages if stage.busy}
-        named = [
-            counted(count, IN_FLIGHT[lane])
-            for lane, count in counts.items()
-            if lane is not Lane.CALLBACKS
-        ]
+        named = [counted(count, IN_FLIGHT[lane]) for lane, count in counts.items() if lane is not Lane.CALLBACKS]
         if Lane.CALLBACKS in counts:
             receivers = self._callbacks.in_flight
             tags = await self.database.read(tags_of, [int(one) for one in receivers])
-            named += [
-                counted(count, "callback", f" to {tags.get(int(one), one)}")
-                for one, count in receivers.items()
-            ]
+            named += [counted(count, "callback", f" to {tags.get(int(one), one)}") for one, count in receivers.items()]
         return named
 
     @property

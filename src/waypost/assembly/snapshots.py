@@ -18,12 +18,7 @@ import msgspec
 
 from waypost import __version__
 from waypost.assembly import clock_file
-from waypost.assembly.snapshot_bounds import (
-    MAX_MEMBERS,
-    check_members,
-    open_archive,
-    read_page_bytes,
-)
+from waypost.assembly.snapshot_bounds import MAX_MEMBERS, check_members, open_archive, read_page_bytes
 from waypost.base.clock import Bearing
 from waypost.base.error_texts import error_text
 from waypost.simulator import FILE_REVISION, OLDEST_FILE_REVISION, NotKept, upgrade_file
@@ -69,9 +64,7 @@ def pack(data: Path, file: Path, *, bearing: Bearing, secret_key: str) -> None:
 
     An older file of that name stays until the new one is whole.
     """
-    page = Page(
-        FORMAT, __version__, REVISION, bearing.virtual_ms, bearing.factor, mark_of(secret_key)
-    )
+    page = Page(FORMAT, __version__, REVISION, bearing.virtual_ms, bearing.factor, mark_of(secret_key))
     file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     beside = file.with_name(f".{file.name}.{os.getpid()}")
     with contextlib.ExitStack() as undone:
@@ -87,9 +80,7 @@ def pack(data: Path, file: Path, *, bearing: Bearing, secret_key: str) -> None:
                     archive.write(copy, name)
                 files = [path for folder in FOLDERS for path in _files_of(data / folder)]
                 if len(files) + len(STORES) >= MAX_MEMBERS:
-                    raise NotKept(
-                        f"{len(files)} files of media are more than a snapshot holds ({MAX_MEMBERS})"
-                    )
+                    raise NotKept(f"{len(files)} files of media are more than a snapshot holds ({MAX_MEMBERS})")
                 for path in files:
                     archive.write(path, path.relative_to(data).as_posix())
             raw.flush()
@@ -239,13 +230,9 @@ def _extract(file: Path, into: Path) -> None:
         members = [one for one in archive.infolist() if one.filename != PAGE and not one.is_dir()]
         for member in members:
             path = PurePosixPath(member.filename)
-            is_ours = member.filename in STORES or (
-                path.parts[0] in FOLDERS and len(path.parts) > 1
-            )
+            is_ours = member.filename in STORES or (path.parts[0] in FOLDERS and len(path.parts) > 1)
             if not is_ours or path.is_absolute() or ".." in path.parts or "\\" in member.filename:
-                raise zipfile.BadZipFile(
-                    f"it holds {member.filename[:100]!r}, which is nothing of ours"
-                )
+                raise zipfile.BadZipFile(f"it holds {member.filename[:100]!r}, which is nothing of ours")
             target = into / path
             target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
             with archive.open(member) as source, target.open("wb") as copy:

@@ -29,8 +29,7 @@ def bind(host: str, port: int, *, option: str) -> socket.socket:
     except OSError as error:
         why = os.strerror(error.errno) if error.errno else str(error)
         raise PortInUse(
-            f"cannot listen on {host}:{port} ({why}); stop what listens there, or choose another port "
-            f"with {option}"
+            f"cannot listen on {host}:{port} ({why}); stop what listens there, or choose another port with {option}"
         ) from error
     # Connections inherit it. A loop sets it by itself only on sockets made with a protocol number,
     # and without it head and body of an answer may be 40 ms apart.
@@ -82,8 +81,7 @@ def _shared(family: int, host: str, port: int, option: str) -> socket.socket:
     except OSError as error:
         why = os.strerror(error.errno) if error.errno else str(error)
         raise PortInUse(
-            f"cannot listen on {host}:{port} ({why}); stop what listens there, or choose another port "
-            f"with {option}"
+            f"cannot listen on {host}:{port} ({why}); stop what listens there, or choose another port with {option}"
         ) from error
     bound.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     return bound

@@ -62,18 +62,14 @@ def back_up(settings: Settings, file: Path) -> int:
         WrongStore: the store is not of SQLite, there is none, or there is a file of that name.
     """
     if settings.database_url is not None:
-        raise WrongStore(
-            "the store is a PostgreSQL database; back it up with pg_dump or pg_basebackup"
-        )
+        raise WrongStore("the store is a PostgreSQL database; back it up with pg_dump or pg_basebackup")
     if not settings.store_path.exists():
         raise WrongStore(f"there is no store at {settings.store_path}; name its folder with --data")
     if file.exists():
         raise WrongStore(f"{file} is there already; name another file")
     beside = file.with_name(f".{file.name}.{os.getpid()}")
     beside.unlink(missing_ok=True)
-    os.close(
-        os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    )  # ours alone from the start
+    os.close(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))  # ours alone from the start
     source = sqlite3.connect(settings.store_path, isolation_level=None)
     try:
         source.execute("VACUUM INTO ?", (str(beside),))

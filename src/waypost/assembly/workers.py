@@ -74,12 +74,7 @@ class Workers:
     """
 
     def __init__(
-        self,
-        settings: Settings,
-        command: Sequence[str],
-        *,
-        say: Say,
-        again_s: Sequence[float] = AGAIN_S,
+        self, settings: Settings, command: Sequence[str], *, say: Say, again_s: Sequence[float] = AGAIN_S
     ) -> None:
         self._settings = settings
         self._command = tuple(command)
@@ -141,10 +136,7 @@ class Workers:
             wait_s = self._again_s[min(seat.short_lives, len(self._again_s) - 1)]
             if not self._stopping.is_set():
                 self._log.warning(
-                    "a worker has ended; another takes its place",
-                    worker=seat.number,
-                    ended=_how(code),
-                    in_s=wait_s,
+                    "a worker has ended; another takes its place", worker=seat.number, ended=_how(code), in_s=wait_s
                 )
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(wait_s):
@@ -174,8 +166,7 @@ class Workers:
             seat.lived.set()
             size = _size_mb(process.pid)
             self._say(
-                f"worker {seat.number} is ready after {since_s - began_s:.1f} s"
-                + (f", {size} MB" if size else "")
+                f"worker {seat.number} is ready after {since_s - began_s:.1f} s" + (f", {size} MB" if size else "")
             )
         code = await process.wait()
         seat.process = None

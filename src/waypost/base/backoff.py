@@ -4,9 +4,7 @@ import random
 from collections.abc import Sequence
 
 
-def delay_ms(
-    schedule_s: Sequence[float], attempt: int, chance: random.Random, jitter: float = 0.2
-) -> int:
+def delay_ms(schedule_s: Sequence[float], attempt: int, chance: random.Random, jitter: float = 0.2) -> int:
     """How long to wait after attempt number `attempt` (1 is the first), with jitter.
 
     Args:

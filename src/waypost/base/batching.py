@@ -144,10 +144,7 @@ class GroupCommit:
             answers.clear()  # a transaction that clashed with another is run again
             for work, pieces in kinds.items():
                 results = work(connection, [item for item, _ in pieces])
-                answers.extend(
-                    (future, result, None)
-                    for (_, future), result in zip(pieces, results, strict=True)
-                )
+                answers.extend((future, result, None) for (_, future), result in zip(pieces, results, strict=True))
 
         began_s = time.perf_counter()
         self._transaction(all_of_it)

@@ -25,9 +25,7 @@ class Clock(Protocol):
         """Milliseconds of a steady clock with no fixed origin, which counts the machine's sleep too."""
         ...
 
-    async def wait(
-        self, event: asyncio.Event, *, until_ms: int | None, poll_ms: int | None = None
-    ) -> None:
+    async def wait(self, event: asyncio.Event, *, until_ms: int | None, poll_ms: int | None = None) -> None:
         """Return when the event is set or `now_ms` has reached `until_ms`, whichever is first.
 
         Args:
@@ -68,10 +66,7 @@ class SystemClock:
     """
 
     def __init__(
-        self,
-        *,
-        machine_ns: Callable[[], int] = time.time_ns,
-        steady_ns: Callable[[], int] = steady_ns,
+        self, *, machine_ns: Callable[[], int] = time.time_ns, steady_ns: Callable[[], int] = steady_ns
     ) -> None:
         self._machine_ns = machine_ns
         self._steady_ns = steady_ns
@@ -90,9 +85,7 @@ class SystemClock:
         """Milliseconds of the machine's steady clock."""
         return self._steady_ns() // 1_000_000
 
-    async def wait(
-        self, event: asyncio.Event, *, until_ms: int | None, poll_ms: int | None = None
-    ) -> None:
+    async def wait(self, event: asyncio.Event, *, until_ms: int | None, poll_ms: int | None = None) -> None:
         """Return when the event is set or the time has come."""
         delays_ms = [] if until_ms is None else [max(0, until_ms - self.now_ms())]
         if poll_ms is not None:
@@ -126,9 +119,7 @@ class ManualClock:
             if until_ms <= self._now_ms and not timeout.expired():
                 timeout.reschedule(0)
 
-    async def wait(
-        self, event: asyncio.Event, *, until_ms: int | None, poll_ms: int | None = None
-    ) -> None:
+    async def wait(self, event: asyncio.Event, *, until_ms: int | None, poll_ms: int | None = None) -> None:
         """Return when the event is set or a test has moved the clock far enough."""
         if poll_ms is not None:
             poll_at_ms = self._now_ms + poll_ms
@@ -204,9 +195,7 @@ class VirtualClock:
         if self._held or bearing.factor == 0:
             return bearing.virtual_ms
         passed_ms = self._machine_ms() - bearing.machine_ms
-        return bearing.virtual_ms + (
-            passed_ms if bearing.factor == 1 else int(passed_ms * bearing.factor)
-        )
+        return bearing.virtual_ms + (passed_ms if bearing.factor == 1 else int(passed_ms * bearing.factor))
 
     def real_ms(self) -> int:
         """Milliseconds of the machine's steady clock, which nobody moves."""
@@ -243,9 +232,7 @@ class VirtualClock:
             self._keep(bearing)
         self._reschedule()
 
-    async def wait(
-        self, event: asyncio.Event, *, until_ms: int | None, poll_ms: int | None = None
-    ) -> None:
+    async def wait(self, event: asyncio.Event, *, until_ms: int | None, poll_ms: int | None = None) -> None:
         """Return when the event is set, or the clock has come so far by itself or by hand."""
         try:
             async with asyncio.timeout(None if poll_ms is None else poll_ms / 1000):

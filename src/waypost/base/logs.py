@@ -19,17 +19,7 @@ _AT_ONCE: Final = 1_000
 _PATIENCE_MS: Final = 100
 """How long the first record waits for a reader that is behind; those after it do not wait, until it has read."""
 _NEVER_LOGGED = frozenset(
-    {
-        "token",
-        "apikey",
-        "api_key",
-        "password",
-        "secret",
-        "authorization",
-        "text",
-        "body",
-        "message_text",
-    }
+    {"token", "apikey", "api_key", "password", "secret", "authorization", "text", "body", "message_text"}
 )
 
 
@@ -142,23 +132,17 @@ def set_up_logs(
         structlog.processors.format_exc_info,
     ]
     renderer: structlog.typing.Processor = (
-        structlog.processors.JSONRenderer()
-        if as_json
-        else structlog.dev.ConsoleRenderer(colors=False)
+        structlog.processors.JSONRenderer() if as_json else structlog.dev.ConsoleRenderer(colors=False)
     )
     structlog.configure(
         processors=[_never_raising([*shared, renderer])],
-        wrapper_class=structlog.make_filtering_bound_logger(
-            logging.getLevelNamesMapping()[level.upper()]
-        ),
+        wrapper_class=structlog.make_filtering_bound_logger(logging.getLevelNamesMapping()[level.upper()]),
         logger_factory=structlog.WriteLoggerFactory(stream),  # one write for each record
         cache_logger_on_first_use=True,
     )
     steps.log_to(_write_step, all_of_it=level.lower() == "debug")
     who = "" if worker is None else f"worker {worker} "
-    logging.basicConfig(
-        stream=stream, level=logging.WARNING, format=f"%(levelname)s {who}%(name)s %(message)s"
-    )
+    logging.basicConfig(stream=stream, level=logging.WARNING, format=f"%(levelname)s {who}%(name)s %(message)s")
 
 
 def log(name: str) -> structlog.typing.FilteringBoundLogger:
@@ -176,9 +160,7 @@ def _write_step(told: Told) -> None:
     say(row.says, message_id=told.message_id, **facts)
 
 
-def _never_raising(
-    processors: Sequence[structlog.typing.Processor],
-) -> structlog.typing.Processor:
+def _never_raising(processors: Sequence[structlog.typing.Processor]) -> structlog.typing.Processor:
     """All of them as one, which loses a record that cannot be rendered and says which it was."""
 
     def render(logger: Any, method: str, record: structlog.typing.EventDict) -> Any:
@@ -197,9 +179,7 @@ def _never_raising(
 
 
 def _stamp(clock: Clock) -> structlog.typing.Processor:
-    def stamp(
-        _logger: Any, _method: str, record: structlog.typing.EventDict
-    ) -> structlog.typing.EventDict:
+    def stamp(_logger: Any, _method: str, record: structlog.typing.EventDict) -> structlog.typing.EventDict:
         record["at_ms"] = clock.now_ms()
         return record
 
@@ -207,20 +187,14 @@ def _stamp(clock: Clock) -> structlog.typing.Processor:
 
 
 def _of(worker: int) -> structlog.typing.Processor:
-    def add(
-        _logger: Any, _method: str, record: structlog.typing.EventDict
-    ) -> structlog.typing.EventDict:
+    def add(_logger: Any, _method: str, record: structlog.typing.EventDict) -> structlog.typing.EventDict:
         record["worker"] = worker
         return record
 
     return add
 
 
-def _redact(
-    _logger: Any,
-    _method: str,
-    record: structlog.typing.EventDict,
-) -> structlog.typing.EventDict:
+def _redact(_logger: Any, _method: str, record: structlog.typing.EventDict) -> structlog.typing.EventDict:
     for key in record:
         if key.lower() in _NEVER_LOGGED:
             record[key] = "(not logged)"

@@ -70,9 +70,7 @@ class Loop:
                 task = asyncio.current_task()
                 if task is None or task.cancelling():
                     raise
-                await self._failed(
-                    error
-                )  # something that it waited for was cancelled, not the loop
+                await self._failed(error)  # something that it waited for was cancelled, not the loop
             except Exception as error:  # noqa: BLE001  a defect is reported and must not end the loop
                 await self._failed(error)
 
@@ -81,7 +79,5 @@ class Loop:
         now_s = time.monotonic()
         if now_s - self._logged_s >= LOG_EVERY_S:
             self._logged_s = now_s
-            self._log.error(
-                f"{self.name} failed; trying again", failures=self.failures, exc_info=error
-            )
+            self._log.error(f"{self.name} failed; trying again", failures=self.failures, exc_info=error)
         await asyncio.sleep(self._again_s)

@@ -189,11 +189,7 @@ class Posts:
         loop = asyncio.get_running_loop()
         found = await self._resolve(place.host, place.port)
         bound = await aiohappyeyeballs.start_connection(  # pyright: ignore[reportUnknownMemberType]
-            list(found),
-            happy_eyeballs_delay=NEXT_ADDRESS_S,
-            interleave=1,
-            loop=loop,
-            socket_factory=self._make_socket,
+            list(found), happy_eyeballs_delay=NEXT_ADDRESS_S, interleave=1, loop=loop, socket_factory=self._make_socket
         )
         bound.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         if place.is_tls and self._tls is None:
@@ -379,9 +375,7 @@ def _place_of(url: str) -> _Place:
     parsed = URL(url)
     if parsed.scheme not in ("http", "https") or not parsed.raw_host or not parsed.port:
         raise ValueError(f"{url[:200]} is no address of http or https")
-    opening = (
-        f"POST {parsed.raw_path_qs or '/'} HTTP/1.1\r\nHost: {parsed.host_port_subcomponent}\r\n"
-    )
+    opening = f"POST {parsed.raw_path_qs or '/'} HTTP/1.1\r\nHost: {parsed.host_port_subcomponent}\r\n"
     if parsed.user is not None:
         secret = base64.b64encode(f"{parsed.user}:{parsed.password or ''}".encode()).decode()
         opening += f"Authorization: Basic {secret}\r\n"

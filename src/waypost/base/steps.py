@@ -101,9 +101,7 @@ class Steps:
 
         return no_more
 
-    def tell(
-        self, step: Step, message_id: str, *, failed: bool = False, took_s: float = 0, **facts: Any
-    ) -> None:
+    def tell(self, step: Step, message_id: str, *, failed: bool = False, took_s: float = 0, **facts: Any) -> None:
         """Say that a message has come so far. Nothing that goes wrong here concerns whoever says it.
 
         Args:

@@ -80,10 +80,7 @@ class Threads:
 
 
 def _run(
-    loop: asyncio.AbstractEventLoop,
-    future: "asyncio.Future[Any]",
-    work: Callable[..., Any],
-    args: tuple[Any, ...],
+    loop: asyncio.AbstractEventLoop, future: "asyncio.Future[Any]", work: Callable[..., Any], args: tuple[Any, ...]
 ) -> None:
     try:
         result, error = work(*args), None

@@ -19,11 +19,7 @@ class Throttle:
     """
 
     def __init__(
-        self,
-        at_most: int = MAX_RECORDS,
-        within_s: float = WITHIN_S,
-        *,
-        now_s: Callable[[], float] = time.monotonic,
+        self, at_most: int = MAX_RECORDS, within_s: float = WITHIN_S, *, now_s: Callable[[], float] = time.monotonic
     ) -> None:
         self._at_most = at_most
         self._within_s = within_s

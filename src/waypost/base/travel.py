@@ -92,9 +92,7 @@ class Travel:
         self._moving = asyncio.Lock()
         self._waited_s = 0.0  # for the stop at which the clock stands
 
-    async def advance(
-        self, *, to_ms: int, within_s: float = SETTLE_WITHIN_S, at_most_s: float = math.inf
-    ) -> Journey:
+    async def advance(self, *, to_ms: int, within_s: float = SETTLE_WITHIN_S, at_most_s: float = math.inf) -> Journey:
         """Go to a time, stopping wherever something is due; return when it has been reached.
 
         The clock stands still between two stops, and afterwards goes on as it did before: also when
@@ -152,16 +150,12 @@ class Travel:
                     await self._take_turns(look, pause_traffic)
             except TimeoutError:
                 who = await self._in_flight() or "requests from outside kept coming"
-                raise NotSettled(
-                    f"there was no moment of rest within {within_s:g} s: {who}"
-                ) from None
+                raise NotSettled(f"there was no moment of rest within {within_s:g} s: {who}") from None
             finally:
                 self.clock.catch_up()
 
     async def _take_turns(
-        self,
-        look: Callable[[], Awaitable[None]],
-        pause_traffic: Callable[[], AbstractAsyncContextManager[None]],
+        self, look: Callable[[], Awaitable[None]], pause_traffic: Callable[[], AbstractAsyncContextManager[None]]
     ) -> None:
         while True:
             async with pause_traffic():

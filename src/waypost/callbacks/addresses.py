@@ -106,9 +106,7 @@ class Address:
         if not self.is_known:
             self.is_known, self.url = True, subscription.url
             self.circuit.begin(
-                now_ms,
-                failing_since_ms=subscription.failing_since_ms,
-                asked_until_ms=subscription.asked_until_ms,
+                now_ms, failing_since_ms=subscription.failing_since_ms, asked_until_ms=subscription.asked_until_ms
             )
         if look < self.sure_from:
             return

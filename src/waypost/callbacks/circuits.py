@@ -134,9 +134,7 @@ class Circuit:
             self.travel_until_ms = (now_ms // grid_ms + 1) * grid_ms
         self.step(came)
 
-    def begin(
-        self, now_ms: int, *, failing_since_ms: int | None, asked_until_ms: int | None
-    ) -> None:
+    def begin(self, now_ms: int, *, failing_since_ms: int | None, asked_until_ms: int | None) -> None:
         """Go on from what the store has of an earlier process."""
         self.failing_since_ms = failing_since_ms
         if asked_until_ms is not None and asked_until_ms > now_ms:

@@ -32,9 +32,7 @@ def callback_headers(callback: Callback, at_s: int) -> Mapping[str, str]:
     )
 
 
-async def deliver(
-    client: VettedClient, clock: Clock, callback: Callback, *, may_go: Callable[[], bool]
-) -> Attempt:
+async def deliver(client: VettedClient, clock: Clock, callback: Callback, *, may_go: Callable[[], bool]) -> Attempt:
     """Post a callback's bytes and say what came of it; never raises for what the receiver does.
 
     Args:

@@ -42,9 +42,7 @@ class Pause:
     ids: Ids
 
 
-def reason_to_pause(
-    circuit: Circuit, attempt: Attempt, now_ms: int, pause_after_ms: int
-) -> str | None:
+def reason_to_pause(circuit: Circuit, attempt: Attempt, now_ms: int, pause_after_ms: int) -> str | None:
     """Why the subscription is to be paused after an attempt that was not taken; None where it is not.
 
     Args:

@@ -50,9 +50,7 @@ class Places:
         self._working: dict[int, Address] = {}
         self._busy: dict[int, Address] = {}  # the same, each once, by identity
         self._queue: dict[str, None] = {}  # groups that wait for one of the slow places, in order
-        self._called: dict[
-            str, int
-        ] = {}  # and those that may take one now, with when they were told
+        self._called: dict[str, int] = {}  # and those that may take one now, with when they were told
         self._crowded: set[str] = set()
         self.is_travelling = False
         """Time is being moved by hand: addresses that fail are tried less often."""

@@ -170,11 +170,7 @@ class Callbacks:
         return work
 
     async def _deliver(
-        self,
-        entry: Entry,
-        row: Any,
-        subscription: Subscription | None,
-        keys: Mapping[str, tuple[bytes, ...]],
+        self, entry: Entry, row: Any, subscription: Subscription | None, keys: Mapping[str, tuple[bytes, ...]]
     ) -> None:
         if row is None:  # it was too old to be kept
             await self._end(entry, _Ended(entry.position))
@@ -183,9 +179,7 @@ class Callbacks:
             attempt = Attempt(self._clock.now_ms(), 0, None, error="the subscription was deleted")
             await self._end(entry, _Ended(entry.position, self._tried(entry, row, attempt, False)))
             return
-        if not self._journal.is_ours(
-            entry
-        ):  # others may have gone on: what is older may not come after
+        if not self._journal.is_ours(entry):  # others may have gone on: what is older may not come after
             self._journal.let_go(entry)
             return
         address = self._places.addresses[subscription.id]
@@ -204,9 +198,7 @@ class Callbacks:
             keys=keys[subscription.id],
         )
         attempt = await deliver(self._client, self._clock, callback, may_go=is_ours)
-        if (
-            not attempt.delivered and not is_ours()
-        ):  # another process tries it, and says what comes of it
+        if not attempt.delivered and not is_ours():  # another process tries it, and says what comes of it
             self._journal.let_go(entry)
             return
         address.was_slow = attempt.duration_ms >= SLOW_MS
@@ -225,14 +217,7 @@ class Callbacks:
         await self._end(entry, _Ended(entry.position, tried, standing))
 
     async def _not_taken(
-        self,
-        entry: Entry,
-        row: Any,
-        subscription: Subscription,
-        address: Address,
-        attempt: Attempt,
-        *,
-        is_probe: bool,
+        self, entry: Entry, row: Any, subscription: Subscription, address: Address, attempt: Attempt, *, is_probe: bool
     ) -> None:
         now_ms = self._clock.now_ms()
         asked = asked_ms(attempt.told, now_ms)
@@ -272,9 +257,7 @@ class Callbacks:
             due_ms = due_ms // grid_ms * grid_ms
         return max(due_ms, now_ms + asked_ms)
 
-    async def _pause_if_due(
-        self, subscription: Subscription, address: Address, attempt: Attempt
-    ) -> None:
+    async def _pause_if_due(self, subscription: Subscription, address: Address, attempt: Attempt) -> None:
         now_ms = self._clock.now_ms()
         why = reason_to_pause(address.circuit, attempt, now_ms, self._pause_after_ms)
         if why is None:
@@ -336,11 +319,7 @@ def _record(connection: Connection, ended: Sequence[_Ended]) -> list[None]:
     return [None] * len(ended)
 
 
-def _look_up(
-    connection: Connection, fresh: dict[str, Any], ids: set[str], tried: set[str], unseal: Unseal
-) -> _Found:
+def _look_up(connection: Connection, fresh: dict[str, Any], ids: set[str], tried: set[str], unseal: Unseal) -> _Found:
     rows = {**fresh, **callbacks_by_ids(connection, ids)} if ids else fresh
     wanted = {row.subscription_id for row in rows.values()}
-    return _Found(
-        rows, subscriptions_by_ids(connection, wanted, unseal), first_tried(connection, tried)
-    )
+    return _Found(rows, subscriptions_by_ids(connection, wanted, unseal), first_tried(connection, tried))

@@ -14,33 +14,21 @@ account = typer.Typer(help="Operator accounts and business accounts.", no_args_i
 AccountId = Annotated[str, typer.Argument(help="A name; also the end of its webhook path.")]
 BusinessId = Annotated[str, typer.Argument(help="The operator's id; wabaId on the wire.")]
 Token = Annotated[
-    str | None,
-    typer.Option(envvar="WAYPOST_OPERATOR_TOKEN", help="Better from a file, or from its variable."),
+    str | None, typer.Option(envvar="WAYPOST_OPERATOR_TOKEN", help="Better from a file, or from its variable.")
 ]
-TokenFile = Annotated[
-    Path | None, typer.Option(help="File whose first line is the token; - is standard input.")
-]
+TokenFile = Annotated[Path | None, typer.Option(help="File whose first line is the token; - is standard input.")]
 
 
 @account.command("operator")
 def put_operator_account(
     account_id: AccountId,
-    base_url: Annotated[
-        str | None, typer.Option(help="Such as https://graph.facebook.com. [needed once]")
-    ] = None,
-    app_id: Annotated[
-        str | None, typer.Option(help="The operator's id of your app. [needed once]")
-    ] = None,
-    version: Annotated[
-        str | None, typer.Option(help="Of the operator's interface. [default: v25.0]")
-    ] = None,
+    base_url: Annotated[str | None, typer.Option(help="Such as https://graph.facebook.com. [needed once]")] = None,
+    app_id: Annotated[str | None, typer.Option(help="The operator's id of your app. [needed once]")] = None,
+    version: Annotated[str | None, typer.Option(help="Of the operator's interface. [default: v25.0]")] = None,
     token: Token = None,
     token_file: TokenFile = None,
     app_secret: Annotated[
-        str | None,
-        typer.Option(
-            envvar="WAYPOST_OPERATOR_APP_SECRET", help="Signs its webhooks. [needed once]"
-        ),
+        str | None, typer.Option(envvar="WAYPOST_OPERATOR_APP_SECRET", help="Signs its webhooks. [needed once]")
     ] = None,
     app_secret_file: Annotated[Path | None, typer.Option(help="Likewise in a file.")] = None,
     verify_token: Annotated[
@@ -60,9 +48,7 @@ def put_operator_account(
         "token": take_secret(token, token_file, name="token", wanted=is_new),
         "app_id": app_id,
         "app_secret": take_secret(app_secret, app_secret_file, name="app secret", wanted=is_new),
-        "verify_token": take_secret(
-            verify_token, verify_token_file, name="verify token", wanted=False
-        ),
+        "verify_token": take_secret(verify_token, verify_token_file, name="verify token", wanted=False),
     }
     show("PUT", f"/admin/operator-accounts/{account_id}", body)
 
@@ -85,9 +71,7 @@ def list_accounts() -> None:
 @account.command("numbers")
 def list_numbers(
     account_id: AccountId,
-    business_account_id: Annotated[
-        str, typer.Argument(help="The operator's id; it need not be here yet.")
-    ],
+    business_account_id: Annotated[str, typer.Argument(help="The operator's id; it need not be here yet.")],
 ) -> None:
     """Ask the operator which numbers a business account has, to add apps for them."""
     path = f"/admin/operator-accounts/{account_id}/numbers"
@@ -99,9 +83,7 @@ def add_business_account(
     account_id: BusinessId,
     partner_id: int,
     operator_account_id: Annotated[str, typer.Argument(help="Who carries it.")],
-    namespace: Annotated[
-        str | None, typer.Option(help="Of its templates. [default: the operator is asked]")
-    ] = None,
+    namespace: Annotated[str | None, typer.Option(help="Of its templates. [default: the operator is asked]")] = None,
 ) -> None:
     """Add a partner's business account."""
     body = {

@@ -17,9 +17,7 @@ def add_app(
     phone_number: str,
     phone_number_id: str,
     business_account_id: str,
-    per_second: Annotated[
-        int | None, typer.Option(help="The operator's throughput for the number.")
-    ] = None,
+    per_second: Annotated[int | None, typer.Option(help="The operator's throughput for the number.")] = None,
 ) -> None:
     """Add an app with its source number; answers its app token."""
     body = {
@@ -68,16 +66,10 @@ def switch_operator(
     app_id: Annotated[str, typer.Argument(help="Id of the app.")],
     operator_account_id: Annotated[str, typer.Argument(help="Who is to carry it.")],
     business_account_id: Annotated[
-        str | None,
-        typer.Option(
-            "--business-account", help="Its id there. [default: as before there, or the same]"
-        ),
+        str | None, typer.Option("--business-account", help="Its id there. [default: as before there, or the same]")
     ] = None,
     phone_number_id: Annotated[
-        str | None,
-        typer.Option(
-            "--number", help="The number's id there. [default: as before there, or by its digits]"
-        ),
+        str | None, typer.Option("--number", help="The number's id there. [default: as before there, or by its digits]")
     ] = None,
     submit_templates: Annotated[
         bool, typer.Option("--submit-templates", help="Hand in templates that are not there yet.")

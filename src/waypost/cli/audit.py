@@ -20,22 +20,12 @@ class Outcome(StrEnum):
 
 
 def audit(
-    partner_id: Annotated[
-        int | None, typer.Option("--partner", help="Entries about this partner's account.")
-    ] = None,
-    actor: Annotated[
-        str | None, typer.Option(help="admin, nobody, or a partner's e-mail address.")
-    ] = None,
-    action: Annotated[
-        str | None, typer.Option(help="A part of method and path, such as client-secrets.")
-    ] = None,
+    partner_id: Annotated[int | None, typer.Option("--partner", help="Entries about this partner's account.")] = None,
+    actor: Annotated[str | None, typer.Option(help="admin, nobody, or a partner's e-mail address.")] = None,
+    action: Annotated[str | None, typer.Option(help="A part of method and path, such as client-secrets.")] = None,
     outcome: Annotated[Outcome | None, typer.Option(help="Of the action.")] = None,
-    days: Annotated[
-        int | None, typer.Option(min=1, help="No older than so many days. [default: all]")
-    ] = None,
-    before: Annotated[
-        int | None, typer.Option(help="Older than the entry with this id: the next page.")
-    ] = None,
+    days: Annotated[int | None, typer.Option(min=1, help="No older than so many days. [default: all]")] = None,
+    before: Annotated[int | None, typer.Option(help="Older than the entry with this id: the next page.")] = None,
     limit: Annotated[int, typer.Option(min=1, max=500, help="How many at most.")] = 100,
 ) -> None:
     """Show the audit log: every action of administrators and partners, rejected ones too, newest first."""

@@ -11,8 +11,7 @@ from waypost.cli.door import show
 from waypost.cli.trace import REVEAL
 
 callbacks = typer.Typer(
-    help="Receivers of callbacks: their state, their keys, and sending again.",
-    no_args_is_help=True,
+    help="Receivers of callbacks: their state, their keys, and sending again.", no_args_is_help=True
 )
 
 SubscriptionId = Annotated[int, typer.Argument(min=1, help="Id of the subscription.")]
@@ -30,10 +29,7 @@ def list_receivers(app_id: App = None, partner_id: Partner = None) -> None:
 
 
 @callbacks.command("show")
-def show_callback(
-    callback_id: str,
-    reveal: Annotated[bool, typer.Option("--reveal", help=REVEAL)] = False,
-) -> None:
+def show_callback(callback_id: str, reveal: Annotated[bool, typer.Option("--reveal", help=REVEAL)] = False) -> None:
     """Show one callback with its body and every attempt."""
     path = f"/admin/callbacks/{callback_id}"
     if reveal:
@@ -63,9 +59,7 @@ def show_key(subscription_id: SubscriptionId) -> None:
 @callbacks.command("rotate")
 def rotate_key(
     subscription_id: SubscriptionId,
-    keep_old_for_s: Annotated[
-        int, typer.Option(min=0, help="How long the old key signs beside the new one.")
-    ] = 86_400,
+    keep_old_for_s: Annotated[int, typer.Option(min=0, help="How long the old key signs beside the new one.")] = 86_400,
 ) -> None:
     """Give a subscription a new key. For a while both sign; the key before the old one signs no more."""
     body = {"keep_old_for_s": keep_old_for_s}
@@ -98,16 +92,11 @@ def replay(
     subscription_id: Subscription = None,
     app_id: App = None,
     partner_id: Partner = None,
-    recipient: Annotated[
-        str | None, typer.Option(help="About this phone number or user id only.")
-    ] = None,
+    recipient: Annotated[str | None, typer.Option(help="About this phone number or user id only.")] = None,
     news: Annotated[str | None, typer.Option(help="Such as delivered or failed.")] = None,
     delivered: Annotated[
         bool | None,
-        typer.Option(
-            "--delivered/--given-up",
-            help="Only what was taken, or what was given up. [default: both]",
-        ),
+        typer.Option("--delivered/--given-up", help="Only what was taken, or what was given up. [default: both]"),
     ] = None,
     begin: From = None,
     end: To = None,

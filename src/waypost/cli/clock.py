@@ -83,6 +83,4 @@ def manner(ahead_ms: int, factor: float) -> str:
     ahead_s = round(ahead_ms / 1000)
     way = f"{timedelta(seconds=abs(ahead_s))} {'ahead' if ahead_s > 0 else 'behind'}"
     where = way if ahead_s else "as the machine's"
-    return where + (
-        ", frozen" if factor == 0 else "" if factor == 1 else f", {factor:g} times as fast"
-    )
+    return where + (", frozen" if factor == 0 else "" if factor == 1 else f", {factor:g} times as fast")

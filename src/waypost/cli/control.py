@@ -52,9 +52,7 @@ def _run(env_file: Path, use: Callable[[Door, OverHttp], Awaitable[Any]]) -> Any
 def _address(env_file: Path) -> str:
     url = os.environ.get("WAYPOST_CONTROL_URL") or read_variables(env_file).get("CONTROL_URL")
     if not url:
-        raise MissingVariable(
-            f"{env_file} has no CONTROL_URL: start `waypost dev`, which writes it"
-        )
+        raise MissingVariable(f"{env_file} has no CONTROL_URL: start `waypost dev`, which writes it")
     return url.removesuffix("/control")
 
 

@@ -36,13 +36,7 @@ async def run_dev(
     if until_stdin_ends:
         hear_end_of_input(told)
     options = DevOptions(
-        settings,
-        simulator_port,
-        memory=memory,
-        env_file=env_file,
-        start_from=start_from,
-        scenario=scenario,
-        seed=seed,
+        settings, simulator_port, memory=memory, env_file=env_file, start_from=start_from, scenario=scenario, seed=seed
     )
     dev = Dev(options)
     try:
@@ -86,10 +80,7 @@ def greeting(running: Running, env_file: Path, *, memory: bool, host: str) -> li
         "",
     ]
     if host not in ("127.0.0.1", "localhost", "::1"):
-        lines.insert(
-            1,
-            f"WARNING: listening on {host}, and the demonstration's secrets are known to everybody.",
-        )
+        lines.insert(1, f"WARNING: listening on {host}, and the demonstration's secrets are known to everybody.")
     return lines
 
 

@@ -18,9 +18,7 @@ MARKS = {
 # fmt: on
 
 
-def doctor(
-    as_json: Annotated[bool, typer.Option("--json", help="Findings for programs.")] = False,
-) -> None:
+def doctor(as_json: Annotated[bool, typer.Option("--json", help="Findings for programs.")] = False) -> None:
     """Is everything in place? One line per check, each with its remedy; exit code 1 when something is wrong."""
     findings = asyncio.run(with_door(_examined))
     if as_json:

@@ -39,14 +39,11 @@ async def with_door(use: Callable[[Door, bool], Awaitable[Any]]) -> Any:
     if token is None and settings.secret_key is None:
         token, url = _demonstration()
     address = f"WAYPOST_ADMIN_URL, or ADMIN_URL in {ENV_FILE},"
-    with one_line(
-        StoreAway, StoreInUse, WrongStore, address=address, credential="WAYPOST_ADMIN_TOKEN"
-    ):
+    with one_line(StoreAway, StoreInUse, WrongStore, address=address, credential="WAYPOST_ADMIN_TOKEN"):
         if token is not None:
             address = url or _own_address(settings)
             door = Door(
-                OverHttp(address.removesuffix("/admin"), timeout_s=WITHIN_S),
-                {"Authorization": f"Bearer {token}"},
+                OverHttp(address.removesuffix("/admin"), timeout_s=WITHIN_S), {"Authorization": f"Bearer {token}"}
             )
             try:
                 return await use(door, True)
@@ -84,9 +81,7 @@ async def _on_store(settings: Settings, use: Callable[[Door, bool], Awaitable[An
     clock = SystemClock()
     ids = RandomIds(clock)
     token = ids.secret()
-    service = Waypost(
-        settings.model_copy(update={"admin_token": token, "stages": STAGES}), clock, ids
-    )
+    service = Waypost(settings.model_copy(update={"admin_token": token, "stages": STAGES}), clock, ids)
     await service.open()
     try:
         door = Door(InProcess(service.application), {"Authorization": f"Bearer {token}"})

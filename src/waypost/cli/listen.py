@@ -13,12 +13,7 @@ from waypost.client.variables import MissingVariable
 
 
 async def listen(
-    variables: dict[str, str],
-    *,
-    modes: str,
-    port: int,
-    say: Callable[[str], None],
-    ready_fd: int | None = None,
+    variables: dict[str, str], *, modes: str, port: int, say: Callable[[str], None], ready_fd: int | None = None
 ) -> None:
     """Receive callbacks of one app until a signal, one line each.
 
@@ -36,9 +31,7 @@ async def listen(
         MissingVariable: a variable is missing.
     """
     try:
-        base_url, app_id, token = (
-            variables[name] for name in ("PARTNER_URL", "APP_ID", "APP_TOKEN")
-        )
+        base_url, app_id, token = (variables[name] for name in ("PARTNER_URL", "APP_ID", "APP_TOKEN"))
     except KeyError as error:
         raise MissingVariable(
             f"{error.args[0]} is missing in the file of variables: start `waypost dev`, which writes it"

@@ -44,13 +44,9 @@ def dev(
     data: Data = None,
     host: Host = None,
     port: Port = None,
-    simulator_port: Annotated[
-        int, typer.Option(min=0, max=MOST, help="Port of the simulator.")
-    ] = 8081,
+    simulator_port: Annotated[int, typer.Option(min=0, max=MOST, help="Port of the simulator.")] = 8081,
     memory: Annotated[bool, typer.Option("--memory", help="Keep nothing at the end.")] = False,
-    env_file: Annotated[Path, typer.Option(help="Where to write what other programs need.")] = Path(
-        "waypost-dev.env"
-    ),
+    env_file: Annotated[Path, typer.Option(help="Where to write what other programs need.")] = Path("waypost-dev.env"),
     until_stdin_ends: Annotated[
         bool,
         typer.Option(
@@ -59,15 +55,10 @@ def dev(
         ),
     ] = False,
     start_from: Annotated[
-        Path | None,
-        typer.Option("--from", help="A snapshot to start from, in place of what the folder holds."),
+        Path | None, typer.Option("--from", help="A snapshot to start from, in place of what the folder holds.")
     ] = None,
-    scenario: Annotated[
-        Path | None, typer.Option(help="A TOML file of faults to arm at the start.")
-    ] = None,
-    seed: Annotated[
-        str | None, typer.Option(help="Any text: new ids repeat from run to run where time does.")
-    ] = None,
+    scenario: Annotated[Path | None, typer.Option(help="A TOML file of faults to arm at the start.")] = None,
+    seed: Annotated[str | None, typer.Option(help="Any text: new ids repeat from run to run where time does.")] = None,
 ) -> None:
     """Start service and simulator in one process, with a demonstration partner and phones."""
     from waypost.base.logs import set_up_logs
@@ -97,23 +88,13 @@ def serve(
     host: Host = None,
     port: Port = None,
     workers: Annotated[
-        int | None,
-        typer.Option(
-            help="How many processes to start; more than one needs PostgreSQL. [default: 1]"
-        ),
+        int | None, typer.Option(help="How many processes to start; more than one needs PostgreSQL. [default: 1]")
     ] = None,
     stages: Annotated[
-        str | None,
-        typer.Option(
-            help="What to do, with commas: accept, dispatch, events, callbacks. [default: all]"
-        ),
+        str | None, typer.Option(help="What to do, with commas: accept, dispatch, events, callbacks. [default: all]")
     ] = None,
     hold: Annotated[
-        bool,
-        typer.Option(
-            "--hold",
-            help="Send nothing, call nobody, accept nothing: to look at a restored store.",
-        ),
+        bool, typer.Option("--hold", help="Send nothing, call nobody, accept nothing: to look at a restored store.")
     ] = False,
     worker: Annotated[int | None, typer.Option(hidden=True)] = None,
     socket: Annotated[int | None, typer.Option(hidden=True)] = None,
@@ -121,17 +102,13 @@ def serve(
     """Start the service alone, for real traffic. Settings come from WAYPOST_ variables too."""
     from waypost.base.logs import set_up_logs
 
-    settings = settings_of(
-        data=data, host=host, port=port, workers=workers, stages=stages, hold=hold or None
-    )
+    settings = settings_of(data=data, host=host, port=port, workers=workers, stages=stages, hold=hold or None)
     as_json = settings.log_format == "json"
     set_up_logs(SystemClock(), as_json=as_json, level=settings.log_level, worker=worker)
     if worker is None and settings.workers > 1:
         from waypost.cli.supervising import supervise
 
-        supervise(
-            settings, given={"data": data, "host": host, "stages": stages, "hold": hold or None}
-        )
+        supervise(settings, given={"data": data, "host": host, "stages": stages, "hold": hold or None})
     else:
         from waypost.cli.serving import work
 
@@ -140,16 +117,12 @@ def serve(
 
 @app.command()
 def simulator(
-    control_token: Annotated[
-        str, typer.Option(envvar="WAYPOST_CONTROL_TOKEN", help="Credential of the control door.")
-    ],
+    control_token: Annotated[str, typer.Option(envvar="WAYPOST_CONTROL_TOKEN", help="Credential of the control door.")],
     data: Data = None,
     host: Host = None,
     port: Annotated[int, typer.Option(min=0, max=MOST, help="Port; 0 takes a free one.")] = 8081,
     limits: Annotated[bool, typer.Option(help="Whether the operator's limits apply.")] = True,
-    scenario: Annotated[
-        Path | None, typer.Option(help="A TOML file of faults to arm at the start.")
-    ] = None,
+    scenario: Annotated[Path | None, typer.Option(help="A TOML file of faults to arm at the start.")] = None,
 ) -> None:
     """Start the simulator alone: the operator's interface, with phones behind it."""
     from waypost.assembly.http_limits import limits_of
@@ -187,12 +160,9 @@ def listen(
     modes: Annotated[
         str, typer.Option(help="Which callbacks to receive.")
     ] = "ENQUEUED,SENT,DELIVERED,READ,FAILED,MESSAGE,TEMPLATE",
-    port: Annotated[
-        int, typer.Option(min=0, max=MOST, help="Port to receive on; 0 takes a free one.")
-    ] = 0,
+    port: Annotated[int, typer.Option(min=0, max=MOST, help="Port to receive on; 0 takes a free one.")] = 0,
     background: Annotated[
-        bool,
-        typer.Option("--background", help="Return once it listens, and go on printing."),
+        bool, typer.Option("--background", help="Return once it listens, and go on printing.")
     ] = False,
     ready_fd: Annotated[int | None, typer.Option(hidden=True)] = None,
 ) -> None:
@@ -207,11 +177,7 @@ def listen(
 
     with one_line(address=f"PARTNER_URL in {env_file}", credential=f"APP_TOKEN in {env_file}"):
         variables = read_variables(env_file)
-        run(
-            listen_until_signalled(
-                variables, modes=modes, port=port, say=typer.echo, ready_fd=ready_fd
-            )
-        )
+        run(listen_until_signalled(variables, modes=modes, port=port, say=typer.echo, ready_fd=ready_fd))
 
 
 app.command()(message)
@@ -236,10 +202,7 @@ def _print_version(is_given: bool) -> None:
 @app.callback()
 def options(
     is_version: Annotated[
-        bool,
-        typer.Option(
-            "--version", callback=_print_version, is_eager=True, help="Print the version."
-        ),
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
     ] = False,
 ) -> None:
     """A messaging and template service that a business runs itself."""

@@ -19,10 +19,7 @@ def add_partner(
     email: str,
     name: str,
     password: Annotated[
-        str,
-        typer.Option(
-            prompt=True, hide_input=True, envvar="WAYPOST_PARTNER_PASSWORD", help=CHARACTERS_HELP
-        ),
+        str, typer.Option(prompt=True, hide_input=True, envvar="WAYPOST_PARTNER_PASSWORD", help=CHARACTERS_HELP)
     ],
 ) -> None:
     """Add a partner."""
@@ -37,8 +34,7 @@ def list_partners() -> None:
 
 @partner.command("secret")
 def add_client_secret(
-    partner_id: PartnerId,
-    days: Annotated[int | None, typer.Option(help="Until it expires. [default: never]")] = None,
+    partner_id: PartnerId, days: Annotated[int | None, typer.Option(help="Until it expires. [default: never]")] = None
 ) -> None:
     """Make a client secret; it is shown this once."""
     expires = None if days is None else SystemClock().now_ms() + days * 86_400_000
@@ -56,16 +52,12 @@ def revoke_client_secret(
     partner_id: PartnerId,
     secret_id: Annotated[str, typer.Argument(help="As `waypost partner secrets` lists it.")],
     keep_tokens: Annotated[
-        bool,
-        typer.Option("--keep-tokens", help="Keep the partner tokens it has issued, up to a day."),
+        bool, typer.Option("--keep-tokens", help="Keep the partner tokens it has issued, up to a day.")
     ] = False,
 ) -> None:
     """Revoke a client secret at once, and the partner tokens it has issued."""
     query = "?keep_tokens=true" if keep_tokens else ""
-    show(
-        "DELETE",
-        f"/admin/partners/{partner_id}/client-secrets/{quote(secret_id, safe='')}{query}",
-    )
+    show("DELETE", f"/admin/partners/{partner_id}/client-secrets/{quote(secret_id, safe='')}{query}")
 
 
 @partner.command("password")
@@ -104,9 +96,7 @@ def list_api_keys(partner_id: PartnerId) -> None:
 
 @partner.command("revoke-key")
 def revoke_api_key(
-    api_key: Annotated[
-        str, typer.Argument(help="The key, or with --of its id as `waypost partner keys` lists it.")
-    ],
+    api_key: Annotated[str, typer.Argument(help="The key, or with --of its id as `waypost partner keys` lists it.")],
     of: Annotated[int | None, typer.Option(help="Id of the partner whose key it is.")] = None,
 ) -> None:
     """Revoke an API key at once."""

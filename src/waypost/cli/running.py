@@ -12,16 +12,7 @@ from waypost.operations.tracing import NoTracing
 from waypost.simulator import NotKept, WrongFile, WrongScenario
 from waypost.store.contract import StoreAway, StoreInUse, WrongStore
 
-FORESEEN: Final = (
-    PortInUse,
-    StoreInUse,
-    WrongStore,
-    WrongFile,
-    NotFit,
-    NotKept,
-    NoTracing,
-    WrongScenario,
-)
+FORESEEN: Final = (PortInUse, StoreInUse, WrongStore, WrongFile, NotFit, NotKept, NoTracing, WrongScenario)
 """What keeps something from starting, and says its own remedy."""
 
 

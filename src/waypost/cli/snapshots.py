@@ -10,17 +10,13 @@ import typer
 from waypost.cli.complaints import complain
 from waypost.cli.control import ENV_FILE, EnvFile, ask, download
 
-snapshot = typer.Typer(
-    help="The state of a running `waypost dev`, kept and brought back.", no_args_is_help=True
-)
+snapshot = typer.Typer(help="The state of a running `waypost dev`, kept and brought back.", no_args_is_help=True)
 
 
 @snapshot.command("save")
 def save_snapshot(
     name: str,
-    to: Annotated[
-        Path | None, typer.Option(help="Write it to this file too, for `waypost dev --from`.")
-    ] = None,
+    to: Annotated[Path | None, typer.Option(help="Write it to this file too, for `waypost dev --from`.")] = None,
     env_file: EnvFile = ENV_FILE,
 ) -> None:
     """Keep the state as it is now, under a name."""

@@ -10,9 +10,7 @@ import typer
 from waypost.cli.complaints import FAILED, complain, settings_of
 from waypost.config import Settings
 
-store = typer.Typer(
-    help="The store: which revision it has, upgrades, copies.", no_args_is_help=True
-)
+store = typer.Typer(help="The store: which revision it has, upgrades, copies.", no_args_is_help=True)
 
 Data = Annotated[Path | None, typer.Option(help="Folder of the store. [default: .waypost]")]
 
@@ -20,9 +18,7 @@ Data = Annotated[Path | None, typer.Option(help="Folder of the store. [default: 
 @store.command("upgrade")
 def upgrade_store(
     data: Data = None,
-    check: Annotated[
-        bool, typer.Option("--check", help="Only say it; exit code 1 when an upgrade is needed.")
-    ] = False,
+    check: Annotated[bool, typer.Option("--check", help="Only say it; exit code 1 when an upgrade is needed.")] = False,
 ) -> None:
     """Bring the store to this version's revision. `waypost serve` does so at its start too."""
     from waypost.assembly.store_care import standing, upgrade
@@ -72,9 +68,7 @@ def move(
 
     def tell(one: Moved) -> None:
         mended = f"  {one.mended} texts mended" if one.mended else ""
-        typer.echo(
-            f"{one.table:<20} {one.digest.rows:>12,} rows  {one.digest.short}  {one.seconds:6.1f} s{mended}"
-        )
+        typer.echo(f"{one.table:<20} {one.digest.rows:>12,} rows  {one.digest.short}  {one.seconds:6.1f} s{mended}")
 
     with _one_line(Mismatch):
         done = move_store(settings.store_path, to, tell=tell)

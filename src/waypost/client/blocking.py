@@ -27,9 +27,7 @@ class BlockingDoor:
         timeout_s: for one call.
     """
 
-    def __init__(
-        self, base_url: str, headers: Mapping[str, str] | None = None, *, timeout_s: float = 15
-    ) -> None:
+    def __init__(self, base_url: str, headers: Mapping[str, str] | None = None, *, timeout_s: float = 15) -> None:
         self.base_url = base_url.rstrip("/")
         self._headers = dict(headers or {})
         self._timeout_s = timeout_s
@@ -62,9 +60,7 @@ class BlockingDoor:
         body = head.encode() + content + f"\r\n--{boundary}--\r\n".encode()
         return self._read(method, path, body, f"multipart/form-data; boundary={boundary}")
 
-    def ask(
-        self, method: str, path: str, body: bytes | None, kind: str, *, timeout_s: float = 0
-    ) -> Reply:
+    def ask(self, method: str, path: str, body: bytes | None, kind: str, *, timeout_s: float = 0) -> Reply:
         """Send one request and give the answer, whatever its status.
 
         Args:
@@ -82,9 +78,7 @@ class BlockingDoor:
         connect = http.client.HTTPSConnection if secure else http.client.HTTPConnection
         connection = connect(parts.hostname or "", parts.port, timeout=timeout_s or self._timeout_s)
         try:
-            connection.request(
-                method, parts.path + path, body, {**self._headers, "Content-Type": kind}
-            )
+            connection.request(method, parts.path + path, body, {**self._headers, "Content-Type": kind})
             answer = connection.getresponse()
             return Reply(answer.status, answer.read(), answer.getheader("Waypost-Reason", ""))
         except (OSError, http.client.HTTPException) as error:
@@ -92,8 +86,6 @@ class BlockingDoor:
         finally:
             connection.close()
 
-    def _read(
-        self, method: str, path: str, body: bytes | None, kind: str, timeout_s: float = 0
-    ) -> Any:
+    def _read(self, method: str, path: str, body: bytes | None, kind: str, timeout_s: float = 0) -> Any:
         reply = self.ask(method, path, body, kind, timeout_s=timeout_s)
         return read_answer(reply, f"{method} {self.base_url}{path}")

@@ -39,13 +39,9 @@ class Door:
         """
         headers = {**self._headers, "Content-Type": "application/json"}
         content = None if body is None else msgspec.json.encode(body)
-        return read_answer(
-            await self._transport(method, path, headers, content), f"{method} {path}"
-        )
+        return read_answer(await self._transport(method, path, headers, content), f"{method} {path}")
 
-    async def file(
-        self, path: str, content: bytes | Readable, *, name: str, media_type: str
-    ) -> Any:
+    async def file(self, path: str, content: bytes | Readable, *, name: str, media_type: str) -> Any:
         """Upload a file, as the field `file` of a multipart form; gives JSON.
 
         Args:

@@ -2,14 +2,7 @@
 
 import asyncio
 from collections import deque
-from collections.abc import (
-    AsyncIterable,
-    AsyncIterator,
-    Awaitable,
-    Callable,
-    Mapping,
-    MutableMapping,
-)
+from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Mapping, MutableMapping
 from typing import Any, Final
 
 from waypost.client.answers import NotReached

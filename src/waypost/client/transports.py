@@ -17,9 +17,7 @@ _AS_IT_IS: Final = {"Accept-Encoding": "identity"}
 class Transport(Protocol):
     """Carries one request to a door."""
 
-    async def __call__(
-        self, method: str, path: str, headers: Mapping[str, str], body: Body
-    ) -> Reply:
+    async def __call__(self, method: str, path: str, headers: Mapping[str, str], body: Body) -> Reply:
         """Send it and give the whole answer.
 
         Raises:
@@ -27,9 +25,7 @@ class Transport(Protocol):
         """
         ...
 
-    async def open(
-        self, method: str, path: str, headers: Mapping[str, str], body: Body = None
-    ) -> Pieces:
+    async def open(self, method: str, path: str, headers: Mapping[str, str], body: Body = None) -> Pieces:
         """Send it and give the answer as it comes; whoever asks closes it.
 
         Raises:
@@ -50,30 +46,22 @@ class OverHttp:
         self._base_url = base_url.rstrip("/")
         self._timeout_s = timeout_s
 
-    async def __call__(
-        self, method: str, path: str, headers: Mapping[str, str], body: Body
-    ) -> Reply:
+    async def __call__(self, method: str, path: str, headers: Mapping[str, str], body: Body) -> Reply:
         """Send one request on a connection of its own: a command makes few."""
         timeout = aiohttp.ClientTimeout(total=self._timeout_s)
         try:
             async with (
                 aiohttp.ClientSession(timeout=timeout, trust_env=False) as session,
-                session.request(
-                    method, f"{self._base_url}{path}", headers=headers, data=body
-                ) as response,
+                session.request(method, f"{self._base_url}{path}", headers=headers, data=body) as response,
             ):
                 why = response.headers.get("Waypost-Reason", "")
                 return Reply(response.status, await response.read(), why)
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
             raise NotReached(f"nobody answers at {self._base_url}") from error
 
-    async def open(
-        self, method: str, path: str, headers: Mapping[str, str], body: Body = None
-    ) -> Pieces:
+    async def open(self, method: str, path: str, headers: Mapping[str, str], body: Body = None) -> Pieces:
         """Send one request on a connection of its own, which is read only as fast as its pieces are taken."""
-        waits = aiohttp.ClientTimeout(
-            total=None, connect=self._timeout_s, sock_read=self._timeout_s
-        )
+        waits = aiohttp.ClientTimeout(total=None, connect=self._timeout_s, sock_read=self._timeout_s)
         session = aiohttp.ClientSession(timeout=waits, trust_env=False)
         try:
             response = await session.request(
@@ -101,8 +89,7 @@ class OverHttp:
 
 
 Application = Callable[
-    [Message, Callable[[], Awaitable[Message]], Callable[[Message], Awaitable[None]]],
-    Awaitable[None],
+    [Message, Callable[[], Awaitable[Message]], Callable[[Message], Awaitable[None]]], Awaitable[None]
 ]
 
 
@@ -114,15 +101,11 @@ class InProcess:
         marks: members of every request's scope, by which the application knows its own process.
     """
 
-    def __init__(
-        self, application: Application, *, marks: Mapping[str, Any] = MappingProxyType({})
-    ) -> None:
+    def __init__(self, application: Application, *, marks: Mapping[str, Any] = MappingProxyType({})) -> None:
         self._application = application
         self._marks = marks
 
-    async def __call__(
-        self, method: str, path: str, headers: Mapping[str, str], body: Body
-    ) -> Reply:
+    async def __call__(self, method: str, path: str, headers: Mapping[str, str], body: Body) -> Reply:
         """Call the application as a server would, and gather what it says."""
         answers: list[Message] = []
 
@@ -136,9 +119,7 @@ class InProcess:
         content = b"".join(answer.get("body", b"") for answer in answers[1:])
         return Reply(answers[0]["status"], content, _told(answers[0]).get("waypost-reason", ""))
 
-    async def open(
-        self, method: str, path: str, headers: Mapping[str, str], body: Body = None
-    ) -> Pieces:
+    async def open(self, method: str, path: str, headers: Mapping[str, str], body: Body = None) -> Pieces:
         """Call the application as a server would; it goes on as its pieces are taken."""
         asking = Handover(body)
         scope = self._scope(method, path, headers)
@@ -175,7 +156,4 @@ class InProcess:
 
 
 def _told(start: Message) -> dict[str, str]:
-    return {
-        name.decode("latin-1").lower(): value.decode("latin-1")
-        for name, value in start.get("headers", ())
-    }
+    return {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in start.get("headers", ())}

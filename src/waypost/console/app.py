@@ -53,11 +53,7 @@ class Console:
         """All of them; last those that say, on a page, what an address does not take, or that nothing is there."""
         from waypost.console.routes import LOST, PAGES  # here: every page, 60 ms of each start
 
-        taken = [
-            Route(row.path, guarded(row, self.desk), methods=[row.method])
-            for row in PAGES
-            if row not in LOST
-        ]
+        taken = [Route(row.path, guarded(row, self.desk), methods=[row.method]) for row in PAGES if row not in LOST]
 
         def allowed_at(request: Request) -> set[str]:
             return _methods(taken, request)

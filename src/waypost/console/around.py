@@ -74,8 +74,6 @@ class Around:
             clock = await control.get("/control/clock")
         except (DoorRefused, NotReached):  # one that stands alone may follow the machine's
             return Shell(True, faults, now_ms, 1, 0)
-        shell = Shell(
-            True, faults, clock["now_ms"], clock.get("factor", 1), clock.get("ahead_ms", 0)
-        )
+        shell = Shell(True, faults, clock["now_ms"], clock.get("factor", 1), clock.get("ahead_ms", 0))
         self._known = (asyncio.get_running_loop().time(), shell)
         return shell

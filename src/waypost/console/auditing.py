@@ -20,9 +20,7 @@ async def record_action(row: PageRow, desk: Desk, visit: Visit, response: Respon
     await _record(row, desk, visit, status, "" if status < 400 else "rejected")
 
 
-async def record_rejection(
-    row: PageRow, desk: Desk, visit: Visit, response: Response, error: Exception
-) -> None:
+async def record_rejection(row: PageRow, desk: Desk, visit: Visit, response: Response, error: Exception) -> None:
     """Write the entry of an act that was not carried out; where that fails too, the log says so."""
     try:
         await _record(row, desk, visit, response.status_code, type(error).__name__)

@@ -43,9 +43,7 @@ class Command:
     asks: str = ""
 
 
-def act(
-    name: str, place: str, path: str, *, stays: bool = True, asks: str = "", **fields: str
-) -> Command:
+def act(name: str, place: str, path: str, *, stays: bool = True, asks: str = "", **fields: str) -> Command:
     """A command that does something."""
     return Command(name, place, path, fields, stays, asks)
 
@@ -129,9 +127,7 @@ async def list_commands(desk: Desk, visit: Visit) -> Response:
 def _meant(app: App | None, *, has_simulator: bool) -> Iterator[Command]:
     """The commands that mean something: for a partner without an app, where there is no simulator."""
     for one in COMMANDS:
-        if (app is None and "{app_id}" in one.path) or (
-            not has_simulator and one.place == "Simulator"
-        ):
+        if (app is None and "{app_id}" in one.path) or (not has_simulator and one.place == "Simulator"):
             continue
         yield one
 

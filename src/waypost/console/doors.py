@@ -71,9 +71,7 @@ class Doors:
                 raise LookupError(f"there is no partner {partner_id}")
             token = issue_partner_token(self._seals, partner, jti=self._ids.new(), now_ms=now_ms)
             until_ms = now_ms + PARTNER_TOKEN_LIFE_MS
-            await self._database.write(
-                add_partner_token, hash_of(token), partner_id, now_ms, until_ms
-            )
+            await self._database.write(add_partner_token, hash_of(token), partner_id, now_ms, until_ms)
             self._partner_tokens[partner_id] = (token, until_ms)
         return Door(self._transport, {"Authorization": token})
 
@@ -91,9 +89,7 @@ class Control(Door):
         self._carry = transport
         self._said = headers
 
-    async def open(
-        self, path: str, *, method: str = "GET", asked: Mapping[str, str] = MappingProxyType({})
-    ) -> Pieces:
+    async def open(self, path: str, *, method: str = "GET", asked: Mapping[str, str] = MappingProxyType({})) -> Pieces:
         """What is no JSON, such as a medium: whatever its status, as it comes; whoever asks closes it.
 
         Args:

@@ -73,9 +73,7 @@ FAILURES: Final = {  # Source: operator's facts 5.2; facts 12; what to do is our
 }
 # fmt: on
 
-_OTHER: Final = Failure(
-    "It was refused", "Read the operator's words, and open one message to see its whole way."
-)
+_OTHER: Final = Failure("It was refused", "Read the operator's words, and open one message to see its whole way.")
 
 
 def failure_of(code: int | None) -> Failure:

@@ -127,11 +127,7 @@ async def _admit(row: PageRow, desk: Desk, visit: Visit) -> Response | None:
         if row.kind is Kind.ACT and not visit.is_quiet:
             return RedirectResponse(f"/sign-in?next={quote(_page_before(visit), safe='')}", 303)
         return JSONResponse(
-            {
-                "message": "You are not signed in any more.",
-                "remedy": "Reload the page and sign in.",
-            },
-            401,
+            {"message": "You are not signed in any more.", "remedy": "Reload the page and sign in."}, 401
         )
     if row.kind is Kind.ACT:
         await _check_ours(desk, visit)
@@ -202,9 +198,7 @@ async def _sorry(desk: Desk, visit: Visit, error: Exception, row: PageRow) -> Re
             status, said = told.status, told.text or error.explanation
             remedy = error.explanation if told.text else ""
         case DoorRefused():
-            said, _, accepted = error.message.partition(
-                "; accepted: "
-            )  # as the control door says it
+            said, _, accepted = error.message.partition("; accepted: ")  # as the control door says it
             status, remedy = error.status, error.why or (accepted and f"It takes {accepted}.")
         case NotReached():
             status, said, remedy = 503, "The simulator does not answer.", "Try again in a moment."

@@ -57,11 +57,7 @@ class Pages:
 
     @cached_property
     def _loaded(self) -> Any:
-        from jinja2 import (  # here, because few ask for a page
-            Environment,
-            PackageLoader,
-            StrictUndefined,
-        )
+        from jinja2 import Environment, PackageLoader, StrictUndefined  # here, because few ask for a page
 
         loaded: Any = Environment(
             loader=PackageLoader("waypost.console", "pages"),
@@ -71,12 +67,7 @@ class Pages:
             undefined=StrictUndefined,
             extensions=["jinja2.ext.do"],
         )
-        loaded.globals.update(
-            asset=self._assets.address,
-            version=__version__,
-            now=self._clock.now_ms,
-            face_of=face_of,
-        )
+        loaded.globals.update(asset=self._assets.address, version=__version__, now=self._clock.now_ms, face_of=face_of)
         loaded.filters |= {
             "iso": iso,
             "exact": exact,
@@ -98,9 +89,7 @@ class RejectedRedirect(RedirectResponse):
     """Leads on to a page that says why an act was rejected."""
 
 
-def go(
-    path: str, *, said: str = "", remedy: str = "", kind: str = "good", secure: bool = False
-) -> Response:
+def go(path: str, *, said: str = "", remedy: str = "", kind: str = "good", secure: bool = False) -> Response:
     """Lead on to a page after an act; what is said is shown there.
 
     Args:
@@ -129,10 +118,7 @@ def notices_of(cookies: Mapping[str, str]) -> list[dict[str, str]]:
     """What the last act had to say; nothing where the cookie is not one of ours."""
     try:
         told = json.loads(base64.urlsafe_b64decode(cookies.get(NOTICES, "")))
-        return [
-            {name: _begin_of(str(one.get(name, ""))) for name in ("said", "remedy", "kind")}
-            for one in told[:3]
-        ]
+        return [{name: _begin_of(str(one.get(name, ""))) for name in ("said", "remedy", "kind")} for one in told[:3]]
     except (ValueError, AttributeError, TypeError, KeyError, RecursionError):
         return []
 

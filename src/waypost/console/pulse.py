@@ -55,9 +55,7 @@ class Pulse:
         """What the next beat sets; taken before a look, so that what is committed during it counts."""
         return self._beat
 
-    async def next(
-        self, beat: asyncio.Event, *, rest_s: float = REST_S, at_least_s: float = AT_LEAST_S
-    ) -> None:
+    async def next(self, beat: asyncio.Event, *, rest_s: float = REST_S, at_least_s: float = AT_LEAST_S) -> None:
         """Return when something may have changed since the mark: not before `rest_s`, not after `at_least_s`."""
         await _in_time(self._closing, rest_s)
         if not self.is_closing:

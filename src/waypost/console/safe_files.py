@@ -8,8 +8,5 @@ SAFE: Final = (  # what browsers show as pictures, sounds and films
     "audio/aac", "audio/mp4", "audio/mpeg", "audio/amr", "audio/ogg", "audio/opus",
 )  # fmt: skip
 
-SHUT: Final = {
-    "Content-Security-Policy": "default-src 'none'; sandbox",
-    "X-Content-Type-Options": "nosniff",
-}
+SHUT: Final = {"Content-Security-Policy": "default-src 'none'; sandbox", "X-Content-Type-Options": "nosniff"}
 """Headers of every file that somebody else has made: opened by itself it may do nothing."""

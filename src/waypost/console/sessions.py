@@ -59,9 +59,7 @@ class Sessions:
         now_ms: the machine's time.
     """
 
-    def __init__(
-        self, database: Database, ids: Ids, *, now_ms: Callable[[], int] = machine_ms
-    ) -> None:
+    def __init__(self, database: Database, ids: Ids, *, now_ms: Callable[[], int] = machine_ms) -> None:
         self._database = database
         self._ids = ids
         self._now_ms = now_ms

@@ -51,9 +51,7 @@ async def sign_in(desk: Desk, visit: Visit) -> Response:
     except Refused as refused:
         said = "There were too many attempts."
         wait = refused.retry_after_s or 60
-        remedy = (
-            f"Wait {wait} s and try again; the limit is 10 wrong ones a minute for one account."
-        )
+        remedy = f"Wait {wait} s and try again; the limit is 10 wrong ones a minute for one account."
         answer = await _form(desk, visit, next_page, email, f"{said} {remedy}", 429)
         answer.headers["Retry-After"] = str(wait)
         return answer
@@ -95,9 +93,7 @@ async def choose_theme(desk: Desk, visit: Visit) -> Response:
     if not visit.is_quiet:
         answer = RedirectResponse(own_page(await visit.field("next", "/")), 303)
     if theme in THEMES:
-        answer.set_cookie(
-            THEME, theme, max_age=31_536_000, path="/", samesite="lax", secure=desk.parts.is_secure
-        )
+        answer.set_cookie(THEME, theme, max_age=31_536_000, path="/", samesite="lax", secure=desk.parts.is_secure)
     return answer
 
 

@@ -18,9 +18,7 @@ def duration(ms: float) -> str:
         return "under 1\u00a0ms"
     if ms < 1000:
         return f"{ms:.0f}\u00a0ms"
-    return (
-        f"{ms / 1000:.0f}\u00a0s" if ms >= 10_000 or ms % 1000 == 0 else f"{ms / 1000:.1f}\u00a0s"
-    )
+    return f"{ms / 1000:.0f}\u00a0s" if ms >= 10_000 or ms % 1000 == 0 else f"{ms / 1000:.1f}\u00a0s"
 
 
 def grouped(number: float | None) -> str:

@@ -61,14 +61,7 @@ Look = Callable[[], Awaitable[Sequence[Piece]]]
 """Gives everything the stream shows, as it is now."""
 
 
-def stream(
-    visit: Visit,
-    look: Look,
-    *,
-    watch: "Watch",
-    rest_s: float = REST_S,
-    at_least_s: float = 1.0,
-) -> Response:
+def stream(visit: Visit, look: Look, *, watch: "Watch", rest_s: float = REST_S, at_least_s: float = 1.0) -> Response:
     """A stream of what `look` shows.
 
     Args:
@@ -79,9 +72,7 @@ def stream(
         at_least_s: between two looks at most.
     """
     if watch.is_full(visit.partner.id):
-        return Response(
-            "Too many pages are open at once; close some.", 503, media_type="text/plain"
-        )
+        return Response("Too many pages are open at once; close some.", 503, media_type="text/plain")
     passage = visit.request.scope.get("extensions", {}).get("waypost.gate")
     if passage is not None:
         passage.step_aside()
@@ -127,9 +118,7 @@ class Watch:
         """Whether a partner may open no more."""
         return self.open >= MOST_STREAMS or self._open[partner_id] >= MOST_OF_ONE
 
-    async def events(
-        self, visit: Visit, look: Look, *, rest_s: float, at_least_s: float
-    ) -> AsyncGenerator[bytes]:
+    async def events(self, visit: Visit, look: Look, *, rest_s: float, at_least_s: float) -> AsyncGenerator[bytes]:
         """The stream's bytes. The first look is sent whole: much may have happened since the page was made."""
         sent: dict[str, int] = {}
         partner_id, time_s = visit.partner.id, asyncio.get_running_loop().time

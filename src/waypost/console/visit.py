@@ -126,16 +126,12 @@ async def _read_form(request: Request, *, takes_files: bool) -> FormData:
         message = await receive()
         counted += len(message.get("body", b""))
         if counted > most:
-            raise NotMeant(
-                f"That is larger than {most // 1024 // 1024} MB.", "Send something smaller."
-            )
+            raise NotMeant(f"That is larger than {most // 1024 // 1024} MB.", "Send something smaller.")
         return message
 
     counting = Request(request.scope, count)
     try:
-        form = await counting.form(
-            max_files=MOST_FILES, max_fields=MOST_FIELDS, max_part_size=MOST_BYTES
-        )
+        form = await counting.form(max_files=MOST_FILES, max_fields=MOST_FIELDS, max_part_size=MOST_BYTES)
     except (NotMeant, asyncio.CancelledError):
         raise
     except Exception as error:  # the readers of forms raise errors of their own
@@ -147,10 +143,7 @@ async def _read_form(request: Request, *, takes_files: bool) -> FormData:
         texts = (value,) if isinstance(value, str) else (value.filename, value.content_type)
         if not all(_can_be_kept(text or "") for text in texts):
             await form.close()
-            raise NotMeant(
-                f"The field {name} holds a character that cannot be kept.",
-                "Remove it and try again.",
-            )
+            raise NotMeant(f"The field {name} holds a character that cannot be kept.", "Remove it and try again.")
     return form
 
 

@@ -23,9 +23,7 @@ class Batch:
 
     messages: dict[str, Any]
     templates: dict[str, Template]
-    replied_to: dict[
-        tuple[int, str], str
-    ]  # partner and our id of a message answered: the operator's
+    replied_to: dict[tuple[int, str], str]  # partner and our id of a message answered: the operator's
     lines: dict[str, Line] = field(default_factory=dict[str, Line])  # by app
     media: dict[int, Found] = field(default_factory=dict[int, Found])  # by position
     failures: dict[int, Failure] = field(default_factory=dict[int, Failure])
@@ -51,11 +49,7 @@ def look_up(connection: Connection, ids: set[str], known: dict[str, Any]) -> Bat
     """
     messages = {**known, **messages_by_ids(connection, ids - known.keys())}
     contents = {row.id: content_of(row) for row in messages.values() if row.content}
-    answered = {
-        reply_to
-        for content in contents.values()
-        if (reply_to := reply_to_of(content)) and is_uuid(reply_to)
-    }
+    answered = {reply_to for content in contents.values() if (reply_to := reply_to_of(content)) and is_uuid(reply_to)}
     templates = {row.template_id for row in messages.values() if row.template_id}
     return Batch(
         messages,

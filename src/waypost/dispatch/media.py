@@ -37,9 +37,7 @@ _log = log("dispatch")
 class Copies:
     """What the operator has of our uploads: a copy for each number, and a handle for each operator app."""
 
-    def __init__(
-        self, *, database: Database, files: MediaFiles, operator: Operator, clock: Clock
-    ) -> None:
+    def __init__(self, *, database: Database, files: MediaFiles, operator: Operator, clock: Clock) -> None:
         self._database = database
         self._files = files
         self._operator = operator
@@ -55,9 +53,7 @@ class Copies:
             return [NOTHING] * len(wanted)
         return await self._database.read(find_copies, wanted, self._clock.now_ms())
 
-    async def samples(
-        self, account: OperatorAccount, partner_id: int, references: tuple[str, ...]
-    ) -> Found:
+    async def samples(self, account: OperatorAccount, partner_id: int, references: tuple[str, ...]) -> Found:
         """The operator's handles by our handles and media ids, and which of ours it has not yet.
 
         A reference that is several handles of ours, a line each, gets the operator's joined likewise.
@@ -77,9 +73,7 @@ class Copies:
         self._bring(
             missing,
             number_place(line),
-            lambda one: self._operator.upload_media(
-                line.account, line.app, one, self._files.path(one.sha256)
-            ),
+            lambda one: self._operator.upload_media(line.account, line.app, one, self._files.path(one.sha256)),
             tell,
         )
 
@@ -134,9 +128,7 @@ class Copies:
         return bool(lost) or is_forgotten
 
     def _bring(self, missing: Iterable[Media], place: str, upload: _Upload, tell: Tell) -> None:
-        self._uploads.bring(
-            {(one.id, place): partial(self._brought, one, place, upload) for one in missing}, tell
-        )
+        self._uploads.bring({(one.id, place): partial(self._brought, one, place, upload) for one in missing}, tell)
 
     async def _brought(self, media: Media, place: str, upload: _Upload) -> _Refusal | None:
         """Upload one medium to one place, unless somebody just has."""

@@ -69,11 +69,7 @@ class MessageOutcomes:
         recipients = recipient_ids(
             connection,
             {
-                (
-                    one.app.id,
-                    one.app.partner_id,
-                    one.outcome.recipient or rows[one.message_id].destination,
-                )
+                (one.app.id, one.app.partner_id, one.outcome.recipient or rows[one.message_id].destination)
                 for one in outcomes
                 if isinstance(one.outcome, Sent)
                 and one.message_id in rows
@@ -122,29 +118,13 @@ class MessageOutcomes:
         for one in doubts:
             row = rows.get(one.message_id)
             if row is not None and telling.state_of(row)[0] is MessageState.UNCERTAIN:
-                self._fails(
-                    telling,
-                    connection,
-                    row,
-                    one.app,
-                    INVALID_ANSWER,
-                    MAY_HAVE_ARRIVED,
-                    doubted=True,
-                )
+                self._fails(telling, connection, row, one.app, INVALID_ANSWER, MAY_HAVE_ARRIVED, doubted=True)
         telling.write()
         settle_entries(connection, [one.position for one in doubts])
         return [None] * len(doubts)
 
     def _fails(
-        self,
-        telling: Telling,
-        connection: Connection,
-        row: Any,
-        app: App,
-        code: int,
-        reason: str,
-        *,
-        doubted: bool,
+        self, telling: Telling, connection: Connection, row: Any, app: App, code: int, reason: str, *, doubted: bool
     ) -> None:
         telling.message_moves(
             row,
@@ -159,11 +139,7 @@ class MessageOutcomes:
 
     def _doubt(self, row: Any, at_ms: int) -> NewEntry:
         return NewEntry(
-            Lane.DOUBTS,
-            group=row.source,
-            order_key=row.id,
-            ref=row.id,
-            due_ms=at_ms + self._uncertain_for_ms,
+            Lane.DOUBTS, group=row.source, order_key=row.id, ref=row.id, due_ms=at_ms + self._uncertain_for_ms
         )
 
 

@@ -113,13 +113,7 @@ class Pacer:
         self._seconds.setdefault(entry.group, _Second()).answered(now_ms)
 
     def told_to_wait(
-        self,
-        entry: Entry,
-        account: OperatorAccount,
-        outcome: Unavailable,
-        until_ms: int,
-        *,
-        business: str = "",
+        self, entry: Entry, account: OperatorAccount, outcome: Unavailable, until_ms: int, *, business: str = ""
     ) -> None:
         """The operator has not taken an entry, and may mean its whole source or account by that.
 
@@ -187,9 +181,7 @@ class Pacer:
         rate = self._per_second.get(entry.group, self._default)
         second = self._seconds.setdefault(entry.group, _Second())
         source = self._sources.setdefault(entry.group, _Bucket())
-        wait = second.wait_ms(now_ms, in_flight, rate) or source.wait_ms(
-            now_ms, 1000 / rate, max(1.0, rate / 10)
-        )
+        wait = second.wait_ms(now_ms, in_flight, rate) or source.wait_ms(now_ms, 1000 / rate, max(1.0, rate / 10))
         if wait:
             pair.free_ms = before
             return Hold(now_ms + wait, whole_group=True)

@@ -52,9 +52,7 @@ class TemplateActs:
         self._waiting = waiting
         self._uploads_ended = uploads_ended
 
-    async def carry(
-        self, entry: Entry, act: Act, template: Template, failure: Failure | None
-    ) -> None:
+    async def carry(self, entry: Entry, act: Act, template: Template, failure: Failure | None) -> None:
         """Tell the operator, and settle the entry or have it wait.
 
         Args:
@@ -90,9 +88,7 @@ class TemplateActs:
                 item = TemplateOutcome(entry.position, act, template.id, app, account.id, outcome)
                 await self._journal.settle(entry, self._outcomes.record, item)
 
-    async def _hand_over(
-        self, act: Act, template: Template, account: OperatorAccount
-    ) -> Outcome | Found | None:
+    async def _hand_over(self, act: Act, template: Template, account: OperatorAccount) -> Outcome | Found | None:
         """Tell the operator of a template as it is now; None where there is nothing to tell any more.
 
         Where it shows what the operator has not got yet, nothing is told and that is given instead.
@@ -120,9 +116,7 @@ class TemplateActs:
 
         By the business account, which outlives the app that created it.
         """
-        found = await self._database.read(
-            template_with_carrier, template.id, self._directory.unseal
-        )
+        found = await self._database.read(template_with_carrier, template.id, self._directory.unseal)
         if found is None:
             raise LookupError(f"template {template.id} has no operator account")
         return found

@@ -19,13 +19,7 @@ from waypost.journal.template_news import template_is_filed, template_moves
 from waypost.store.journal import append_entries, settle_entries
 from waypost.store.stays import carrier_of
 from waypost.store.template_events import Told, tell_of
-from waypost.store.templates import (
-    Act,
-    change_template,
-    deleted_with_operator_id,
-    template_by_id,
-    template_entry,
-)
+from waypost.store.templates import Act, change_template, deleted_with_operator_id, template_by_id, template_entry
 
 _UNDECIDED: Final = {TemplateStatus.PENDING}
 _OF_OLD_TEXT: Final = _UNDECIDED | SENDABLE | {TemplateStatus.PAUSED}
@@ -82,15 +76,7 @@ class TemplateOutcomes:
                 continue
             match one.outcome:
                 case Sent() as sent:
-                    self._is_there(
-                        connection,
-                        telling,
-                        one,
-                        template,
-                        sent,
-                        at_ms,
-                        is_first=one.position in there,
-                    )
+                    self._is_there(connection, telling, one, template, sent, at_ms, is_first=one.position in there)
                 case Rejected(text=text):
                     status = TemplateStatus.REJECTED
                     _moves(connection, telling, one, template, status, text, at_ms)
@@ -133,9 +119,7 @@ class TemplateOutcomes:
             _moves(connection, telling, one, template, status, None, at_ms)
 
 
-def _hand_in_anew(
-    connection: Connection, one: TemplateOutcome, template: Template, at_ms: int
-) -> None:
+def _hand_in_anew(connection: Connection, one: TemplateOutcome, template: Template, at_ms: int) -> None:
     """What was asked while the operator was being switched is the new one's to answer (decision 0033)."""
     if one.act is Act.DELETE or template.status is TemplateStatus.DELETED:
         return

@@ -41,9 +41,7 @@ class Uploads:
     claimed again, and asks for its uploads again.
     """
 
-    def __init__(
-        self, *, most_at_once: int = MOST_AT_ONCE, most_per_place: int = MOST_PER_PLACE
-    ) -> None:
+    def __init__(self, *, most_at_once: int = MOST_AT_ONCE, most_per_place: int = MOST_PER_PLACE) -> None:
         self._most_at_once = most_at_once
         self._most_per_place = most_per_place
         self._uploads: dict[Key, _Upload] = {}

@@ -52,32 +52,20 @@ class Waiting:
     def others_wait(self, entry: Entry, who: Line | OperatorAccount, outcome: Unavailable) -> None:
         """Keep quiet who else waits, for the first wait of the schedule: what is refused then says so anew."""
         until_ms = self._clock.now_ms() + wait_ms(outcome, 1, self._chance)
-        account, business = (
-            (who.account, who.app.business_account_id) if isinstance(who, Line) else (who, "")
-        )
+        account, business = (who.account, who.app.business_account_id) if isinstance(who, Line) else (who, "")
         self._pacer.told_to_wait(entry, account, outcome, until_ms, business=business)
 
     async def try_later(
-        self,
-        entry: Entry,
-        since_ms: int,
-        outcome: Unavailable,
-        end: MessageOutcome | TemplateOutcome,
+        self, entry: Entry, since_ms: int, outcome: Unavailable, end: MessageOutcome | TemplateOutcome
     ) -> None:
         """Release for another try, or end it when it has been unavailable for too long."""
         now_ms = self._clock.now_ms()
         due_ms = now_ms + wait_ms(outcome, entry.attempt + 1, self._chance)
         if due_ms < since_ms + self._message_ttl_ms:
-            news = (
-                tried(end.message_id, now_ms, outcome) if isinstance(end, MessageOutcome) else None
-            )
+            news = tried(end.message_id, now_ms, outcome) if isinstance(end, MessageOutcome) else None
             await self._journal.release(entry, due_ms=due_ms, note=outcome.text, news=news)
         elif isinstance(end, TemplateOutcome):
-            await self._journal.settle(
-                entry,
-                self._templates.record,
-                replace(end, outcome=outcome),
-            )
+            await self._journal.settle(entry, self._templates.record, replace(end, outcome=outcome))
         else:
             await self.give_up(entry, outcome, end)
 

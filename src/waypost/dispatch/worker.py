@@ -20,13 +20,7 @@ from waypost.dispatch.uploads import Failure
 from waypost.dispatch.waiting import Waiting, tried
 from waypost.domain.app import App, Line
 from waypost.domain.message import media_references, reply_to_of
-from waypost.domain.outcome import (
-    Outcome,
-    Rejected,
-    Sent,
-    Unavailable,
-    Uncertain,
-)
+from waypost.domain.outcome import Outcome, Rejected, Sent, Unavailable, Uncertain
 from waypost.journal.entry import Entry
 from waypost.journal.in_store import Journal
 from waypost.journal.stage import Prepared, failing
@@ -138,16 +132,9 @@ class Dispatch:
             if steps.on:
                 for entry in marked:
                     _, _, message_id = entry.ref.partition(" ")
-                    steps.tell(
-                        Step.IN_HAND, message_id, position=entry.position, attempt=entry.attempt
-                    )
+                    steps.tell(Step.IN_HAND, message_id, position=entry.position, attempt=entry.attempt)
         return [
-            (
-                entry,
-                failing(unready[entry.position])
-                if entry.position in unready
-                else self._work_of(entry, batch),
-            )
+            (entry, failing(unready[entry.position]) if entry.position in unready else self._work_of(entry, batch))
             for entry in entries
         ]
 
@@ -163,10 +150,7 @@ class Dispatch:
             try:
                 line = batch.lines[row.app_id] = await self._line_of(row)
                 why = self._pacer.is_quiet(
-                    entry,
-                    line.account,
-                    self._clock.now_ms(),
-                    business=line.app.business_account_id,
+                    entry, line.account, self._clock.now_ms(), business=line.app.business_account_id
                 )
                 if why is not None:
                     batch.quiet[entry.position] = why
@@ -204,9 +188,7 @@ class Dispatch:
         if entry.position in batch.lost:
             return partial(self._leave_to_another, entry)
         if entry.position in batch.quiet:
-            return partial(
-                self._wait_longer, entry, batch.messages[about], batch.quiet[entry.position]
-            )
+            return partial(self._wait_longer, entry, batch.messages[about], batch.quiet[entry.position])
         if kind in ACTS:
             return lambda: self._template_acts.carry(
                 entry, Act(kind), batch.templates[about], batch.failures.get(entry.position)
@@ -284,10 +266,7 @@ class Dispatch:
                 return
             if isinstance(outcome, Rejected) and outcome.one_more_try and not entry.attempt:
                 now_ms = self._clock.now_ms()
-                due_ms, news = (
-                    now_ms + one_more_try_ms(self._chance),
-                    tried(row.id, now_ms, outcome),
-                )
+                due_ms, news = (now_ms + one_more_try_ms(self._chance), tried(row.id, now_ms, outcome))
                 await self._journal.release(entry, due_ms=due_ms, note=outcome.text, news=news)
                 return
         match outcome:
@@ -299,18 +278,10 @@ class Dispatch:
                 item = MessageOutcome(entry.position, row.id, app, outcome)
                 await self._journal.settle(entry, self._messages.record, item)
                 if steps.on:
-                    steps.tell(
-                        Step.SETTLED,
-                        row.id,
-                        position=entry.position,
-                        app_id=app.id,
-                        outcome=_word(outcome),
-                    )
+                    steps.tell(Step.SETTLED, row.id, position=entry.position, app_id=app.id, outcome=_word(outcome))
         self._pacer.learn(app.phone_number, app.per_second)
 
-    async def _send(
-        self, entry: Entry, line: Line, row: Any, batch: Batch, found: Found
-    ) -> Outcome:
+    async def _send(self, entry: Entry, line: Line, row: Any, batch: Batch, found: Found) -> Outcome:
         message = message_of(row)
         content = message.content
         reply_to = reply_to_of(content)
@@ -320,9 +291,7 @@ class Dispatch:
             line.app,
             message,
             template=batch.templates.get(row.template_id),
-            reply_to=batch.replied_to.get((line.app.partner_id, reply_to), reply_to)
-            if reply_to
-            else None,
+            reply_to=batch.replied_to.get((line.app.partner_id, reply_to), reply_to) if reply_to else None,
             copies=found.copies,
         )
         took_s = time.perf_counter() - began_s

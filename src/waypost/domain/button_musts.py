@@ -93,9 +93,7 @@ def have_a_usable_url(button: Button) -> bool:
 
 def have_a_usable_number(button: Button) -> bool:
     """At most 20 characters of digits and punctuation, after an optional plus."""
-    return bool(re.fullmatch(r"\+?[0-9 ()-]{5,20}", button.phone_number, re.ASCII)) and (
-        len(button.phone_number) <= 20
-    )
+    return bool(re.fullmatch(r"\+?[0-9 ()-]{5,20}", button.phone_number, re.ASCII)) and (len(button.phone_number) <= 20)
 
 
 def have_at_most(max_count: int, kind: ButtonKind | None = None) -> Must:
@@ -151,9 +149,7 @@ def name_apps_at_most(max_count: int) -> Is:
 def be_a_package(app: SupportedApp) -> bool:
     """Two or more segments, each of which begins with a letter."""
     name = app.package_name
-    return len(name) <= 224 and bool(
-        re.fullmatch(r"[A-Za-z][A-Za-z0-9_]*(\.[A-Za-z][A-Za-z0-9_]*)+", name, re.ASCII)
-    )
+    return len(name) <= 224 and bool(re.fullmatch(r"[A-Za-z][A-Za-z0-9_]*(\.[A-Za-z][A-Za-z0-9_]*)+", name, re.ASCII))
 
 
 def be_a_signature(app: SupportedApp) -> bool:

@@ -67,8 +67,5 @@ def make_up(card: Card) -> list[Any]:
 
 def _as_draft(card: Card, draft: Draft) -> Draft:
     return Draft(
-        content=card.body,
-        example=card.sample_text,
-        buttons=card.buttons,
-        parameter_format=draft.parameter_format,
+        content=card.body, example=card.sample_text, buttons=card.buttons, parameter_format=draft.parameter_format
     )

@@ -13,13 +13,7 @@ MOST_LINES: Final = 100
 
 
 def handle_of(
-    mime_type: str,
-    secret: str,
-    signature: str,
-    *,
-    media_id: str,
-    size_bytes: int,
-    expires_on_ms: int,
+    mime_type: str, secret: str, signature: str, *, media_id: str, size_bytes: int, expires_on_ms: int
 ) -> str:
     """A handle: `4::<base64 of the MIME type>:<ours>:e:<expiry>:<number>:<number>:<signature>`.
 

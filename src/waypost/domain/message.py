@@ -379,11 +379,7 @@ PARTNERS_DATA: Final = frozenset({"flow_action_data", "flow_action_payload"})
 def media_references(content: Content) -> tuple[str, ...]:
     """Every media id that a message holds, ours and the operator's, in order; links are none."""
     match content:
-        case (
-            SessionMedia(media=media)
-            | SessionQuickReply(media=media)
-            | SessionUrlButton(media=media)
-        ):
+        case SessionMedia(media=media) | SessionQuickReply(media=media) | SessionUrlButton(media=media):
             found = [media.id]
         case TemplateSend(media=media, cards=cards):
             found = [media.id, *(card.media.id for card in cards)]

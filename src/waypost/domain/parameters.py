@@ -66,9 +66,7 @@ def split(draft: Draft, params: Sequence[str]) -> Parameters:
         given,
         thumbnail,
         tuple(
-            CardParameters(
-                rest.take(in_card), dict(zip(places, rest.take(len(places)), strict=False))
-            )
+            CardParameters(rest.take(in_card), dict(zip(places, rest.take(len(places)), strict=False)))
             for in_card, places in cards
         ),
     )

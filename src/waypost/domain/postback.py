@@ -9,14 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Final, cast
 
 from waypost.domain.event import InboundEvent
-from waypost.domain.message import (
-    Choice,
-    Content,
-    Passthrough,
-    SessionList,
-    SessionQuickReply,
-    TemplateSend,
-)
+from waypost.domain.message import Choice, Content, Passthrough, SessionList, SessionQuickReply, TemplateSend
 from waypost.domain.template import Template
 
 LONGEST_PAYLOAD: Final = 256  # Source: operator's facts 4.2, quick_reply payload length
@@ -85,9 +78,7 @@ def answered_id_of(event: InboundEvent) -> str | None:
     return None
 
 
-def postback_text_of(
-    event: InboundEvent, answered: Content | None, template: Template | None
-) -> str | None:
+def postback_text_of(event: InboundEvent, answered: Content | None, template: Template | None) -> str | None:
     """The postback text that the sender gave for the tapped button; None where it gave none.
 
     The operator returns the button's label where no payload was given, so a payload alone does not

@@ -98,9 +98,7 @@ class Refused(Exception):
         retry_after_s: when the same request may succeed; whole seconds, at least 1.
     """
 
-    def __init__(
-        self, reason: Reason, explanation: str = "", *, retry_after_s: int | None = None
-    ) -> None:
+    def __init__(self, reason: Reason, explanation: str = "", *, retry_after_s: int | None = None) -> None:
         super().__init__(reason.value, explanation)
         self.reason: Final = reason
         self.explanation: Final = explanation

@@ -23,9 +23,7 @@ def flattened(draft: Draft) -> str:
     at commas (facts 17).
     """
     lines = [draft.header, body_of(draft), offer_line(draft), footer_of(draft)]
-    return " | ".join(
-        ["\n".join(line for line in lines if line), *(shown(one, draft) for one in draft.buttons)]
-    )
+    return " | ".join(["\n".join(line for line in lines if line), *(shown(one, draft) for one in draft.buttons)])
 
 
 def shown(button: Button, draft: Draft | None = None) -> str:

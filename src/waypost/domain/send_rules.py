@@ -121,10 +121,7 @@ def operators_complaint(content: Content) -> str | None:
             for value in row.of(content):
                 if len(value) > row.at_most:
                     kind = "characters" if isinstance(value, str) else "entries"
-                    return (
-                        f"{name}.{row.field} must have at most {row.at_most} {kind}; "
-                        f"it has {len(value)}"
-                    )
+                    return f"{name}.{row.field} must have at most {row.at_most} {kind}; it has {len(value)}"
     for media in _media_of(content):
         if media.link is not None and not _ADDRESS.fullmatch(media.link):
             return "message must name its medium by an address that begins with http:// or https://"
@@ -139,11 +136,7 @@ def operators_complaint(content: Content) -> str | None:
 
 def _media_of(content: Content) -> list[MediaRef]:
     match content:
-        case (
-            SessionMedia(media=media)
-            | SessionQuickReply(media=media)
-            | SessionUrlButton(media=media)
-        ):
+        case SessionMedia(media=media) | SessionQuickReply(media=media) | SessionUrlButton(media=media):
             return [media]
         case TemplateSend(media=media, cards=cards):
             return [media, *(card.media for card in cards)]
@@ -163,10 +156,7 @@ def templates_complaint(send: TemplateSend, draft: Draft, *, now_ms: int) -> str
         wanted = str(least) if least == most else f"{least} to {most}"
         return f"template.params must hold {wanted} values; it holds {len(send.params)}"
     if any(not value or _UNSENDABLE.search(value) for value in send.params):
-        return (
-            "template.params must not be empty, nor hold line breaks, tabs or more than four "
-            "spaces in a row"
-        )
+        return "template.params must not be empty, nor hold line breaks, tabs or more than four spaces in a row"
     return _of_type(send, draft) or _of_offer(send, draft, now_ms)
 
 

@@ -97,10 +97,4 @@ class Subscription:
 
 def resumed(subscription: Subscription) -> Subscription:
     """The same, paused by the service no longer, and with nothing against its address."""
-    return replace(
-        subscription,
-        failing_since_ms=None,
-        asked_until_ms=None,
-        paused_on_ms=None,
-        pause_reason=None,
-    )
+    return replace(subscription, failing_since_ms=None, asked_until_ms=None, paused_on_ms=None, pause_reason=None)

@@ -64,9 +64,7 @@ SAID_BY: Final = {  # a rule that says nothing new where one of the others is br
 # fmt: on
 
 
-def findings_of(
-    draft: Draft, *, strict: bool = False, hosting: Hosting = Hosting.CLOUD
-) -> list[Finding]:
+def findings_of(draft: Draft, *, strict: bool = False, hosting: Hosting = Hosting.CLOUD) -> list[Finding]:
     """All that is wrong with a draft, in the order of the table; of each rule the first place.
 
     Where a required field is missing, nothing else is said of it.

@@ -7,12 +7,7 @@ from typing import Any, Final, cast
 
 from waypost.domain.languages import LANGUAGES
 from waypost.domain.template import Category, Draft, TemplateType
-from waypost.domain.variables import (
-    example_values,
-    has_unfinished,
-    variables,
-    without_variables,
-)
+from waypost.domain.variables import example_values, has_unfinished, variables, without_variables
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,9 +211,7 @@ def keep_variables_apart(field: str) -> Must:
     return must
 
 
-_WORD: Final = re.compile(
-    r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff]|[^\W_]+"
-)
+_WORD: Final = re.compile(r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff]|[^\W_]+")
 """A word; in scripts that write without spaces a letter counts as one."""
 
 

@@ -2,16 +2,12 @@
 
 from typing import Final
 
-_VARIABLES: Final = (
-    "Close each variable with two braces, and count from {{1}} without leaving a number out."
+_VARIABLES: Final = "Close each variable with two braces, and count from {{1}} without leaving a number out."
+_NAMES: Final = (
+    "Number the variables {{1}}, {{2}} and so on; or choose NAMED and use lower-case words such as {{order}}."
 )
-_NAMES: Final = "Number the variables {{1}}, {{2}} and so on; or choose NAMED and use lower-case words such as {{order}}."
-_VALUES: Final = (
-    "Give a sample value for each variable; the sample is the text with those values in place."
-)
-_ADDRESS: Final = (
-    "Write the whole address with https://; put {{1}}, if you need one, at its very end."
-)
+_VALUES: Final = "Give a sample value for each variable; the sample is the text with those values in place."
+_ADDRESS: Final = "Write the whole address with https://; put {{1}}, if you need one, at its very end."
 _NUMBER: Final = "Write the number with its country code, such as +15550001111."
 _SHORTER: Final = "Shorten it."
 _VISIBLE: Final = "Write a text, or leave the field empty."

@@ -26,14 +26,7 @@ from waypost.domain.button_musts import (
     stand_alone,
 )
 from waypost.domain.buttons import ButtonKind, OtpType
-from waypost.domain.card_musts import (
-    be_alike,
-    each_card,
-    have_a_card_sample,
-    have_cards,
-    in_cards,
-    make_up,
-)
+from waypost.domain.card_musts import be_alike, each_card, have_a_card_sample, have_cards, in_cards, make_up
 from waypost.domain.refusals import Reason, Refused
 from waypost.domain.template import Category, Draft, TemplateType
 from waypost.domain.template_musts import (
@@ -102,8 +95,7 @@ _ANY_TYPE = ", ".join(TemplateType)
 _ANY_CATEGORY = "AUTHENTICATION, MARKETING or UTILITY"
 _EMOJI = "[\U0001f000-\U0001faff\u2600-\u27bf\u2b00-\u2bff]"
 _URL_SAYS = (
-    "must be an absolute http or https address of at most 2000 characters; "
-    "one variable, {{1}}, may stand at its end"
+    "must be an absolute http or https address of at most 2000 characters; one variable, {{1}}, may stand at its end"
 )
 _NUMBERED = "must number its variables {{1}}, {{2}} and so on without a gap, or with parameterFormat NAMED name them in lower-case letters"
 _FINISHED = "must finish each of its variables; write {{1}}, {{2}} and so on"
@@ -239,9 +231,7 @@ RULES: Final = (*SPEC_RULES, *OPERATORS_RULES)
 """Every row in the order in which they are tried."""
 
 
-def first_broken(
-    draft: Draft, *, strict: bool = False, hosting: Hosting = Hosting.CLOUD
-) -> tuple[Rule, Wrong] | None:
+def first_broken(draft: Draft, *, strict: bool = False, hosting: Hosting = Hosting.CLOUD) -> tuple[Rule, Wrong] | None:
     """The first row that a draft breaks, and where; None when it keeps them all.
 
     Args:

@@ -27,9 +27,7 @@ def account_has_news(applying: Applying, account_id: str, event: AccountEvent) -
     kind = BESIDE_MESSAGES if event.field == "messages" else change_kind(event.field)
     errors = event.members.get("errors")
     if isinstance(errors, list) and errors:
-        _log.warning(
-            "the operator reports errors", field=event.field, codes=_codes(cast(list[Any], errors))
-        )
+        _log.warning("the operator reports errors", field=event.field, codes=_codes(cast(list[Any], errors)))
     apps = apps_concerned(applying.connection, account_id, event)
     template = _template_of(applying, event)
     if template is not None:
@@ -80,9 +78,7 @@ def _template_of(applying: Applying, event: AccountEvent) -> Template | None:
     )
 
 
-def _render(
-    app: App, at_ms: int, event: AccountEvent, template: Template | None, version: int
-) -> bytes | None:
+def _render(app: App, at_ms: int, event: AccountEvent, template: Template | None, version: int) -> bytes | None:
     if version == 2:
         return account_body(app, at_ms, event)
     value = event.value

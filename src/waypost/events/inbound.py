@@ -41,9 +41,7 @@ class _Answered:
     content: Content | None = None
 
 
-def message_has_come(
-    applying: Applying, account_id: str, item_id: int, event: InboundEvent
-) -> None:
+def message_has_come(applying: Applying, account_id: str, item_id: int, event: InboundEvent) -> None:
     """Keep who wrote, open the window, and call back; a group's message opens none and has no recipient.
 
     Args:
@@ -110,9 +108,7 @@ def _app_that_left(applying: Applying, account_id: str, event: InboundEvent) -> 
     if found is None:
         return None
     app, left_ms = found
-    answered: Any = applying.book.message(
-        answered_id_of(event), event.reply_to or reacted_to(event)
-    )
+    answered: Any = applying.book.message(answered_id_of(event), event.reply_to or reacted_to(event))
     if answered is not None and answered.app_id == app.id:
         since_ms = answered.accepted_on_ms
     else:
@@ -138,11 +134,7 @@ def _around(applying: Applying, app: App, account_id: str, event: InboundEvent) 
 def _answered(applying: Applying, app: App, event: InboundEvent) -> _Answered:
     """Found by the operator's id, or by the reference that came back; another app's is not ours."""
     row: Any = applying.book.message(answered_id_of(event), event.reply_to or reacted_to(event))
-    return (
-        _Answered()
-        if row is None or row.app_id != app.id
-        else _Answered(row.id, kept_content_of(row))
-    )
+    return _Answered() if row is None or row.app_id != app.id else _Answered(row.id, kept_content_of(row))
 
 
 def _medium(applying: Applying, app: App, account_id: str, event: InboundEvent) -> MediaLink | None:

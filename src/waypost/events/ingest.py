@@ -112,11 +112,7 @@ class Ingest:
             failed = event.state is MessageState.FAILED
             if (steps.on or failed) and is_uuid(event.message_id or ""):
                 steps.tell(
-                    Step.STATUS,
-                    event.message_id or "",
-                    failed=failed,
-                    position=entry.position,
-                    state=event.state.value,
+                    Step.STATUS, event.message_id or "", failed=failed, position=entry.position, state=event.state.value
                 )
 
     def _apply(self, connection: Connection, heard: Sequence[_Heard]) -> list[None]:

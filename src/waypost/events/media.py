@@ -57,13 +57,10 @@ class MediaFetch:
             return lambda: self._fetch(entry, key, account_id, known.get(key))
 
         return [
-            (entry, work_of(entry, key, account_id))
-            for entry, (_, key, account_id) in zip(entries, refs, strict=True)
+            (entry, work_of(entry, key, account_id)) for entry, (_, key, account_id) in zip(entries, refs, strict=True)
         ]
 
-    async def _fetch(
-        self, entry: Entry, key: str, account_id: str, media: InboundMedia | None
-    ) -> None:
+    async def _fetch(self, entry: Entry, key: str, account_id: str, media: InboundMedia | None) -> None:
         if media is None or media.sha256 is not None or media.failed is not None:
             await self._settle(entry, FetchOutcome(entry.position, key))
             return

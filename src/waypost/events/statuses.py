@@ -87,13 +87,7 @@ def _find(
 
 
 def _pass_on(
-    applying: Applying,
-    app: App,
-    row: Any,
-    event: StatusEvent | PaymentEvent | OddStatusEvent,
-    *,
-    mode: str,
-    news: str,
+    applying: Applying, app: App, row: Any, event: StatusEvent | PaymentEvent | OddStatusEvent, *, mode: str, news: str
 ) -> None:
     """A status as the operator gave it, in version 3 only; it has no shape in version 2."""
     applying.telling.call_back(
@@ -102,9 +96,7 @@ def _pass_on(
         about=str(row.recipient_id or row.destination),
         message_id=row.id,
         news=news,
-        render=lambda version: (
-            callback_v3.status_body(app, event, message_id=row.id) if version == 3 else None
-        ),
+        render=lambda version: callback_v3.status_body(app, event, message_id=row.id) if version == 3 else None,
         accepted_on_ms=row.accepted_on_ms,
     )
 
@@ -117,9 +109,7 @@ def _recipient(applying: Applying, app: App, row: Any, event: StatusEvent) -> in
     return recipient_id(applying.connection, app, name, event.recipient_user_id)
 
 
-def _tell_mismatch(
-    applying: Applying, app: App, row: Any, event: StatusEvent, recipient: int | None
-) -> None:
+def _tell_mismatch(applying: Applying, app: App, row: Any, event: StatusEvent, recipient: int | None) -> None:
     """With a message's first status: whether the operator has its recipient by another number.
 
     In version 3 the status itself says so. Source: facts 6.2, `mismatch`.
@@ -148,13 +138,7 @@ def _tell_mismatch(
 
 
 def _tell_price(
-    applying: Applying,
-    app: App,
-    row: Any,
-    event: StatusEvent,
-    recipient: int | None,
-    *,
-    is_first: bool,
+    applying: Applying, app: App, row: Any, event: StatusEvent, recipient: int | None, *, is_first: bool
 ) -> None:
     """Once a message, with the first status that moves it and has a price.
 
@@ -162,9 +146,7 @@ def _tell_price(
     first status of a message cannot have been billed before, so only later ones ask the trace.
     """
     telling = applying.telling
-    if telling.has_noted(row.id, BILLED) or (
-        not is_first and has_news(applying.connection, row.id, BILLED)
-    ):
+    if telling.has_noted(row.id, BILLED) or (not is_first and has_news(applying.connection, row.id, BILLED)):
         return
     telling.note(row.id, BILLED, str((event.pricing or {}).get("category", "")))
 

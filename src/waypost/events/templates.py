@@ -36,11 +36,7 @@ def template_has_news(
         False where the template is not ours, or the operator's word is not known here.
     """
     template = template_known_to_operator(
-        connection,
-        event.business_account_id,
-        event.operator_template_id,
-        event.element_name,
-        event.language_code,
+        connection, event.business_account_id, event.operator_template_id, event.element_name, event.language_code
     )
     app = template and app_of(template.app_id)
     if template is None or app is None:

@@ -19,15 +19,7 @@ from waypost.journal.shards import Shards
 from waypost.journal.waiting import Group, Pace, Waiting
 from waypost.store.contract import StoreAway
 from waypost.store.database import Database
-from waypost.store.journal import (
-    EntryState,
-    Fence,
-    Lane,
-    Mark,
-    Release,
-    release_entries,
-    take_in_hand,
-)
+from waypost.store.journal import EntryState, Fence, Lane, Mark, Release, release_entries, take_in_hand
 from waypost.store.message_news import MessageNews
 
 Item = TypeVar("Item")
@@ -64,19 +56,9 @@ class Journal:
         self._holder = holder
         self.plans = plans
         self._waiting: dict[Lane, Waiting] = {lane: Waiting() for lane in Lane}
-        self.shards = Shards(
-            database,
-            clock,
-            self._waiting,
-            plans=plans,
-            holder=holder,
-            lease_ms=lease_ms,
-            lanes=lanes,
-        )
+        self.shards = Shards(database, clock, self._waiting, plans=plans, holder=holder, lease_ms=lease_ms, lanes=lanes)
         self._woken: dict[Lane, asyncio.Event] = {lane: asyncio.Event() for lane in Lane}
-        self._feed = Feed(
-            database, clock, self._waiting, self.shards, plans=plans, rouse=self.rouse
-        )
+        self._feed = Feed(database, clock, self._waiting, self.shards, plans=plans, rouse=self.rouse)
         self.counts: dict[Lane, LaneCounts] = {lane: LaneCounts() for lane in Lane}
         self._log = log("journal")
 
@@ -102,9 +84,7 @@ class Journal:
         self._woken[lane].clear()  # before reading: what is appended meanwhile sets it again
         await self._feed.read_on(lane)
         now_ms = self._clock.now_ms()
-        taken = self._waiting[lane].take(
-            at_most=at_most, share=self.plans[lane].share, now_ms=now_ms, pace=pace
-        )
+        taken = self._waiting[lane].take(at_most=at_most, share=self.plans[lane].share, now_ms=now_ms, pace=pace)
         counts = self.counts[lane]
         counts.claimed += len(taken)
         for entry in taken:
@@ -122,11 +102,7 @@ class Journal:
 
     def is_still(self, lane: Lane) -> bool:
         """Whether the lane has been looked through and nothing has been appended since."""
-        return (
-            self._feed.has_looked(lane)
-            and not self._woken[lane].is_set()
-            and not self._waiting[lane].is_reading
-        )
+        return self._feed.has_looked(lane) and not self._woken[lane].is_set() and not self._waiting[lane].is_reading
 
     def next_due_ms(self, lane: Lane) -> int | None:
         """When the next entry that this process holds may be worked; None when it holds none."""
@@ -167,9 +143,7 @@ class Journal:
             entry.in_hand = True
         return marked
 
-    async def settle(
-        self, entry: Entry, work: Callable[[Any, Sequence[Item]], Sequence[Any]], item: Item
-    ) -> None:
+    async def settle(self, entry: Entry, work: Callable[[Any, Sequence[Item]], Sequence[Any]], item: Item) -> None:
         """Hand the item to a write that deletes the entry with the state it changes; then let the key go on.
 
         What has happened is written down however long the store is away.
@@ -179,9 +153,7 @@ class Journal:
         self._end(entry, again=False)
 
     async def settle_all(
-        self,
-        pieces: Sequence[tuple[Entry, Item]],
-        work: Callable[[Any, Sequence[Item]], Sequence[Any]],
+        self, pieces: Sequence[tuple[Entry, Item]], work: Callable[[Any, Sequence[Item]], Sequence[Any]]
     ) -> list[tuple[Entry, BaseException]]:
         """Settle many at once; give those that failed, each with its own error, still to be ended."""
         results = await self._database.join_all(work, [item for _, item in pieces])
@@ -195,13 +167,7 @@ class Journal:
         return failed
 
     async def release(
-        self,
-        entry: Entry,
-        *,
-        due_ms: int,
-        note: str,
-        leave_key: bool = False,
-        news: MessageNews | None = None,
+        self, entry: Entry, *, due_ms: int, note: str, leave_key: bool = False, news: MessageNews | None = None
     ) -> None:
         """Give an entry back, to be tried again from `due_ms` on.
 
@@ -231,13 +197,7 @@ class Journal:
         entry.attempt += 1
         about, _, message_id = entry.ref.partition(" ")
         if steps.on and about == "message":
-            steps.tell(
-                Step.RELEASED,
-                message_id,
-                position=entry.position,
-                attempt=entry.attempt,
-                due_ms=due_ms,
-            )
+            steps.tell(Step.RELEASED, message_id, position=entry.position, attempt=entry.attempt, due_ms=due_ms)
         entry.in_hand = entry.was_in_hand = False
         group = self._waiting[entry.lane].group_of(entry)
         if leave_key and group is not None:
@@ -269,14 +229,7 @@ class Journal:
         delay_ms = 0 if set_aside else 1000 * DEFECT_DELAYS_S[defects - 1]
         due_ms = self._clock.now_ms() + delay_ms
         release = Release(
-            entry.position,
-            due_ms,
-            entry.attempt,
-            defects,
-            state,
-            entry.order_key,
-            repr(error),
-            self._fence(entry),
+            entry.position, due_ms, entry.attempt, defects, state, entry.order_key, repr(error), self._fence(entry)
         )
         if not await self._database.join(release_entries, release):
             self.shards.doubt(entry.lane, [entry.group])
@@ -341,9 +294,7 @@ class Journal:
         shard = None if self._database.sole else shard_of(entry.group)
         return Fence(entry.lane, shard, self._holder)
 
-    async def _until_written(
-        self, work: Callable[[Any, Sequence[Item]], Sequence[Result]], item: Item
-    ) -> Result:
+    async def _until_written(self, work: Callable[[Any, Sequence[Item]], Sequence[Result]], item: Item) -> Result:
         """Write, however often the store is away meanwhile: nobody else knows what is being written."""
         while True:
             try:

@@ -42,11 +42,7 @@ class MessageNewsBody:
                 return None
             case _ if version == 2:
                 return callback_v2.status_body(
-                    self.app,
-                    self.at_ms,
-                    self.event,
-                    message_id=self.row.id,
-                    destination=self.row.destination,
+                    self.app, self.at_ms, self.event, message_id=self.row.id, destination=self.row.destination
                 )
             case _:
                 return callback_v3.status_body(self.app, self.event, message_id=self.row.id)

@@ -18,14 +18,7 @@ from waypost.journal.waiting import Waiting
 from waypost.store.contract import StoreAway
 from waypost.store.database import Database
 from waypost.store.journal import Lane
-from waypost.store.leases import (
-    SHARDS,
-    Keeping,
-    Share,
-    forget_leases,
-    give_back_leases,
-    keep_leases,
-)
+from waypost.store.leases import SHARDS, Keeping, Share, forget_leases, give_back_leases, keep_leases
 
 LEASES: Final = "leases"
 """What processes tell each other when one comes, goes, or has given shards back."""
@@ -219,9 +212,7 @@ class Shards:
         now_ms = self._clock.now_ms()
         for lane in self._lanes:
             rests_ms = self._plans[lane].rests_ms
-            resting = {
-                shard: until for shard, until in self._resting[lane].items() if until > now_ms
-            }
+            resting = {shard: until for shard, until in self._resting[lane].items() if until > now_ms}
             for one in share.taken[lane]:
                 if one.rested_ms is not None and one.rested_ms < rests_ms:
                     resting[one.shard] = now_ms + rests_ms - one.rested_ms
@@ -251,9 +242,7 @@ class Shards:
         if not leaving:
             return set()
         groups = self._waiting[lane].groups
-        busy = {
-            shard_of(name) for name, group in groups.items() if group.in_flight or group.reading
-        }
+        busy = {shard_of(name) for name, group in groups.items() if group.in_flight or group.reading}
         busy |= {shard_of(name) for name in self._waiting[lane].ending}
         idle = leaving - busy
         self._waiting[lane].forget([name for name in groups if shard_of(name) in idle])

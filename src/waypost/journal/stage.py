@@ -33,9 +33,7 @@ class Stage:
     A defect belongs to its entry: that one is released with a delay and the loop goes on.
     """
 
-    def __init__(
-        self, journal: Journal, lane: Lane, prepare: Prepare, *, pace: Pace | None = None
-    ) -> None:
+    def __init__(self, journal: Journal, lane: Lane, prepare: Prepare, *, pace: Pace | None = None) -> None:
         self._journal = journal
         self._lane = lane
         self._prepare = prepare

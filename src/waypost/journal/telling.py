@@ -127,9 +127,7 @@ class Telling:
             doubted: the failure is our doubt.
         """
         for state in steps:
-            self._news.append(
-                MessageNews(row.id, state.value, self._at_ms, moved=True, detail=reason or "")
-            )
+            self._news.append(MessageNews(row.id, state.value, self._at_ms, moved=True, detail=reason or ""))
             if state is not MessageState.UNCERTAIN:
                 self.call_back(
                     app,
@@ -137,9 +135,7 @@ class Telling:
                     about=str(recipient_id or row.destination),
                     message_id=row.id,
                     news=state.value,
-                    render=MessageNewsBody(
-                        app, self._at_ms, row, state, operator_message_id, event, code, reason
-                    ),
+                    render=MessageNewsBody(app, self._at_ms, row, state, operator_message_id, event, code, reason),
                     accepted_on_ms=row.accepted_on_ms,
                 )
         known = (row.recipient_id, row.operator_message_id)
@@ -181,9 +177,7 @@ class Telling:
         """
         not_before_ms = accepted_on_ms + self._hold_ms
         modes = (mode,) if also is None else (mode, also)
-        self._callbacks.append(
-            _Callback(app, modes, about, message_id, news, render, not_before_ms)
-        )
+        self._callbacks.append(_Callback(app, modes, about, message_id, news, render, not_before_ms))
 
     def wants(self, app: App, mode: str) -> bool:
         """Whether any subscription of the app has this mode: for what costs a look-up to tell."""

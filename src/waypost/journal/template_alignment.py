@@ -56,9 +56,7 @@ def align_templates(
     return there
 
 
-def _align(
-    connection: Connection, telling: Telling, template: Template, node: dict[str, Any], now_ms: int
-) -> None:
+def _align(connection: Connection, telling: Telling, template: Template, node: dict[str, Any], now_ms: int) -> None:
     """Bring one template into line with the operator's node of it. Source: operator's facts 2.1, 3.1."""
     app = app_by_id(connection, template.app_id)
     operator_id = text_of(node.get("id"))
@@ -85,9 +83,7 @@ def _align(
 def review_of(template: Template, status: str, reason: str | None) -> ReviewEvent:
     """The news that a template has this status at the operator."""
     operator_id = template.operator_template_id or ""
-    return ReviewEvent(
-        template.business_account_id, operator_id, *names_of(template), status, reason
-    )
+    return ReviewEvent(template.business_account_id, operator_id, *names_of(template), status, reason)
 
 
 def names_of(template: Template) -> tuple[str, str]:

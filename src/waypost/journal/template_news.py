@@ -41,10 +41,7 @@ def template_moves(
         if status is template.status and decided_on_s > template.decided_on_s:
             change_template(connection, template.id, decided_on_s=decided_on_s)
         return False
-    columns: dict[str, str | int | None] = {
-        "reason": event.reason,
-        "decided_on_s": decided_on_s,
-    }
+    columns: dict[str, str | int | None] = {"reason": event.reason, "decided_on_s": decided_on_s}
     if event.operator_template_id:
         columns["operator_template_id"] = event.operator_template_id
     change_template(connection, template.id, status=status.value, modified_on_ms=at_ms, **columns)
@@ -63,12 +60,7 @@ def template_moves(
 
 
 def template_is_rated(
-    connection: Connection,
-    telling: Telling,
-    app: App | None,
-    template: Template,
-    event: QualityEvent,
-    at_ms: int,
+    connection: Connection, telling: Telling, app: App | None, template: Template, event: QualityEvent, at_ms: int
 ) -> bool:
     """A template has another quality; a word that nobody knows, or the same one again, changes nothing."""
     quality = QUALITIES.get(event.quality)
@@ -89,12 +81,7 @@ def template_is_rated(
 
 
 def template_is_filed(
-    connection: Connection,
-    telling: Telling,
-    app: App | None,
-    template: Template,
-    event: CategoryEvent,
-    at_ms: int,
+    connection: Connection, telling: Telling, app: App | None, template: Template, event: CategoryEvent, at_ms: int
 ) -> bool:
     """A template has another category, or it is said that it will; the same news again changes nothing.
 

@@ -12,13 +12,7 @@ from waypost.wire.callback_v2 import user_body
 
 
 def emit_opted(
-    telling: Telling,
-    connection: Connection,
-    app: App,
-    phone_number: str,
-    *,
-    opted_in: bool,
-    at_ms: int,
+    telling: Telling, connection: Connection, app: App, phone_number: str, *, opted_in: bool, at_ms: int
 ) -> None:
     """Emit the user event `opted-in` or `opted-out`; version 3 has no shape for it.
 

@@ -156,12 +156,7 @@ class Group:
     @property
     def wants_more(self) -> bool:
         """Whether to read further: there may be more, and half the room is free."""
-        return (
-            self.more
-            and not self.reading
-            and not self.is_leaving
-            and len(self.positions) < GROUP_WINDOW // 2
-        )
+        return self.more and not self.reading and not self.is_leaving and len(self.positions) < GROUP_WINDOW // 2
 
     @property
     def is_empty(self) -> bool:
@@ -305,9 +300,7 @@ class Waiting:
     def take(self, *, at_most: int, share: int, now_ms: int, pace: Pace | None) -> list[Entry]:
         """Due heads, one of each group in turn, no group beyond its share."""
         taken: list[Entry] = []
-        open_groups = [
-            group for group in self.groups.values() if group.ready and not group.is_leaving
-        ]
+        open_groups = [group for group in self.groups.values() if group.ready and not group.is_leaving]
         while open_groups and len(taken) < at_most:
             still_open: list[Group] = []
             for group in open_groups:

@@ -76,11 +76,7 @@ class Docs:
         return PlainTextResponse(source, media_type="text/css", headers=_HEADERS)
 
     def _page(self, name: str, status: int = 200, **values: Any) -> Response:
-        text = (
-            self._loaded()
-            .get_template(name)
-            .render(version=__version__, sections=_sections(), **values)
-        )
+        text = self._loaded().get_template(name).render(version=__version__, sections=_sections(), **values)
         return HTMLResponse(text, status, _HEADERS)
 
     def _loaded(self) -> Any:

@@ -41,14 +41,7 @@ class Exposition:
         tokens: each opens the door; None opens nothing.
     """
 
-    def __init__(
-        self,
-        database: Database,
-        view: View,
-        *,
-        process: str,
-        tokens: Sequence[str | None],
-    ) -> None:
+    def __init__(self, database: Database, view: View, *, process: str, tokens: Sequence[str | None]) -> None:
         self._database = database
         self._view = view
         self._process = process
@@ -100,9 +93,7 @@ class Exposition:
                         self._depths = await self._database.read(depths)
                 except Exception as error:  # noqa: BLE001  what this process counted is shown all the same
                     self._depths = None
-                    self._log.warning(
-                        "the store did not say what waits", error=type(error).__name__
-                    )
+                    self._log.warning("the store did not say what waits", error=type(error).__name__)
             return self._depths
 
     def _families(self, scene: Scene) -> Iterable["Metric"]:
@@ -130,11 +121,7 @@ class _Collected:
 
 def family(row: MetricRow, scene: Scene, process: str) -> "Metric":
     """One row of the table with what is measured now."""
-    from prometheus_client.core import (
-        CounterMetricFamily,
-        GaugeMetricFamily,
-        HistogramMetricFamily,
-    )
+    from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily
 
     names = ("process", *row.labels)
     name = f"waypost_{row.name}"

@@ -191,11 +191,7 @@ def _operation(row: RouteRow) -> dict[str, Any]:
         "tags": [section_of(row)],
         "summary": summary,
         "description": "\n\n".join(part for part in (description, limit) if part),
-        "parameters": [
-            *_path_parameters(row),
-            *_query_parameters(row),
-            *_header_parameters(row),
-        ],
+        "parameters": [*_path_parameters(row), *_query_parameters(row), *_header_parameters(row)],
         "security": SECURITY[row.credential],
         "responses": _responses(row),
     }

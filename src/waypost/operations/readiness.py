@@ -101,11 +101,7 @@ async def _simulator_works(parts: Parts) -> str:
 
 
 async def _leases_are_kept(parts: Parts) -> str:
-    return (
-        ""
-        if parts.held or parts.journal.shards.is_kept
-        else "its leases could not be renewed in time"
-    )
+    return "" if parts.held or parts.journal.shards.is_kept else "its leases could not be renewed in time"
 
 
 async def _has_room(parts: Parts) -> str:
@@ -161,9 +157,7 @@ class Readiness:
         return self._answer
 
 
-async def _in_time(
-    asked: Awaitable[Any], what: str, judge: Callable[[Any], str] = lambda _answer: ""
-) -> str:
+async def _in_time(asked: Awaitable[Any], what: str, judge: Callable[[Any], str] = lambda _answer: "") -> str:
     try:
         async with asyncio.timeout(WITHIN_S):
             return judge(await asked)

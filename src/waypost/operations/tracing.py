@@ -64,11 +64,7 @@ class Tracing:
         self._provider: TracerProvider = TracerProvider(
             sampler=ALWAYS_ON,
             resource=Resource(
-                {
-                    "service.name": "waypost",
-                    "service.version": __version__,
-                    "service.instance.id": process,
-                }
+                {"service.name": "waypost", "service.version": __version__, "service.instance.id": process}
             ),
             id_generator=self._ids,
             shutdown_on_exit=False,
@@ -89,25 +85,17 @@ class Tracing:
         if trace_id % (1 << _RANDOM_BITS) >= self._below:
             return
         row = told.step.value
-        begin: dict[str, Any] = {
-            "start_time": told.ended_ns - told.took_ns,
-            "attributes": _attributes(told),
-        }
+        begin: dict[str, Any] = {"start_time": told.ended_ns - told.took_ns, "attributes": _attributes(told)}
         if told.step is FIRST:
             self._ids.first = (trace_id, first_id)
             try:
                 span = self._tracer.start_span(
-                    f"{row.part}: {row.says}",
-                    _no_context(),
-                    links=_links(told.facts.get("traceparent")),
-                    **begin,
+                    f"{row.part}: {row.says}", _no_context(), links=_links(told.facts.get("traceparent")), **begin
                 )
             finally:
                 self._ids.first = None
         else:
-            span = self._tracer.start_span(
-                f"{row.part}: {row.says}", _below(trace_id, first_id), **begin
-            )
+            span = self._tracer.start_span(f"{row.part}: {row.says}", _below(trace_id, first_id), **begin)
         if told.failed:
             span.set_status(_error())
         span.end(told.ended_ns)

@@ -132,9 +132,7 @@ class Operator(Protocol):
         """
         ...
 
-    async def submit_template(
-        self, account: OperatorAccount, template: Template, copies: Mapping[str, str]
-    ) -> Outcome:
+    async def submit_template(self, account: OperatorAccount, template: Template, copies: Mapping[str, str]) -> Outcome:
         """Hand in a template for review. Handing in the same one again is harmless.
 
         Args:
@@ -144,9 +142,7 @@ class Operator(Protocol):
         """
         ...
 
-    async def edit_template(
-        self, account: OperatorAccount, template: Template, copies: Mapping[str, str]
-    ) -> Outcome:
+    async def edit_template(self, account: OperatorAccount, template: Template, copies: Mapping[str, str]) -> Outcome:
         """Hand in a template anew, in place of what the operator has; safe to repeat."""
         ...
 
@@ -167,11 +163,7 @@ class Operator(Protocol):
         ...
 
     def fetch_media(
-        self,
-        account: OperatorAccount,
-        operator_media_id: str,
-        *,
-        phone_number_id: str | None = None,
+        self, account: OperatorAccount, operator_media_id: str, *, phone_number_id: str | None = None
     ) -> AsyncIterator[bytes | Rejected | Unavailable]:
         """The bytes of what a recipient has sent, part by part; an outcome ends it when there are none.
 
@@ -184,9 +176,7 @@ class Operator(Protocol):
         """
         ...
 
-    async def ask(
-        self, account: OperatorAccount, question: Question
-    ) -> Told | Rejected | Unavailable | Uncertain:
+    async def ask(self, account: OperatorAccount, question: Question) -> Told | Rejected | Unavailable | Uncertain:
         """Make a direct call, within ten seconds."""
         ...
 

@@ -126,12 +126,7 @@ class VettedClient:
         return None
 
     async def post(
-        self,
-        url: str,
-        body: bytes,
-        headers: Mapping[str, str],
-        *,
-        may_go: Callable[[], bool] | None = None,
+        self, url: str, body: bytes, headers: Mapping[str, str], *, may_go: Callable[[], bool] | None = None
     ) -> Answer:
         """Post bytes and say what came back; never raises for what the other side does.
 
@@ -149,19 +144,13 @@ class VettedClient:
             return Answer(None, 0, error=HELD)
         began_ns = time.monotonic_ns()
         try:
-            reply = await self._posts.post(
-                url, body, headers, within_s=self._timeout_s, may_go=may_go
-            )
+            reply = await self._posts.post(url, body, headers, within_s=self._timeout_s, may_go=may_go)
         except (OSError, ValueError) as error:
             return Answer(None, _since_ms(began_ns), error=plain_reason(error))
         return Answer(reply.status, _since_ms(began_ns), reply.body, CIMultiDict(reply.headers))
 
     async def get(
-        self,
-        url: str,
-        take: Callable[[bytes], Awaitable[None]],
-        *,
-        headers: Mapping[str, str] | None = None,
+        self, url: str, take: Callable[[bytes], Awaitable[None]], *, headers: Mapping[str, str] | None = None
     ) -> Answer:
         """Get bytes, handed on as they come, and say what came back; the body is not in the answer.
 
@@ -183,9 +172,7 @@ class VettedClient:
             where = URL(url)
             async with asyncio.timeout(self._timeout_s):
                 for _ in range(MOST_REDIRECTS + 1):
-                    async with self._session.get(
-                        where, headers=sent, allow_redirects=False
-                    ) as response:
+                    async with self._session.get(where, headers=sent, allow_redirects=False) as response:
                         status, told = response.status, response.headers
                         if status not in REDIRECTS or "Location" not in told:
                             error = await _read_whole(response, take)
@@ -252,9 +239,7 @@ def redirected(where: URL, location: str) -> URL:
     return target
 
 
-async def _read_whole(
-    response: aiohttp.ClientResponse, take: Callable[[bytes], Awaitable[None]]
-) -> str | None:
+async def _read_whole(response: aiohttp.ClientResponse, take: Callable[[bytes], Awaitable[None]]) -> str | None:
     """Hand on the body of a 200; say why it cannot be read, or None. Any other status has no body here."""
     if response.status != 200:
         return None

@@ -2,12 +2,7 @@
 
 from waypost.simulator.control.scenarios import Scenario, WrongScenario, read_scenario
 from waypost.simulator.keeper import Keeper, NotAtRest, NotKept, Snapshot
-from waypost.simulator.settings import (
-    AccountSeed,
-    NumberSeed,
-    SimulatorSettings,
-    StatusesVersion,
-)
+from waypost.simulator.settings import AccountSeed, NumberSeed, SimulatorSettings, StatusesVersion
 from waypost.simulator.simulator import Simulator
 from waypost.simulator.store import FILE_REVISION, OLDEST_FILE_REVISION, WrongFile, upgrade_file
 

@@ -105,9 +105,7 @@ class GraphRefused(Exception):
         retry_after_s: when it is worth trying again; told only where the settings want it.
     """
 
-    def __init__(
-        self, status: int, error: dict[str, Any], *, retry_after_s: int | None = None
-    ) -> None:
+    def __init__(self, status: int, error: dict[str, Any], *, retry_after_s: int | None = None) -> None:
         super().__init__(error.get("message"))
         self.status = status
         self.error = error
@@ -144,9 +142,7 @@ def no_such_object(method: str, object_id: str) -> GraphRefused:
 
 def bad_parameter(message: str) -> GraphRefused:
     """A parameter of the call itself is missing or wrong: code 100, said in one sentence."""
-    return GraphRefused(
-        400, {"message": f"(#100) {message}", "type": "OAuthException", "code": 100}
-    )
+    return GraphRefused(400, {"message": f"(#100) {message}", "type": "OAuthException", "code": 100})
 
 
 def message_refused(code: int, details: str, *, retry_after_s: int | None = None) -> GraphRefused:
@@ -166,9 +162,7 @@ def message_refused(code: int, details: str, *, retry_after_s: int | None = None
 
 def no_room(reserved_bytes: int) -> GraphRefused:
     """A file for which the disk has no room; the same request may succeed later."""
-    return message_refused(
-        131016, f"Fewer than {reserved_bytes // 1_000_000} MB are free on the simulator's disk."
-    )
+    return message_refused(131016, f"Fewer than {reserved_bytes // 1_000_000} MB are free on the simulator's disk.")
 
 
 def template_refused(subcode: int | None, message: str, title: str = "") -> GraphRefused:
@@ -183,11 +177,7 @@ def template_refused(subcode: int | None, message: str, title: str = "") -> Grap
     if subcode is not None:
         error["error_subcode"] = subcode
         title = TEMPLATE_TITLES[subcode]
-    error |= {
-        "is_transient": False,
-        "error_user_title": title or "Invalid template",
-        "error_user_msg": message,
-    }
+    error |= {"is_transient": False, "error_user_title": title or "Invalid template", "error_user_msg": message}
     return GraphRefused(400, error)
 
 
@@ -200,10 +190,4 @@ def webhook_error(code: int, details: str, title: str = "") -> dict[str, Any]:
         title: for a code that is not in the table.
     """
     title = title or TITLES.get(code, (400, "Message failed"))[1]
-    return {
-        "code": code,
-        "title": title,
-        "message": title,
-        "error_data": {"details": details},
-        "href": _HELP,
-    }
+    return {"code": code, "title": title, "message": title, "error_data": {"details": details}, "href": _HELP}

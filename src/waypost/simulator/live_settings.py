@@ -25,12 +25,7 @@ class LiveSettings:
 
     async def change(self, changes: dict[str, Any]) -> None:
         """Keep new values of settings in `CHANGEABLE`; their types have been checked."""
-        await self._store.run(
-            [
-                (_KEEP, (name, msgspec.json.encode(value).decode()))
-                for name, value in changes.items()
-            ]
-        )
+        await self._store.run([(_KEEP, (name, msgspec.json.encode(value).decode())) for name, value in changes.items()])
         self._apply(changes)
 
     def changeable(self) -> dict[str, Any]:

@@ -118,17 +118,12 @@ class Parts:
 
 
 def make_parts(
-    settings: SimulatorSettings,
-    clock: Clock,
-    ids: Ids,
-    travel: Travel | None = None,
-    keeper: Keeper | None = None,
+    settings: SimulatorSettings, clock: Clock, ids: Ids, travel: Travel | None = None, keeper: Keeper | None = None
 ) -> Parts:
     """Put the parts together; nothing is opened yet."""
     store = Store(settings.path)
     files = Files(
-        settings.path.with_name(settings.path.name + ".files"),
-        reserved_bytes=settings.least_free_mb * 1_000_000,
+        settings.path.with_name(settings.path.name + ".files"), reserved_bytes=settings.least_free_mb * 1_000_000
     )
     media = MediaShelf(store, files, clock, ids)
     uploads = Uploads(store, files, clock, ids)

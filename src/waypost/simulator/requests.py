@@ -20,12 +20,8 @@ Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 
 _BODY_AT_MOST: Final = 4 * 1024 * 1024
 _FIELD_AT_MOST: Final = 1024 * 1024
-_WANTED: Final = frozenset(
-    {b"authorization", b"content-type", b"host", b"file_offset", b"file-offset"}
-)
-_PATH: Final = re.compile(
-    r"(?:/(v\d+\.\d+))?/([^/]+)(?:/(message_templates/(?:un)?archive|[^/]+))?/?"
-)
+_WANTED: Final = frozenset({b"authorization", b"content-type", b"host", b"file_offset", b"file-offset"})
+_PATH: Final = re.compile(r"(?:/(v\d+\.\d+))?/([^/]+)(?:/(message_templates/(?:un)?archive|[^/]+))?/?")
 _UNREADABLE: Final = (msgspec.MsgspecError, ValueError, RecursionError)
 
 
@@ -120,9 +116,7 @@ async def read_call(scope: Scope, receive: Receive) -> Call:
     headers = _wanted_headers(scope)
     content_type = headers.get(b"content-type", "")
     path = _PATH.fullmatch(scope["path"])
-    is_streamed = path is not None and (
-        path[2].startswith("upload:") or content_type[:10].lower() == "multipart/"
-    )
+    is_streamed = path is not None and (path[2].startswith("upload:") or content_type[:10].lower() == "multipart/")
     raw = b"" if is_streamed else await read_body(receive)
     if path is None:
         raise _unknown_path(scope["path"])
@@ -208,9 +202,7 @@ async def read_body(receive: Receive) -> bytes:
             return chunks[0] if len(chunks) == 1 else b"".join(chunks)
 
 
-async def send_json(
-    send: Send, status: int, answer: object, headers: tuple[tuple[bytes, bytes], ...] = ()
-) -> None:
+async def send_json(send: Send, status: int, answer: object, headers: tuple[tuple[bytes, bytes], ...] = ()) -> None:
     """Write a JSON answer."""
     body = msgspec.json.encode(answer)
     await send(
@@ -297,10 +289,5 @@ def loose_value(value: str) -> Any:
 
 def _unknown_path(path: str) -> GraphRefused:
     return GraphRefused(
-        400,
-        {
-            "message": f"Unknown path components: {path[:200]}",
-            "type": "OAuthException",
-            "code": 2500,
-        },
+        400, {"message": f"Unknown path components: {path[:200]}", "type": "OAuthException", "code": 2500}
     )

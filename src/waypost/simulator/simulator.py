@@ -126,13 +126,7 @@ class Simulator:
         )
         for number in numbers:
             await parts.accounts.keep_number(
-                Number(
-                    number.phone_number_id,
-                    number.waba_id,
-                    number.phone_number,
-                    number.name,
-                    number.throughput,
-                )
+                Number(number.phone_number_id, number.waba_id, number.phone_number, number.name, number.throughput)
             )
         if moved:
             await parts.webhooks.retry_now(account.waba_id)
@@ -239,9 +233,7 @@ class Simulator:
         """
         return await speak(self._parts, phone, as_shape(WriteShape, {"to": to, **wish}))
 
-    async def keep_media(
-        self, *, to: str, content: bytes, mime_type: str, file_name: str = ""
-    ) -> str:
+    async def keep_media(self, *, to: str, content: bytes, mime_type: str, file_name: str = "") -> str:
         """Keep a file as if a phone had sent it to a business number; gives its id.
 
         Args:
@@ -255,7 +247,5 @@ class Simulator:
             GraphRefused: a type that is not taken, an empty file, or one that is too large.
         """
         number = self._parts.accounts.numbers_by_digits[to]
-        media = await self._parts.media.keep_inbound(
-            number.phone_number_id, mime_type, file_name, content
-        )
+        media = await self._parts.media.keep_inbound(number.phone_number_id, mime_type, file_name, content)
         return media.media_id

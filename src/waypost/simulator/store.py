@@ -170,11 +170,11 @@ CREATE TABLE IF NOT EXISTS blocks (
 );
 """
 _BEFORE: Final = {  # by revision: what has to be done before the tables are made, and after
-    2: "ALTER TABLE outbox RENAME TO outbox_2;",
+    2: "ALTER TABLE outbox RENAME TO outbox_2;"
 }
 _AFTER: Final = {
     2: "INSERT INTO outbox SELECT waba_id, app_id, due_ms, id, kind, phone_number_id, subject, rest "
-    "FROM outbox_2; DROP TABLE outbox_2;",
+    "FROM outbox_2; DROP TABLE outbox_2;"
 }
 
 
@@ -232,9 +232,7 @@ class Store:
         self._reading.shutdown()
         self._writing.shutdown()
 
-    def write(
-        self, work: Callable[[Any, Sequence[Any]], Sequence[Any]], item: Any
-    ) -> asyncio.Future[Any]:
+    def write(self, work: Callable[[Any, Sequence[Any]], Sequence[Any]], item: Any) -> asyncio.Future[Any]:
         """Join one item to the next group commit; the future ends when it is on disk.
 
         Args:
@@ -319,9 +317,7 @@ def _prepare(connection: sqlite3.Connection, path: Path) -> None:
         raise
 
 
-def _run(
-    connection: sqlite3.Connection, pieces: Sequence[Sequence[tuple[str, Row]]]
-) -> Sequence[None]:
+def _run(connection: sqlite3.Connection, pieces: Sequence[Sequence[tuple[str, Row]]]) -> Sequence[None]:
     for statements in pieces:
         for statement, values in statements:
             connection.execute(statement, values)

@@ -17,9 +17,7 @@ OF_ONE_NUMBER: Final = {  # what is about a number, and not about its account. S
 }
 
 
-def apps_concerned(
-    connection: Connection, operator_account_id: str, event: AccountEvent
-) -> list[App]:
+def apps_concerned(connection: Connection, operator_account_id: str, event: AccountEvent) -> list[App]:
     """The app of the number that it names, or else every app of the business account, oldest first.
 
     What is about one number is nobody's where no app has that number. Only apps of this operator
@@ -32,10 +30,7 @@ def apps_concerned(
     of_account = (
         select(apps)
         .join(business_accounts, business_accounts.c.id == apps.c.business_account_id)
-        .where(
-            business_accounts.c.id.in_(account_ids),
-            business_accounts.c.operator_account_id == operator_account_id,
-        )
+        .where(business_accounts.c.id.in_(account_ids), business_accounts.c.operator_account_id == operator_account_id)
         .order_by(apps.c.id)
     )
     found = [app_of(row) for row in connection.execute(of_account)]

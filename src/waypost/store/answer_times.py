@@ -9,9 +9,7 @@ from waypost.store.receivers import Whose
 from waypost.store.tables import attempts, subscriptions
 
 
-def answer_times(
-    connection: Connection, whose: Whose, from_ms: int, to_ms: int
-) -> Sequence[Row[Any, Any, Any, int]]:
+def answer_times(connection: Connection, whose: Whose, from_ms: int, to_ms: int) -> Sequence[Row[Any, Any, Any, int]]:
     """Attempts of a time range, from `from_ms` on and before `to_ms`.
 
     An attempt takes ten seconds at most, so that there are some ten thousand different times, however
@@ -24,11 +22,7 @@ def answer_times(
     wanted = select(subscriptions.c.id).where(*whose.fits)
     return connection.execute(
         select(*times, func.count().label("tries"))
-        .where(
-            attempts.c.subscription_id.in_(wanted),
-            attempts.c.at_ms >= from_ms,
-            attempts.c.at_ms < to_ms,
-        )
+        .where(attempts.c.subscription_id.in_(wanted), attempts.c.at_ms >= from_ms, attempts.c.at_ms < to_ms)
         .group_by(*times)
         .order_by(attempts.c.subscription_id, attempts.c.duration_ms)
     ).all()

@@ -16,9 +16,7 @@ class TooManyKeys(Exception):
     """The app has as many of these credentials as it may."""
 
 
-def add_app_key(
-    connection: Connection, key: AppKey, key_hash: str, *, most: int, now_ms: int
-) -> None:
+def add_app_key(connection: Connection, key: AppKey, key_hash: str, *, most: int, now_ms: int) -> None:
     """Keep a credential's hash.
 
     Args:
@@ -54,9 +52,7 @@ def add_app_key(
 def app_keys_of(connection: Connection, app_id: str, *, minted: bool) -> list[AppKey]:
     """An app's minted tokens or its second keys, oldest first; the revoked and the expired too."""
     rows = connection.execute(
-        select(app_keys)
-        .where(app_keys.c.app_id == app_id, _is_minted(minted))
-        .order_by(app_keys.c.id)
+        select(app_keys).where(app_keys.c.app_id == app_id, _is_minted(minted)).order_by(app_keys.c.id)
     )
     return [_key_of(row) for row in rows]
 
@@ -67,9 +63,7 @@ def app_key_by_hash(connection: Connection, key_hash: str) -> AppKey | None:
     return None if row is None else _key_of(row)
 
 
-def revoke_app_key(
-    connection: Connection, app_id: str, key_id: str, now_ms: int, *, minted: bool
-) -> AppKey | None:
+def revoke_app_key(connection: Connection, app_id: str, key_id: str, now_ms: int, *, minted: bool) -> AppKey | None:
     """Revoke one of an app's credentials; give it as it was before, or None when there is none."""
     chosen = (app_keys.c.app_id == app_id) & (app_keys.c.id == key_id) & _is_minted(minted)
     row = connection.execute(select(app_keys).where(chosen)).one_or_none()

@@ -11,13 +11,9 @@ from waypost.store.statements import insert_or, to_change
 from waypost.store.tables import app_users, recipients
 
 
-def set_opted(
-    connection: Connection, app: App, phone_number: str, *, opted_in: bool, source: str, at_ms: int
-) -> bool:
+def set_opted(connection: Connection, app: App, phone_number: str, *, opted_in: bool, source: str, at_ms: int) -> bool:
     """Record that a user has opted in or out; False where that was recorded already."""
-    held = select(app_users.c.opted_in).where(
-        app_users.c.app_id == app.id, app_users.c.phone_number == phone_number
-    )
+    held = select(app_users.c.opted_in).where(app_users.c.app_id == app.id, app_users.c.phone_number == phone_number)
     if connection.execute(to_change(connection, held)).scalar_one_or_none() is opted_in:
         return False
     said = {"opted_in": opted_in, "source": source, "opted_on_ms": at_ms}
@@ -25,9 +21,7 @@ def set_opted(
     return True
 
 
-def set_blocked(
-    connection: Connection, app: App, phone_numbers: Collection[str], *, blocked: bool
-) -> None:
+def set_blocked(connection: Connection, app: App, phone_numbers: Collection[str], *, blocked: bool) -> None:
     """Record that the operator has blocked or unblocked users for the app's number."""
     if phone_numbers:
         _write(connection, app, sorted(phone_numbers), {"blocked": blocked})
@@ -35,9 +29,7 @@ def set_blocked(
 
 def app_user(connection: Connection, app: App, phone_number: str) -> AppUser:
     """One user, known or not."""
-    found = connection.execute(
-        _of_app(app).where(app_users.c.phone_number == phone_number)
-    ).one_or_none()
+    found = connection.execute(_of_app(app).where(app_users.c.phone_number == phone_number)).one_or_none()
     if found is not None:
         return _user(found)
     wrote = select(recipients.c.window_until_ms).where(
@@ -71,8 +63,7 @@ def _of_app(app: App) -> Select[Any]:
         select(app_users, recipients.c.window_until_ms)
         .outerjoin(
             recipients,
-            (recipients.c.app_id == app_users.c.app_id)
-            & (recipients.c.phone_number == app_users.c.phone_number),
+            (recipients.c.app_id == app_users.c.app_id) & (recipients.c.phone_number == app_users.c.phone_number),
         )
         .where(app_users.c.app_id == app.id)
     )
@@ -93,19 +84,12 @@ def _last_written_ms(window_until_ms: int | None) -> int:
     return 0 if window_until_ms is None else window_until_ms - WINDOW_MS
 
 
-def _write(
-    connection: Connection, app: App, phone_numbers: Collection[str], said: dict[str, Any]
-) -> None:
+def _write(connection: Connection, app: App, phone_numbers: Collection[str], said: dict[str, Any]) -> None:
     """Write these columns of these users, and make those that are new."""
-    rows = [
-        {"app_id": app.id, "partner_id": app.partner_id, "phone_number": one, **said}
-        for one in phone_numbers
-    ]
+    rows = [{"app_id": app.id, "partner_id": app.partner_id, "phone_number": one, **said} for one in phone_numbers]
     statement = insert_or(app_users)
     connection.execute(
-        statement.on_conflict_do_update(
-            index_elements=_KEY, set_={name: statement.excluded[name] for name in said}
-        ),
+        statement.on_conflict_do_update(index_elements=_KEY, set_={name: statement.excluded[name] for name in said}),
         rows,
     )
 

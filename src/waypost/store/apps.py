@@ -58,9 +58,7 @@ def apps_of(
 
 def app_by_name(connection: Connection, partner_id: int, name: str) -> App | None:
     """The partner's app with this name, or None."""
-    row = connection.execute(
-        select(apps).where(apps.c.partner_id == partner_id, apps.c.name == name)
-    ).one_or_none()
+    row = connection.execute(select(apps).where(apps.c.partner_id == partner_id, apps.c.name == name)).one_or_none()
     return None if row is None else app_of(row)
 
 
@@ -95,11 +93,7 @@ def change_app(connection: Connection, app_id: str, change: Callable[[App], App]
     if connection.execute(clash).scalar_one():
         raise Taken(app.id)
     was = app_columns(before, "")
-    columns = {
-        name: value
-        for name, value in app_columns(app, "").items()
-        if name not in _FIXED and value != was[name]
-    }
+    columns = {name: value for name, value in app_columns(app, "").items() if name not in _FIXED and value != was[name]}
     if columns:
         connection.execute(update(apps).where(apps.c.id == app.id).values(**columns))
     return app
@@ -150,9 +144,5 @@ def _drop_entries(connection: Connection, things: Table, app_id: str) -> None:
     """
     entries = journal.alias()
     about = func.substr(entries.c.ref, func.length(entries.c.ref) - ID_CHARS + 1)
-    positions = (
-        select(entries.c.position)
-        .join(things, things.c.id == about)
-        .where(things.c.app_id == app_id)
-    )
+    positions = select(entries.c.position).join(things, things.c.id == about).where(things.c.app_id == app_id)
     connection.execute(delete(journal).where(journal.c.position.in_(positions)))

@@ -165,10 +165,7 @@ def delete_audit_entries(connection: Connection, before_ms: int, after: str) -> 
     """Delete some entries from before a time; None when there are no more."""
     del after
     oldest = (
-        select(audit_log.c.id)
-        .where(audit_log.c.at_ms < before_ms)
-        .order_by(audit_log.c.at_ms)
-        .limit(_MOST_FORGOTTEN)
+        select(audit_log.c.id).where(audit_log.c.at_ms < before_ms).order_by(audit_log.c.at_ms).limit(_MOST_FORGOTTEN)
     )
     gone = connection.execute(delete(audit_log).where(audit_log.c.id.in_(oldest))).rowcount
     return "more" if gone == _MOST_FORGOTTEN else None

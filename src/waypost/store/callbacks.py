@@ -24,9 +24,7 @@ MOST_HEADERS: Final = 40
 MOST_HEADER_CHARS: Final = 300
 
 
-def count_up(
-    connection: Connection, wanted: Mapping[tuple[int, str], int]
-) -> dict[tuple[int, str], int]:
+def count_up(connection: Connection, wanted: Mapping[tuple[int, str], int]) -> dict[tuple[int, str], int]:
     """Reserve sequence numbers.
 
     Args:
@@ -170,8 +168,7 @@ _FIRST_TRIED: Final = (
 _BY_ID: Final = select(callbacks).where(one_of(callbacks.c.id, "ids"))
 _COUNT = insert_or(sequences)
 _COUNT_UP: Final = _COUNT.on_conflict_do_update(
-    index_elements=["subscription_id", "about"],
-    set_={"last": sequences.c.last + _COUNT.excluded.last},
+    index_elements=["subscription_id", "about"], set_={"last": sequences.c.last + _COUNT.excluded.last}
 ).returning(sequences.c.subscription_id, sequences.c.about, sequences.c.last)
 _ADD: Final = Adding(
     callbacks, "id", "partner_id", "app_id", "subscription_id", "about", "sequence", "message_id",

@@ -30,19 +30,13 @@ def add_session(connection: Connection, row: SessionRow, now_ms: int) -> None:
         connection.execute(insert(console_sessions), asdict(row))
 
 
-def session_with_partner(
-    connection: Connection, hash: str, now_ms: int
-) -> tuple[SessionRow, Partner] | None:
+def session_with_partner(connection: Connection, hash: str, now_ms: int) -> tuple[SessionRow, Partner] | None:
     """A session that has not expired, and whose it is."""
-    found = select(console_sessions).where(
-        console_sessions.c.hash == hash, console_sessions.c.expires_on_ms > now_ms
-    )
+    found = select(console_sessions).where(console_sessions.c.hash == hash, console_sessions.c.expires_on_ms > now_ms)
     row = connection.execute(found).one_or_none()
     if row is None:
         return None
-    partner = connection.execute(
-        select(partners).where(partners.c.id == row.partner_id)
-    ).one_or_none()
+    partner = connection.execute(select(partners).where(partners.c.id == row.partner_id)).one_or_none()
     return None if partner is None else (SessionRow(*row), partner_of(partner))
 
 
@@ -56,9 +50,7 @@ def sessions_to_carry(connection: Connection, now_ms: int) -> list[tuple[Session
     return [(SessionRow(*row[:-1]), row[-1]) for row in connection.execute(found)]
 
 
-def carry_sessions(
-    connection: Connection, carried: Sequence[tuple[SessionRow, str]], now_ms: int
-) -> None:
+def carry_sessions(connection: Connection, carried: Sequence[tuple[SessionRow, str]], now_ms: int) -> None:
     """Have these sessions and no others: in another state of the store, some have not ended yet.
 
     One is left behind where its partner's number is another partner's there, by the e-mail address.
@@ -74,9 +66,7 @@ def sessions_of(connection: Connection, partner_id: int, now_ms: int) -> list[Se
     """A partner's sessions that have not expired, the newest first."""
     found = (
         select(console_sessions)
-        .where(
-            console_sessions.c.partner_id == partner_id, console_sessions.c.expires_on_ms > now_ms
-        )
+        .where(console_sessions.c.partner_id == partner_id, console_sessions.c.expires_on_ms > now_ms)
         .order_by(console_sessions.c.began_ms.desc())
     )
     return [SessionRow(*row) for row in connection.execute(found)]
@@ -98,7 +88,5 @@ def drop_sessions_of(connection: Connection, partner_id: int, but_hash: str = ""
 def put_administration(connection: Connection, hash: str, until_ms: int | None) -> None:
     """Note until when a session administrates; None: not any more."""
     connection.execute(
-        update(console_sessions)
-        .where(console_sessions.c.hash == hash)
-        .values(administers_until_ms=until_ms)
+        update(console_sessions).where(console_sessions.c.hash == hash).values(administers_until_ms=until_ms)
     )

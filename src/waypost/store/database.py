@@ -40,13 +40,7 @@ class Database:
         self._failed_reads = 0
         self._readers = Threads(engine.readers, "store-reader")
         self._writers = [
-            Writer(
-                engine,
-                nth,
-                fresh=self.fresh,
-                committed=self._has_committed,
-                unsure=lambda: self._told(MISSED),
-            )
+            Writer(engine, nth, fresh=self.fresh, committed=self._has_committed, unsure=lambda: self._told(MISSED))
             for nth in range(engine.writers)
         ]
         self._doors, self._stages = self._writers[0].group, self._writers[-1].group
@@ -137,15 +131,11 @@ class Database:
         if not self._engine.sole:
             self._engine.tell([f"{subject} {words}"])
 
-    async def join(
-        self, work: Callable[[Connection, Sequence[Item]], Sequence[Result]], item: Item
-    ) -> Result:
+    async def join(self, work: Callable[[Connection, Sequence[Item]], Sequence[Result]], item: Item) -> Result:
         """Hand one item to a write; return its result once the transaction is on disk."""
         return await self._stages.join(work, item)
 
-    async def join_at_door(
-        self, work: Callable[[Connection, Sequence[Item]], Sequence[Result]], item: Item
-    ) -> Result:
+    async def join_at_door(self, work: Callable[[Connection, Sequence[Item]], Sequence[Result]], item: Item) -> Result:
         """As `join`, for what somebody outside waits to be told is on disk.
 
         Where the engine has several writing connections, it does not wait for what the stages write.

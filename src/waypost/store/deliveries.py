@@ -130,9 +130,7 @@ def deliveries_of(
     return _search(connection, ids, own, fits, sought, before, at_most, look_at)
 
 
-def delivery(
-    connection: Connection, partner_id: int, app_id: str, callback_id: str
-) -> dict[str, Any] | None:
+def delivery(connection: Connection, partner_id: int, app_id: str, callback_id: str) -> dict[str, Any] | None:
     """One callback with its bytes as text and every attempt; None where the app has none such."""
     row = connection.execute(
         select(callbacks).where(
@@ -161,16 +159,12 @@ def tries_of(connection: Connection, ids: Collection[str]) -> dict[str, list[Any
     return found
 
 
-def whom_about(
-    connection: Connection, partner_id: int, app_id: str, abouts: Collection[str]
-) -> dict[str, str]:
+def whom_about(connection: Connection, partner_id: int, app_id: str, abouts: Collection[str]) -> dict[str, str]:
     """What callbacks are about, as people read it: a number or a business-scoped id, or a template's name."""
     names: dict[str, str] = {}
     numbers = [int(about) for about in abouts if about.isdecimal() and len(about) < 19]
     found = select(recipients.c.id, recipients.c.phone_number, recipients.c.user_id).where(
-        recipients.c.app_id == app_id,
-        recipients.c.partner_id == partner_id,
-        one_of(recipients.c.id, "ids"),
+        recipients.c.app_id == app_id, recipients.c.partner_id == partner_id, one_of(recipients.c.id, "ids")
     )
     for row in connection.execute(found, {"ids": numbers}):
         names[str(row.id)] = row.phone_number or row.user_id
@@ -242,9 +236,7 @@ def _search(
     return Deliveries(rows, end, None if end is None else end.created_on_ms)
 
 
-def _page(
-    connection: Connection, each: Sequence[_Select], before: Place | None, at_most: int
-) -> Deliveries:
+def _page(connection: Connection, each: Sequence[_Select], before: Place | None, at_most: int) -> Deliveries:
     rows: list[dict[str, Any]] = []
     for chosen in each:
         newest = _newest_first(chosen, before).limit(at_most + 1)
@@ -261,9 +253,7 @@ def _newest_first(chosen: _Select, before: Place | None) -> _Select:
             callbacks.c.created_on_ms <= before.created_on_ms,  # so that the index is entered there
             place < (before.created_on_ms, before.about, before.sequence, before.subscription_id),
         )
-    return chosen.order_by(
-        *(column.desc() for column in _ORDER), callbacks.c.subscription_id.desc()
-    )
+    return chosen.order_by(*(column.desc() for column in _ORDER), callbacks.c.subscription_id.desc())
 
 
 def _place(row: Any) -> Place:
@@ -289,10 +279,7 @@ def _fits(connection: Connection, app_id: str, sought: Sought) -> list[ColumnEle
         known = connection.execute(
             select(recipients.c.id).where(
                 recipients.c.app_id == app_id,
-                or_(
-                    recipients.c.phone_number == sought.recipient,
-                    recipients.c.user_id == sought.recipient,
-                ),
+                or_(recipients.c.phone_number == sought.recipient, recipients.c.user_id == sought.recipient),
             )
         ).scalars()
         # Before the operator has named a recipient, its callbacks are about the destination.
@@ -300,9 +287,7 @@ def _fits(connection: Connection, app_id: str, sought: Sought) -> list[ColumnEle
     return fits
 
 
-def _subscriptions(
-    connection: Connection, partner_id: int, app_id: str, id: int | None
-) -> Sequence[int]:
+def _subscriptions(connection: Connection, partner_id: int, app_id: str, id: int | None) -> Sequence[int]:
     chosen = select(subscriptions.c.id).where(
         subscriptions.c.app_id == app_id, subscriptions.c.partner_id == partner_id
     )

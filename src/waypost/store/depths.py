@@ -72,24 +72,15 @@ _counted = (
     .subquery()
 )
 _OF_LANE: Final = select(
-    _counted.c.state,
-    func.count().label("entries"),
-    func.min(_counted.c.due_ms).label("oldest_due_ms"),
+    _counted.c.state, func.count().label("entries"), func.min(_counted.c.due_ms).label("oldest_due_ms")
 ).group_by(_counted.c.state)
 
 _set_aside = (
-    select(journal.c.state)
-    .where(journal.c.lane == bindparam("lane"), IS_SET_ASIDE)
-    .limit(bindparam("most"))
-    .subquery()
+    select(journal.c.state).where(journal.c.lane == bindparam("lane"), IS_SET_ASIDE).limit(bindparam("most")).subquery()
 )
-_ASIDE: Final = select(_set_aside.c.state, func.count().label("entries")).group_by(
-    _set_aside.c.state
-)
+_ASIDE: Final = select(_set_aside.c.state, func.count().label("entries")).group_by(_set_aside.c.state)
 
-_looked_at = (
-    select(subscriptions.c.active, subscriptions.c.paused_on_ms).limit(bindparam("most")).subquery()
-)
+_looked_at = select(subscriptions.c.active, subscriptions.c.paused_on_ms).limit(bindparam("most")).subquery()
 _PAUSED: Final = select(
     func.count(_looked_at.c.paused_on_ms).label("by_service"),
     func.count(case((_looked_at.c.active.is_(False), 1))).label("by_partner"),

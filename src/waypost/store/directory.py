@@ -91,9 +91,7 @@ class Directory:
 
     async def operator_account(self, account_id: str) -> OperatorAccount | None:
         """One operator account, its secrets open."""
-        return await self._look(
-            "operator account", stored.operator_account_by_id, account_id, self.unseal
-        )
+        return await self._look("operator account", stored.operator_account_by_id, account_id, self.unseal)
 
     async def operator_account_of(self, app: App) -> OperatorAccount | None:
         """The operator account behind an app."""

@@ -16,8 +16,6 @@ def set_revision(connection: Connection, revision: int, works_with: int) -> None
 def set_facts(connection: Connection, facts: Mapping[str, str]) -> None:
     """Write what the store knows of itself, in place of what it knew."""
     statement = insert_or(store_facts)
-    replacing = statement.on_conflict_do_update(
-        index_elements=["name"], set_={"value": statement.excluded.value}
-    )
+    replacing = statement.on_conflict_do_update(index_elements=["name"], set_={"value": statement.excluded.value})
     for name, value in sorted(facts.items()):
         connection.execute(replacing, {"name": name, "value": value})

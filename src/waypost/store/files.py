@@ -112,11 +112,7 @@ class MediaFiles:
                 path.unlink(missing_ok=True)
 
     def _old_names(self) -> list[str]:
-        return sorted(
-            path.name
-            for path in self._folder.iterdir()
-            if len(path.name) == 64 and not self._is_young(path)
-        )
+        return sorted(path.name for path in self._folder.iterdir() if len(path.name) == 64 and not self._is_young(path))
 
     def _remove(self, names: Sequence[str]) -> int:
         removed = 0

@@ -86,9 +86,7 @@ class Fresh:
         return found
 
 
-def begin(
-    connection: Connection, wanted: Collection[str]
-) -> tuple[Appended, dict[Key, Mapping[str, Any]]]:
+def begin(connection: Connection, wanted: Collection[str]) -> tuple[Appended, dict[Key, Mapping[str, Any]]]:
     """At the beginning of a transaction: where it notes what it appends and what will be asked for."""
     appended, fresh = Appended(), dict[Key, Mapping[str, Any]]()
     connection.info[APPENDED], connection.info[_FRESH] = appended, (wanted, fresh)

@@ -96,10 +96,7 @@ def leave_running(connection: Connection, asked: KeyedRequest) -> None:
 
 
 def write_keyed(
-    connection: Connection,
-    asked: KeyedRequest,
-    work: Callable[[Connection], Result],
-    answer: Callable[[Result], bytes],
+    connection: Connection, asked: KeyedRequest, work: Callable[[Connection], Result], answer: Callable[[Result], bytes]
 ) -> Earlier | None:
     """Do a write and keep its answer, in one transaction, unless the key holds something already.
 
@@ -162,10 +159,7 @@ def delete_expired(connection: Connection, now_ms: int, at_most: int) -> int:
         keys.c.answer.is_not(None) | (keys.c.expires_on_ms <= now_ms - LIFE_MS)
     )
     expired = (
-        select(keys.c.partner_id, keys.c.route, keys.c.key)
-        .where(is_over)
-        .order_by(keys.c.expires_on_ms)
-        .limit(at_most)
+        select(keys.c.partner_id, keys.c.route, keys.c.key).where(is_over).order_by(keys.c.expires_on_ms).limit(at_most)
     )
     place = tuple_(keys.c.partner_id, keys.c.route, keys.c.key)
     # Asked twice: it may have been taken meanwhile.
@@ -173,10 +167,7 @@ def delete_expired(connection: Connection, now_ms: int, at_most: int) -> int:
 
 
 def _add(
-    connection: Connection,
-    given: Sequence[tuple[KeyedRequest, bytes | None]],
-    now_ms: int,
-    life_ms: int,
+    connection: Connection, given: Sequence[tuple[KeyedRequest, bytes | None]], now_ms: int, life_ms: int
 ) -> list[Earlier | None]:
     """Add a row for each key that holds nothing; of the others give what they hold.
 
@@ -249,7 +240,5 @@ _UNMARK: Final = delete(keys).where(_IS_ITS, _IS_MARKED)
 _LEAVE: Final = update(keys).where(_IS_ITS, _IS_MARKED).values(expires_on_ms=bindparam("until_ms"))
 _LEFT: Final = select(keys.c.body_hash).where(_IS_ITS, keys.c.answer.is_(None))
 _ANSWERED: Final = (
-    update(keys)
-    .where(_IS_ITS)
-    .values(answer=bindparam("sealed"), expires_on_ms=bindparam("until_ms"), holder=None)
+    update(keys).where(_IS_ITS).values(answer=bindparam("sealed"), expires_on_ms=bindparam("until_ms"), holder=None)
 )

@@ -22,9 +22,7 @@ _TEXTS: Final = ("body", "text", "caption", "title", "emoji", "name", "descripti
 _decode = msgspec.json.Decoder().decode
 
 
-def search_inbound(
-    connection: Connection, partner_id: int, app_id: str, wanted: Wanted, page: Page = FIRST
-) -> Found:
+def search_inbound(connection: Connection, partner_id: int, app_id: str, wanted: Wanted, page: Page = FIRST) -> Found:
     """One page of what was written to an app, newest first.
 
     Args:
@@ -48,9 +46,7 @@ def search_inbound(
         if wanted.number is not None
     ]
     horizon_ms = max((one for one in horizons if one is not None), default=None)
-    of_kinds = [
-        _of_kind(connection, partner_id, app_id, kind, wanted, page, horizon_ms) for kind in kinds
-    ]
+    of_kinds = [_of_kind(connection, partner_id, app_id, kind, wanted, page, horizon_ms) for kind in kinds]
     found = _ORDER.found(of_kinds, page, from_ms=wanted.from_ms, horizon_ms=horizon_ms)
     return replace(found, rows=_with_words(connection, partner_id, found.rows))
 
@@ -60,16 +56,13 @@ def inbound_by_id(
 ) -> dict[str, Any] | None:
     """One of what was written to an app, as `search_inbound` gives it; None where there is none."""
     asked = _asked(partner_id).where(
-        inbound_messages.c.app_id == app_id,
-        inbound_messages.c.operator_message_id == operator_message_id,
+        inbound_messages.c.app_id == app_id, inbound_messages.c.operator_message_id == operator_message_id
     )
     rows = [dict(row) for row in connection.execute(asked.limit(1)).mappings()]
     return _with_words(connection, partner_id, rows)[0] if rows else None
 
 
-def _with_words(
-    connection: Connection, partner_id: int, rows: Iterable[dict[str, Any]]
-) -> list[dict[str, Any]]:
+def _with_words(connection: Connection, partner_id: int, rows: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
     read = [{**row, **_words(row["item"])} for row in rows]
     codes = codes_named(connection, partner_id, [row["answers"] for row in read if row["answers"]])
     return [{**row, "holds_code": row["answers"] in codes} for row in read]
@@ -90,13 +83,7 @@ def _kinds(connection: Connection, app_id: str) -> Iterator[str]:
 
 
 def _of_kind(
-    connection: Connection,
-    partner_id: int,
-    app_id: str,
-    kind: str,
-    wanted: Wanted,
-    page: Page,
-    horizon_ms: int | None,
+    connection: Connection, partner_id: int, app_id: str, kind: str, wanted: Wanted, page: Page, horizon_ms: int | None
 ) -> list[dict[str, Any]]:
     asked = _asked(partner_id).where(*_of(app_id, kind))
     if wanted.number is not None:

@@ -116,16 +116,10 @@ def held_fences(connection: Connection, fences: set[Fence]) -> set[Fence]:
         return held
     now_ms = connection.info[WAYS].now_ms(connection)
     for lane, holder in sorted({(fence.lane, fence.holder) for fence in asked}):
-        of_lane = {
-            fence.shard: fence for fence in asked if (fence.lane, fence.holder) == (lane, holder)
-        }
+        of_lane = {fence.shard: fence for fence in asked if (fence.lane, fence.holder) == (lane, holder)}
         statement = (
             select(leases.c.shard)
-            .where(
-                leases.c.lane == int(lane),
-                leases.c.shard.in_(of_lane),
-                leases.c.holder == holder,
-            )
+            .where(leases.c.lane == int(lane), leases.c.shard.in_(of_lane), leases.c.holder == holder)
             .order_by(leases.c.shard)
             .with_for_update(read=True)
         )
@@ -151,10 +145,7 @@ def take_in_hand(connection: Connection, marks: Sequence[Mark]) -> list[bool]:
     """
     held = held_fences(connection, {mark.fence for mark in marks})
     in_hand = int(EntryState.IN_HAND)
-    _IN_HAND.run(
-        connection,
-        [{"at": mark.position, "state": in_hand} for mark in marks if mark.fence in held],
-    )
+    _IN_HAND.run(connection, [{"at": mark.position, "state": in_hand} for mark in marks if mark.fence in held])
     return [mark.fence in held for mark in marks]
 
 
@@ -213,11 +204,7 @@ def _first_told(connection: Connection, releases: Sequence[Release]) -> list[Mes
         return []
     rows = connection.execute(_ATTEMPTS, {"positions": list(told)}).all()
     attempts = {row.position: row.attempt for row in rows}
-    return [
-        news
-        for position, (attempt, news) in told.items()
-        if attempts.get(position, attempt) < attempt
-    ]
+    return [news for position, (attempt, news) in told.items() if attempts.get(position, attempt) < attempt]
 
 
 def groups_of(connection: Connection, lane: Lane) -> list[str]:
@@ -225,9 +212,7 @@ def groups_of(connection: Connection, lane: Lane) -> list[str]:
     found: list[str] = []
     last = ""
     while True:
-        name = connection.execute(
-            _NEXT_GROUP, {"lane": int(lane), "last": last}
-        ).scalar_one_or_none()
+        name = connection.execute(_NEXT_GROUP, {"lane": int(lane), "last": last}).scalar_one_or_none()
         if name is None:
             return found
         found.append(name)
@@ -250,9 +235,7 @@ class Cursor:
     at_most: int
 
 
-def entries_after(
-    connection: Connection, lane: Lane, cursors: Sequence[Cursor]
-) -> dict[str, list[Any]]:
+def entries_after(connection: Connection, lane: Lane, cursors: Sequence[Cursor]) -> dict[str, list[Any]]:
     """The next entries of each group, oldest first; what is set aside is left out.
 
     Returns:
@@ -264,19 +247,12 @@ def entries_after(
         return _entries_at_once(connection, lane, cursors)
     found: dict[str, list[Any]] = {}
     for cursor in cursors:
-        given = {
-            "lane": int(lane),
-            "grp": cursor.group,
-            "last": cursor.after,
-            "most": cursor.at_most,
-        }
+        given = {"lane": int(lane), "grp": cursor.group, "last": cursor.after, "most": cursor.at_most}
         found[cursor.group] = list(connection.execute(_AFTER, given).all())
     return found
 
 
-def _entries_at_once(
-    connection: Connection, lane: Lane, cursors: Sequence[Cursor]
-) -> dict[str, list[Any]]:
+def _entries_at_once(connection: Connection, lane: Lane, cursors: Sequence[Cursor]) -> dict[str, list[Any]]:
     found: dict[str, list[Any]] = {cursor.group: [] for cursor in cursors}
     rows = connection.execute(
         _AFTER_EACH,
@@ -302,9 +278,7 @@ def _position_of(row: Any) -> int:
 def depth_of(connection: Connection, lane: Lane) -> dict[EntryState, int]:
     """How many entries stand in each state; for doctor, metrics and tests."""
     rows = connection.execute(
-        select(journal.c.state, func.count())
-        .where(journal.c.lane == int(lane))
-        .group_by(journal.c.state)
+        select(journal.c.state, func.count()).where(journal.c.lane == int(lane)).group_by(journal.c.state)
     ).all()
     return {EntryState(state): count for state, count in rows}
 
@@ -358,12 +332,8 @@ IS_SET_ASIDE: Final = journal.c.state >= literal_column(str(int(EntryState.SET_A
 _APPEND: Final = Adding(journal, "lane", "grp", "order_key", "ref", "due_ms", counts=True)
 _SETTLE: Final = Removing(journal, "position")
 _IN_HAND: Final = Changing(journal, "position", "state")
-_RELEASE: Final = Changing(
-    journal, "position", "due_ms", "attempt", "defects", "state", "order_key", "note"
-)
-_ATTEMPTS: Final = select(journal.c.position, journal.c.attempt).where(
-    one_of(journal.c.position, "positions")
-)
+_RELEASE: Final = Changing(journal, "position", "due_ms", "attempt", "defects", "state", "order_key", "note")
+_ATTEMPTS: Final = select(journal.c.position, journal.c.attempt).where(one_of(journal.c.position, "positions"))
 _NEXT_GROUP: Final = (
     select(journal.c.grp)
     .where(journal.c.lane == bindparam("lane"), journal.c.grp > bindparam("last"))
@@ -410,10 +380,6 @@ _OF_EACH = (
 _AFTER_EACH: Final = select(
     _EACH.c.of_group,
     _OF_EACH,
-    literal_column("pg_snapshot_xmin(pg_current_snapshot())::text::bigint", BigInteger).label(
-        "oldest"
-    ),
-    literal_column("pg_snapshot_xmax(pg_current_snapshot())::text::bigint", BigInteger).label(
-        "next"
-    ),
+    literal_column("pg_snapshot_xmin(pg_current_snapshot())::text::bigint", BigInteger).label("oldest"),
+    literal_column("pg_snapshot_xmax(pg_current_snapshot())::text::bigint", BigInteger).label("next"),
 ).select_from(_EACH.join(_OF_EACH, true()))

@@ -21,9 +21,7 @@ def mark_demo(connection: Connection) -> bool:
     if is_demo(connection):
         return False
     if connection.execute(select(func.count()).select_from(partners)).scalar_one():
-        raise WrongStore(
-            "this store belongs to `waypost serve`; name another folder with --data, or use --memory"
-        )
+        raise WrongStore("this store belongs to `waypost serve`; name another folder with --data, or use --memory")
     connection.execute(insert(store_facts), {"name": "kind", "value": DEMO})
     return True
 

@@ -98,11 +98,7 @@ def _keep(connection: Connection, keeping: Keeping) -> Share:
         if back:
             connection.execute(
                 update(leases)
-                .where(
-                    leases.c.lane == int(lane),
-                    leases.c.holder == keeping.holder,
-                    leases.c.shard.in_(back),
-                )
+                .where(leases.c.lane == int(lane), leases.c.holder == keeping.holder, leases.c.shard.in_(back))
                 .values(holder=NOBODY, until_ms=now_ms)
             )
     held = {lane: set[int]() for lane in keeping.lanes}
@@ -113,16 +109,12 @@ def _keep(connection: Connection, keeping: Keeping) -> Share:
     share = Share(held, {}, {})
     for lane in keeping.lanes:
         share.most[lane] = most = -(-SHARDS // max(workers.get(lane, 0), 1))
-        share.taken[lane] = taken = _take(
-            connection, keeping.holder, lane, most - len(held[lane]), now_ms, until_ms
-        )
+        share.taken[lane] = taken = _take(connection, keeping.holder, lane, most - len(held[lane]), now_ms, until_ms)
         held[lane] |= {one.shard for one in taken}
     return share
 
 
-def _take(
-    connection: Connection, holder: str, lane: Lane, at_most: int, now_ms: int, until_ms: int
-) -> list[Taken]:
+def _take(connection: Connection, holder: str, lane: Lane, at_most: int, now_ms: int, until_ms: int) -> list[Taken]:
     if at_most <= 0:
         return []
     asked = {"lane": int(lane), "now": now_ms, "most": at_most}
@@ -163,9 +155,7 @@ def lanes_held(connection: Connection, now_ms: int) -> set[Lane]:
     """The lanes of which some process holds a part; to be asked on the writer's connection."""
     now_ms = connection.info[WAYS].now_ms(connection) or now_ms
     found = connection.execute(
-        select(leases.c.lane)
-        .where(leases.c.until_ms > now_ms, leases.c.holder != NOBODY)
-        .distinct()
+        select(leases.c.lane).where(leases.c.until_ms > now_ms, leases.c.holder != NOBODY).distinct()
     ).scalars()
     return {Lane(lane) for lane in found if lane in set(Lane)}
 
@@ -176,13 +166,9 @@ def give_back_leases(connection: Connection, holder: str, now_ms: int) -> None:
     Also those that were killed long ago go from the list: no process comes twice under one name.
     """
     now_ms = connection.info[WAYS].now_ms(connection) or now_ms
+    connection.execute(update(leases).where(leases.c.holder == holder).values(holder=NOBODY, until_ms=now_ms))
     connection.execute(
-        update(leases).where(leases.c.holder == holder).values(holder=NOBODY, until_ms=now_ms)
-    )
-    connection.execute(
-        delete(processes).where(
-            (processes.c.holder == holder) | (processes.c.seen_ms < now_ms - FORGOTTEN_MS)
-        )
+        delete(processes).where((processes.c.holder == holder) | (processes.c.seen_ms < now_ms - FORGOTTEN_MS))
     )
 
 
@@ -209,8 +195,7 @@ _MAKE_ROWS: Final = (
 )
 _PROCESS = insert_or(processes)
 _HERE: Final = _PROCESS.on_conflict_do_update(
-    index_elements=["holder"],
-    set_={"lanes": _PROCESS.excluded.lanes, "seen_ms": _PROCESS.excluded.seen_ms},
+    index_elements=["holder"], set_={"lanes": _PROCESS.excluded.lanes, "seen_ms": _PROCESS.excluded.seen_ms}
 )
 _RENEW: Final = (
     update(leases)
@@ -220,10 +205,7 @@ _RENEW: Final = (
 )
 _FREE: Final = (
     select(leases.c.shard, leases.c.until_ms)
-    .where(
-        leases.c.lane == bindparam("lane"),
-        leases.c.until_ms <= bindparam("now"),
-    )
+    .where(leases.c.lane == bindparam("lane"), leases.c.until_ms <= bindparam("now"))
     .order_by(leases.c.shard)
     .limit(bindparam("most"))
     .with_for_update(skip_locked=True)

@@ -29,18 +29,14 @@ def add_media(connection: Connection, uploads: Sequence[Media]) -> list[bool]:
 def media_of_app(connection: Connection, app_id: str, media_id: str, now_ms: int) -> Media | None:
     """One upload of an app, while it lives."""
     row = connection.execute(
-        select(media).where(
-            media.c.id == media_id, media.c.app_id == app_id, media.c.expires_on_ms > now_ms
-        )
+        select(media).where(media.c.id == media_id, media.c.app_id == app_id, media.c.expires_on_ms > now_ms)
     ).one_or_none()
     return None if row is None else _media_of(row)
 
 
 def live_media(connection: Connection, media_id: str, now_ms: int) -> Media | None:
     """One upload by its id, whoever's, while it lives: only for who has shown that they may."""
-    row = connection.execute(
-        select(media).where(media.c.id == media_id, media.c.expires_on_ms > now_ms)
-    ).one_or_none()
+    row = connection.execute(select(media).where(media.c.id == media_id, media.c.expires_on_ms > now_ms)).one_or_none()
     return None if row is None else _media_of(row)
 
 
@@ -113,17 +109,11 @@ def record_copies(connection: Connection, copies: Sequence[Copy]) -> list[None]:
     """Write what the operator has now; a newer copy takes an older one's place."""
     for copy in copies:
         statement = insert_or(media_copies).values(
-            media_id=copy.media_id,
-            place=copy.place,
-            operator_id=copy.operator_id,
-            expires_on_ms=copy.expires_on_ms,
+            media_id=copy.media_id, place=copy.place, operator_id=copy.operator_id, expires_on_ms=copy.expires_on_ms
         )
         statement = statement.on_conflict_do_update(
             index_elements=["media_id", "place"],
-            set_={
-                "operator_id": statement.excluded.operator_id,
-                "expires_on_ms": statement.excluded.expires_on_ms,
-            },
+            set_={"operator_id": statement.excluded.operator_id, "expires_on_ms": statement.excluded.expires_on_ms},
         )
         connection.execute(statement)
     return [None] * len(copies)
@@ -132,19 +122,12 @@ def record_copies(connection: Connection, copies: Sequence[Copy]) -> list[None]:
 def drop_copies(connection: Connection, place: str, operator_ids: Sequence[str]) -> None:
     """Forget copies that the operator has lost."""
     connection.execute(
-        delete(media_copies).where(
-            media_copies.c.place == place, media_copies.c.operator_id.in_(list(operator_ids))
-        )
+        delete(media_copies).where(media_copies.c.place == place, media_copies.c.operator_id.in_(list(operator_ids)))
     )
 
 
 def add_inbound_media(
-    connection: Connection,
-    one: InboundMedia,
-    *,
-    operator_account_id: str,
-    phone_number_id: str,
-    now_ms: int,
+    connection: Connection, one: InboundMedia, *, operator_account_id: str, phone_number_id: str, now_ms: int
 ) -> None:
     """Write what a recipient has sent, with the entry that fetches it; in the event's own transaction.
 
@@ -183,9 +166,7 @@ def inbound_by_keys(connection: Connection, keys: Sequence[str]) -> dict[str, In
     return {row.key: _inbound_of(row) for row in rows}
 
 
-def inbound_of_app(
-    connection: Connection, app_id: str, operator_media_id: str, now_ms: int
-) -> InboundMedia | None:
+def inbound_of_app(connection: Connection, app_id: str, operator_media_id: str, now_ms: int) -> InboundMedia | None:
     """What a recipient has sent to an app, by the operator's id, while it lives and is here."""
     row = connection.execute(
         select(inbound_media)
@@ -215,9 +196,7 @@ def record_fetches(connection: Connection, outcomes: Sequence[FetchOutcome]) -> 
     for one in outcomes:
         if one.sha256 is not None or one.failed is not None:
             connection.execute(
-                update(inbound_media)
-                .where(inbound_media.c.key == one.key)
-                .values(sha256=one.sha256, failed=one.failed)
+                update(inbound_media).where(inbound_media.c.key == one.key).values(sha256=one.sha256, failed=one.failed)
             )
     settle_entries(connection, [one.position for one in outcomes])
     return [None] * len(outcomes)
@@ -240,11 +219,7 @@ def forget_media(connection: Connection, partner_id: int, media_id: str, now_ms:
     Its file stays until a sweep finds that no row refers to it.
     """
     gone = connection.execute(
-        delete(media).where(
-            media.c.id == media_id,
-            media.c.partner_id == partner_id,
-            media.c.expires_on_ms > now_ms,
-        )
+        delete(media).where(media.c.id == media_id, media.c.partner_id == partner_id, media.c.expires_on_ms > now_ms)
     )
     if gone.rowcount != 1:
         return False
@@ -257,16 +232,12 @@ def referenced_files(connection: Connection, names: Sequence[str]) -> set[str]:
     return {
         name
         for table in (media, inbound_media)
-        for name in connection.execute(
-            select(table.c.sha256).where(table.c.sha256.in_(list(names)))
-        ).scalars()
+        for name in connection.execute(select(table.c.sha256).where(table.c.sha256.in_(list(names)))).scalars()
         if name is not None
     }
 
 
-def uploads_named(
-    connection: Connection, partner_id: int, references: Sequence[str], now_ms: int
-) -> dict[str, Media]:
+def uploads_named(connection: Connection, partner_id: int, references: Sequence[str], now_ms: int) -> dict[str, Media]:
     """A partner's own live uploads among media ids and handles, by what names them."""
     names = set(references)
     rows = connection.execute(_named([partner_id], names, now_ms)).all()
@@ -281,9 +252,7 @@ def _named(partners: Collection[int], names: Collection[str], now_ms: int) -> Se
     )
 
 
-def _copies_of(
-    connection: Connection, media_ids: Sequence[str], now_ms: int
-) -> dict[tuple[str, str], str]:
+def _copies_of(connection: Connection, media_ids: Sequence[str], now_ms: int) -> dict[tuple[str, str], str]:
     """What the operator calls these, by id and place."""
     rows = connection.execute(
         select(media_copies.c.media_id, media_copies.c.place, media_copies.c.operator_id).where(
@@ -293,9 +262,7 @@ def _copies_of(
     return {(row.media_id, row.place): row.operator_id for row in rows}
 
 
-def _found(
-    one: Wanted, ours: Mapping[tuple[int, str], Media], there: Mapping[tuple[str, str], str]
-) -> Found:
+def _found(one: Wanted, ours: Mapping[tuple[int, str], Media], there: Mapping[tuple[str, str], str]) -> Found:
     found = Found({}, {})
     for reference in one.references:
         upload = ours.get((one.partner_id, reference))

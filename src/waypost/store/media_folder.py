@@ -45,9 +45,7 @@ def check_folder(connection: Connection, folder: Path, name: str) -> None:
     Raises:
         WrongStore: the store has another folder.
     """
-    known = connection.execute(
-        select(store_facts.c.value).where(store_facts.c.name == _FACT)
-    ).scalar_one_or_none()
+    known = connection.execute(select(store_facts.c.value).where(store_facts.c.name == _FACT)).scalar_one_or_none()
     if known is None:
         connection.execute(insert(store_facts), {"name": _FACT, "value": name})
     elif known != name:

@@ -65,9 +65,7 @@ def messages_of_app(
     return [dict(row) for row in connection.execute(newest.limit(min(at_most, MOST))).mappings()]
 
 
-def template_names(
-    connection: Connection, partner_id: int, app_id: str, at_most: int = 1000
-) -> dict[str, str]:
+def template_names(connection: Connection, partner_id: int, app_id: str, at_most: int = 1000) -> dict[str, str]:
     """What an app's templates are called, by id, newest first; deleted ones too, for messages outlive them."""
     found = (
         select(templates.c.id, templates.c.element_name, templates.c.language_code)
@@ -78,9 +76,7 @@ def template_names(
     return _named(connection.execute(found))
 
 
-def names_of_templates(
-    connection: Connection, partner_id: int, ids: Iterable[str | None]
-) -> dict[str, str]:
+def names_of_templates(connection: Connection, partner_id: int, ids: Iterable[str | None]) -> dict[str, str]:
     """What some of a partner's templates are called, by id; whoever's app made them, deleted or not.
 
     Args:

@@ -50,9 +50,6 @@ def has_news(connection: Connection, message_id: str, news: str) -> bool:
 _ADD: Final = Adding(message_events, "message_id", "news", "at_ms", "moved", "detail")
 _HAS_NEWS: Final = (
     select(message_events.c.id)
-    .where(
-        message_events.c.message_id == bindparam("at_id"),
-        message_events.c.news == bindparam("at_news"),
-    )
+    .where(message_events.c.message_id == bindparam("at_id"), message_events.c.news == bindparam("at_news"))
     .limit(1)
 )

@@ -12,15 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import msgspec
-from sqlalchemy import (
-    ColumnElement,
-    Connection,
-    Text,
-    and_,
-    cast,
-    func,
-    select,
-)
+from sqlalchemy import ColumnElement, Connection, Text, and_, cast, func, select
 
 from waypost.base.ids import is_uuid
 from waypost.store.journal import Lane
@@ -84,9 +76,7 @@ class _Source:
     horizon_ms: int | None = None
 
 
-def search_messages(
-    connection: Connection, partner_id: int, app_id: str, wanted: Wanted, page: Page = FIRST
-) -> Found:
+def search_messages(connection: Connection, partner_id: int, app_id: str, wanted: Wanted, page: Page = FIRST) -> Found:
     """One page of those of an app's messages that are wanted, newest first, each with its `content` and `holds_code`.
 
     A message with a one-time code is not found by its words: that would tell the code.
@@ -112,21 +102,14 @@ def search_messages(
     horizon_ms = max(horizons, default=None)
     mine = messages.c.partner_id == partner_id
     return _ORDER.found(
-        (search.matches(one, mine, horizon_ms) for one in sources),
-        page,
-        from_ms=wanted.from_ms,
-        horizon_ms=horizon_ms,
+        (search.matches(one, mine, horizon_ms) for one in sources), page, from_ms=wanted.from_ms, horizon_ms=horizon_ms
     )
 
 
-def messages_again(
-    connection: Connection, partner_id: int, app_id: str, ids: Sequence[str]
-) -> list[dict[str, Any]]:
+def messages_again(connection: Connection, partner_id: int, app_id: str, ids: Sequence[str]) -> list[dict[str, Any]]:
     """Messages of an app as they stand now, in no order: of those that a list has shown."""
     found = select(*_COLUMNS).where(
-        one_of(messages.c.id, "ids"),
-        messages.c.partner_id == partner_id,
-        messages.c.app_id == app_id,
+        one_of(messages.c.id, "ids"), messages.c.partner_id == partner_id, messages.c.app_id == app_id
     )
     rows = [dict(row) for row in connection.execute(found, {"ids": ids}).mappings()]
     return with_codes(connection, partner_id, rows)
@@ -134,13 +117,7 @@ def messages_again(
 
 class _Search:
     def __init__(
-        self,
-        connection: Connection,
-        partner_id: int,
-        app_id: str,
-        source: str,
-        wanted: Wanted,
-        page: Page,
+        self, connection: Connection, partner_id: int, app_id: str, source: str, wanted: Wanted, page: Page
     ) -> None:
         self._connection = connection
         self._partner_id = partner_id
@@ -167,23 +144,17 @@ class _Search:
             return [self._with_horizon(where, self._of_app, self._page.look_at)]
         each = self._page.look_at // len(whose)
         sources = [
-            self._with_horizon(of_one, of_one, each)
-            for of_one in (messages.c.recipient_id == one for one in whose)
+            self._with_horizon(of_one, of_one, each) for of_one in (messages.c.recipient_id == one for one in whose)
         ]
         waiting = self._waiting_ids()
         if waiting:
             where = and_(
-                self._of_app,
-                messages.c.id.in_(waiting),
-                messages.c.recipient_id.is_(None),
-                *self._of_number(),
+                self._of_app, messages.c.id.in_(waiting), messages.c.recipient_id.is_(None), *self._of_number()
             )
             sources.append(_Source(where))
         return sources
 
-    def matches(
-        self, source: _Source, mine: ColumnElement[bool], horizon_ms: int | None
-    ) -> Iterator[dict[str, Any]]:
+    def matches(self, source: _Source, mine: ColumnElement[bool], horizon_ms: int | None) -> Iterator[dict[str, Any]]:
         """What is wanted of a source, newest first, read as far as it is asked for."""
         before, batch = self._page.before, self._page.at_most + 1
         while True:
@@ -198,9 +169,7 @@ class _Search:
                 return
             before, batch = Place(rows[-1]["accepted_on_ms"], rows[-1]["id"]), _BATCH
 
-    def _with_horizon(
-        self, where: ColumnElement[bool], of_index: ColumnElement[bool], look_at: int
-    ) -> _Source:
+    def _with_horizon(self, where: ColumnElement[bool], of_index: ColumnElement[bool], look_at: int) -> _Source:
         """A source whose index is followed so far."""
         before = self._page.before
         return _Source(where, _ORDER.horizon_ms(self._connection, [of_index], before, look_at))
@@ -212,9 +181,7 @@ class _Search:
             (messages.c.template_id, wanted.template_id),
             (messages.c.code, wanted.code),
         )
-        conditions: list[ColumnElement[bool]] = [
-            column == value for column, value in equal if value is not None
-        ]
+        conditions: list[ColumnElement[bool]] = [column == value for column, value in equal if value is not None]
         if wanted.kinds:
             conditions.append(messages.c.kind.in_(wanted.kinds))
         conditions += _ORDER.since(wanted.from_ms, horizon_ms)
@@ -267,9 +234,7 @@ class _Search:
         )
         waits = select(oldest.c.ref).where(oldest.c.order_key.contains(number)).limit(MOST)
         doubted = (
-            select(journal.c.ref)
-            .where(journal.c.lane == int(Lane.DOUBTS), journal.c.grp == self._source)
-            .limit(MOST)
+            select(journal.c.ref).where(journal.c.lane == int(Lane.DOUBTS), journal.c.grp == self._source).limit(MOST)
         )
         entries = [*self._connection.execute(waits).scalars()]
         ids = [one.removeprefix("message ") for one in entries if one.startswith("message ")]

@@ -25,9 +25,7 @@ def words_of(content: bytes) -> list[str]:
 
 def short_text(content: bytes, at_most: int = 120) -> str:
     """One line of what a message says; empty where it says nothing, or nothing any more."""
-    line = " · ".join(
-        text for one in words_of(content) if (text := " ".join(one[: at_most * 2].split()))
-    )
+    line = " · ".join(text for one in words_of(content) if (text := " ".join(one[: at_most * 2].split())))
     return line if len(line) <= at_most else line[: at_most - 1].rstrip() + "…"
 
 

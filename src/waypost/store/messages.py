@@ -81,9 +81,7 @@ class MessageChange:
     is_named: bool = True
 
 
-def change_messages(
-    connection: Connection, changes: Sequence[MessageChange], news: Sequence[MessageNews]
-) -> None:
+def change_messages(connection: Connection, changes: Sequence[MessageChange], news: Sequence[MessageNews]) -> None:
     """Write where messages stand now, and the trace of how they came there."""
     rows = [
         {
@@ -105,9 +103,7 @@ def change_messages(
 
 
 _BY_ID: Final = select(messages).where(one_of(messages.c.id, "ids")).order_by(messages.c.id)
-_BY_OPERATOR_ID: Final = (
-    select(messages).where(one_of(messages.c.operator_message_id, "ids")).order_by(messages.c.id)
-)
+_BY_OPERATOR_ID: Final = select(messages).where(one_of(messages.c.operator_message_id, "ids")).order_by(messages.c.id)
 _RECORD: Final = Adding(
     messages, "id", "partner_id", "app_id", "source", "destination", "kind", "template_id", "content",
     "request", "sandbox", "state", "doubted", "accepted_on_ms", "changed_on_ms",

@@ -18,9 +18,7 @@ _AUTHENTICATION: Final = Category.AUTHENTICATION.value
 _decode = msgspec.json.Decoder().decode
 
 
-def codes_among(
-    connection: Connection, partner_id: int, rows: Collection[Mapping[Any, Any]]
-) -> set[str]:
+def codes_among(connection: Connection, partner_id: int, rows: Collection[Mapping[Any, Any]]) -> set[str]:
     """The ids of those of a partner's messages that hold a one-time code.
 
     A passthrough names its template and has no id of one: where no template of that name is known here,
@@ -38,14 +36,11 @@ def codes_among(
     return {
         row["id"]
         for row in rows
-        if row["template_id"] in of_codes
-        or (row["id"] in named and named[row["id"]] not in harmless)
+        if row["template_id"] in of_codes or (row["id"] in named and named[row["id"]] not in harmless)
     }
 
 
-def with_codes(
-    connection: Connection, partner_id: int, rows: Collection[dict[str, Any]]
-) -> list[dict[str, Any]]:
+def with_codes(connection: Connection, partner_id: int, rows: Collection[dict[str, Any]]) -> list[dict[str, Any]]:
     """The rows, each with `holds_code`."""
     codes = codes_among(connection, partner_id, rows)
     return [{**row, "holds_code": row["id"] in codes} for row in rows]
@@ -62,11 +57,7 @@ def codes_named(connection: Connection, partner_id: int, names: Iterable[str]) -
         rows += [dict(row) for row in connection.execute(mine, {"ids": wanted}).mappings()]
     codes = codes_among(connection, partner_id, rows)
     return {
-        name
-        for row in rows
-        if row["id"] in codes
-        for name in (row["id"], row["operator_message_id"])
-        if name in wanted
+        name for row in rows if row["id"] in codes for name in (row["id"], row["operator_message_id"]) if name in wanted
     }
 
 
@@ -102,9 +93,7 @@ def _harmless(connection: Connection, partner_id: int, names: Collection[str]) -
     """The names that are known here, and of no template for authentication."""
     asked = _BY_NAME.where(templates.c.partner_id == partner_id)
     rows = connection.execute(asked, {"names": sorted(names)}).all()
-    of_codes = {
-        row.element_name for row in rows if _AUTHENTICATION in (row.category, row.old_category)
-    }
+    of_codes = {row.element_name for row in rows if _AUTHENTICATION in (row.category, row.old_category)}
     return {row.element_name for row in rows} - of_codes
 
 
@@ -129,6 +118,6 @@ _OF_CODES: Final = select(templates.c.id).where(
     one_of(templates.c.id, "ids"),
     or_(templates.c.category == _AUTHENTICATION, templates.c.old_category == _AUTHENTICATION),
 )
-_BY_NAME: Final = select(
-    templates.c.element_name, templates.c.category, templates.c.old_category
-).where(one_of(templates.c.element_name, "names"))
+_BY_NAME: Final = select(templates.c.element_name, templates.c.category, templates.c.old_category).where(
+    one_of(templates.c.element_name, "names")
+)

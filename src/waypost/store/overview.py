@@ -13,15 +13,7 @@ from sqlalchemy import Connection, case, func, select
 from waypost.domain.app import App
 from waypost.store.journal import IS_SET_ASIDE, EntryState, Lane
 from waypost.store.subscriptions import live_group, replay_group
-from waypost.store.tables import (
-    arrivals,
-    callbacks,
-    inbound_messages,
-    journal,
-    messages,
-    subscriptions,
-    templates,
-)
+from waypost.store.tables import arrivals, callbacks, inbound_messages, journal, messages, subscriptions, templates
 
 MINUTE_MS: Final = 60_000
 MOST_WAITING: Final = 2_000
@@ -67,12 +59,7 @@ class Counts:
 
 
 def counts_by_minute(
-    connection: Connection,
-    partner_id: int,
-    app_id: str,
-    from_ms: int,
-    before_ms: int,
-    at_most: int,
+    connection: Connection, partner_id: int, app_id: str, from_ms: int, before_ms: int, at_most: int
 ) -> Counts:
     """How many messages of each minute are in which state, the newest minutes first.
 
@@ -135,9 +122,7 @@ class Waiting:
     note: str
 
 
-def groups_of_app(
-    app: App, subscription_ids: Collection[int]
-) -> tuple[tuple[Lane, tuple[str, ...]], ...]:
+def groups_of_app(app: App, subscription_ids: Collection[int]) -> tuple[tuple[Lane, tuple[str, ...]], ...]:
     """The groups of each lane that are an app's own: by its number, its business account, its subscriptions."""
     source = [app.phone_number] if app.phone_number else []
     number = [app.phone_number_id] if app.phone_number_id else []
@@ -152,13 +137,9 @@ def groups_of_app(
     )
 
 
-def waiting_of_app(
-    connection: Connection, app: App, subscription_ids: Collection[int]
-) -> list[Waiting]:
+def waiting_of_app(connection: Connection, app: App, subscription_ids: Collection[int]) -> list[Waiting]:
     """How much waits for an app in each lane, without what is set aside."""
-    return [
-        _waiting(connection, lane, groups) for lane, groups in groups_of_app(app, subscription_ids)
-    ]
+    return [_waiting(connection, lane, groups) for lane, groups in groups_of_app(app, subscription_ids)]
 
 
 def _waiting(connection: Connection, lane: Lane, groups: Sequence[str]) -> Waiting:
@@ -166,11 +147,7 @@ def _waiting(connection: Connection, lane: Lane, groups: Sequence[str]) -> Waiti
     for group in groups:
         looked_at = (
             select(journal.c.due_ms, journal.c.attempt, journal.c.note)
-            .where(
-                journal.c.lane == int(lane),
-                journal.c.grp == group,
-                journal.c.state < int(EntryState.SET_ASIDE),
-            )
+            .where(journal.c.lane == int(lane), journal.c.grp == group, journal.c.state < int(EntryState.SET_ASIDE))
             .order_by(journal.c.position)
             .limit(MOST_WAITING)
             .subquery()
@@ -193,20 +170,11 @@ def _waiting(connection: Connection, lane: Lane, groups: Sequence[str]) -> Waiti
     return Waiting(lane, entries, is_longer, oldest, tries, note)
 
 
-def set_aside_of_app(
-    connection: Connection, app: App, subscription_ids: Collection[int]
-) -> list[Any]:
+def set_aside_of_app(connection: Connection, app: App, subscription_ids: Collection[int]) -> list[Any]:
     """An app's entries that wait for a person: rows of position, lane, ref and note."""
-    own = {
-        (int(lane), group)
-        for lane, groups in groups_of_app(app, subscription_ids)
-        for group in groups
-    }
+    own = {(int(lane), group) for lane, groups in groups_of_app(app, subscription_ids) for group in groups}
     rows = connection.execute(
-        select(journal)
-        .where(IS_SET_ASIDE)
-        .order_by(journal.c.lane, journal.c.position)
-        .limit(MOST_ASIDE)
+        select(journal).where(IS_SET_ASIDE).order_by(journal.c.lane, journal.c.position).limit(MOST_ASIDE)
     )
     return [row for row in rows if (row.lane, row.grp) in own]
 
@@ -264,22 +232,13 @@ class Line:
 def line_of_app(connection: Connection, partner_id: int, app_id: str, at_most: int = 200) -> Line:
     """How the newest messages of an app went at the operator."""
     rows = connection.execute(
-        select(
-            messages.c.state,
-            messages.c.changed_on_ms,
-            messages.c.operator_message_id,
-            messages.c.reason,
-        )
+        select(messages.c.state, messages.c.changed_on_ms, messages.c.operator_message_id, messages.c.reason)
         .where(messages.c.app_id == app_id, messages.c.partner_id == partner_id)
         .order_by(messages.c.accepted_on_ms.desc())
         .limit(at_most)
     ).all()
     taken = [row.changed_on_ms for row in rows if row.operator_message_id and row.state != "failed"]
-    failed = max(
-        (row for row in rows if row.state == "failed"),
-        key=lambda row: row.changed_on_ms,
-        default=None,
-    )
+    failed = max((row for row in rows if row.state == "failed"), key=lambda row: row.changed_on_ms, default=None)
     return Line(
         max(taken, default=None),
         None if failed is None else failed.changed_on_ms,
@@ -301,9 +260,7 @@ class Begun:
     has_callback: bool
 
 
-def begun(
-    connection: Connection, partner_id: int, app_id: str, subscription_ids: Collection[int]
-) -> Begun:
+def begun(connection: Connection, partner_id: int, app_id: str, subscription_ids: Collection[int]) -> Begun:
     """Whether an app has ever sent, received and told anything."""
 
     def is_there(found: Any) -> bool:
@@ -311,10 +268,7 @@ def begun(
 
     of_app = (messages.c.app_id == app_id, messages.c.partner_id == partner_id)
     first_ms = connection.execute(
-        select(messages.c.accepted_on_ms)
-        .where(*of_app)
-        .order_by(messages.c.accepted_on_ms)
-        .limit(1)
+        select(messages.c.accepted_on_ms).where(*of_app).order_by(messages.c.accepted_on_ms).limit(1)
     ).scalar_one_or_none()
     if first_ms is None:
         return Begun(False, False, False)
@@ -350,7 +304,5 @@ def last_call_of(connection: Connection, operator_account_id: str) -> int | None
         .subquery()
     )
     return connection.execute(
-        select(func.max(newest.c.received_on_ms)).where(
-            newest.c.operator_account_id == operator_account_id
-        )
+        select(func.max(newest.c.received_on_ms)).where(newest.c.operator_account_id == operator_account_id)
     ).scalar_one_or_none()

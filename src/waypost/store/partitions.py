@@ -138,11 +138,7 @@ def add_part(connection: Connection, part: Part) -> bool:
 
 def past_parts(connection: Connection, table: str, before: str) -> list[Part]:
     """The ranges of a table in which every id is less than one."""
-    return [
-        part
-        for part in parts_there(connection)
-        if part.of.table.name == table and part.high <= before
-    ]
+    return [part for part in parts_there(connection) if part.of.table.name == table and part.high <= before]
 
 
 def begin_of_range(connection: Connection, table: str, at_ms: int) -> int:

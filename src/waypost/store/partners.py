@@ -49,9 +49,7 @@ class LoginFacts:
 
 def login_facts(connection: Connection, email: str, now_ms: int) -> LoginFacts | None:
     """The partner with this e-mail address, or None."""
-    row = connection.execute(
-        select(partners).where(partners.c.email == email.lower())
-    ).one_or_none()
+    row = connection.execute(select(partners).where(partners.c.email == email.lower())).one_or_none()
     if row is None:
         return None
     secrets = connection.execute(
@@ -66,15 +64,11 @@ def login_facts(connection: Connection, email: str, now_ms: int) -> LoginFacts |
 def change_password(connection: Connection, partner_id: int, password_hash: str) -> None:
     """Set a partner's password; the API does not take a changed one."""
     connection.execute(
-        update(partners)
-        .where(partners.c.id == partner_id)
-        .values(password_hash=password_hash, password_changed=True)
+        update(partners).where(partners.c.id == partner_id).values(password_hash=password_hash, password_changed=True)
     )
 
 
-def add_partner(
-    connection: Connection, partner: Partner, password_hash: str, now_ms: int
-) -> int | None:
+def add_partner(connection: Connection, partner: Partner, password_hash: str, now_ms: int) -> int | None:
     """Keep a partner; its id, or None when the e-mail address is taken. An id of 0 asks for a new one."""
     taken = select(partners.c.id).where(partners.c.email == partner.email.lower())
     if connection.execute(taken).one_or_none() is not None:
@@ -97,21 +91,12 @@ def all_partners(connection: Connection) -> list[Partner]:
 
 
 def add_client_secret(
-    connection: Connection,
-    partner_id: int,
-    secret_hash: str,
-    now_ms: int,
-    expires_on_ms: int | None,
+    connection: Connection, partner_id: int, secret_hash: str, now_ms: int, expires_on_ms: int | None
 ) -> None:
     """Keep a client secret's hash."""
     connection.execute(
         insert(client_secrets),
-        {
-            "hash": secret_hash,
-            "partner_id": partner_id,
-            "created_on_ms": now_ms,
-            "expires_on_ms": expires_on_ms,
-        },
+        {"hash": secret_hash, "partner_id": partner_id, "created_on_ms": now_ms, "expires_on_ms": expires_on_ms},
     )
 
 
@@ -136,10 +121,7 @@ def client_secrets_of(connection: Connection, partner_id: int) -> list[ClientSec
         .where(client_secrets.c.partner_id == partner_id)
         .order_by(client_secrets.c.created_on_ms, client_secrets.c.hash)
     )
-    return [
-        ClientSecret(row.hash[:SECRET_ID_CHARS], row.created_on_ms, row.expires_on_ms)
-        for row in rows
-    ]
+    return [ClientSecret(row.hash[:SECRET_ID_CHARS], row.created_on_ms, row.expires_on_ms) for row in rows]
 
 
 def drop_client_secret(
@@ -194,12 +176,7 @@ def add_partner_token(
             return False
     connection.execute(
         insert(partner_tokens),
-        {
-            "hash": token_hash,
-            "partner_id": partner_id,
-            "expires_on_ms": expires_on_ms,
-            "secret_hash": secret_hash,
-        },
+        {"hash": token_hash, "partner_id": partner_id, "expires_on_ms": expires_on_ms, "secret_hash": secret_hash},
     )
     return True
 
@@ -213,20 +190,15 @@ def drop_partner_tokens(connection: Connection, partner_id: int) -> int:
 def partner_of_token(connection: Connection, token_hash: str) -> tuple[int, int] | None:
     """Partner id and expiry of a partner token, or None."""
     row = connection.execute(
-        select(partner_tokens.c.partner_id, partner_tokens.c.expires_on_ms).where(
-            partner_tokens.c.hash == token_hash
-        )
+        select(partner_tokens.c.partner_id, partner_tokens.c.expires_on_ms).where(partner_tokens.c.hash == token_hash)
     ).one_or_none()
     return None if row is None else (row.partner_id, row.expires_on_ms)
 
 
-def add_api_key(
-    connection: Connection, key_hash: str, partner_id: int, name: str, now_ms: int
-) -> None:
+def add_api_key(connection: Connection, key_hash: str, partner_id: int, name: str, now_ms: int) -> None:
     """Keep an API key's hash."""
     connection.execute(
-        insert(api_keys),
-        {"hash": key_hash, "partner_id": partner_id, "name": name, "created_on_ms": now_ms},
+        insert(api_keys), {"hash": key_hash, "partner_id": partner_id, "name": name, "created_on_ms": now_ms}
     )
 
 
@@ -246,9 +218,7 @@ class ApiKey:
 def api_keys_of(connection: Connection, partner_id: int) -> list[ApiKey]:
     """A partner's API keys, oldest first."""
     rows = connection.execute(
-        select(api_keys)
-        .where(api_keys.c.partner_id == partner_id)
-        .order_by(api_keys.c.created_on_ms, api_keys.c.hash)
+        select(api_keys).where(api_keys.c.partner_id == partner_id).order_by(api_keys.c.created_on_ms, api_keys.c.hash)
     )
     return [ApiKey(row.hash[:SECRET_ID_CHARS], row.name, row.created_on_ms) for row in rows]
 
@@ -260,17 +230,13 @@ def drop_api_key(connection: Connection, key_hash: str) -> bool:
 
 def drop_api_key_named(connection: Connection, partner_id: int, key_id: str) -> bool:
     """Revoke one of a partner's API keys, which is known by its id only."""
-    chosen = (api_keys.c.partner_id == partner_id) & (
-        func.substr(api_keys.c.hash, 1, SECRET_ID_CHARS) == key_id
-    )
+    chosen = (api_keys.c.partner_id == partner_id) & (func.substr(api_keys.c.hash, 1, SECRET_ID_CHARS) == key_id)
     return connection.execute(delete(api_keys).where(chosen)).rowcount > 0
 
 
 def partner_of_api_key(connection: Connection, key_hash: str) -> int | None:
     """The partner whose API key this is, or None."""
-    return connection.execute(
-        select(api_keys.c.partner_id).where(api_keys.c.hash == key_hash)
-    ).scalar_one_or_none()
+    return connection.execute(select(api_keys.c.partner_id).where(api_keys.c.hash == key_hash)).scalar_one_or_none()
 
 
 def partner_of_app_token(connection: Connection, token_hash: str) -> int | None:
@@ -293,9 +259,7 @@ def add_app(connection: Connection, app: App, token_hash: str) -> bool:
     return True
 
 
-def renew_app_token(
-    connection: Connection, app_id: str, serial: int, token_hash: str, now_ms: int
-) -> None:
+def renew_app_token(connection: Connection, app_id: str, serial: int, token_hash: str, now_ms: int) -> None:
     """Revoke an app's token by raising its serial."""
     connection.execute(
         update(apps)
@@ -310,9 +274,7 @@ def app_by_id(connection: Connection, app_id: str) -> App | None:
     return None if row is None else app_of(row)
 
 
-def apps_with_operators(
-    connection: Connection, ids: Collection[str]
-) -> dict[str, tuple[App, str | None]]:
+def apps_with_operators(connection: Connection, ids: Collection[str]) -> dict[str, tuple[App, str | None]]:
     """Apps by id, each with the id of the operator account that carries it."""
     if not ids:
         return {}
@@ -328,16 +290,13 @@ def app_by_source(connection: Connection, partner_id: int, source: str) -> App |
     return None if row is None else app_of(row)
 
 
-def app_by_phone_number_id(
-    connection: Connection, operator_account_id: str, phone_number_id: str
-) -> App | None:
+def app_by_phone_number_id(connection: Connection, operator_account_id: str, phone_number_id: str) -> App | None:
     """The app whose number the operator means, within the account that the webhook came for."""
     row = connection.execute(
         select(apps)
         .join(business_accounts, business_accounts.c.id == apps.c.business_account_id)
         .where(
-            apps.c.phone_number_id == phone_number_id,
-            business_accounts.c.operator_account_id == operator_account_id,
+            apps.c.phone_number_id == phone_number_id, business_accounts.c.operator_account_id == operator_account_id
         )
     ).first()
     return None if row is None else app_of(row)
@@ -366,15 +325,11 @@ def add_business_account(connection: Connection, account: BusinessAccount) -> bo
 
 def business_account_by_id(connection: Connection, account_id: str) -> BusinessAccount | None:
     """One business account, or None."""
-    row = connection.execute(
-        select(business_accounts).where(business_accounts.c.id == account_id)
-    ).one_or_none()
+    row = connection.execute(select(business_accounts).where(business_accounts.c.id == account_id)).one_or_none()
     return None if row is None else business_account_of(row)
 
 
-def put_operator_account(
-    connection: Connection, account: OperatorAccount, seal: Callable[[str, str], bytes]
-) -> None:
+def put_operator_account(connection: Connection, account: OperatorAccount, seal: Callable[[str, str], bytes]) -> None:
     """Keep an operator account, or change the one with this id."""
     connection.execute(delete(operator_accounts).where(operator_accounts.c.id == account.id))
     connection.execute(insert(operator_accounts), operator_account_columns(account, seal))
@@ -384,15 +339,11 @@ def operator_account_by_id(
     connection: Connection, account_id: str, unseal: Callable[[bytes, str], str]
 ) -> OperatorAccount | None:
     """One operator account with its secrets opened, or None."""
-    row = connection.execute(
-        select(operator_accounts).where(operator_accounts.c.id == account_id)
-    ).one_or_none()
+    row = connection.execute(select(operator_accounts).where(operator_accounts.c.id == account_id)).one_or_none()
     return None if row is None else operator_account_of(row, unseal)
 
 
-def all_operator_accounts(
-    connection: Connection, unseal: Callable[[bytes, str], str]
-) -> list[OperatorAccount]:
+def all_operator_accounts(connection: Connection, unseal: Callable[[bytes, str], str]) -> list[OperatorAccount]:
     """Every operator account with its secrets opened, in the order of their ids."""
     rows = connection.execute(select(operator_accounts).order_by(operator_accounts.c.id))
     return [operator_account_of(row, unseal) for row in rows]

@@ -108,9 +108,7 @@ class OneByOne:
     def add(self, connection: Connection, adding: Adding, rows: Rows) -> Sequence[int] | None:
         """See `Adding`. The one writer's rows have numbers one after the other."""
         if adding not in self._known:
-            compiled = insert(adding.table).compile(
-                dialect=connection.dialect, column_keys=list(adding.columns)
-            )
+            compiled = insert(adding.table).compile(dialect=connection.dialect, column_keys=list(adding.columns))
             self._known[adding] = (str(compiled), _order(compiled))
         self._run(connection, adding, rows)
         if not adding.counts:

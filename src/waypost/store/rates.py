@@ -51,9 +51,7 @@ def spend_rates(connection: Connection, spendings: Sequence[Spending]) -> list[S
     by_window: dict[tuple[str, str], list[int]] = {}
     for nth, one in enumerate(spendings):
         by_window.setdefault((one.name, one.whose), []).append(nth)
-    for (name, whose), turns in sorted(
-        by_window.items()
-    ):  # in one order, so that none waits in a ring
+    for (name, whose), turns in sorted(by_window.items()):  # in one order, so that none waits in a ring
         times = _locked(connection, name, whose)
         began = list(times)
         for nth in turns:
@@ -116,9 +114,7 @@ def _locked(connection: Connection, name: str, whose: str) -> list[int]:
         row = connection.execute(_LOCK, _at(name, whose)).one_or_none()
         if row is not None:
             return _decode(row.spent_ms)
-        connection.execute(
-            _BEGIN, {"name": name, "whose": whose, "spent_ms": "[]", "expires_on_ms": 0}
-        )
+        connection.execute(_BEGIN, {"name": name, "whose": whose, "spent_ms": "[]", "expires_on_ms": 0})
 
 
 def _keep(connection: Connection, name: str, whose: str, times: list[int], within_ms: int) -> None:
@@ -142,14 +138,8 @@ def _at(name: str, whose: str) -> dict[str, Any]:
     return {"its_name": name, "its_whose": whose}
 
 
-_IS_ITS: Final = (windows.c.name == bindparam("its_name")) & (
-    windows.c.whose == bindparam("its_whose")
-)
+_IS_ITS: Final = (windows.c.name == bindparam("its_name")) & (windows.c.whose == bindparam("its_whose"))
 _LOOK: Final = select(windows.c.spent_ms).where(_IS_ITS)
 _LOCK: Final = _LOOK.with_for_update()
 _BEGIN: Final = insert_or(windows).on_conflict_do_nothing()
-_KEEP: Final = (
-    update(windows)
-    .where(_IS_ITS)
-    .values(spent_ms=bindparam("times"), expires_on_ms=bindparam("until_ms"))
-)
+_KEEP: Final = update(windows).where(_IS_ITS).values(spent_ms=bindparam("times"), expires_on_ms=bindparam("until_ms"))

@@ -41,13 +41,9 @@ def newest_tries(connection: Connection, subscription_id: int, at_most: int) -> 
     ).all()
 
 
-def last_taken_ms(
-    connection: Connection, subscription_id: int, failing_since_ms: int | None
-) -> int | None:
+def last_taken_ms(connection: Connection, subscription_id: int, failing_since_ms: int | None) -> int | None:
     """When a receiver last took a callback; None where no try tells, or none of the newest."""
-    newest = select(attempts.c.at_ms, attempts.c.status).where(
-        attempts.c.subscription_id == subscription_id
-    )
+    newest = select(attempts.c.at_ms, attempts.c.status).where(attempts.c.subscription_id == subscription_id)
     if failing_since_ms is not None:
         newest = newest.where(attempts.c.at_ms <= failing_since_ms)
     looked = newest.order_by(attempts.c.at_ms.desc()).limit(_LOOKED_AT).subquery()
@@ -57,13 +53,7 @@ def last_taken_ms(
 
 
 def answered(
-    connection: Connection,
-    subscription_id: int,
-    from_ms: int,
-    to_ms: int,
-    *,
-    slots: int = 1,
-    at_most: int = MOST_TRIES,
+    connection: Connection, subscription_id: int, from_ms: int, to_ms: int, *, slots: int = 1, at_most: int = MOST_TRIES
 ) -> list[Answered]:
     """The newest tries of a time range, counted; shortest first.
 
@@ -77,16 +67,8 @@ def answered(
     """
     each_ms = max((to_ms - from_ms) // slots, 1)
     newest = (
-        select(
-            ((attempts.c.at_ms - from_ms) // each_ms).label("slot"),
-            attempts.c.status,
-            attempts.c.duration_ms,
-        )
-        .where(
-            attempts.c.subscription_id == subscription_id,
-            attempts.c.at_ms >= from_ms,
-            attempts.c.at_ms < to_ms,
-        )
+        select(((attempts.c.at_ms - from_ms) // each_ms).label("slot"), attempts.c.status, attempts.c.duration_ms)
+        .where(attempts.c.subscription_id == subscription_id, attempts.c.at_ms >= from_ms, attempts.c.at_ms < to_ms)
         .order_by(attempts.c.at_ms.desc())
         .limit(at_most)
         .subquery()
@@ -110,7 +92,5 @@ def taken_of(
         .limit(at_most)
         .subquery()
     )
-    row = connection.execute(
-        select(func.count(), func.coalesce(func.sum(newest.c.taken), 0)).select_from(newest)
-    ).one()
+    row = connection.execute(select(func.count(), func.coalesce(func.sum(newest.c.taken), 0)).select_from(newest)).one()
     return row[0], int(row[1])

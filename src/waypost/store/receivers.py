@@ -74,13 +74,7 @@ def resume_subscription(connection: Connection, id: int) -> Row[Any] | None:
     connection.execute(
         update(subscriptions)
         .where(subscriptions.c.id == id)
-        .values(
-            failing_since_ms=None,
-            asked_until_ms=None,
-            next_attempt_ms=None,
-            paused_on_ms=None,
-            pause_reason=None,
-        )
+        .values(failing_since_ms=None, asked_until_ms=None, next_attempt_ms=None, paused_on_ms=None, pause_reason=None)
     )
     tell_worker(connection, id)
     return row
@@ -121,9 +115,7 @@ class Whose:
         return tuple(column == wanted for column, wanted in given if wanted is not None)
 
 
-def receivers(
-    connection: Connection, whose: Whose, *, most: int = MOST_WAITING
-) -> list[dict[str, Any]]:
+def receivers(connection: Connection, whose: Whose, *, most: int = MOST_WAITING) -> list[dict[str, Any]]:
     """Subscriptions by id, each with how many callbacks wait for it and since when; no secret of it.
 
     Args:
@@ -133,9 +125,7 @@ def receivers(
             `waiting_is_longer` and `replaying_is_longer` say that there are more: millions may wait
             for an address that takes nothing, and open pages ask every second.
     """
-    rows = (
-        connection.execute(_SHOWN.where(*whose.fits).order_by(subscriptions.c.id)).mappings().all()
-    )
+    rows = connection.execute(_SHOWN.where(*whose.fits).order_by(subscriptions.c.id)).mappings().all()
     return [{**row, **_waiting(connection, row["id"], most)} for row in rows]
 
 
@@ -150,9 +140,7 @@ def receiver_failure(connection: Connection, id: int) -> dict[str, int | None]:
 
 def paused_and_failing(connection: Connection) -> list[Row[Any]]:
     """Subscriptions that the service has paused, and those whose address takes nothing."""
-    wanted = _SHOWN.where(
-        subscriptions.c.paused_on_ms.is_not(None) | subscriptions.c.failing_since_ms.is_not(None)
-    )
+    wanted = _SHOWN.where(subscriptions.c.paused_on_ms.is_not(None) | subscriptions.c.failing_since_ms.is_not(None))
     return list(connection.execute(wanted.order_by(subscriptions.c.id)).all())
 
 
@@ -183,9 +171,7 @@ _some = (  # in no order: where one is wanted, PostgreSQL may sort all of them b
     .subquery()
 )
 _COUNTED: Final = select(func.count()).select_from(_some)
-_STANDING: Final = Changing(
-    subscriptions, "id", "failing_since_ms", "asked_until_ms", "next_attempt_ms"
-)
+_STANDING: Final = Changing(subscriptions, "id", "failing_since_ms", "asked_until_ms", "next_attempt_ms")
 _SHOWN: Final[Select[Any]] = select(
     *(
         subscriptions.c[name]

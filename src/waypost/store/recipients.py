@@ -11,9 +11,7 @@ from waypost.store.statements import insert_or
 from waypost.store.tables import recipients
 
 
-def recipient_id(
-    connection: Connection, app: App, phone_number: str | None, user_id: str | None = None
-) -> int:
+def recipient_id(connection: Connection, app: App, phone_number: str | None, user_id: str | None = None) -> int:
     """The recipient with this phone number or business-scoped id, made when it is new.
 
     Whichever of the two names was missing is added. Where each names another row, both were met
@@ -30,12 +28,7 @@ def recipient_id(
     if found is None:
         return connection.execute(
             insert(recipients).returning(recipients.c.id),
-            {
-                "partner_id": app.partner_id,
-                "app_id": app.id,
-                "phone_number": phone_number,
-                "user_id": user_id,
-            },
+            {"partner_id": app.partner_id, "app_id": app.id, "phone_number": phone_number, "user_id": user_id},
         ).scalar_one()
     missing: dict[str, Any] = {}
     if phone_number and found.phone_number is None:
@@ -47,9 +40,7 @@ def recipient_id(
     return found.id
 
 
-def recipient_ids(
-    connection: Connection, wanted: Set[tuple[str, int, str]]
-) -> dict[tuple[str, str], int]:
+def recipient_ids(connection: Connection, wanted: Set[tuple[str, int, str]]) -> dict[tuple[str, str], int]:
     """Recipients known by phone number or business-scoped id, made where they are new.
 
     Args:
@@ -63,17 +54,14 @@ def recipient_ids(
     new = [one for one in sorted(wanted) if (one[0], one[2]) not in found]
     if new:
         rows = [
-            {"partner_id": partner_id, "app_id": app_id, "name": "", **_named(name)}
-            for app_id, partner_id, name in new
+            {"partner_id": partner_id, "app_id": app_id, "name": "", **_named(name)} for app_id, partner_id, name in new
         ]
         connection.execute(_ADD, rows)
         found |= _known(connection, new)
     return found
 
 
-def _known(
-    connection: Connection, wanted: Collection[tuple[str, int, str]]
-) -> dict[tuple[str, str], int]:
+def _known(connection: Connection, wanted: Collection[tuple[str, int, str]]) -> dict[tuple[str, str], int]:
     """In one statement for all apps; an app's recipients that only another app asks for are left out."""
     pairs = {(app_id, name) for app_id, _, name in wanted}
     names = {name for _, name in pairs}
@@ -98,10 +86,7 @@ def has_written(connection: Connection, id: int, name: str, window_until_ms: int
     connection.execute(
         update(recipients)
         .where(recipients.c.id == id)
-        .values(
-            name=name,
-            window_until_ms=case((is_later, window_until_ms), else_=recipients.c.window_until_ms),
-        )
+        .values(name=name, window_until_ms=case((is_later, window_until_ms), else_=recipients.c.window_until_ms))
     )
 
 
@@ -113,9 +98,9 @@ def _by(connection: Connection, app: App, column: ColumnElement[Any], value: str
 
 
 _ADD: Final = insert_or(recipients).on_conflict_do_nothing()  # another process may meet them first
-_KNOWN: Final = select(
-    recipients.c.id, recipients.c.app_id, recipients.c.phone_number.label("named")
-).where(one_of(recipients.c.app_id, "app_ids"), one_of(recipients.c.phone_number, "names"))
-_KNOWN_USERS: Final = select(
-    recipients.c.id, recipients.c.app_id, recipients.c.user_id.label("named")
-).where(one_of(recipients.c.app_id, "app_ids"), one_of(recipients.c.user_id, "names"))
+_KNOWN: Final = select(recipients.c.id, recipients.c.app_id, recipients.c.phone_number.label("named")).where(
+    one_of(recipients.c.app_id, "app_ids"), one_of(recipients.c.phone_number, "names")
+)
+_KNOWN_USERS: Final = select(recipients.c.id, recipients.c.app_id, recipients.c.user_id.label("named")).where(
+    one_of(recipients.c.app_id, "app_ids"), one_of(recipients.c.user_id, "names")
+)

@@ -47,9 +47,7 @@ def count_wanted(connection: Connection, wanted: Wanted) -> dict[str, int]:
     ended, waiting = callbacks.c.ended_on_ms.is_not(None), callbacks.c.ended_on_ms.is_(None)
     counted = select(func.count())
     return {
-        "callbacks": connection.execute(
-            counted.where(fits, ended, *_ended_so(wanted))
-        ).scalar_one(),
+        "callbacks": connection.execute(counted.where(fits, ended, *_ended_so(wanted))).scalar_one(),
         "waiting": connection.execute(counted.where(fits, waiting)).scalar_one(),
     }
 
@@ -62,12 +60,7 @@ def append_replays(
     Returns:
         How many, and where to go on; None where these were the last.
     """
-    order = (
-        callbacks.c.subscription_id,
-        callbacks.c.created_on_ms,
-        callbacks.c.about,
-        callbacks.c.sequence,
-    )
+    order = (callbacks.c.subscription_id, callbacks.c.created_on_ms, callbacks.c.about, callbacks.c.sequence)
     found = select(callbacks.c.id, *order).where(
         _fits(connection, wanted), callbacks.c.ended_on_ms.is_not(None), *_ended_so(wanted)
     )
@@ -114,10 +107,7 @@ def _fits(connection: Connection, wanted: Wanted) -> ColumnElement[bool]:
         known = connection.execute(
             select(recipients.c.id).where(
                 recipients.c.app_id.in_({row.app_id for row in chosen}),
-                or_(
-                    recipients.c.phone_number == wanted.recipient,
-                    recipients.c.user_id == wanted.recipient,
-                ),
+                or_(recipients.c.phone_number == wanted.recipient, recipients.c.user_id == wanted.recipient),
             )
         ).scalars()
         # Before the operator has named a recipient, its callbacks are about the destination.

@@ -97,9 +97,7 @@ def clear_messages(connection: Connection, before_ms: int, piece: str) -> str | 
     if len(left) >= MOST_LEFT:
         found: Sequence[Any] = ()
     else:
-        found = connection.execute(
-            _UNCLEARED, {"after": after, "before": floor_id(before_ms), "most": MOST_ROWS}
-        ).all()
+        found = connection.execute(_UNCLEARED, {"after": after, "before": floor_id(before_ms), "most": MOST_ROWS}).all()
     looked_at: list[str] = [] if piece else left[:MOST_ROWS]
     again: Sequence[Any] = connection.execute(_THESE, {"ids": looked_at}).all() if looked_at else ()
     clearing = [row.id for row in (*found, *again) if row.state not in OPEN]
@@ -116,9 +114,7 @@ def clear_messages(connection: Connection, before_ms: int, piece: str) -> str | 
 
 def forget_messages(connection: Connection, before_ms: int, after: str) -> str | None:
     """Delete messages; their traces too, where those do not go by ranges."""
-    found = connection.execute(
-        _OLD_MESSAGES, {"after": after, "before": floor_id(before_ms), "most": MOST_ROWS}
-    ).all()
+    found = connection.execute(_OLD_MESSAGES, {"after": after, "before": floor_id(before_ms), "most": MOST_ROWS}).all()
     ids = [row.id for row in found if row.state not in OPEN]
     if ids:
         if connection.dialect.name == "sqlite":
@@ -134,9 +130,7 @@ def forget_events(connection: Connection, before_ms: int, after: str) -> str | N
 
 def forget_callbacks(connection: Connection, before_ms: int, after: str) -> str | None:
     """Delete callbacks that have ended."""
-    return _by_ids(
-        connection, callbacks.c.id, callbacks.c.ended_on_ms.is_not(None), before_ms, after
-    )
+    return _by_ids(connection, callbacks.c.id, callbacks.c.ended_on_ms.is_not(None), before_ms, after)
 
 
 def forget_attempts(connection: Connection, before_ms: int, after: str) -> str | None:
@@ -223,14 +217,10 @@ TURN: Final = "retention turn"
 CLEARED: Final = "retention words"
 
 
-def _by_ids(
-    connection: Connection, column: Any, fits: Any | None, before_ms: int, after: str
-) -> str | None:
+def _by_ids(connection: Connection, column: Any, fits: Any | None, before_ms: int, after: str) -> str | None:
     """Delete by ids that begin with their time; several rows may have one id, and go together."""
     beyond = column > after if after else column >= after
-    found = (
-        select(column).where(beyond, column < floor_id(before_ms)).order_by(column).limit(MOST_ROWS)
-    )
+    found = select(column).where(beyond, column < floor_id(before_ms)).order_by(column).limit(MOST_ROWS)
     seen = connection.execute(found).scalars().all()
     if not seen:
         return None
@@ -248,35 +238,25 @@ def _ids(column: Any) -> Any:
     return column.in_(bindparam("ids", expanding=True))
 
 
-_FACT: Final = (
-    select(store_facts.c.value).where(store_facts.c.name == bindparam("its_name")).with_for_update()
-)
+_FACT: Final = select(store_facts.c.value).where(store_facts.c.name == bindparam("its_name")).with_for_update()
 _MESSAGE: Final = select(messages.c.id, messages.c.state).order_by(messages.c.id)
-_OLD_MESSAGES: Final = _MESSAGE.where(
-    messages.c.id > bindparam("after"), messages.c.id < bindparam("before")
-).limit(bindparam("most"))
+_OLD_MESSAGES: Final = _MESSAGE.where(messages.c.id > bindparam("after"), messages.c.id < bindparam("before")).limit(
+    bindparam("most")
+)
 _UNCLEARED: Final = _OLD_MESSAGES.with_for_update()
 _THESE: Final = _MESSAGE.where(_ids(messages.c.id)).with_for_update()
-_CLEAR: Final = (
-    update(messages)
-    .where(_ids(messages.c.id), messages.c.content != b"")
-    .values(content=b"", request="")
-)
+_CLEAR: Final = update(messages).where(_ids(messages.c.id), messages.c.content != b"").values(content=b"", request="")
 _THOSE_MESSAGES: Final = delete(messages).where(_ids(messages.c.id), messages.c.state.not_in(OPEN))
 _ITS_EVENTS: Final = delete(message_events).where(_ids(message_events.c.message_id))
 _NO_MESSAGE: Final = ~exists().where(messages.c.id == message_events.c.message_id)
-_NOT_OPEN: Final = ~exists().where(
-    callbacks.c.id == attempts.c.callback_id, callbacks.c.ended_on_ms.is_(None)
-)
+_NOT_OPEN: Final = ~exists().where(callbacks.c.id == attempts.c.callback_id, callbacks.c.ended_on_ms.is_(None))
 _OLDEST_ITEMS: Final = (
     select(arrival_items.c.id, arrival_items.c.received_on_ms)
     .where(arrival_items.c.id > bindparam("after"))
     .order_by(arrival_items.c.id)
     .limit(bindparam("most"))
 )
-_OPEN_ARRIVALS: Final = (
-    select(journal.c.ref).where(journal.c.lane == int(Lane.ARRIVALS)).limit(MOST_OPEN + 1)
-)
+_OPEN_ARRIVALS: Final = select(journal.c.ref).where(journal.c.lane == int(Lane.ARRIVALS)).limit(MOST_OPEN + 1)
 _THOSE_ITEMS: Final = delete(arrival_items).where(_ids(arrival_items.c.id))
 _OLD_INBOUND: Final = delete(inbound_messages).where(
     inbound_messages.c.operator_message_id.in_(
@@ -297,8 +277,7 @@ _OLD_KEYS: Final = delete(app_keys).where(
     app_keys.c.id.in_(
         select(app_keys.c.id)
         .where(
-            (app_keys.c.expires_on_ms < bindparam("before_ms"))
-            | (app_keys.c.revoked_on_ms < bindparam("before_ms"))
+            (app_keys.c.expires_on_ms < bindparam("before_ms")) | (app_keys.c.revoked_on_ms < bindparam("before_ms"))
         )
         .limit(bindparam("most"))
     )
@@ -308,11 +287,8 @@ _NEXT_COUNTED: Final = select(func.min(sequences.c.subscription_id)).where(
 )
 _SUBSCRIPTION: Final = select(subscriptions.c.id).where(subscriptions.c.id == bindparam("its_id"))
 _COUNTED: Final = (
-    select(sequences.c.about)
-    .where(sequences.c.subscription_id == bindparam("its_id"))
-    .limit(bindparam("most"))
+    select(sequences.c.about).where(sequences.c.subscription_id == bindparam("its_id")).limit(bindparam("most"))
 )
 _UNCOUNT: Final = delete(sequences).where(
-    sequences.c.subscription_id == bindparam("its_id"),
-    sequences.c.about.in_(bindparam("about_whom", expanding=True)),
+    sequences.c.subscription_id == bindparam("its_id"), sequences.c.about.in_(bindparam("about_whom", expanding=True))
 )

@@ -88,9 +88,7 @@ def make_or_check(connection: Connection, *, upgrade: bool = True) -> None:
             "run `waypost move` again, or drop the database"
         )
     if standing.moved:
-        raise WrongStore(
-            "this store was moved to PostgreSQL, which goes on in its place; set WAYPOST_DATABASE_URL"
-        )
+        raise WrongStore("this store was moved to PostgreSQL, which goes on in its place; set WAYPOST_DATABASE_URL")
     if standing.is_older:
         if standing.revision < OLDEST:
             raise WrongStore(

@@ -71,10 +71,7 @@ def app_columns(app: App, token_hash: str) -> dict[str, Any]:
 def business_account_of(row: Any) -> BusinessAccount:
     """A business account from its row."""
     return BusinessAccount(
-        id=row.id,
-        partner_id=row.partner_id,
-        namespace=row.namespace,
-        operator_account_id=row.operator_account_id,
+        id=row.id, partner_id=row.partner_id, namespace=row.namespace, operator_account_id=row.operator_account_id
     )
 
 
@@ -91,9 +88,7 @@ def operator_account_of(row: Any, unseal: Callable[[bytes, str], str]) -> Operat
     )
 
 
-def operator_account_columns(
-    account: OperatorAccount, seal: Callable[[str, str], bytes]
-) -> dict[str, Any]:
+def operator_account_columns(account: OperatorAccount, seal: Callable[[str, str], bytes]) -> dict[str, Any]:
     """Columns of an operator account, its secrets sealed."""
     return {
         "id": account.id,

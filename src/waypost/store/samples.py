@@ -22,9 +22,7 @@ def ending_samples(connection: Connection, now_ms: int) -> list[str]:
     Deleted templates name nothing any more.
     """
     ending = connection.execute(
-        select(media.c.id, media.c.handle, media.c.partner_id).where(
-            media.c.expires_on_ms <= now_ms + AHEAD_MS
-        )
+        select(media.c.id, media.c.handle, media.c.partner_id).where(media.c.expires_on_ms <= now_ms + AHEAD_MS)
     ).all()
     if not ending:
         return []
@@ -35,16 +33,8 @@ def ending_samples(connection: Connection, now_ms: int) -> list[str]:
             templates.c.status != TemplateStatus.DELETED.value,
         )
     )
-    named = {
-        (row.partner_id, reference)
-        for row in drafts
-        for reference in sample_references(template_of(row).draft)
-    }
-    return [
-        row.id
-        for row in ending
-        if not named.isdisjoint({(row.partner_id, row.id), (row.partner_id, row.handle)})
-    ]
+    named = {(row.partner_id, reference) for row in drafts for reference in sample_references(template_of(row).draft)}
+    return [row.id for row in ending if not named.isdisjoint({(row.partner_id, row.id), (row.partner_id, row.handle)})]
 
 
 def renew_uploads(connection: Connection, media_ids: Sequence[str], now_ms: int) -> None:
@@ -52,6 +42,4 @@ def renew_uploads(connection: Connection, media_ids: Sequence[str], now_ms: int)
     if media_ids:
         one = update(media).where(media.c.id == bindparam("named"))
         until_ms = now_ms + MEDIA_LIFE_MS
-        connection.execute(
-            one.values(expires_on_ms=until_ms), [{"named": media_id} for media_id in media_ids]
-        )
+        connection.execute(one.values(expires_on_ms=until_ms), [{"named": media_id} for media_id in media_ids])

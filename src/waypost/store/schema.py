@@ -93,8 +93,6 @@ def make_schema(connection: Connection) -> None:
     if dialect != POSTGRESQL:
         return
     for one in RANGED:
-        connection.exec_driver_sql(
-            f'CREATE TABLE "{one.table.name}_default" PARTITION OF "{one.table.name}" DEFAULT'
-        )
+        connection.exec_driver_sql(f'CREATE TABLE "{one.table.name}_default" PARTITION OF "{one.table.name}" DEFAULT')
     for name, parameters in STORAGE.items():
         connection.exec_driver_sql(f'ALTER TABLE "{name}" SET ({parameters})')

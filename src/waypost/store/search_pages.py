@@ -81,11 +81,7 @@ class ByTime:
         return [self.at_ms >= max(bounds)] if bounds else []
 
     def horizon_ms(
-        self,
-        connection: Connection,
-        of_index: Iterable[ColumnElement[bool]],
-        before: Place | None,
-        look_at: int,
+        self, connection: Connection, of_index: Iterable[ColumnElement[bool]], before: Place | None, look_at: int
     ) -> int | None:
         """How far an index is followed: to the time of the row after the last that is looked at.
 
@@ -98,12 +94,7 @@ class ByTime:
         return connection.execute(asked).scalar_one_or_none()
 
     def found(
-        self,
-        sources: Iterable[Iterable[dict[str, Any]]],
-        page: Page,
-        *,
-        from_ms: int | None,
-        horizon_ms: int | None,
+        self, sources: Iterable[Iterable[dict[str, Any]]], page: Page, *, from_ms: int | None, horizon_ms: int | None
     ) -> Found:
         """One page, put together from sources of which each is in this order.
 

@@ -9,9 +9,7 @@ from waypost.store.tables import store_facts
 
 def revision_of(connection: Connection) -> int | None:
     """The revision that the store says it has; None where it says none."""
-    found = connection.execute(
-        select(store_facts.c.value).where(store_facts.c.name == "revision")
-    ).scalar_one_or_none()
+    found = connection.execute(select(store_facts.c.value).where(store_facts.c.name == "revision")).scalar_one_or_none()
     return int(found) if found is not None and found.isdecimal() else None
 
 

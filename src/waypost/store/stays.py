@@ -22,9 +22,7 @@ NOTHING_THERE: Final = ""
 """As a template's id at the operator: it has been deleted, and this operator never had it."""
 
 
-def line_of(
-    connection: Connection, app_id: str, unseal: Callable[[bytes, str], str]
-) -> Line | None:
+def line_of(connection: Connection, app_id: str, unseal: Callable[[bytes, str], str]) -> Line | None:
     """An app with the operator account that carries it; None where either is not there."""
     row = connection.execute(
         select(apps, business_accounts.c.operator_account_id)
@@ -52,15 +50,11 @@ def template_with_carrier(
 def carrier_of(connection: Connection, business_account_id: str) -> str | None:
     """The id of the operator account of a business account."""
     return connection.execute(
-        select(business_accounts.c.operator_account_id).where(
-            business_accounts.c.id == business_account_id
-        )
+        select(business_accounts.c.operator_account_id).where(business_accounts.c.id == business_account_id)
     ).scalar_one_or_none()
 
 
-def has_carried(
-    connection: Connection, app_id: str, operator_account_id: str, accepted_on_ms: int
-) -> bool:
+def has_carried(connection: Connection, app_id: str, operator_account_id: str, accepted_on_ms: int) -> bool:
     """Whether what an app accepted then may have gone to this operator account, which it has left."""
     stay = select(app_stays.c.app_id).where(
         app_stays.c.app_id == app_id,
@@ -70,17 +64,12 @@ def has_carried(
     return connection.execute(stay).one_or_none() is not None
 
 
-def app_that_left(
-    connection: Connection, operator_account_id: str, phone_number_id: str
-) -> tuple[App, int] | None:
+def app_that_left(connection: Connection, operator_account_id: str, phone_number_id: str) -> tuple[App, int] | None:
     """The app that this operator account knew by this number, and until when it carried it."""
     row = connection.execute(
         select(apps, app_stays.c.left_ms)
         .join(app_stays, app_stays.c.app_id == apps.c.id)
-        .where(
-            app_stays.c.operator_account_id == operator_account_id,
-            app_stays.c.phone_number_id == phone_number_id,
-        )
+        .where(app_stays.c.operator_account_id == operator_account_id, app_stays.c.phone_number_id == phone_number_id)
         .order_by(app_stays.c.left_ms.desc())
         .limit(1)
     ).one_or_none()
@@ -96,20 +85,12 @@ class Names:
     phone_number: str
 
 
-def names_at(
-    connection: Connection, app_ids: Sequence[str], operator_account_id: str
-) -> dict[str, Names]:
+def names_at(connection: Connection, app_ids: Sequence[str], operator_account_id: str) -> dict[str, Names]:
     """By app, what it was called at an operator account that it has left."""
     rows = connection.execute(
-        select(app_stays).where(
-            app_stays.c.app_id.in_(app_ids),
-            app_stays.c.operator_account_id == operator_account_id,
-        )
+        select(app_stays).where(app_stays.c.app_id.in_(app_ids), app_stays.c.operator_account_id == operator_account_id)
     )
-    return {
-        row.app_id: Names(row.business_account_id, row.phone_number_id, row.phone_number)
-        for row in rows
-    }
+    return {row.app_id: Names(row.business_account_id, row.phone_number_id, row.phone_number) for row in rows}
 
 
 def business_account_with_apps(
@@ -155,11 +136,7 @@ def switch_operator(connection: Connection, switch: Switch) -> None:
         Unswitchable: something has changed meanwhile, or an id or a number is another's.
     """
     found = business_account_with_apps(connection, switch.before.id)
-    if (
-        found is None
-        or found[0] != switch.before
-        or {app.id for app in found[1]} != set(switch.names)
-    ):
+    if found is None or found[0] != switch.before or {app.id for app in found[1]} != set(switch.names):
         raise Unswitchable("The business account has just changed; try again.")
     _check_free(connection, switch)
     for app in found[1]:
@@ -182,9 +159,7 @@ def switch_operator(connection: Connection, switch: Switch) -> None:
         update(business_accounts)
         .where(business_accounts.c.id == switch.before.id)
         .values(
-            id=switch.after.id,
-            namespace=switch.after.namespace,
-            operator_account_id=switch.after.operator_account_id,
+            id=switch.after.id, namespace=switch.after.namespace, operator_account_id=switch.after.operator_account_id
         )
     )
     _switch_templates(connection, switch)
@@ -203,20 +178,14 @@ def keep_stay(connection: Connection, app: App, left_ms: int) -> None:
         "left_ms": left_ms,
     }
     statement = insert_or(app_stays).values(app_id=app.id, operator_account_id=carrier, **columns)
-    connection.execute(
-        statement.on_conflict_do_update(
-            index_elements=["app_id", "operator_account_id"], set_=columns
-        )
-    )
+    connection.execute(statement.on_conflict_do_update(index_elements=["app_id", "operator_account_id"], set_=columns))
 
 
 def _check_free(connection: Connection, switch: Switch) -> None:
     after_id = switch.after.id
     is_there = select(business_accounts.c.id).where(business_accounts.c.id == after_id)
     if after_id != switch.before.id and connection.execute(is_there).one_or_none() is not None:
-        raise Unswitchable(
-            f"There is a business account {after_id} already; connect the app to it instead."
-        )
+        raise Unswitchable(f"There is a business account {after_id} already; connect the app to it instead.")
     given = [names.phone_number for names in switch.names.values() if names.phone_number]
     numbers = set(given)
     if len(numbers) < len(given):
@@ -224,9 +193,7 @@ def _check_free(connection: Connection, switch: Switch) -> None:
             "phone_number_id is that of another app of the same business account, which goes along; "
             "a number is one app's."
         )
-    held = select(func.count()).where(
-        apps.c.phone_number.in_(numbers), apps.c.id.not_in(list(switch.names))
-    )
+    held = select(func.count()).where(apps.c.phone_number.in_(numbers), apps.c.id.not_in(list(switch.names)))
     if connection.execute(held).scalar_one():
         raise Unswitchable("phone_number is taken by another app.")
 
@@ -234,16 +201,10 @@ def _check_free(connection: Connection, switch: Switch) -> None:
 def _switch_templates(connection: Connection, switch: Switch) -> None:
     """Each template gets the id that it had at the new operator account, or none yet."""
     of_account = templates.c.business_account_id == switch.before.id
-    known = select(
-        templates.c.id, literal(switch.before.operator_account_id), templates.c.operator_template_id
-    ).where(
-        of_account,
-        templates.c.operator_template_id.is_not(None),
-        templates.c.operator_template_id != NOTHING_THERE,
+    known = select(templates.c.id, literal(switch.before.operator_account_id), templates.c.operator_template_id).where(
+        of_account, templates.c.operator_template_id.is_not(None), templates.c.operator_template_id != NOTHING_THERE
     )
-    keep = insert_or(template_stays).from_select(
-        ["template_id", "operator_account_id", "operator_template_id"], known
-    )
+    keep = insert_or(template_stays).from_select(["template_id", "operator_account_id", "operator_template_id"], known)
     connection.execute(
         keep.on_conflict_do_update(
             index_elements=["template_id", "operator_account_id"],
@@ -265,9 +226,7 @@ def _switch_templates(connection: Connection, switch: Switch) -> None:
         .values(
             business_account_id=switch.after.id,
             namespace=switch.after.namespace,
-            operator_template_id=func.coalesce(
-                there, case((is_deleted, NOTHING_THERE), else_=None)
-            ),
+            operator_template_id=func.coalesce(there, case((is_deleted, NOTHING_THERE), else_=None)),
             decided_on_s=0,  # by another operator's clock
         )
     )

@@ -16,12 +16,7 @@ Seal = Callable[[str, str], bytes]
 Unseal = Callable[[bytes, str], str]
 
 
-def add_subscription(
-    connection: Connection,
-    subscription: Subscription,
-    seal: Seal,
-    most: int,
-) -> str:
+def add_subscription(connection: Connection, subscription: Subscription, seal: Seal, most: int) -> str:
     """Keep a subscription and give its id.
 
     Raises:
@@ -66,9 +61,7 @@ def change_subscription(
     Raises:
         TagTaken: another one of the app has this tag.
     """
-    held = subscription_of_partner(
-        connection, named.partner_id, int(named.id), unseal, to_change=True
-    )
+    held = subscription_of_partner(connection, named.partner_id, int(named.id), unseal, to_change=True)
     if held is None or held.app_id != named.app_id:
         return None
     subscription = change(held)
@@ -127,9 +120,7 @@ class TooMany(Exception):
     """The app already has as many subscriptions as it may."""
 
 
-def subscriptions_of(
-    connection: Connection, app_id: str, partner_id: int, unseal: Unseal
-) -> list[Subscription]:
+def subscriptions_of(connection: Connection, app_id: str, partner_id: int, unseal: Unseal) -> list[Subscription]:
     """An app's subscriptions, oldest first."""
     rows = connection.execute(
         select(subscriptions)
@@ -143,20 +134,14 @@ def subscription_of_partner(
     connection: Connection, partner_id: int, id: int, unseal: Unseal, *, to_change: bool = False
 ) -> Subscription | None:
     """One of a partner's subscriptions, of whichever of its apps; None where it has none such."""
-    found = select(subscriptions).where(
-        subscriptions.c.id == id, subscriptions.c.partner_id == partner_id
-    )
+    found = select(subscriptions).where(subscriptions.c.id == id, subscriptions.c.partner_id == partner_id)
     row = connection.execute(found.with_for_update() if to_change else found).one_or_none()
     return None if row is None else subscription_of(row, unseal)
 
 
-def delete_subscriptions(
-    connection: Connection, app_id: str, partner_id: int, id: str | None = None
-) -> int:
+def delete_subscriptions(connection: Connection, app_id: str, partner_id: int, id: str | None = None) -> int:
     """Delete one subscription of an app, or all of them; give how many there were."""
-    chosen = delete(subscriptions).where(
-        subscriptions.c.app_id == app_id, subscriptions.c.partner_id == partner_id
-    )
+    chosen = delete(subscriptions).where(subscriptions.c.app_id == app_id, subscriptions.c.partner_id == partner_id)
     if id is not None:
         chosen = chosen.where(subscriptions.c.id == int(id))
     gone = connection.execute(chosen.returning(subscriptions.c.id)).scalars().all()
@@ -165,9 +150,7 @@ def delete_subscriptions(
     return len(gone)
 
 
-def subscriptions_by_ids(
-    connection: Connection, ids: set[int], unseal: Unseal
-) -> dict[int, Subscription]:
+def subscriptions_by_ids(connection: Connection, ids: set[int], unseal: Unseal) -> dict[int, Subscription]:
     """Subscriptions by id; those that were deleted are left out."""
     rows = connection.execute(_BY_ID, {"ids": list(ids)})
     return {row.id: subscription_of(row, unseal) for row in rows}
@@ -175,9 +158,7 @@ def subscriptions_by_ids(
 
 def tags_of(connection: Connection, ids: Sequence[int]) -> dict[int, str]:
     """The tags of subscriptions; those that were deleted are left out."""
-    rows = connection.execute(
-        select(subscriptions.c.id, subscriptions.c.tag).where(subscriptions.c.id.in_(ids))
-    )
+    rows = connection.execute(select(subscriptions.c.id, subscriptions.c.tag).where(subscriptions.c.id.in_(ids)))
     return {row.id: row.tag for row in rows}
 
 

@@ -30,10 +30,7 @@ Words = Text().with_variant(Text(collation="C"), "postgresql")  # compared as SQ
 _Id = BigInteger().with_variant(Integer, "sqlite")  # SQLite counts up only in INTEGER PRIMARY KEY
 
 store_facts = Table(  # what the store knows of itself: `revision`, `kind` (dev or serve)
-    "store_facts",
-    metadata,
-    Column("name", Words, primary_key=True),
-    Column("value", Words, nullable=False),
+    "store_facts", metadata, Column("name", Words, primary_key=True), Column("value", Words, nullable=False)
 )
 
 partners = Table(
@@ -42,9 +39,7 @@ partners = Table(
     Column("id", _Id, primary_key=True),
     Column("email", Words, nullable=False, unique=True),  # lower case
     Column("password_hash", Words, nullable=False),  # argon2id
-    Column(
-        "password_changed", Boolean, nullable=False, server_default=false()
-    ),  # then it opens the API no more
+    Column("password_changed", Boolean, nullable=False, server_default=false()),  # then it opens the API no more
     Column("profile", Words, nullable=False),  # JSON: what the login answer shows
     Column("created_on_ms", BigInteger, nullable=False),
 )
@@ -67,17 +62,15 @@ partner_tokens = Table(
     Column("secret_hash", Words),  # of the client secret that issued it; NULL: a password, or us
 )
 
-console_sessions = (
-    Table(  # who is signed in to the console; times are the machine's, not the service's
-        "console_sessions",
-        metadata,
-        Column("hash", Words, primary_key=True),
-        Column("partner_id", BigInteger, nullable=False, index=True),
-        Column("began_ms", BigInteger, nullable=False),
-        Column("expires_on_ms", BigInteger, nullable=False, index=True),
-        # Until when its person may do what is the administrator's; NULL: never
-        Column("administers_until_ms", BigInteger),
-    )
+console_sessions = Table(  # who is signed in to the console; times are the machine's, not the service's
+    "console_sessions",
+    metadata,
+    Column("hash", Words, primary_key=True),
+    Column("partner_id", BigInteger, nullable=False, index=True),
+    Column("began_ms", BigInteger, nullable=False),
+    Column("expires_on_ms", BigInteger, nullable=False, index=True),
+    # Until when its person may do what is the administrator's; NULL: never
+    Column("administers_until_ms", BigInteger),
 )
 
 api_keys = Table(
@@ -129,9 +122,7 @@ apps = Table(
     Column("id", Words, primary_key=True),
     Column("partner_id", BigInteger, nullable=False),
     Column("name", Words, nullable=False),
-    Column(
-        "phone_number", Words, unique=True
-    ),  # a source names exactly one app; NULL: it has none yet
+    Column("phone_number", Words, unique=True),  # a source names exactly one app; NULL: it has none yet
     Column("phone_number_id", Words, nullable=False),  # empty: none yet
     Column("business_account_id", Words, nullable=False),  # empty: none yet
     Column("live", Boolean, nullable=False),
@@ -139,9 +130,7 @@ apps = Table(
     Column("token_serial", Integer, nullable=False),
     Column("token_hash", Words, nullable=False, index=True),
     Column("per_second", Integer),  # NULL: the service's default throughput
-    Column(
-        "preferences", Words, nullable=False, server_default=text("'{}'")
-    ),  # JSON: AppPreferences
+    Column("preferences", Words, nullable=False, server_default=text("'{}'")),  # JSON: AppPreferences
     Column("created_on_ms", BigInteger, nullable=False),
     Column("modified_on_ms", BigInteger, nullable=False),
     UniqueConstraint("partner_id", "name"),
@@ -157,9 +146,7 @@ app_stays = Table(  # what an operator account that an app has left calls it (de
     Column("business_account_id", Words, nullable=False),
     Column("phone_number_id", Words, nullable=False),
     Column("phone_number", Words, nullable=False),
-    Column(
-        "left_ms", BigInteger, nullable=False
-    ),  # what was accepted until then may have gone there
+    Column("left_ms", BigInteger, nullable=False),  # what was accepted until then may have gone there
     Index("app_stays_by_number", "operator_account_id", "phone_number_id"),
 )
 
@@ -282,9 +269,7 @@ Index(
     postgresql_where=messages.c.operator_message_id.is_not(None),
 )
 
-Index(
-    "messages_by_app", messages.c.app_id, messages.c.accepted_on_ms
-)  # what usage and analytics count
+Index("messages_by_app", messages.c.app_id, messages.c.accepted_on_ms)  # what usage and analytics count
 Index(  # what one recipient was sent, newest first; not touched when a message is accepted
     "messages_by_recipient",
     messages.c.recipient_id,
@@ -313,9 +298,7 @@ media_copies = Table(  # what the operator calls an upload, once it has it
     "media_copies",
     metadata,
     Column("media_id", Words, primary_key=True),
-    Column(
-        "place", Words, primary_key=True
-    ),  # of the account: a number's id, or `app` and the operator's app id
+    Column("place", Words, primary_key=True),  # of the account: a number's id, or `app` and the operator's app id
     Column("operator_id", Words, nullable=False),  # its media id, or its handle
     Column("expires_on_ms", BigInteger, nullable=False, index=True),
 )
@@ -352,9 +335,7 @@ arrival_items = Table(  # one status, message or template change of an arrival
     Column("dedupe_key", Words, nullable=False),
     Column("arrival_id", Words, nullable=False),
     Column("place", Words, nullable=False),  # where in the body: `entry.change.list.index`
-    Column(
-        "item", LargeBinary, nullable=False
-    ),  # JSON of the item with what the body says around it
+    Column("item", LargeBinary, nullable=False),  # JSON of the item with what the body says around it
     Column("received_on_ms", BigInteger, nullable=False),
     UniqueConstraint("operator_account_id", "dedupe_key"),
 )
@@ -414,9 +395,7 @@ sequences = Table(  # the last sequence number per subscription and recipient
     "sequences",
     metadata,
     Column("subscription_id", BigInteger, primary_key=True),
-    Column(
-        "about", Words, primary_key=True
-    ),  # the recipient's id, `t:` and a template's id, or `account`
+    Column("about", Words, primary_key=True),  # the recipient's id, `t:` and a template's id, or `account`
     Column("last", BigInteger, nullable=False),
     sqlite_with_rowid=False,
 )
@@ -469,17 +448,11 @@ journal = Table(  # open entries only: settling deletes
     Column("due_ms", BigInteger, nullable=False),
     Column("attempt", Integer, nullable=False, server_default=text("0")),
     Column("defects", SmallInteger, nullable=False, server_default=text("0")),
-    Column(
-        "state", SmallInteger, nullable=False, server_default=text("0")
-    ),  # 0 open, 1 in hand, 2 set aside, 3 both
+    Column("state", SmallInteger, nullable=False, server_default=text("0")),  # 0 open, 1 in hand, 2 set aside, 3 both
     Column("note", Words),  # why it was released or set aside
     Index("journal_by_group", "lane", "grp", "position"),
     Index(  # what waits for a person is found without reading what does not
-        "journal_set_aside",
-        "lane",
-        "position",
-        sqlite_where=text("state >= 2"),
-        postgresql_where=text("state >= 2"),
+        "journal_set_aside", "lane", "position", sqlite_where=text("state >= 2"), postgresql_where=text("state >= 2")
     ),
     sqlite_autoincrement=True,  # a position is never used twice
 )
@@ -507,9 +480,7 @@ idempotency_keys = Table(  # the answers to requests that may come a second time
     "idempotency_keys",
     metadata,
     Column("partner_id", BigInteger, primary_key=True, autoincrement=False),
-    Column(
-        "route", Words, primary_key=True
-    ),  # method and path, and the app's id where the path has one
+    Column("route", Words, primary_key=True),  # method and path, and the app's id where the path has one
     Column("key", Words, primary_key=True),
     Column("body_hash", LargeBinary, nullable=False),  # SHA-256
     Column("app_id", Words),  # of whose request; NULL: the partner's own

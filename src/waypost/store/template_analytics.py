@@ -27,11 +27,7 @@ class StateCount:
 
 
 def state_counts(
-    connection: Connection,
-    partner_id: int,
-    template_ids: Collection[str],
-    from_ms: int,
-    until_ms: int,
+    connection: Connection, partner_id: int, template_ids: Collection[str], from_ms: int, until_ms: int
 ) -> list[StateCount]:
     """The messages of these templates, by day and state.
 
@@ -60,9 +56,7 @@ def state_counts(
     return [StateCount(*row) for row in rows]
 
 
-def taps(
-    connection: Connection, app_id: str, from_ms: int, until_ms: int
-) -> list[tuple[int, bytes]]:
+def taps(connection: Connection, app_id: str, from_ms: int, until_ms: int) -> list[tuple[int, bytes]]:
     """When each tap on a template's button came, and the operator's item of it, as it was kept."""
     rows = connection.execute(
         select(inbound_messages.c.received_on_ms, arrival_items.c.item)

@@ -72,9 +72,7 @@ class TemplateEvent:
     detail: dict[str, Any]
 
 
-def tell_of(
-    connection: Connection, template: Template, what: Told, at_ms: int, **detail: str | list[str]
-) -> None:
+def tell_of(connection: Connection, template: Template, what: Told, at_ms: int, **detail: str | list[str]) -> None:
     """Write a row; what is empty of the detail is left out."""
     given = {name: value for name, value in detail.items() if value}
     connection.execute(
@@ -108,10 +106,7 @@ def template_history(
     """What happened to a template of a partner's, the newest first; another's has nothing."""
     of_template = (
         select(template_events)
-        .where(
-            template_events.c.template_id == template_id,
-            template_events.c.partner_id == partner_id,
-        )
+        .where(template_events.c.template_id == template_id, template_events.c.partner_id == partner_id)
         .order_by(template_events.c.id.desc())
         .limit(at_most)
     )

@@ -46,13 +46,7 @@ class Shelf:
 
 
 def shelf(
-    connection: Connection,
-    partner_id: int,
-    business_account_id: str,
-    sought: Sought,
-    *,
-    at_most: int,
-    skipped: int = 0,
+    connection: Connection, partner_id: int, business_account_id: str, sought: Sought, *, at_most: int, skipped: int = 0
 ) -> Shelf:
     """A page of a business account's templates, newest first; deleted ones never.
 
@@ -108,9 +102,7 @@ def template_of_account(
     return None if row is None else template_of(row)
 
 
-def templates_now(
-    connection: Connection, partner_id: int, business_account_id: str, ids: list[str]
-) -> list[Template]:
+def templates_now(connection: Connection, partner_id: int, business_account_id: str, ids: list[str]) -> list[Template]:
     """Templates of a partner's business account as they are now, by id."""
     rows = connection.execute(
         select(templates).where(

@@ -34,9 +34,7 @@ def record_template(connection: Connection, template: Template) -> bool:
     """
     if not _keep(connection, template):
         return False
-    append_entries(
-        connection, [template_entry(template, Act.SUBMIT, due_ms=template.created_on_ms)]
-    )
+    append_entries(connection, [template_entry(template, Act.SUBMIT, due_ms=template.created_on_ms)])
     tell_of(connection, template, Told.SUBMITTED, template.created_on_ms)
     return True
 
@@ -143,11 +141,7 @@ def templates_named(
 
 
 def template_known_to_operator(
-    connection: Connection,
-    business_account_id: str,
-    operator_template_id: str,
-    element_name: str,
-    language_code: str,
+    connection: Connection, business_account_id: str, operator_template_id: str, element_name: str, language_code: str
 ) -> Template | None:
     """The template an operator speaks of: by its id, or by name and language before we have the id.
 
@@ -196,9 +190,7 @@ def edit_template(connection: Connection, before: Template, after: Template) -> 
     return True
 
 
-def deleted_with_operator_id(
-    connection: Connection, template: Template, operator_template_id: str
-) -> bool:
+def deleted_with_operator_id(connection: Connection, template: Template, operator_template_id: str) -> bool:
     """Whether a deleted template of the same account has this id at the operator."""
     found = select(templates.c.id).where(
         templates.c.business_account_id == template.business_account_id,

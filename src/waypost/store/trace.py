@@ -9,13 +9,7 @@ from waypost.store.callbacks import shown_callback
 from waypost.store.journal import EntryState, Lane
 from waypost.store.one_time_codes import codes_among
 from waypost.store.receivers import receiver_failure
-from waypost.store.tables import (
-    callbacks,
-    journal,
-    message_events,
-    messages,
-    templates,
-)
+from waypost.store.tables import callbacks, journal, message_events, messages, templates
 
 MOST_LOOKED_AT: Final = 20_000
 """Of a group's entries, where one is looked for by what it is about: no index leads there."""
@@ -23,9 +17,7 @@ MOST_LOOKED_AT: Final = 20_000
 
 def message_counts(connection: Connection) -> dict[str, int]:
     """How many messages stand in each state."""
-    rows = connection.execute(
-        select(messages.c.state, func.count().label("messages")).group_by(messages.c.state)
-    )
+    rows = connection.execute(select(messages.c.state, func.count().label("messages")).group_by(messages.c.state))
     return {row.state: row.messages for row in rows}
 
 
@@ -67,20 +59,14 @@ def message_trace(connection: Connection, message_id: str) -> dict[str, Any] | N
     shown["words_kept"] = bool(row["content"])
     shown["holds_code"] = bool(codes_among(connection, row["partner_id"], [row]))
     news = select(message_events).where(message_events.c.message_id == message_id)
-    shown["news"] = [
-        dict(line) for line in connection.execute(news.order_by(message_events.c.id)).mappings()
-    ]
+    shown["news"] = [dict(line) for line in connection.execute(news.order_by(message_events.c.id)).mappings()]
     shown["waiting"] = _waiting(connection, row["source"], message_id, row["state"])
     told = (
         select(callbacks)
         .where(callbacks.c.message_id == message_id)
-        .order_by(
-            callbacks.c.created_on_ms, callbacks.c.sequence
-        )  # ids of one millisecond have no order
+        .order_by(callbacks.c.created_on_ms, callbacks.c.sequence)  # ids of one millisecond have no order
     )
-    shown["callbacks"] = [
-        shown_callback(connection, dict(line)) for line in connection.execute(told).mappings()
-    ]
+    shown["callbacks"] = [shown_callback(connection, dict(line)) for line in connection.execute(told).mappings()]
     return shown
 
 
@@ -109,9 +95,7 @@ def whole_way(connection: Connection, message_id: str) -> dict[str, Any] | None:
     return trace
 
 
-def way_of_app(
-    connection: Connection, partner_id: int, app_id: str, message_id: str
-) -> dict[str, Any] | None:
+def way_of_app(connection: Connection, partner_id: int, app_id: str, message_id: str) -> dict[str, Any] | None:
     """As `whole_way`, of one of an app's messages; None where there is none, or it is another's."""
     mine = (messages.c.partner_id == partner_id, messages.c.app_id == app_id)
     for name in (messages.c.id, messages.c.operator_message_id):
@@ -122,9 +106,7 @@ def way_of_app(
     return None
 
 
-def words_of_app(
-    connection: Connection, partner_id: int, app_id: str, message_id: str
-) -> tuple[Any, bool] | None:
+def words_of_app(connection: Connection, partner_id: int, app_id: str, message_id: str) -> tuple[Any, bool] | None:
     """Kind, content and request of one of an app's messages, and whether it has a one-time code; None: it has none such."""
     found = select(
         messages.c.id, messages.c.kind, messages.c.content, messages.c.request, messages.c.destination,
@@ -141,9 +123,7 @@ def words_of_app(
     return row, bool(codes_among(connection, partner_id, [sent]))
 
 
-def _waiting(
-    connection: Connection, source: str, message_id: str, state: str
-) -> dict[str, Any] | None:
+def _waiting(connection: Connection, source: str, message_id: str, state: str) -> dict[str, Any] | None:
     """The message's own entry: it waits to be sent, or, where it is uncertain, for news."""
     waits = _entry(connection, Lane.SUBMISSIONS, source, f"message {message_id}")
     if waits is None and state == MessageState.UNCERTAIN:

@@ -40,9 +40,7 @@ class DayOfUse:
         return self.texts + self.media + self.templates + self.media_templates
 
 
-def usage_of(
-    connection: Connection, app_id: str, *, first_day: int, last_day: int
-) -> list[DayOfUse]:
+def usage_of(connection: Connection, app_id: str, *, first_day: int, last_day: int) -> list[DayOfUse]:
     """The days on which an app has sent or received something, oldest first.
 
     What failed is not counted. Ids begin with the time, so that the range of days is a range of ids.
@@ -60,9 +58,7 @@ def usage_of(
     return [days[day] for day in sorted(days)]
 
 
-def _count_sent(
-    connection: Connection, app_id: str, from_ms: int, until_ms: int, days: dict[int, DayOfUse]
-) -> None:
+def _count_sent(connection: Connection, app_id: str, from_ms: int, until_ms: int, days: dict[int, DayOfUse]) -> None:
     sent_day = messages.c.accepted_on_ms.op("/")(DAY_MS).label("day")
     sent = connection.execute(
         select(sent_day, messages.c.kind, messages.c.template_id, func.count().label("times"))

@@ -100,9 +100,7 @@ def named(engine: Engine, error: Exception) -> Exception:
     return StoreAway(f"the store cannot be reached: {type(error).__name__}")
 
 
-def each(
-    connection: Connection, pieces: Sequence[tuple[Callable[..., Any], tuple[Any, ...]]]
-) -> list[Any]:
+def each(connection: Connection, pieces: Sequence[tuple[Callable[..., Any], tuple[Any, ...]]]) -> list[Any]:
     """Run pieces of work that join with nothing, one after the other, as if they were alone."""
     connection.info[WAYS].alone(connection)
     return [work(connection, *args) for work, args in pieces]

@@ -23,13 +23,7 @@ class NotSeen(AssertionError):
 
 
 def not_on_phone(
-    tenancy: Tenancy,
-    *,
-    name: str,
-    digits: str,
-    wanted: str,
-    within_s: float,
-    seen: Sequence[Message],
+    tenancy: Tenancy, *, name: str, digits: str, wanted: str, within_s: float, seen: Sequence[Message]
 ) -> NotSeen:
     """No such message came to a phone in time."""
     arrived = {one.message_id for one in seen}
@@ -77,9 +71,7 @@ def happened(tenancy: Tenancy, chats: Mapping[str, Sequence[Message]]) -> str:
     return _text(
         *(_listed(f"on {name}'s phone", chat) for name, chat in chats.items()),
         _listed("callbacks", tenancy.box.tries),
-        _listed(
-            "messages under way, or failed", _traces(tenancy, _unfinished(tenancy)), silent=True
-        ),
+        _listed("messages under way, or failed", _traces(tenancy, _unfinished(tenancy)), silent=True),
         _surroundings(tenancy),
     )
 
@@ -91,9 +83,7 @@ def _text(*parts: str | list[str]) -> str:
     return "\n".join(lines)
 
 
-def _listed(
-    what: str, seen: Sequence[Message | Callback | Trace | str], *, silent: bool = False
-) -> list[str]:
+def _listed(what: str, seen: Sequence[Message | Callback | Trace | str], *, silent: bool = False) -> list[str]:
     if not seen:
         return [] if silent else [f"{what}: nothing"]
     left_out = len(seen) - _NEWEST
@@ -111,9 +101,7 @@ def _refused_callbacks(tenancy: Tenancy) -> list[str]:
 def _surroundings(tenancy: Tenancy) -> list[str]:
     """What is often the reason: templates, faults, the clock."""
     return [
-        *_listed(
-            "templates that are not approved", _looked_at(_templates, tenancy, []), silent=True
-        ),
+        *_listed("templates that are not approved", _looked_at(_templates, tenancy, []), silent=True),
         *_listed("armed faults", _looked_at(_faults, tenancy, []), silent=True),
         *_looked_at(_clock, tenancy, []),
     ]

@@ -40,23 +40,13 @@ class Fault:
         return self
 
     def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         self.disarm()
 
 
 def arm(
-    tenancy: Tenancy,
-    *,
-    call: str,
-    webhook: str,
-    when: dict[str, Any],
-    what: dict[str, Any],
-    phone: str,
-    template: str,
+    tenancy: Tenancy, *, call: str, webhook: str, when: dict[str, Any], what: dict[str, Any], phone: str, template: str
 ) -> Fault:
     """Arm a fault for what one partner's account does and hears.
 

@@ -19,12 +19,7 @@ class Hearing:
         self._subscription_id = subscribe(tenancy, self._wish)
 
     def wait_for(
-        self,
-        *,
-        kind: str,
-        message_id: str,
-        where: Callable[[Callback], bool] | None,
-        within_s: float | None,
+        self, *, kind: str, message_id: str, where: Callable[[Callback], bool] | None, within_s: float | None
     ) -> Callback:
         """The first that fits and was not given before; the arguments are `Partner.wait_for_callback`'s.
 

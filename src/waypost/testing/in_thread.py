@@ -70,10 +70,7 @@ class ThreadEngine:
         loop = asyncio.get_running_loop()
         with tempfile.TemporaryDirectory(prefix="waypost-") as folder:
             options = DevOptions(
-                self._settings,
-                simulator_port=0,
-                memory=True,
-                env_file=Path(folder) / "waypost-dev.env",
+                self._settings, simulator_port=0, memory=True, env_file=Path(folder) / "waypost-dev.env"
             )
             dev = Dev(options)
             try:
@@ -89,9 +86,7 @@ def _settings(given: Mapping[str, str]) -> Settings:
     known = set(Settings.model_fields)
     unknown = sorted(set(given) - known)
     if unknown:
-        raise NotStarted(
-            f"waypost_settings: {unknown[0]} is no setting; there are {', '.join(sorted(known))}"
-        )
+        raise NotStarted(f"waypost_settings: {unknown[0]} is no setting; there are {', '.join(sorted(known))}")
     try:
         return Settings(
             _env_prefix="WAYPOST_OF_NO_SHELL_",  # pyright: ignore[reportCallIssue]  # of the base class

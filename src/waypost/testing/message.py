@@ -84,9 +84,7 @@ def message_of(view: Mapping[str, Any]) -> Message:
         from_phone=from_phone,
         type=str(view.get("type", "")),
         text=str(view.get("text") or ""),
-        header=str(members(header).get("text") or "")
-        if isinstance(header, dict)
-        else str(header or ""),
+        header=str(members(header).get("text") or "") if isinstance(header, dict) else str(header or ""),
         footer=str(view.get("footer") or ""),
         buttons=tuple(buttons),
         state=str(view.get("state", "")),
@@ -97,6 +95,4 @@ def message_of(view: Mapping[str, Any]) -> Message:
 
 
 def _button(view: Mapping[str, Any], card: int | None = None) -> Button:
-    return Button(
-        int(view.get("index", 0)), str(view.get("type", "")), str(view.get("text", "")), card
-    )
+    return Button(int(view.get("index", 0)), str(view.get("type", "")), str(view.get("text", "")), card)

@@ -128,16 +128,12 @@ class Partner:
 
     def upload(self, content: bytes, file_type: str, name: str = "file") -> str:
         """Upload a file that is to be sent; gives the media id."""
-        answer = self._tenancy.app_door.file(
-            "POST", "/media", content, file_type=file_type, name=name
-        )
+        answer = self._tenancy.app_door.file("POST", "/media", content, file_type=file_type, name=name)
         return str(answer["mediaId"])
 
     def upload_sample(self, content: bytes, file_type: str, name: str = "file") -> str:
         """Upload a file as a template's sample; gives the handle id."""
-        answer = self._tenancy.app_door.file(
-            "POST", "/upload/media", content, file_type=file_type, name=name
-        )
+        answer = self._tenancy.app_door.file("POST", "/upload/media", content, file_type=file_type, name=name)
         return str(answer["handleId"]["message"])
 
     # Templates. Their reviews wait until the test says what became of them.
@@ -255,13 +251,9 @@ class Partner:
             NotSeen: none came in time; the text shows what did, and the message's trace.
         """
         __tracebackhide__ = True
-        return self._hearing.wait_for(
-            kind=kind, message_id=message_id, where=where, within_s=within_s
-        )
+        return self._hearing.wait_for(kind=kind, message_id=message_id, where=where, within_s=within_s)
 
-    def wait_until(
-        self, claim: Callable[[], object], what: str = "", *, within_s: float | None = None
-    ) -> None:
+    def wait_until(self, claim: Callable[[], object], what: str = "", *, within_s: float | None = None) -> None:
         """Return once a claim of the test's own is so, such as a state in the application's database.
 
         Args:
@@ -279,12 +271,7 @@ class Partner:
             raise not_so(said, self._tenancy, self._chats())
 
     def callbacks_to(
-        self,
-        url: str,
-        *,
-        version: int = 2,
-        modes: Sequence[str] = MODES,
-        headers: Mapping[str, str] | None = None,
+        self, url: str, *, version: int = 2, modes: Sequence[str] = MODES, headers: Mapping[str, str] | None = None
     ) -> None:
         """Let callbacks go on to the application under test.
 

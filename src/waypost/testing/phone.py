@@ -46,11 +46,7 @@ class Phone:
         return tuple(one for one in self.chat if not one.from_phone)
 
     def wait_for_message(
-        self,
-        text: str = "",
-        *,
-        where: Callable[[Message], bool] | None = None,
-        within_s: float | None = None,
+        self, text: str = "", *, where: Callable[[Message], bool] | None = None, within_s: float | None = None
     ) -> Message:
         """The first message that fits and was not given before: each message is given once.
 
@@ -84,15 +80,7 @@ class Phone:
         """Write to the partner, which opens its 24-hour window; gives the wamid."""
         return self._say({"text": text}, reply_to)
 
-    def send_media(
-        self,
-        kind: str,
-        content: bytes,
-        mime_type: str,
-        *,
-        caption: str = "",
-        file_name: str = "",
-    ) -> str:
+    def send_media(self, kind: str, content: bytes, mime_type: str, *, caption: str = "", file_name: str = "") -> str:
         """Send `image`, `video`, `audio`, `document` or `sticker`; gives the wamid."""
         media: dict[str, Any] = {
             "content": base64.b64encode(content).decode(),
@@ -104,13 +92,7 @@ class Phone:
         return self._say({"type": kind, "media": media})
 
     def send_location(
-        self,
-        latitude: float,
-        longitude: float,
-        *,
-        name: str = "",
-        address: str = "",
-        reply_to: Message | None = None,
+        self, latitude: float, longitude: float, *, name: str = "", address: str = "", reply_to: Message | None = None
     ) -> str:
         """Send a place, perhaps in reply to a request for it; gives the wamid."""
         place: dict[str, Any] = {"latitude": latitude, "longitude": longitude}
@@ -121,13 +103,9 @@ class Phone:
         """React to a message, or with an empty text take the reaction back; gives the wamid."""
         __tracebackhide__ = True
         target = message or self._newest(lambda _: True, "to react to")
-        return self._say(
-            {"type": "reaction", "reaction": {"message_id": target.wamid, "emoji": emoji}}
-        )
+        return self._say({"type": "reaction", "reaction": {"message_id": target.wamid, "emoji": emoji}})
 
-    def tap(
-        self, button: str | int, message: Message | None = None, *, card: int | None = None
-    ) -> str:
+    def tap(self, button: str | int, message: Message | None = None, *, card: int | None = None) -> str:
         """Tap a button, or choose a row of a list; gives the wamid of what that sends.
 
         Args:
@@ -143,17 +121,13 @@ class Phone:
         shown = f"[{button}]" if isinstance(button, str) else f"number {button}"
 
         def has_it(one: Message) -> bool:
-            return any(
-                each.card == card and button in (each.text, each.index) for each in one.buttons
-            )
+            return any(each.card == card and button in (each.text, each.index) for each in one.buttons)
 
         if message is None:
             message = self._newest(has_it, f"with a button {shown}")
         elif not has_it(message):
             labels = ", ".join(message.labels) or "none"
-            raise NotSeen(
-                f"the message has no button {shown}; its buttons are: {labels}\n  {message}"
-            )
+            raise NotSeen(f"the message has no button {shown}; its buttons are: {labels}\n  {message}")
         wish: dict[str, Any] = {"message_id": message.wamid}
         wish |= {"text": button} if isinstance(button, str) else {"index": button}
         wish |= {} if card is None else {"card": card}
@@ -236,9 +210,7 @@ class Phone:
             )  # fmt: skip
         return message
 
-    def _wait(
-        self, fits: Callable[[Message], bool], wait_s: float, *, newest: bool = False
-    ) -> Message | None:
+    def _wait(self, fits: Callable[[Message], bool], wait_s: float, *, newest: bool = False) -> Message | None:
         deadline = Deadline(wait_s)
         while True:
             chat = self.chat

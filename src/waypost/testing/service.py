@@ -36,8 +36,7 @@ class Service:
         self.variables = dict(engine.variables)
         self.within_s = within_s
         self.admin = BlockingDoor(
-            self.variables["ADMIN_URL"],
-            {"Authorization": f"Bearer {self.variables['ADMIN_TOKEN']}"},
+            self.variables["ADMIN_URL"], {"Authorization": f"Bearer {self.variables['ADMIN_TOKEN']}"}
         )
         self.control = BlockingDoor(self.variables["CONTROL_URL"])
         self.receiver = Receiver()
@@ -125,9 +124,7 @@ def _found(path: Path, *, within_s: float) -> Service:
             f"`waypost dev`; there is no file {path}"
         ) from error
     missing = [
-        name
-        for name in ("API_URL", "GRAPH_URL", "ADMIN_URL", "ADMIN_TOKEN", "CONTROL_URL")
-        if name not in variables
+        name for name in ("API_URL", "GRAPH_URL", "ADMIN_URL", "ADMIN_TOKEN", "CONTROL_URL") if name not in variables
     ]
     if missing:
         raise NotStarted(f"{path} lacks {', '.join(missing)}; `waypost dev` writes them")

@@ -64,10 +64,7 @@ def fields_of(
     }
     if buttons:
         form["buttons"] = json.dumps(
-            [
-                {"type": "QUICK_REPLY", "text": one} if isinstance(one, str) else dict(one)
-                for one in buttons
-            ]
+            [{"type": "QUICK_REPLY", "text": one} if isinstance(one, str) else dict(one) for one in buttons]
         )
     return form | dict(more)
 
@@ -93,11 +90,7 @@ def known(tenancy: Tenancy, template: str | Template) -> Template | None:
 
 
 def decide(
-    tenancy: Tenancy,
-    template: str | Template,
-    act: str,
-    becomes: str,
-    wish: Mapping[str, str] | None = None,
+    tenancy: Tenancy, template: str | Template, act: str, becomes: str, wish: Mapping[str, str] | None = None
 ) -> Template:
     """Let the operator decide on a template, and return once the partner's own record says so.
 
@@ -118,14 +111,8 @@ def decide(
     if reached is None:
         raise not_so(f"no template {name} reached the operator within {within_s:g} s", tenancy, {})
     if not reached.operator_id:
-        raise not_so(
-            f"template {name} never came to its review: the operator refused it at once",
-            tenancy,
-            {},
-        )
-    tenancy.service.control.json(
-        "POST", f"/templates/{reached.operator_id}/{act}", dict(wish or {})
-    )
+        raise not_so(f"template {name} never came to its review: the operator refused it at once", tenancy, {})
+    tenancy.service.control.json("POST", f"/templates/{reached.operator_id}/{act}", dict(wish or {}))
 
     def has_become() -> Template | None:
         record = known(tenancy, template)

@@ -139,11 +139,7 @@ def _open_at_the_operator(service: Service, names: Names) -> None:
         "app_secret": names.secret("app secret"),
     }
     control.json("PUT", f"/accounts/{names.waba_id}", account)
-    number = {
-        "waba_id": names.waba_id,
-        "phone_number": names.source,
-        "name": names.app_name,
-    }
+    number = {"waba_id": names.waba_id, "phone_number": names.source, "name": names.app_name}
     control.json("PUT", f"/numbers/{names.phone_number_id}", number)
 
 

@@ -26,9 +26,7 @@ class TimeMachine:
         self._control = control
         self._is_touched = False
 
-    def advance(
-        self, *, days: float = 0, hours: float = 0, minutes: float = 0, seconds: float = 0
-    ) -> datetime:
+    def advance(self, *, days: float = 0, hours: float = 0, minutes: float = 0, seconds: float = 0) -> datetime:
         """Move time forward, and return when everything that became due has happened.
 
         The clock stops at each due time on the way, so that things happen in the order in which they

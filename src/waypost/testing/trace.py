@@ -57,10 +57,7 @@ class Trace:
 
 def trace_of(view: Mapping[str, Any]) -> Trace:
     """A trace from what the administration door shows of a message."""
-    news = [
-        News(str(one["news"]), int(one["at_ms"]), bool(one["moved"]))
-        for one in objects(view["news"])
-    ]
+    news = [News(str(one["news"]), int(one["at_ms"]), bool(one["moved"])) for one in objects(view["news"])]
     return Trace(
         message_id=str(view["id"]),
         state=str(view["state"]),

@@ -41,9 +41,7 @@ def awaited(
     """A method that waits, as one that is awaited."""
 
     @wraps(method)
-    async def twin(
-        self: Twin[Original], *args: Arguments.args, **kwargs: Arguments.kwargs
-    ) -> Result:
+    async def twin(self: Twin[Original], *args: Arguments.args, **kwargs: Arguments.kwargs) -> Result:
         __tracebackhide__ = True
         try:
             return await asyncio.to_thread(method, self.original, *args, **kwargs)
@@ -66,10 +64,7 @@ class AsyncFault(Twin[Fault]):
         return self
 
     async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         await self.disarm()
 

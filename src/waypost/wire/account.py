@@ -51,9 +51,7 @@ def changed_by_block(told: Mapping[str, Any], done: str) -> set[str]:
         done: `added_users` or `removed_users`.
     """
     return {
-        phone
-        for one in _users_of(told, done)
-        if (phone := read_phone_number(str(one.get("wa_id") or ""))) is not None
+        phone for one in _users_of(told, done) if (phone := read_phone_number(str(one.get("wa_id") or ""))) is not None
     }
 
 
@@ -105,17 +103,14 @@ def read_days(from_text: str | None, to_text: str | None) -> tuple[int, int]:
     """
     first, last = _day("from", from_text), _day("to", to_text)
     if not first <= last < first + MOST_DAYS:
-        raise Refused(
-            Reason.FIELD_BROKEN, f"to must be from or at most {MOST_DAYS - 1} days after it."
-        )
+        raise Refused(Reason.FIELD_BROKEN, f"to must be from or at most {MOST_DAYS - 1} days after it.")
     return first, last
 
 
 def _day(name: str, text: str | None) -> int:
     if not text:
         raise Refused(
-            Reason.FIELD_MISSING,
-            f"Required request parameter '{name}' is not present: a date as YYYY-MM-DD.",
+            Reason.FIELD_MISSING, f"Required request parameter '{name}' is not present: a date as YYYY-MM-DD."
         )
     if _DATE.fullmatch(text):
         try:
@@ -193,9 +188,7 @@ def profile_object(profile: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def business_account_info(
-    app: App, number: Mapping[str, Any], account: Mapping[str, Any]
-) -> dict[str, Any]:
+def business_account_info(app: App, number: Mapping[str, Any], account: Mapping[str, Any]) -> dict[str, Any]:
     """What the operator says of a number and its business account. Source: facts 13, `waba/info`."""
     health = _object(number.get("health_status"))
     entities = [_object(entity) for entity in _list(health.get("entities"))]

@@ -59,10 +59,7 @@ def _status(value: Value, at_ms: int) -> Value | None:
         case "ACCOUNT_RESTRICTION" | "ACCOUNT_RESTRICTED":
             restrictions = [_object(one) for one in _items(value.get("restriction_info"))]
             shown = [
-                {
-                    "restrictionType": _text(one, "restriction_type"),
-                    "expiration": one.get("expiration"),
-                }
+                {"restrictionType": _text(one, "restriction_type"), "expiration": one.get("expiration")}
                 for one in restrictions
             ]
             return {"status": "ACCOUNT_RESTRICTED", "restrictionInfo": shown}
@@ -98,9 +95,7 @@ def _capability(value: Value, _: int) -> Value:
         "maxDailyConversationPerPhone": _first(
             value, "max_daily_conversation_per_phone", "max_daily_conversations_per_business"
         ),
-        "maxPhoneNumbersPerBusiness": _first(
-            value, "max_phone_numbers_per_business", "max_phone_numbers_per_waba"
-        ),
+        "maxPhoneNumbersPerBusiness": _first(value, "max_phone_numbers_per_business", "max_phone_numbers_per_waba"),
     }
 
 

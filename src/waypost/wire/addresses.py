@@ -45,14 +45,12 @@ def read_addresses(form: Form, app_id: str = "") -> Addresses:
     destination = read_phone_number(form.text("destination") or "")
     if destination is None:
         raise Refused(
-            Reason.INVALID_DESTINATION,
-            "destination must be a phone number of 8 to 15 digits with its country code.",
+            Reason.INVALID_DESTINATION, "destination must be a phone number of 8 to 15 digits with its country code."
         )
     written = form.text("source") or form.text("src") or ""
     source = app_id if app_id and written.strip() == app_id else read_phone_number(written)
     if source is None:
         raise Refused(
-            Reason.INVALID_APP_DETAILS,
-            "source must be the phone number of one of your apps: 8 to 15 digits.",
+            Reason.INVALID_APP_DETAILS, "source must be the phone number of one of your apps: 8 to 15 digits."
         )
     return Addresses(source, destination, form.text("src.name") or "")

@@ -45,9 +45,7 @@ def read_app(form: Form, *, is_new: bool) -> AppForm:
     if is_new or name:
         name = form.required("name", f"{SHORTEST_NAME} to {LONGEST_NAME} characters").strip()
         check_name(name)
-    return AppForm(
-        name or None, _flag(form, "templateMessaging"), _flag(form, "disableOptinPrefUrl")
-    )
+    return AppForm(name or None, _flag(form, "templateMessaging"), _flag(form, "disableOptinPrefUrl"))
 
 
 def check_name(name: str) -> None:
@@ -57,9 +55,7 @@ def check_name(name: str) -> None:
         Refused: with the documented texts.
     """
     if not _NAME.fullmatch(name):
-        raise Refused(
-            Reason.INVALID_APP_NAME, "name must hold letters, digits, spaces, - and _ only."
-        )
+        raise Refused(Reason.INVALID_APP_NAME, "name must hold letters, digits, spaces, - and _ only.")
     if not SHORTEST_NAME <= len(name) <= LONGEST_NAME:
         raise Refused(Reason.APP_NAME_LENGTH, f"name has {len(name)} characters.")
 
@@ -91,9 +87,7 @@ def read_cap(form: Form) -> int:
     text = form.required("cap", f"a whole number from {LEAST_CAP} to {MOST_CAP}")
     cap = read_integer(text, "cap")
     if not LEAST_CAP <= cap <= MOST_CAP:
-        raise Refused(
-            Reason.FIELD_BROKEN, f"cap must be a whole number from {LEAST_CAP} to {MOST_CAP}."
-        )
+        raise Refused(Reason.FIELD_BROKEN, f"cap must be a whole number from {LEAST_CAP} to {MOST_CAP}.")
     return cap
 
 
@@ -202,11 +196,7 @@ def app_details(app: App, partner: Partner) -> dict[str, Any]:
 def changed_app(app: App, partner: Partner) -> dict[str, Any]:
     """An app as changing it answers. Source: facts 2, `PUT /partner/app/{appId}`."""
     details = app_details(app, partner)
-    shown = {
-        name: value
-        for name, value in details.items()
-        if name not in ("liveTs", "embedAllowed", "languageCode")
-    }
+    shown = {name: value for name, value in details.items() if name not in ("liveTs", "embedAllowed", "languageCode")}
     return shown | {"customerId": str(app.partner_id), "customerType": "PARTNER"}
 
 

@@ -16,25 +16,12 @@ _encode: Callable[[Any], bytes] = msgspec.json.Encoder().encode
 def envelope(app: App, at_ms: int, type: str, payload: dict[str, Any]) -> bytes:
     """The whole body as bytes. Source: spec, "Events"; facts 6.1."""
     return _encode(
-        {
-            "app": app.name,
-            "phone": app.phone_number,
-            "timestamp": at_ms,
-            "version": 2,
-            "type": type,
-            "payload": payload,
-        }
+        {"app": app.name, "phone": app.phone_number, "timestamp": at_ms, "version": 2, "type": type, "payload": payload}
     )
 
 
 def enqueued_body(
-    app: App,
-    at_ms: int,
-    *,
-    message_id: str,
-    operator_message_id: str,
-    kind: MessageKind,
-    destination: str,
+    app: App, at_ms: int, *, message_id: str, operator_message_id: str, kind: MessageKind, destination: str
 ) -> bytes:
     """The operator has taken a message: `id` is ours. Source: facts 6.2."""
     payload = {
@@ -47,14 +34,7 @@ def enqueued_body(
 
 
 def failed_body(
-    app: App,
-    at_ms: int,
-    *,
-    message_id: str,
-    operator_message_id: str | None,
-    destination: str,
-    code: int,
-    reason: str,
+    app: App, at_ms: int, *, message_id: str, operator_message_id: str | None, destination: str, code: int, reason: str
 ) -> bytes:
     """A message has failed: before the operator had it `id` is ours, later `id` is the operator's.
 
@@ -69,9 +49,7 @@ def failed_body(
     return envelope(app, at_ms, "message-event", payload)
 
 
-def status_body(
-    app: App, at_ms: int, event: StatusEvent, *, message_id: str, destination: str
-) -> bytes:
+def status_body(app: App, at_ms: int, event: StatusEvent, *, message_id: str, destination: str) -> bytes:
     """`sent`, `delivered`, `read` or `deleted`: `id` is the operator's, `gsId` ours.
 
     What it costs, and in which conversation, stands in `sent` only, whichever statuses the operator
@@ -92,13 +70,7 @@ def status_body(
 
 
 def mismatch_body(
-    app: App,
-    at_ms: int,
-    *,
-    operator_message_id: str,
-    message_id: str | None,
-    phone: str,
-    operator_phone: str,
+    app: App, at_ms: int, *, operator_message_id: str, message_id: str | None, phone: str, operator_phone: str
 ) -> bytes:
     """The operator knows a recipient by another number. Source: facts 6.2, `mismatch`.
 
@@ -113,23 +85,13 @@ def mismatch_body(
     payload: dict[str, Any] = {"id": operator_message_id}
     if message_id is not None:
         payload["gsId"] = message_id
-    payload |= {
-        "type": "mismatch",
-        "destination": phone,
-        "payload": {"wa_id": operator_phone, "phone": phone},
-    }
+    payload |= {"type": "mismatch", "destination": phone, "payload": {"wa_id": operator_phone, "phone": phone}}
     return envelope(app, at_ms, "message-event", payload)
 
 
-def billing_body(
-    app: App, at_ms: int, event: StatusEvent, *, message_id: str, destination: str
-) -> bytes:
+def billing_body(app: App, at_ms: int, event: StatusEvent, *, message_id: str, destination: str) -> bytes:
     """What a message costs. Source: facts 6.7."""
-    references = {
-        "id": event.operator_message_id,
-        "gsId": message_id,
-        "destination": destination,
-    }
+    references = {"id": event.operator_message_id, "gsId": message_id, "destination": destination}
     conversation = (event.conversation or {}).get("id")
     if conversation:
         references["conversationId"] = conversation

@@ -38,23 +38,10 @@ def change_body(app: App, field: str, value: Any, *, time: Any = None) -> bytes:
     if time is not None:
         entry["time"] = time
     entry["changes"] = [{"field": field, "value": value}]
-    return _encode(
-        {
-            "object": "whatsapp_business_account",
-            "entry": [entry],
-            "gs_app_id": app.id,
-        }
-    )
+    return _encode({"object": "whatsapp_business_account", "entry": [entry], "gs_app_id": app.id})
 
 
-def enqueued_body(
-    app: App,
-    at_ms: int,
-    *,
-    message_id: str,
-    operator_message_id: str | None,
-    destination: str,
-) -> bytes:
+def enqueued_body(app: App, at_ms: int, *, message_id: str, operator_message_id: str | None, destination: str) -> bytes:
     """The operator has taken a message; its time is a number of milliseconds. Source: facts 7; ledger row 53."""
     status = {
         "id": operator_message_id or message_id,
@@ -67,14 +54,7 @@ def enqueued_body(
 
 
 def failed_body(
-    app: App,
-    at_ms: int,
-    *,
-    message_id: str,
-    operator_message_id: str | None,
-    destination: str,
-    code: int,
-    reason: str,
+    app: App, at_ms: int, *, message_id: str, operator_message_id: str | None, destination: str, code: int, reason: str
 ) -> bytes:
     """A message has failed without a status of the operator's. Source: facts 7, failed."""
     status = {
@@ -88,9 +68,7 @@ def failed_body(
     return _statuses_body(app, status)
 
 
-def status_body(
-    app: App, event: StatusEvent | PaymentEvent | OddStatusEvent, *, message_id: str
-) -> bytes:
+def status_body(app: App, event: StatusEvent | PaymentEvent | OddStatusEvent, *, message_id: str) -> bytes:
     """A status as the operator gave it, `gs_id` beside its `id`. Source: facts 7, statuses."""
     return _statuses_body(app, _without_ours(event.raw) | {"gs_id": message_id})
 
@@ -122,11 +100,7 @@ def inbound_body(app: App, event: InboundEvent, around: Around) -> bytes:
 
 def billing_body(app: App, event: StatusEvent, *, message_id: str, destination: str) -> bytes:
     """What a message costs. Source: facts 7, billing; 6.7."""
-    references = {
-        "id": event.operator_message_id,
-        "gs_id": message_id,
-        "destination": destination,
-    }
+    references = {"id": event.operator_message_id, "gs_id": message_id, "destination": destination}
     conversation = (event.conversation or {}).get("id")
     if conversation:
         references["conversation_id"] = conversation
@@ -148,10 +122,7 @@ def _messages_body(app: App, value: dict[str, Any]) -> bytes:
 
 
 def _about(app: App) -> dict[str, Any]:
-    metadata = {
-        "display_phone_number": app.phone_number,
-        "phone_number_id": app.phone_number_id,
-    }
+    metadata = {"display_phone_number": app.phone_number, "phone_number_id": app.phone_number_id}
     return {"messaging_product": "whatsapp", "metadata": metadata}
 
 

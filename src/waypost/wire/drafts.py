@@ -195,9 +195,7 @@ def _read_button(name: str, given: SentButton) -> Button:
         autofill_text=as_text(given.autofill_text),
         supported_apps=apps,
         is_flat=is_flat,
-        zero_tap_terms_accepted=_flag(
-            given.zero_tap_terms_accepted, f"{name}.zero_tap_terms_accepted"
-        ),
+        zero_tap_terms_accepted=_flag(given.zero_tap_terms_accepted, f"{name}.zero_tap_terms_accepted"),
         flow_id=as_text(given.flow_id),
         flow_action=as_text(given.flow_action).upper(),
         navigate_screen=as_text(given.navigate_screen),
@@ -209,10 +207,7 @@ def _read_apps(given: SentButton) -> tuple[tuple[SupportedApp, ...], bool]:
     """The applications a button names, and whether it names one in the spec's flat fields."""
     if given.supported_apps:
         return (
-            tuple(
-                SupportedApp(as_text(app.package_name), as_text(app.signature_hash))
-                for app in given.supported_apps
-            ),
+            tuple(SupportedApp(as_text(app.package_name), as_text(app.signature_hash)) for app in given.supported_apps),
             False,
         )
     if given.package_name is None and given.signature_hash is None:

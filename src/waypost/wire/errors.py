@@ -22,13 +22,8 @@ class ErrorRow:
     nested: bool = False
 
 
-_CATEGORY = (
-    "Invalid category provided, kindly use category from these option "
-    "AUTHENTICATION, MARKETING, UTILITY."
-)
-_NOT_FOR_APP = (
-    "Unauthorised access to the resource. Please review request parameters and headers and retry"
-)
+_CATEGORY = "Invalid category provided, kindly use category from these option AUTHENTICATION, MARKETING, UTILITY."
+_NOT_FOR_APP = "Unauthorised access to the resource. Please review request parameters and headers and retry"
 _EXISTS = "Template Already exists with same namespace and elementName and languageCode"
 _NAME_LENGTH = "App name should be between 6 to 150 characters in length"
 _WRONG_WABA = "WABA id is invalid or given phone is not associated with WABA"
@@ -45,8 +40,7 @@ _TOO_FEW_SENDS = (
 _NOT_APPROVED = "One or more templates in the list is not approved."
 _BILLING = "Callback Billing must be enabled for this API"
 INTERNAL_TEXT: Final = (  # Source: spec, "Errors", 500; facts 3.3 without the vendor's name
-    "Internal server error. Please try again later. "
-    "If the issue still persists, then contact developer support"
+    "Internal server error. Please try again later. If the issue still persists, then contact developer support"
 )
 
 UPLOAD_FAILED_TEXT: Final = "Unable to upload requested Media"  # Source: facts 8, 500

@@ -39,9 +39,7 @@ def joined(pairs: Sequence[tuple[str, str]]) -> dict[str, Branch]:
             continue
         path = parts[2][1:-1].split("][", MOST_DEEP)
         if len(path) > MOST_DEEP:
-            raise Refused(
-                Reason.UNREADABLE, f"The form's names must be nested at most {MOST_DEEP} deep."
-            )
+            raise Refused(Reason.UNREADABLE, f"The form's names must be nested at most {MOST_DEEP} deep.")
         branch = found.setdefault(parts[1], {})
         for step in path[:-1]:
             branch = _into(branch, step)

@@ -79,10 +79,7 @@ class Form:
         """
         value = self.text(name)
         if not value or value.isspace():
-            raise Refused(
-                Reason.FIELD_MISSING,
-                f"Required request parameter '{name}' is not present: {accepted}.",
-            )
+            raise Refused(Reason.FIELD_MISSING, f"Required request parameter '{name}' is not present: {accepted}.")
         return value
 
     def flag(self, name: str, default: bool = False) -> bool:
@@ -129,9 +126,7 @@ def _unescaped(text: str) -> str:
     return unquote_to_bytes(text.replace("+", " ")).decode("utf-8", "strict")
 
 
-def read_json(
-    text: str, shape: "msgspec.json.Decoder[Shape]", *, name: str, accepted: str
-) -> Shape:
+def read_json(text: str, shape: "msgspec.json.Decoder[Shape]", *, name: str, accepted: str) -> Shape:
     """Read a JSON text in a shape.
 
     Args:
@@ -168,9 +163,7 @@ def read_json_body(body: bytes) -> dict[str, Any]:
 def _check_text(text: str, name: str) -> None:
     brackets = text.count("[") + text.count("{")
     if brackets > MOST_BRACKETS:
-        raise Refused(
-            Reason.UNREADABLE, f"{name} must hold at most {MOST_BRACKETS} lists and objects."
-        )
+        raise Refused(Reason.UNREADABLE, f"{name} must hold at most {MOST_BRACKETS} lists and objects.")
     if brackets > MOST_DEEP and depth(text) > MOST_DEEP:
         raise Refused(Reason.UNREADABLE, f"{name} must be nested at most {MOST_DEEP} deep.")
     if _LONG.search(text) and any(map(_is_too_long, _INTEGERS.findall(_STRINGS.sub("", text)))):

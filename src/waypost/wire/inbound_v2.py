@@ -47,12 +47,7 @@ def inbound_body(app: App, at_ms: int, event: InboundEvent, around: Around) -> b
         "source": phone,
         "type": kind.type,
         "payload": kind.payload(event, around),
-        "sender": {
-            "phone": phone,
-            "name": event.sender_name,
-            "country_code": country_code,
-            "dial_code": national,
-        },
+        "sender": {"phone": phone, "name": event.sender_name, "country_code": country_code, "dial_code": national},
     }
     if event.reply_to is not None or event.forwarded or event.frequently_forwarded:
         payload["context"] = _context(event, around)

@@ -6,9 +6,7 @@ import msgspec
 
 from waypost.wire.forms import read_json
 
-ACCEPTED: Final = (
-    '[{"type":"URL","url":{"base_url":"https://...","url_suffix_example":"https://..."}}]'
-)
+ACCEPTED: Final = '[{"type":"URL","url":{"base_url":"https://...","url_suffix_example":"https://..."}}]'
 
 
 class LibraryButton(msgspec.Struct, omit_defaults=True):

@@ -136,9 +136,7 @@ def disposition(file_name: str, kind: str = "attachment") -> str:
     """
     if not file_name:
         return kind
-    plain = "".join(
-        char if " " <= char <= "~" and char not in '"\\%' else "_" for char in file_name
-    )
+    plain = "".join(char if " " <= char <= "~" and char not in '"\\%' else "_" for char in file_name)
     text = f'{kind}; filename="{plain}"'
     if plain != file_name:
         text += f"; filename*=UTF-8''{quote(file_name, safe='')}"
@@ -155,6 +153,5 @@ def content_type(text: str) -> str:
 def no_room() -> Refused:
     """The refusal of a file for which there is no room on our disk."""
     return Refused(
-        Reason.NO_ROOM,
-        "There is no room for files: what is left on the disk is kept for messages; try again later.",
+        Reason.NO_ROOM, "There is no room for files: what is left on the disk is kept for messages; try again later."
     )

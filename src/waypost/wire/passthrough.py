@@ -27,9 +27,7 @@ TYPES: Final = (  # Source: facts 9.3
     "text", "image", "audio", "video", "document", "sticker", "location", "contacts", "reaction",
     "interactive", "template",
 )  # fmt: skip
-_USER_ID: Final = re.compile(
-    r"[A-Z]{2}\.(ENT\.)?[0-9A-Za-z]{1,128}", re.ASCII
-)  # operator's facts 7.5
+_USER_ID: Final = re.compile(r"[A-Z]{2}\.(ENT\.)?[0-9A-Za-z]{1,128}", re.ASCII)  # operator's facts 7.5
 
 
 class Language(msgspec.Struct):
@@ -127,9 +125,7 @@ def read_passthrough(given: Members | Form) -> PassthroughSend | ReadReceipt:
         return _receipt(members)
     to_whom = _word(members, "recipient_type")
     if to_whom not in ("", *RECIPIENT_TYPES):
-        raise Refused(
-            Reason.FIELD_BROKEN, f"recipient_type must be {' or '.join(RECIPIENT_TYPES)}."
-        )
+        raise Refused(Reason.FIELD_BROKEN, f"recipient_type must be {' or '.join(RECIPIENT_TYPES)}.")
     shown, destination = _recipient(members, is_group=to_whom == "group")
     kind = _word(members, "type")
     if not kind:
@@ -268,15 +264,12 @@ def _check_callback_data(members: Members) -> None:
     data = members.get(CALLBACK_DATA)
     if data is not None and not (isinstance(data, str) and len(data) <= MOST_CALLBACK_DATA_CHARS):
         raise Refused(
-            Reason.FIELD_BROKEN,
-            f"{CALLBACK_DATA} must be a text of at most {MOST_CALLBACK_DATA_CHARS} characters.",
+            Reason.FIELD_BROKEN, f"{CALLBACK_DATA} must be a text of at most {MOST_CALLBACK_DATA_CHARS} characters."
         )
 
 
 def _missing(name: str, accepted: str) -> Refused:
-    return Refused(
-        Reason.FIELD_MISSING, f"Required request parameter '{name}' is not present: {accepted}."
-    )
+    return Refused(Reason.FIELD_MISSING, f"Required request parameter '{name}' is not present: {accepted}.")
 
 
 def read_event(body: bytes) -> ReadReceipt:
@@ -294,9 +287,7 @@ def read_event(body: bytes) -> ReadReceipt:
     try:
         event = msgspec.convert(given, Event, strict=False)
     except msgspec.ValidationError as error:
-        raise Refused(
-            Reason.INVALID_JSON_PAYLOAD, f"The body is not as documented: {error}."
-        ) from error
+        raise Refused(Reason.INVALID_JSON_PAYLOAD, f"The body is not as documented: {error}.") from error
     message = event.message
     if event.type is None or message is None:
         raise Refused(
@@ -307,16 +298,12 @@ def read_event(body: bytes) -> ReadReceipt:
         raise _not_supported()
     message_id = as_text(message.message_id)
     if not message_id:
-        raise Refused(
-            Reason.INVALID_JSON_PAYLOAD, "message.message_id must be the id of an inbound message."
-        )
+        raise Refused(Reason.INVALID_JSON_PAYLOAD, "message.message_id must be the id of an inbound message.")
     return ReadReceipt(message_id, message.typing_indicator is not None)
 
 
 def _not_supported() -> Refused:
-    return Refused(
-        Reason.EVENT_NOT_SUPPORTED, f"type must be {MESSAGE_EVENT}, and message.status read."
-    )
+    return Refused(Reason.EVENT_NOT_SUPPORTED, f"type must be {MESSAGE_EVENT}, and message.status read.")
 
 
 def taken(message_id: str, send: PassthroughSend) -> dict[str, Any]:

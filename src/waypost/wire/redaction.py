@@ -115,9 +115,7 @@ def request_without_codes(request: str) -> str:
     if request.lstrip().startswith("{"):
         return json.dumps(shape, ensure_ascii=False)
     fields = cast("Mapping[str, Any]", shape)
-    return urlencode(
-        {name: one if isinstance(one, str) else _json(one) for name, one in fields.items()}
-    )
+    return urlencode({name: one if isinstance(one, str) else _json(one) for name, one in fields.items()})
 
 
 def shown_body(body: str, sight: Sight) -> ShownBody:

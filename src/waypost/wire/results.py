@@ -33,11 +33,7 @@ def message_record(row: Any, is_template: bool) -> dict[str, Any]:
         "createdOn": row.accepted_on_ms,
         "modifiedOn": row.changed_on_ms,
     }
-    optional = (
-        ("whatsappMessageId", row.operator_message_id),
-        ("code", row.code),
-        ("reason", row.reason),
-    )
+    optional = (("whatsappMessageId", row.operator_message_id), ("code", row.code), ("reason", row.reason))
     return shown | {name: value for name, value in optional if value is not None}
 
 

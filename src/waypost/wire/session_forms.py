@@ -84,8 +84,7 @@ def _refuse_json(text: str) -> None:
         kind = "a string" if isinstance(value, str) else msgspec.json.encode(value).decode()
         raise Refused(
             Reason.FIELD_BROKEN,
-            f"message must be a JSON object such as {_ACCEPTED}, or plain text without quotes; "
-            f"it is JSON's {kind}.",
+            f"message must be a JSON object such as {_ACCEPTED}, or plain text without quotes; it is JSON's {kind}.",
         )
 
 
@@ -102,10 +101,7 @@ def _text(text: str, preview_url: bool, reply_to: str | None) -> SessionText:
     if not text or not text.strip():
         raise Refused(Reason.FIELD_BROKEN, "message.text is required: at least one character.")
     if len(text) > MOST_TEXT:
-        raise Refused(
-            Reason.FIELD_BROKEN,
-            f"message.text must be at most {MOST_TEXT} characters; it has {len(text)}.",
-        )
+        raise Refused(Reason.FIELD_BROKEN, f"message.text must be at most {MOST_TEXT} characters; it has {len(text)}.")
     return SessionText(text, preview_url, reply_to)
 
 
@@ -184,11 +180,7 @@ def _snake(value: object) -> object:
     match value:
         case dict():
             members = cast("dict[str, object]", value)
-            return {
-                _SNAKE.get(name, name): _snake(member)
-                for name, member in members.items()
-                if member is not None
-            }
+            return {_SNAKE.get(name, name): _snake(member) for name, member in members.items() if member is not None}
         case list():
             return [_snake(item) for item in cast("list[object]", value)]
         case _:
@@ -204,9 +196,7 @@ def _choice(given: Option, at: str) -> Choice:
     if not title.strip():
         raise _missing(f"{at}.title", "the text of the choice")
     postback = given.postbackText
-    return Choice(
-        title, None if postback is None else as_text(postback), as_text(given.description)
-    )
+    return Choice(title, None if postback is None else as_text(postback), as_text(given.description))
 
 
 def _list(given: SessionMessage, reply_to: str | None) -> SessionList:
@@ -219,10 +209,7 @@ def _list(given: SessionMessage, reply_to: str | None) -> SessionList:
         ListSection(
             as_text(item.title),
             as_text(item.subtitle),
-            tuple(
-                _choice(option, f"items[{at}].options[{nth}]")
-                for nth, option in enumerate(item.options or [])
-            ),
+            tuple(_choice(option, f"items[{at}].options[{nth}]") for nth, option in enumerate(item.options or [])),
         )
         for at, item in enumerate(given.items or [])
     )
@@ -254,23 +241,17 @@ def _quick_reply(given: SessionMessage, reply_to: str | None) -> SessionQuickRep
     content = given.content or QuickReplyContent()
     kind = content.type.strip().lower()
     if kind not in _CONTENTS:
-        raise Refused(
-            Reason.FIELD_BROKEN, "message.content.type must be one of text, image, video, file."
-        )
+        raise Refused(Reason.FIELD_BROKEN, "message.content.type must be one of text, image, video, file.")
     text = as_text(content.text)
     if not text.strip():
         raise _missing("content.text", "the text above the buttons")
-    choices = tuple(
-        _choice(option, f"options[{nth}]") for nth, option in enumerate(given.options or [])
-    )
+    choices = tuple(_choice(option, f"options[{nth}]") for nth, option in enumerate(given.options or []))
     if not choices:
         raise _missing("options", '[{"type":"text","title":"..."}]')
     media_kind, media = _CONTENTS[kind], MediaRef()
     if media_kind is not None:
         link = content.url or content.originalUrl
-        media = media_ref(
-            content.id, link, "content.url", f"an address, or message.content.id, of the {kind}"
-        )
+        media = media_ref(content.id, link, "content.url", f"an address, or message.content.id, of the {kind}")
     return SessionQuickReply(
         text,
         choices,
@@ -297,10 +278,7 @@ def _products(given: SessionMessage, reply_to: str | None) -> SessionProducts:
         body=_words(given.body),
         footer=_words(given.footer),
         sections=tuple(
-            ProductSection(
-                as_text(section.title),
-                tuple(_product_id(one) for one in section.productList or []),
-            )
+            ProductSection(as_text(section.title), tuple(_product_id(one) for one in section.productList or []))
             for section in given.sections or []
         ),
         thumbnail_id=as_text(given.thumbnailId),
@@ -342,10 +320,7 @@ def _header_medium(given: Text | Header | None) -> tuple[MediaKind | None, Media
     header = given if isinstance(given, Header) else Header()
     kind = as_text(header.type).strip().lower()
     if kind not in ("image", "video"):
-        raise Refused(
-            Reason.FIELD_BROKEN,
-            f'message.header.type must be image or video; it is "{kind[:20]}".',
-        )
+        raise Refused(Reason.FIELD_BROKEN, f'message.header.type must be image or video; it is "{kind[:20]}".')
     medium = header.image if kind == "image" else header.video
     if medium is None:
         medium = HeaderMedium(header.id, header.url or header.originalUrl)

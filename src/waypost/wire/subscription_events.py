@@ -6,15 +6,7 @@ from waypost.wire.callback_v2 import envelope
 
 
 def paused_body(
-    app: App,
-    at_ms: int,
-    version: int,
-    *,
-    subscription_id: str,
-    tag: str,
-    url: str,
-    since_ms: int,
-    reason: str,
+    app: App, at_ms: int, version: int, *, subscription_id: str, tag: str, url: str, since_ms: int, reason: str
 ) -> bytes | None:
     """The service has paused a subscription; None in version 3, whose bodies are the operator's.
 

@@ -57,8 +57,7 @@ def read_subscription(form: Form) -> SubscriptionForm:
     modes = _read_modes(form)
     if modes is None:
         raise Refused(
-            Reason.FIELD_MISSING,
-            f"Required request parameter 'modes' is not present: some of {','.join(MODES)}.",
+            Reason.FIELD_MISSING, f"Required request parameter 'modes' is not present: some of {','.join(MODES)}."
         )
     tag = _checked_tag(form.required("tag", "a name for the subscription, unique within the app"))
     url = form.required("url", "an http or https address")
@@ -122,10 +121,7 @@ def check_url(url: str) -> None:
     except ValueError:
         usable = False
     if not usable or len(url) > 2000 or not url.isprintable() or " " in url:
-        raise Refused(
-            Reason.INVALID_URL,
-            "url must be an absolute http or https address of at most 2000 characters.",
-        )
+        raise Refused(Reason.INVALID_URL, "url must be an absolute http or https address of at most 2000 characters.")
 
 
 def subscription_object(subscription: Subscription) -> dict[str, Any]:
@@ -159,9 +155,7 @@ def _read_modes(form: Form) -> tuple[str, ...] | None:
     known = [MODE_ALIASES.get(name, name) for name in names]
     for name in known:
         if name not in MODES:
-            raise Refused(
-                Reason.FIELD_BROKEN, f"modes must be some of {','.join(MODES)}, with commas."
-            )
+            raise Refused(Reason.FIELD_BROKEN, f"modes must be some of {','.join(MODES)}, with commas.")
     return tuple(mode for mode in MODES if mode in known) or None
 
 
@@ -169,8 +163,7 @@ def _check_all(modes: tuple[str, ...], version: int) -> None:
     if modes == (ALL,) and version != 3:
         raise Refused(
             Reason.FIELD_BROKEN,
-            "modes must name another mode beside ALL in version 2, where ALL adds nothing; "
-            "or send version=3.",
+            "modes must name another mode beside ALL in version 2, where ALL adds nothing; or send version=3.",
         )
 
 

@@ -63,15 +63,10 @@ def read_wish(query: Query, now_s: int) -> AnalyticsWish:
     if start_s < now_s - MOST_DAYS * DAY_S:
         raise Refused(Reason.ANALYTICS_TOO_OLD)
     if end_s <= start_s or end_s > now_s + DAY_S:
-        raise Refused(
-            Reason.FIELD_BROKEN,
-            "end must be after start and not in the future: seconds since 1970.",
-        )
+        raise Refused(Reason.FIELD_BROKEN, "end must be after start and not in the future: seconds since 1970.")
     granularity = (query("granularity") or "AGGREGATED").strip().upper()
     if granularity not in GRANULARITIES:
-        raise Refused(
-            Reason.FIELD_BROKEN, f"granularity must be one of {', '.join(GRANULARITIES)}."
-        )
+        raise Refused(Reason.FIELD_BROKEN, f"granularity must be one of {', '.join(GRANULARITIES)}.")
     ids = _words(query("template_ids"))
     if len(ids) > 1:
         raise Refused(Reason.FIELD_BROKEN, "template_ids must hold one id.")
@@ -113,8 +108,7 @@ def read_comparison(query: Query, now_s: int) -> AnalyticsWish:
     if not ids:
         raise Refused(
             Reason.FIELD_MISSING,
-            "Required request parameter 'templateList' is not present: "
-            "the id of the template to compare with.",
+            "Required request parameter 'templateList' is not present: the id of the template to compare with.",
         )
     if len(ids) > 1:
         raise Refused(

@@ -17,12 +17,7 @@ _CATEGORY_FIELD: Final = "template_category_update"
 
 
 def status_body(
-    version: int,
-    app: App,
-    at_ms: int,
-    template: Template,
-    status: TemplateStatus,
-    event: ReviewEvent,
+    version: int, app: App, at_ms: int, template: Template, status: TemplateStatus, event: ReviewEvent
 ) -> bytes:
     """A template's status has changed.
 
@@ -37,9 +32,7 @@ def status_body(
     Source: facts 6.5; operator's facts 3.3.
     """
     if version == 3:
-        return _passed_on(
-            app, template, event.raw, _STATUS_FIELD, _status_value(template, status, event)
-        )
+        return _passed_on(app, template, event.raw, _STATUS_FIELD, _status_value(template, status, event))
     payload = {"type": "status-update", "id": template.id, "status": status.value.lower()}
     payload |= _named(template)
     if event.reason:
@@ -49,9 +42,7 @@ def status_body(
     return envelope(app, at_ms, "template-event", payload)
 
 
-def quality_body(
-    version: int, app: App, at_ms: int, template: Template, quality: str, event: QualityEvent
-) -> bytes:
+def quality_body(version: int, app: App, at_ms: int, template: Template, quality: str, event: QualityEvent) -> bytes:
     """A template's quality has changed, and is now HIGH, MEDIUM, LOW or UNKNOWN. Source: facts 6.5."""
     if version == 3:
         usual = {"new_quality_score": event.quality, **_operators_names(template)}
@@ -60,9 +51,7 @@ def quality_body(
     return envelope(app, at_ms, "template-event", payload)
 
 
-def category_body(
-    version: int, app: App, at_ms: int, template: Template, event: CategoryEvent
-) -> bytes:
+def category_body(version: int, app: App, at_ms: int, template: Template, event: CategoryEvent) -> bytes:
     """A template has, or will have, another category. Source: facts 6.5; operator's facts 3.3."""
     old, new = event.category, event.next_category
     if version == 3:
@@ -103,9 +92,7 @@ def _status_value(template: Template, status: TemplateStatus, event: ReviewEvent
     return {"event": status.value, **_operators_names(template), "reason": reason}
 
 
-def _passed_on(
-    app: App, template: Template, raw: dict[str, Any], field: str, value: dict[str, Any]
-) -> bytes:
+def _passed_on(app: App, template: Template, raw: dict[str, Any], field: str, value: dict[str, Any]) -> bytes:
     """The body of version 3: the operator's own change, or ours where it is our own news, and our id.
 
     Source: facts 7; ledger rows 63, 64.
@@ -115,8 +102,5 @@ def _passed_on(
         value = given  # pyright: ignore[reportUnknownVariableType]
     name = raw.get("field")
     return change_body(
-        app,
-        name if isinstance(name, str) else field,
-        {**value, TEMPLATE_ID: template.id},
-        time=raw.get("time"),
+        app, name if isinstance(name, str) else field, {**value, TEMPLATE_ID: template.id}, time=raw.get("time")
     )

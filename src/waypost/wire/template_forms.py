@@ -4,13 +4,7 @@ from typing import Annotated, Any, Final
 
 import msgspec
 
-from waypost.domain.message import (
-    CardSend,
-    MediaKind,
-    Place,
-    ProductSection,
-    TemplateSend,
-)
+from waypost.domain.message import CardSend, MediaKind, Place, ProductSection, TemplateSend
 from waypost.domain.refusals import Reason, Refused
 from waypost.wire.forms import Form, read_json
 from waypost.wire.lenient import Text, as_text, read_integer
@@ -137,9 +131,7 @@ def read_template_send(form: Form) -> TemplateSend:
     template = read_json(text, _template, name="template", accepted=accepted)
     given = template.params or []
     if len(given) > MOST_PARAMS:
-        raise Refused(
-            Reason.FIELD_BROKEN, f"template.params must hold at most {MOST_PARAMS} values."
-        )
+        raise Refused(Reason.FIELD_BROKEN, f"template.params must hold at most {MOST_PARAMS} values.")
     params = tuple(one if isinstance(one, str) else _param(one) for one in given)
     message = json_text(form, "message")
     own = _own_postback_texts(form)
@@ -182,8 +174,7 @@ def _by_index(given: PostbackTexts, field: str) -> dict[int, str] | None:
             )
         if item.index in found:
             raise Refused(
-                Reason.FIELD_BROKEN,
-                f"{field}[{at}].index must be given once; {item.index} stands before it.",
+                Reason.FIELD_BROKEN, f"{field}[{at}].index must be given once; {item.index} stands before it."
             )
         found[item.index] = text
     return found or None
@@ -194,9 +185,7 @@ def _with_message(
 ) -> TemplateSend:
     message = TemplateMessage()
     if text is not None:
-        accepted = (
-            '{"type":"image","image":{"link":"https://..."}}, or as the template\'s type wants it'
-        )
+        accepted = '{"type":"image","image":{"link":"https://..."}}, or as the template\'s type wants it'
         message = read_json(text, _template_message, name="message", accepted=accepted)
     given = message.type if message.type is not None else _type_by_member(message)
     kind = given.strip().lower()
@@ -247,9 +236,7 @@ def _place(given: str, message: TemplateMessage) -> Place | None:
             found = inner
     if given == "LOCATION" and found.latitude is None and found.longitude is None:
         return None
-    return read_place(
-        found.latitude, found.longitude, found.name, found.address, "message.location"
-    )
+    return read_place(found.latitude, found.longitude, found.name, found.address, "message.location")
 
 
 def _carousel(message: TemplateMessage) -> dict[str, Any]:
@@ -257,24 +244,17 @@ def _carousel(message: TemplateMessage) -> dict[str, Any]:
     if message.cardHeaderType:
         spelled = message.cardHeaderType.strip().lower()
         if spelled not in ("image", "video"):
-            raise Refused(
-                Reason.FIELD_BROKEN, "message.cardHeaderType must be one of IMAGE, VIDEO."
-            )
+            raise Refused(Reason.FIELD_BROKEN, "message.cardHeaderType must be one of IMAGE, VIDEO.")
         kind = MediaKind(spelled)
     cards = message.cards or []
     if not cards or len(cards) > MOST_CARDS:
         raise Refused(Reason.FIELD_BROKEN, f"message.cards must hold 1 to {MOST_CARDS} cards.")
-    return {
-        "cards": tuple(_card(at, card) for at, card in enumerate(cards)),
-        "card_media_kind": kind,
-    }
+    return {"cards": tuple(_card(at, card) for at, card in enumerate(cards)), "card_media_kind": kind}
 
 
 def _card(at: int, card: CardMedium) -> CardSend:
     medium = card.image or card.video or Medium(card.id, card.link, card.url)
-    media = media_ref(
-        medium.id, medium.link or medium.url, f"cards[{at}].link", f"or message.cards[{at}].id"
-    )
+    media = media_ref(medium.id, medium.link or medium.url, f"cards[{at}].link", f"or message.cards[{at}].id")
     postback_texts = _by_index(card.postbackTexts, f"message.cards[{at}].postbackTexts")
     return CardSend(media, postback_texts or {})
 
@@ -282,9 +262,7 @@ def _card(at: int, card: CardMedium) -> CardSend:
 def _sections(mpm: ProductSections | None) -> tuple[ProductSection, ...]:
     sections = (mpm.sections if mpm else None) or []
     return tuple(
-        ProductSection(
-            as_text(section.title), tuple(_product_id(one) for one in section.products or [])
-        )
+        ProductSection(as_text(section.title), tuple(_product_id(one) for one in section.products or []))
         for section in sections
     )
 

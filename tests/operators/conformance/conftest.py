@@ -66,9 +66,7 @@ class Line:
             self.unsigned += 1
             return web.Response(status=401)
         async with self._came:
-            self.events += [
-                self.adapter.read(item.item) for item in self.adapter.split(self.account, body)
-            ]
+            self.events += [self.adapter.read(item.item) for item in self.adapter.split(self.account, body)]
             self._came.notify_all()
         return web.Response()
 
@@ -90,9 +88,7 @@ class Line:
             return await answer.json()
 
 
-async def serving(
-    stack: AsyncExitStack, handle: Callable[[web.Request], Awaitable[web.StreamResponse]]
-) -> str:
+async def serving(stack: AsyncExitStack, handle: Callable[[web.Request], Awaitable[web.StreamResponse]]) -> str:
     """The address of a real server on a free port, there until the stack unwinds."""
     application = web.Application(client_max_size=2**25)
     application.router.add_route("*", "/{path:.*}", handle)
@@ -106,9 +102,7 @@ async def serving(
 async def simulating(stack: AsyncExitStack, folder: Path, callback_uri: str) -> str:
     """The address of a simulator with the account and number of the builders."""
     clock = SystemClock()
-    settings = SimulatorSettings(
-        path=folder / "simulator.db", review_delay_ms=0, deliver_after_ms=0, gather_ms=0
-    )
+    settings = SimulatorSettings(path=folder / "simulator.db", review_delay_ms=0, deliver_after_ms=0, gather_ms=0)
     simulator = Simulator(settings, clock, SeededIds(clock, "conformance"))
     bound = bind("127.0.0.1", 0, option="")
     await simulator.open()

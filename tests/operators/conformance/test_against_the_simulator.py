@@ -45,9 +45,7 @@ async def ask(line: Line, what: Ask, about: str, **more: Any) -> dict[str, Any]:
 async def test_message_is_taken_and_its_statuses_carry_our_id(line: Line) -> None:
     await open_window(line)
 
-    outcome = await line.adapter.send(
-        line.account, APP, message(), template=None, reply_to=None, copies={}
-    )
+    outcome = await line.adapter.send(line.account, APP, message(), template=None, reply_to=None, copies={})
 
     assert isinstance(outcome, Sent)
     assert outcome.recipient == ANN
@@ -83,9 +81,7 @@ async def test_template_is_sent_and_a_wrong_one_refused(line: Line) -> None:
 
     async def send(number: int, *params: str) -> object:
         wish = message(number, TemplateSend(stored.id, params))
-        return await line.adapter.send(
-            line.account, APP, wish, template=stored, reply_to=None, copies={}
-        )
+        return await line.adapter.send(line.account, APP, wish, template=stored, reply_to=None, copies={})
 
     taken, refused = await send(1, "Ann"), await send(2)
 
@@ -97,9 +93,7 @@ async def test_template_is_sent_and_a_wrong_one_refused(line: Line) -> None:
 async def test_edit_made_twice_is_made_once(line: Line) -> None:
     first = await submitted(line)
     await line.heard(ReviewEvent)
-    edited = template(
-        of=draft(footer="Reply STOP to opt out"), operator_template_id=first.operator_id
-    )
+    edited = template(of=draft(footer="Reply STOP to opt out"), operator_template_id=first.operator_id)
 
     outcomes = [await line.adapter.edit_template(line.account, edited, {}) for _ in range(2)]
 
@@ -118,9 +112,7 @@ async def test_template_deleted_twice_is_gone_and_its_other_language_stays(line:
     assert [type(outcome) for outcome in outcomes] == [Sent, Sent]
     left = await ask(line, Ask.TEMPLATES, ACCOUNT.id)
     assert german.operator_id in [one["id"] for one in left["data"]]
-    assert first.operator_id not in [
-        one["id"] for one in left["data"] if one["status"] != "PENDING_DELETION"
-    ]
+    assert first.operator_id not in [one["id"] for one in left["data"] if one["status"] != "PENDING_DELETION"]
 
 
 async def test_template_that_breaks_a_rule_is_rejected_with_words(line: Line) -> None:
@@ -141,9 +133,7 @@ def medium(tmp_path: Path) -> tuple[Media, Path]:
     return replace(media, size_bytes=len(content)), path
 
 
-async def test_medium_comes_back_as_it_was_uploaded_until_it_is_deleted(
-    line: Line, medium: tuple[Media, Path]
-) -> None:
+async def test_medium_comes_back_as_it_was_uploaded_until_it_is_deleted(line: Line, medium: tuple[Media, Path]) -> None:
     uploaded = await line.adapter.upload_media(line.account, APP, *medium)
     assert isinstance(uploaded, Uploaded)
     whole = await fetched(line, uploaded.operator_id)
@@ -162,9 +152,7 @@ async def test_sample_is_what_a_template_can_show(line: Line, medium: tuple[Medi
     assert isinstance(uploaded, Uploaded)
     shows = draft(template_type="IMAGE", example_media="ours")
 
-    outcome = await line.adapter.submit_template(
-        line.account, template(of=shows), {"ours": uploaded.operator_id}
-    )
+    outcome = await line.adapter.submit_template(line.account, template(of=shows), {"ours": uploaded.operator_id})
 
     assert isinstance(outcome, Sent)
 
@@ -233,9 +221,7 @@ async def test_object_that_is_not_there_is_refused(line: Line) -> None:
 async def test_token_that_is_not_taken_lets_the_whole_account_wait(line: Line) -> None:
     account = replace(line.account, token="not ours")
 
-    outcome = await line.adapter.send(
-        account, APP, message(), template=None, reply_to=None, copies={}
-    )
+    outcome = await line.adapter.send(account, APP, message(), template=None, reply_to=None, copies={})
 
     assert isinstance(outcome, Unavailable)
     assert (outcome.again, outcome.waits) == (Again.CREDENTIAL, Waits.ACCOUNT)
@@ -244,9 +230,7 @@ async def test_token_that_is_not_taken_lets_the_whole_account_wait(line: Line) -
 async def test_operator_that_is_not_reached_certainly_has_nothing(line: Line) -> None:
     with refusing_port() as port:
         account = replace(line.account, base_url=f"http://127.0.0.1:{port}")
-        outcome = await line.adapter.send(
-            account, APP, message(), template=None, reply_to=None, copies={}
-        )
+        outcome = await line.adapter.send(account, APP, message(), template=None, reply_to=None, copies={})
 
     assert isinstance(outcome, Unavailable)
     assert outcome.again is Again.NOT_REACHED

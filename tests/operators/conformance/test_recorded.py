@@ -23,10 +23,7 @@ from waypost.domain.message import Passthrough
 from waypost.operators.contract import Ask, Question
 
 FOLDER: Final = Path(__file__).parent.parent / "recorded"
-RECORDED: Final = {
-    path.stem: json.loads(path.read_text(encoding="utf-8"))
-    for path in sorted(FOLDER.glob("*.json"))
-}
+RECORDED: Final = {path.stem: json.loads(path.read_text(encoding="utf-8")) for path in sorted(FOLDER.glob("*.json"))}
 CALLS: Final = [name for name, one in RECORDED.items() if "do" in one]
 WEBHOOKS: Final = [name for name, one in RECORDED.items() if "webhook" in one]
 # fmt: off
@@ -155,9 +152,7 @@ def test_every_kind_of_webhook_is_recorded() -> None:
         found["fields"].add(change["field"])
         found["statuses"].update(one["status"] for one in value.get("statuses", []))
         found["messages"].update(one["type"] for one in messages)
-        found["interactive"].update(
-            one["interactive"]["type"] for one in messages if "interactive" in one
-        )
+        found["interactive"].update(one["interactive"]["type"] for one in messages if "interactive" in one)
         if change["field"] == "message_template_status_update":
             found["events"].add(value["event"].upper())
 
@@ -180,18 +175,14 @@ async def call(adapter: Adapter, desk: Desk, do: dict[str, Any]) -> object:
         case {"call": "send", "type": kind, "content": content}:
             wish = message(content=Passthrough(kind, content), destination=do.get("to", ANN))
             reply_to = do.get("reply_to")
-            return await adapter.send(
-                account, APP, wish, template=None, reply_to=reply_to, copies={}
-            )
+            return await adapter.send(account, APP, wish, template=None, reply_to=reply_to, copies={})
         case {"call": "submit_template"}:
             return await adapter.submit_template(account, template(), {})
         case {"call": "edit_template", "operator_template_id": operator_id}:
             edited = template(operator_template_id=operator_id)
             return await adapter.edit_template(account, edited, {})
         case {"call": "delete_template", "operator_template_id": operator_id}:
-            return await adapter.delete_template(
-                account, template(operator_template_id=operator_id)
-            )
+            return await adapter.delete_template(account, template(operator_template_id=operator_id))
         case {"call": "ask", "ask": ask, "about": about}:
             question = Question(Ask(ask), about, do.get("query", {}), do.get("body"))
             return await adapter.ask(account, question)

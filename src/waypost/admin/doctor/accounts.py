@@ -48,9 +48,7 @@ async def look_at_token(office: Office, account: OperatorAccount) -> list[Findin
     return [ok(about, "valid, does not expire")]
 
 
-async def look_at_business(
-    office: Office, account: OperatorAccount, owner: BusinessAccount
-) -> list[Finding]:
+async def look_at_business(office: Office, account: OperatorAccount, owner: BusinessAccount) -> list[Finding]:
     """Whether the operator has the business account, and calls its namespace as we do."""
     about = f"{account.id}: business account {owner.id}"
     try:
@@ -89,13 +87,7 @@ def look_at_usage(office: Office, account: OperatorAccount) -> list[Finding]:
 
 def _shortly(days: float) -> str:
     hours = days * 24
-    return (
-        f"{days:.1f} days"
-        if days >= 1
-        else f"{hours:.1f} hours"
-        if hours >= 1
-        else "less than an hour"
-    )
+    return f"{days:.1f} days" if days >= 1 else f"{hours:.1f} hours" if hours >= 1 else "less than an hour"
 
 
 def _object(value: Any) -> dict[str, Any]:

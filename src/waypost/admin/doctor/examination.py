@@ -8,12 +8,7 @@ from typing import Final
 from waypost.admin.actions import Office
 from waypost.admin.doctor.accounts import look_at_business, look_at_token, look_at_usage
 from waypost.admin.doctor.finding import Finding, State, ok, warning, wrong
-from waypost.admin.doctor.local import (
-    look_at_files,
-    look_at_processes,
-    look_at_simulator,
-    look_at_store,
-)
+from waypost.admin.doctor.local import look_at_files, look_at_processes, look_at_simulator, look_at_store
 from waypost.admin.doctor.numbers import look_at_numbers
 from waypost.admin.doctor.receivers import look_at_receivers
 from waypost.admin.doctor.templates import look_at_templates
@@ -27,9 +22,7 @@ WITHIN_S: Final = 30
 async def examine(office: Office) -> list[Finding]:
     """Every finding: of the store first, then of each operator account in the order of their ids."""
     known = await standings(office)
-    store, *accounts = await asyncio.gather(
-        look_at_store(office), *(_examine_account(office, one) for one in known)
-    )
+    store, *accounts = await asyncio.gather(look_at_store(office), *(_examine_account(office, one) for one in known))
     if not known:
         remedy = "add one with: waypost account operator"
         store.append(warning("operator accounts", "there are none", remedy))
@@ -47,21 +40,13 @@ async def examine_for(office: Office, partner_id: int) -> list[Finding]:
     own = [
         replace(standing, businesses=businesses)
         for standing in await standings(office)
-        if (
-            businesses := tuple(
-                (owner, apps)
-                for owner, apps in standing.businesses
-                if owner.partner_id == partner_id
-            )
-        )
+        if (businesses := tuple((owner, apps) for owner, apps in standing.businesses if owner.partner_id == partner_id))
     ]
     found = await asyncio.gather(*(_examine_account(office, one, shows_usage=False) for one in own))
     return [finding for findings in found for finding in findings]
 
 
-async def _examine_account(
-    office: Office, standing: Standing, *, shows_usage: bool = True
-) -> list[Finding]:
+async def _examine_account(office: Office, standing: Standing, *, shows_usage: bool = True) -> list[Finding]:
     account = standing.account
     try:
         async with asyncio.timeout(WITHIN_S):

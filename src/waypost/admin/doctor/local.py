@@ -29,15 +29,11 @@ async def look_at_store(office: Office) -> list[Finding]:
     depths = [await read(depth_of, lane) for lane in Lane]
     messages, apps = await read(message_counts), await read(all_apps)
     waiting = sum(sum(depth.values()) for depth in depths)
-    aside = sum(
-        count for depth in depths for state, count in depth.items() if "ASIDE" in state.name
-    )
+    aside = sum(count for depth in depths for state, count in depth.items() if "ASIDE" in state.name)
     uncertain = messages.get("uncertain", 0)
     findings = [
         ok("store", f"{sum(messages.values())} messages, {waiting} entries to work"),
-        ok("apps", f"{len(apps)}")
-        if apps
-        else warning("apps", "there are none", "add one with: waypost app add"),
+        ok("apps", f"{len(apps)}") if apps else warning("apps", "there are none", "add one with: waypost app add"),
     ]
     if aside:
         remedy = "see them with: waypost entry list; then release or drop each"
@@ -54,9 +50,7 @@ async def look_at_files(office: Office) -> list[Finding]:
     found = await asyncio.to_thread(readable_by_others, office.data)
     if not found:
         return [ok("files", "no other user of this machine can read them")]
-    named = ", ".join(
-        f"{path.relative_to(office.data)} ({mode:04o})" for path, mode in found[:FILES_NAMED]
-    )
+    named = ", ".join(f"{path.relative_to(office.data)} ({mode:04o})" for path, mode in found[:FILES_NAMED])
     others = f" and {len(found) - FILES_NAMED} more" if len(found) > FILES_NAMED else ""
     text = f"other users of this machine can read {named}{others}"
     return [warning("files", text, f"take it from them with: chmod -R go= {office.data}")]

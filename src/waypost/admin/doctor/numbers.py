@@ -57,18 +57,12 @@ async def look_at_numbers(
         return [refused(about, account.id, error)]
     by_id = {str(node.get("id")): node for node in nodes}
     return [
-        finding
-        for app in apps
-        for finding in _look_at(office, account, app, by_id.get(app.phone_number_id), by_id)
+        finding for app in apps for finding in _look_at(office, account, app, by_id.get(app.phone_number_id), by_id)
     ]
 
 
 def _look_at(
-    office: Office,
-    account: OperatorAccount,
-    app: App,
-    node: dict[str, Any] | None,
-    by_id: dict[str, dict[str, Any]],
+    office: Office, account: OperatorAccount, app: App, node: dict[str, Any] | None, by_id: dict[str, dict[str, Any]]
 ) -> list[Finding]:
     about = f"{account.id}: number +{app.phone_number} of {app.name}"
     connect = f"waypost app connect {app.id} NUMBER NUMBER_ID {app.business_account_id}"

@@ -31,15 +31,10 @@ async def look_at_templates(
     read = office.database.read
     waiting = await read(templates_on_their_way, owner.id)
     ours = [
-        one
-        for one in await read(find_templates, owner.partner_id, owner.id, TemplateWish())
-        if one.id not in waiting
+        one for one in await read(find_templates, owner.partner_id, owner.id, TemplateWish()) if one.id not in waiting
     ]
     by_id = {text_of(node.get("id")): node for node in nodes}
-    by_name = {
-        (text_of(node.get("name")), text_of(node.get("language")).replace("-", "_")): node
-        for node in nodes
-    }
+    by_name = {(text_of(node.get("name")), text_of(node.get("language")).replace("-", "_")): node for node in nodes}
     missing: list[str] = []
     differing: list[str] = []
     for template in ours:

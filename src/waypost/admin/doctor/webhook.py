@@ -74,11 +74,7 @@ async def look_at_handshake(office: Office, account: OperatorAccount) -> list[Fi
 
 
 async def _shake(address: str, verify_token: str, challenge: str) -> Reply:
-    query = {
-        "hub.mode": "subscribe",
-        "hub.challenge": challenge,
-        "hub.verify_token": verify_token,
-    }
+    query = {"hub.mode": "subscribe", "hub.challenge": challenge, "hub.verify_token": verify_token}
     parts = urlsplit(address)
     call = OverHttp(f"{parts.scheme}://{parts.netloc}", timeout_s=WITHIN_S)
     return await call("GET", f"{parts.path}?{urlencode(query)}", {}, None)

@@ -152,9 +152,7 @@ def _button(raw: dict[str, Any], place: int, card: int | None) -> ButtonView:
         catalog_id=text_of(raw.get("catalog_id")),
         items=_items(raw),
         given=_given(raw),
-        fields=ADDRESS_FIELDS.get(text_of(raw.get("country")), _ANY_ADDRESS)
-        if kind.does == "address"
-        else (),
+        fields=ADDRESS_FIELDS.get(text_of(raw.get("country")), _ANY_ADDRESS) if kind.does == "address" else (),
         card=card,
     )
     if view.does == "link" and safe_link(view.value) is None:
@@ -168,9 +166,7 @@ def _items(raw: dict[str, Any]) -> tuple[Item, ...]:
         for section in maps_of(raw.get("sections"))
         for item in maps_of(section.get("product_items"))
     ]
-    lone = text_of(raw.get("product_retailer_id")) or text_of(
-        raw.get("thumbnail_product_retailer_id")
-    )
+    lone = text_of(raw.get("product_retailer_id")) or text_of(raw.get("thumbnail_product_retailer_id"))
     return tuple(items) or ((Item(lone),) if lone else ())
 
 

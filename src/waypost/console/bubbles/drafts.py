@@ -6,14 +6,7 @@ from typing import Any, Final
 from waypost.domain.buttons import Button, ButtonKind
 from waypost.domain.cards import Card
 from waypost.domain.rendering import COPY_OFFER, body_of, footer_of, product_header
-from waypost.domain.template import (
-    OF_MEDIA,
-    Category,
-    Draft,
-    TemplateType,
-    completed,
-    sample_of,
-)
+from waypost.domain.template import OF_MEDIA, Category, Draft, TemplateType, completed, sample_of
 from waypost.domain.variables import named_examples, variables, without_variables
 
 FindSample = Callable[[str], str]
@@ -24,11 +17,7 @@ _UNNAMED: Final = {ButtonKind.OTP: "Copy code", ButtonKind.COPY_CODE: COPY_OFFER
 
 
 def shown_of_draft(
-    draft: Draft,
-    *,
-    media_url: str = "",
-    find: FindSample | None = None,
-    until_ms: int | None = None,
+    draft: Draft, *, media_url: str = "", find: FindSample | None = None, until_ms: int | None = None
 ) -> dict[str, Any]:
     """What a phone would show of a draft, in the shape in which the control door shows messages.
 
@@ -49,9 +38,7 @@ def shown_of_draft(
             "language": draft.language_code,
             "category": draft.category or "",
         },
-        "text": _filled(body_of(draft), None, {"1": CODE})
-        if is_code
-        else _filled(draft.content, draft.example),
+        "text": _filled(body_of(draft), None, {"1": CODE}) if is_code else _filled(draft.content, draft.example),
     }
     header = None if is_code else _header(draft, media_url, find)
     if header is not None:
@@ -85,9 +72,7 @@ def _header(draft: Draft, media_url: str, find: FindSample | None) -> dict[str, 
     return {"format": "TEXT", "text": _filled(draft.header, draft.example_header)}
 
 
-def _medium(
-    kind: str, part: Draft | Card, media_url: str, find: FindSample | None
-) -> dict[str, Any]:
+def _medium(kind: str, part: Draft | Card, media_url: str, find: FindSample | None) -> dict[str, Any]:
     sample = sample_of(part)
     url = media_url or (find(sample) if find is not None and sample else "")
     medium = {"url": url} if url else {}
@@ -110,10 +95,7 @@ def _buttons(buttons: tuple[Button, ...]) -> list[dict[str, Any]]:
 
 
 def _button(button: Button) -> dict[str, Any]:
-    shown: dict[str, Any] = {
-        "type": button.kind.value,
-        "text": button.text or _UNNAMED.get(button.kind, ""),
-    }
+    shown: dict[str, Any] = {"type": button.kind.value, "text": button.text or _UNNAMED.get(button.kind, "")}
     match button.kind:
         case ButtonKind.URL:
             shown["url"] = _url(button)

@@ -5,22 +5,8 @@ from typing import Any, Final
 
 from markupsafe import Markup
 
-from waypost.console.bubbles.buttons import (
-    LEFT_SHOWN,
-    MOST_SHOWN,
-    ButtonView,
-    Row,
-    buttons_of,
-    not_requested,
-    rows_of,
-)
-from waypost.console.bubbles.formatting import (
-    Link,
-    emoji_count,
-    first_link,
-    formatted,
-    is_long,
-)
+from waypost.console.bubbles.buttons import LEFT_SHOWN, MOST_SHOWN, ButtonView, Row, buttons_of, not_requested, rows_of
+from waypost.console.bubbles.formatting import Link, emoji_count, first_link, formatted, is_long
 from waypost.console.bubbles.media import Contact, Medium, Place, contacts_of, medium_of, place_of
 from waypost.console.bubbles.orders import facts_of_order, is_paid, items_of_order
 from waypost.console.bubbles.reading import map_of, maps_of, text_of, whole_of
@@ -100,9 +86,7 @@ class Face:
     @property
     def is_empty(self) -> bool:
         """Whether there is nothing to see, as of a draft that nobody has written anything in."""
-        return not (
-            self.plain or self.header or self.footer or self.offer or self.buttons or self.cards
-        )
+        return not (self.plain or self.header or self.footer or self.offer or self.buttons or self.cards)
 
 
 def face_of(shown: dict[str, Any], *, is_draft: bool = False) -> Face:
@@ -137,9 +121,7 @@ def face_of(shown: dict[str, Any], *, is_draft: bool = False) -> Face:
         shown_buttons=buttons if len(buttons) <= MOST_SHOWN else buttons[:LEFT_SHOWN],
         rows=rows,
         list_label=text_of(action.get("button")) or "Choose",
-        cards=tuple(
-            _card(card, place, is_draft) for place, card in enumerate(maps_of(shown.get("cards")))
-        ),
+        cards=tuple(_card(card, place, is_draft) for place, card in enumerate(maps_of(shown.get("cards")))),
         contacts=contacts_of(shown.get("contacts")),
         basket=_basket(shown),
         facts=_facts(shown),

@@ -192,9 +192,7 @@ def _numbers(lines: list[str], gaps: bool) -> Markup:
 
 
 def _items(lines: list[str], kind: str, gaps: bool) -> Markup:
-    return Markup("").join(
-        Markup("<li>{}</li>").format(_inline(_content(line, kind), MARKS, gaps)) for line in lines
-    )
+    return Markup("").join(Markup("<li>{}</li>").format(_inline(_content(line, kind), MARKS, gaps)) for line in lines)
 
 
 _MAKERS: Final[dict[str, Callable[[list[str], bool], Markup]]] = {
@@ -261,6 +259,4 @@ def _end(text: str, at: int, mark: Mark, dead: set[str]) -> int | None:
 
 
 def _anchor(link: Link) -> Markup:
-    return Markup('<a href="{}" target="_blank" rel="noopener noreferrer nofollow">{}</a>').format(
-        link.url, link.url
-    )
+    return Markup('<a href="{}" target="_blank" rel="noopener noreferrer nofollow">{}</a>').format(link.url, link.url)

@@ -66,8 +66,7 @@ def with_media(shown: dict[str, Any], find: FindMedium) -> dict[str, Any]:
         changed["header"] = _with_header(map_of(shown.get("header")), find)
     if shown.get("cards"):
         changed["cards"] = [
-            {**card, "header": _with_header(map_of(card.get("header")), find)}
-            for card in maps_of(shown.get("cards"))
+            {**card, "header": _with_header(map_of(card.get("header")), find)} for card in maps_of(shown.get("cards"))
         ]
     return changed
 

@@ -103,9 +103,7 @@ def _contact(card: dict[str, Any]) -> Contact:
     company = map_of(card.get("org"))
     return Contact(
         name=text_of(map_of(card.get("name")).get("formatted_name")) or "Contact",
-        company=", ".join(
-            filter(None, (text_of(company.get("title")), text_of(company.get("company"))))
-        ),
+        company=", ".join(filter(None, (text_of(company.get("title")), text_of(company.get("company"))))),
         lines=tuple((name.capitalize(), value) for name, value in lines if value),
     )
 

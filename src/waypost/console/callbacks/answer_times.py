@@ -135,10 +135,7 @@ def _distribution(one: dict[str, Any], rows: Sequence[Answered], line: dict[str,
     for row in rows:
         counts[_bin_of(row.duration_ms)][0 if is_taken(row.status) else 1] += row.tries
     last = _bin_of(_HIGH_MS - 1)
-    bins = [
-        Bin(_edge(at), min(_edge(at + 1), _HIGH_MS), *counts[at], label=_spelt(at))
-        for at in range(last + 1)
-    ]
+    bins = [Bin(_edge(at), min(_edge(at + 1), _HIGH_MS), *counts[at], label=_spelt(at)) for at in range(last + 1)]
     marks = [
         Mark(line["p50_ms"], f"p50 {duration(line['p50_ms'])}", "quiet"),
         Mark(line["p99_ms"], f"p99 {duration(line['p99_ms'])}", "quiet"),
@@ -171,8 +168,7 @@ def _over_time(one: dict[str, Any], rows: Sequence[Answered], labels: Sequence[s
     frame = Frame(
         f"times-{one['id']}",
         f"Answer times of {one['tag']} over time",
-        "Half of the answers and 99 of 100 came within these times; the limit is 10 s. "
-        "The axis is logarithmic.",
+        "Half of the answers and 99 of 100 came within these times; the limit is 10 s. The axis is logarithmic.",
         spell=duration,
     )
     limit = Mark(LATE_MS, f"limit {_LIMIT}", "bad")

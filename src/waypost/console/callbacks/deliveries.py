@@ -117,9 +117,7 @@ def recipient_in(text: str) -> str:
     return digits if digits.isascii() and digits.isdecimal() else text
 
 
-async def described(
-    desk: Desk, visit: Visit, found: Sequence[dict[str, Any]]
-) -> list[dict[str, Any]]:
+async def described(desk: Desk, visit: Visit, found: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     """Callbacks with what people want to know beside: whom they are about, to whom, and how it went."""
     whose = visit.partner.id, visit.app.id
 

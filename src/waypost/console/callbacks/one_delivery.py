@@ -72,9 +72,7 @@ async def replay(desk: Desk, visit: Visit) -> Response:
     )
     page = f"{base_of(visit)}/deliveries/{row['id']}"
     if told["replayed"]:
-        return answer(
-            desk, visit, page, "It goes out again: the same bytes, id and sequence number."
-        )
+        return answer(desk, visit, page, "It goes out again: the same bytes, id and sequence number.")
     if told["still_waiting"]:
         return answer(
             desk, visit, page, "It still waits for its first delivery, and is not sent twice.",
@@ -87,9 +85,7 @@ async def replay(desk: Desk, visit: Visit) -> Response:
 
 
 async def _named(desk: Desk, visit: Visit) -> dict[str, Any]:
-    row = await desk.parts.database.read(
-        delivery, visit.partner.id, visit.app.id, str(visit.path["callback_id"])
-    )
+    row = await desk.parts.database.read(delivery, visit.partner.id, visit.app.id, str(visit.path["callback_id"]))
     if row is None:
         raise NotThere("This app has no such callback.")
     return row
@@ -99,12 +95,8 @@ async def _now(desk: Desk, visit: Visit, *, text: bool = False) -> dict[str, Any
     row = await _named(desk, visit)
     parts = desk.parts
 
-    def look(
-        connection: Connection,
-    ) -> tuple[Subscription | None, list[Any], dict[str, int | None]]:
-        held = subscription_of_partner(
-            connection, visit.partner.id, row["subscription_id"], parts.directory.unseal
-        )
+    def look(connection: Connection) -> tuple[Subscription | None, list[Any], dict[str, int | None]]:
+        held = subscription_of_partner(connection, visit.partner.id, row["subscription_id"], parts.directory.unseal)
         entries = entries_of(connection, row["subscription_id"], row["id"])
         return held, entries, receiver_failure(connection, row["subscription_id"])
 

@@ -47,9 +47,7 @@ def api_path(subscription: Subscription) -> str:
     return f"/partner/app/{subscription.app_id}/subscription/{subscription.id}"
 
 
-def answer(
-    desk: Desk, visit: Visit, path: str, said: str, *, remedy: str = "", kind: str = "good"
-) -> Response:
+def answer(desk: Desk, visit: Visit, path: str, said: str, *, remedy: str = "", kind: str = "good") -> Response:
     """What came of an act: a notice on the page that is open, or on the one that it leads to."""
     if visit.is_quiet:
         return JSONResponse({"said": said, "remedy": remedy, "kind": kind})

@@ -45,9 +45,7 @@ async def show_replay(desk: Desk, visit: Visit) -> Response:
     counted: dict[str, Any] | None = None
     if is_asked:
         body = _wanted(visit, chosen, standing, desk.parts.clock.now_ms())
-        told = await desk.parts.doors.admin.json(
-            "POST", "/admin/callbacks/replay", {**body, "dry_run": True}
-        )
+        told = await desk.parts.doors.admin.json("POST", "/admin/callbacks/replay", {**body, "dry_run": True})
         counted = {**told, "to_ms": body["to_ms"]}
     return await desk.page(
         visit, "callbacks/replay.html",
@@ -94,9 +92,7 @@ def _chosen(given: dict[str, str]) -> _Chosen:
     )
 
 
-def _wanted(
-    visit: Visit, chosen: _Chosen, standing: list[dict[str, Any]], now_ms: int
-) -> dict[str, Any]:
+def _wanted(visit: Visit, chosen: _Chosen, standing: list[dict[str, Any]], now_ms: int) -> dict[str, Any]:
     """What the door is asked for: always the partner's own and this app's only.
 
     The end of the time is written down, so that what is sent is what was counted.

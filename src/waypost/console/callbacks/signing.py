@@ -33,10 +33,7 @@ def signing_of(
         "timestamp": int(stamp),
         "signed": f"{callback_id}.{stamp}." + body.decode("utf-8", "replace"),
         "signatures": [
-            {
-                "text": one,
-                "made_with": _made_with(seals, held, callback_id, int(stamp), body, one, now_ms),
-            }
+            {"text": one, "made_with": _made_with(seals, held, callback_id, int(stamp), body, one, now_ms)}
             for one in signatures
         ],
     }

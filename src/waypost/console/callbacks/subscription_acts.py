@@ -27,9 +27,7 @@ async def create(desk: Desk, visit: Visit) -> Response:
     given = await read_fields(visit)
     door = desk.parts.doors.app(visit.app)
     try:
-        made = await door.form(
-            "POST", f"/partner/app/{visit.app.id}/subscription", form_for_api(given)
-        )
+        made = await door.form("POST", f"/partner/app/{visit.app.id}/subscription", form_for_api(given))
     except DoorRefused as refused:
         given.refuse(refused)
     except NotMeant as error:
@@ -64,9 +62,7 @@ async def check(desk: Desk, visit: Visit) -> Response:
     told = await desk.parts.doors.admin.json("POST", f"/admin/subscriptions/{held.id}/check", {})
     took = duration(told["duration_ms"])
     if told["taken"]:
-        return answer(
-            desk, visit, _page(visit, held), f"{held.tag} answered {told['status']} in {took}."
-        )
+        return answer(desk, visit, _page(visit, held), f"{held.tag} answered {told['status']} in {took}.")
     if told["status"] is None:
         said = f"{held.tag} gave no answer in {took}: {told['error']}."
     else:
@@ -90,9 +86,7 @@ async def resume(desk: Desk, visit: Visit) -> Response:
     """Let it go on, whoever paused it."""
     held = await named_subscription(desk, visit)
     await desk.parts.doors.app(visit.app).form("PUT", api_path(held), {"active": "true"})
-    return answer(
-        desk, visit, _page(visit, held), f"{held.tag} goes on. What waits comes now, in order."
-    )
+    return answer(desk, visit, _page(visit, held), f"{held.tag} goes on. What waits comes now, in order.")
 
 
 async def show_key(desk: Desk, visit: Visit) -> Response:
@@ -111,18 +105,14 @@ async def rotate_key(desk: Desk, visit: Visit) -> Response:
     keys = await desk.parts.doors.admin.json(
         "POST", f"/admin/subscriptions/{held.id}/key/rotate", {"keep_old_for_s": int(keep)}
     )
-    return await subscription_page(
-        desk, visit, held, fields_of(held), keys={**keys, "rotated": True}
-    )
+    return await subscription_page(desk, visit, held, fields_of(held), keys={**keys, "rotated": True})
 
 
 async def delete(desk: Desk, visit: Visit) -> Response:
     """End it; what waits for it is not delivered."""
     held = await named_subscription(desk, visit)
     await desk.parts.doors.app(visit.app).json("DELETE", api_path(held))
-    return desk.go(
-        base_of(visit), f"{held.tag} is deleted. What waited for it is not delivered any more."
-    )
+    return desk.go(base_of(visit), f"{held.tag} is deleted. What waited for it is not delivered any more.")
 
 
 def _page(visit: Visit, held: Subscription) -> str:

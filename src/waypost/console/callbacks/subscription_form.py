@@ -47,11 +47,7 @@ class SubscriptionFields:
 def fields_of(held: Subscription) -> SubscriptionFields:
     """The form of a subscription as it is."""
     return SubscriptionFields(
-        tag=held.tag,
-        url=held.url,
-        version=str(held.version),
-        modes=held.modes,
-        header_names=tuple(held.headers),
+        tag=held.tag, url=held.url, version=str(held.version), modes=held.modes, header_names=tuple(held.headers)
     )
 
 

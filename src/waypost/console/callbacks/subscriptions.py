@@ -62,16 +62,12 @@ async def live_subscription(desk: Desk, visit: Visit) -> Response:
 
     async def look() -> Sequence[Piece]:
         cards = await cards_of(desk, visit)
-        return [
-            _piece(desk, visit, card, is_alone=True) for card in cards if card["id"] == int(held.id)
-        ]
+        return [_piece(desk, visit, card, is_alone=True) for card in cards if card["id"] == int(held.id)]
 
     return desk.live(visit, look, rest_s=REST_S, at_least_s=2.0)
 
 
-async def new_page(
-    desk: Desk, visit: Visit, fields: SubscriptionFields, status: int = 200
-) -> Response:
+async def new_page(desk: Desk, visit: Visit, fields: SubscriptionFields, status: int = 200) -> Response:
     """The form of a new one, with what was typed and what is wrong with it."""
     return await desk.page(visit, "callbacks/new.html", status, **_form_values(fields))
 
@@ -103,10 +99,7 @@ async def cards_of(desk: Desk, visit: Visit) -> list[dict[str, Any]]:
     """What the cards show."""
     standing = await standing_of_all(desk, visit)
     lately = await desk.parts.database.read(_lately, standing)
-    return [
-        {**one, "base": base_of(visit), "modes": one["modes"].split(","), **lately[one["id"]]}
-        for one in standing
-    ]
+    return [{**one, "base": base_of(visit), "modes": one["modes"].split(","), **lately[one["id"]]} for one in standing]
 
 
 def _lately(connection: Connection, standing: Sequence[dict[str, Any]]) -> dict[int, Any]:

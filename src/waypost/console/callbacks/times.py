@@ -21,9 +21,7 @@ def typed_ms(text: str, name: str) -> int | None:
     try:
         at = datetime.fromisoformat(text)
     except ValueError:
-        raise NotMeant(
-            f"{name} is no time.", "Write it like 2026-11-22T10:00, in UTC, or leave it empty."
-        ) from None
+        raise NotMeant(f"{name} is no time.", "Write it like 2026-11-22T10:00, in UTC, or leave it empty.") from None
     at = at if at.tzinfo else at.replace(tzinfo=UTC)
     return min(max((at - _EPOCH) // timedelta(milliseconds=1), 0), LAST_MS)
 

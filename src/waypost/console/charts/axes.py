@@ -72,9 +72,9 @@ def picture(frame: Frame, kind: str, drawn: Sequence[Markup]) -> Markup:
 
 def block(tone: str, left: float, top: float, wide: float, tall: float) -> Markup:
     """One piece of a bar: across in percent, up and down in pixels."""
-    return Markup(
-        '<rect class="tone-{}" x="{:.3f}%" y="{:.2f}" width="{:.3f}%" height="{:.2f}"/>'
-    ).format(tone, left, top, wide, tall)
+    return Markup('<rect class="tone-{}" x="{:.3f}%" y="{:.2f}" width="{:.3f}%" height="{:.2f}"/>').format(
+        tone, left, top, wide, tall
+    )
 
 
 def grid(frame: Frame, most: float) -> Markup:
@@ -97,9 +97,7 @@ def rules(frame: Frame, steps: Sequence[float], up: Callable[[float], float]) ->
 
 def axis(frame: Frame) -> Markup:
     """The line that values stand on."""
-    return Markup('<line class="chart-axis" x1="0" x2="100%" y1="{0}" y2="{0}"/>').format(
-        frame.floor
-    )
+    return Markup('<line class="chart-axis" x1="0" x2="100%" y1="{0}" y2="{0}"/>').format(frame.floor)
 
 
 def limit(mark: Mark, y: float) -> Markup:
@@ -122,9 +120,9 @@ def labels_below(frame: Frame, labels: Sequence[str], about: int = 4) -> Markup:
         x = 0 if at == 0 else 100 if at == last else 100 * (at + 0.5) / len(labels)
         between = " chart-between" if nth % 2 else ""  # gives way where there is no room
         drawn.append(
-            Markup(
-                '<text class="chart-label{}" x="{:.3f}%" y="{}" text-anchor="{}">{}</text>'
-            ).format(between, x, frame.height - 6, anchor, labels[at])
+            Markup('<text class="chart-label{}" x="{:.3f}%" y="{}" text-anchor="{}">{}</text>').format(
+                between, x, frame.height - 6, anchor, labels[at]
+            )
         )
     return Markup("").join(drawn)
 

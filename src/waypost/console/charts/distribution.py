@@ -27,13 +27,7 @@ class Bin:
 
 
 def distribution(
-    frame: Frame,
-    bins: Sequence[Bin],
-    *,
-    low: float,
-    high: float,
-    ticks: Sequence[float],
-    marks: Sequence[Mark] = (),
+    frame: Frame, bins: Sequence[Bin], *, low: float, high: float, ticks: Sequence[float], marks: Sequence[Mark] = ()
 ) -> Markup:
     """How values are spread over an axis on which each step is ten times the one before.
 

@@ -36,9 +36,7 @@ def bars(frame: Frame, series: Sequence[Series], labels: Sequence[str]) -> Marku
     drawn = [grid(frame, most)]
     for at, label in enumerate(labels):
         base = float(frame.floor)
-        told = ", ".join(
-            f"{one.name} {frame.spell(one.values[at] or 0)}" for one in series if one.values[at]
-        )
+        told = ", ".join(f"{one.name} {frame.spell(one.values[at] or 0)}" for one in series if one.values[at])
         pieces: list[Markup] = []
         for one in series:
             tall = frame.room * (one.values[at] or 0) / most
@@ -117,11 +115,7 @@ def lines(
             if value is not None and _is_alone(one.values, at)
         ]
     for at, label in enumerate(labels):
-        told = ", ".join(
-            f"{one.name} {frame.spell(value)}"
-            for one in series
-            if (value := one.values[at]) is not None
-        )
+        told = ", ".join(f"{one.name} {frame.spell(value)}" for one in series if (value := one.values[at]) is not None)
         drawn.append(
             Markup(
                 '<rect class="chart-hit" x="{:.3f}%" y="{}" width="{:.3f}%" height="{}"><title>{}</title></rect>'

@@ -28,17 +28,12 @@ class Series:
 def key(series: Sequence[Series]) -> Markup:
     """Which colour is what."""
     items = [
-        Markup('<li><span class="chart-key-colour tone-{}"></span>{}</li>').format(
-            one.tone, one.name
-        )
-        for one in series
+        Markup('<li><span class="chart-key-colour tone-{}"></span>{}</li>').format(one.tone, one.name) for one in series
     ]
     return Markup('<ul class="chart-key">{}</ul>').format(Markup("").join(items))
 
 
-def table(
-    heads: Sequence[str], rows: Sequence[Sequence[object]], *, caption: str, id: str = ""
-) -> Markup:
+def table(heads: Sequence[str], rows: Sequence[Sequence[object]], *, caption: str, id: str = "") -> Markup:
     """The figures behind a chart, for whoever would rather read them; folded until it is opened."""
     head = Markup("").join(Markup('<th scope="col">{}</th>').format(one) for one in heads)
     body = Markup("").join(

@@ -12,12 +12,7 @@ _HEIGHT: Final = 28
 
 
 def sparkline(
-    values: Sequence[float | None],
-    *,
-    title: str,
-    tones: Sequence[str] = (),
-    logarithmic: bool = False,
-    most: float = 0,
+    values: Sequence[float | None], *, title: str, tones: Sequence[str] = (), logarithmic: bool = False, most: float = 0
 ) -> Markup:
     """A small row of bars without axes, such as the newest answer times.
 

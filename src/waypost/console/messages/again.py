@@ -18,15 +18,11 @@ async def send_again(desk: Desk, visit: Visit) -> Response:
         NotMeant: its request is not kept any more.
         DoorRefused: the partner API refuses it.
     """
-    found = await desk.parts.database.read(
-        words_of_app, visit.partner.id, visit.app.id, visit.path["message_id"]
-    )
+    found = await desk.parts.database.read(words_of_app, visit.partner.id, visit.app.id, visit.path["message_id"])
     if found is None:
         raise NotThere("You have no such message.")
     row, _ = found
-    answer = await _sent(
-        desk.parts.doors.app(visit.app), request_of(visit.app.id, row.kind, row.request)
-    )
+    answer = await _sent(desk.parts.doors.app(visit.app), request_of(visit.app.id, row.kind, row.request))
     return desk.go(
         f"/apps/{visit.app.id}/messages/{answer}",
         "Sent again, as a new message with an id of its own.",

@@ -72,9 +72,7 @@ class Filter:
     @property
     def has_more(self) -> bool:
         """Whether a field beyond the first three is set."""
-        return any(
-            self.given[name] for name in ("template", "code", "kind", "from", "until", "text")
-        )
+        return any(self.given[name] for name in ("template", "code", "kind", "from", "until", "text"))
 
     @property
     def is_id_alone(self) -> bool:
@@ -144,9 +142,7 @@ def _sought(text: str, wrong: dict[str, str]) -> tuple[str | None, str | None]:
     return digits, None
 
 
-def _times(
-    given: Mapping[str, str], now_ms: int, wrong: dict[str, str]
-) -> tuple[int | None, int | None]:
+def _times(given: Mapping[str, str], now_ms: int, wrong: dict[str, str]) -> tuple[int | None, int | None]:
     time = given["time"]
     if time == "today":
         return now_ms - now_ms % _DAY_MS, None

@@ -45,9 +45,7 @@ class Line:
         return self.state in FINAL_STATES or (self.state == "failed" and not self.doubted)
 
 
-def lines_of(
-    rows: Iterable[Mapping[str, Any]], names: Mapping[str, str], *, show_text: bool
-) -> list[Line]:
+def lines_of(rows: Iterable[Mapping[str, Any]], names: Mapping[str, str], *, show_text: bool) -> list[Line]:
     """Lines from rows of the store, with the names of the app's templates."""
     return [_line(row, names, Sight(show_text, row["holds_code"])) for row in rows]
 
@@ -65,9 +63,7 @@ def _line(row: Mapping[str, Any], names: Mapping[str, str], sight: Sight) -> Lin
         destination=row["destination"],
         what=name or kind_label(row["kind"]),
         is_template=bool(row["template_id"]),
-        text=shown_line(
-            short_text(row["content"], MOST_SHOWN if sight.is_open else MOST_COUNTED), sight
-        ),
+        text=shown_line(short_text(row["content"], MOST_SHOWN if sight.is_open else MOST_COUNTED), sight),
         state=row["state"],
         doubted=row["doubted"],
         code=row["code"],

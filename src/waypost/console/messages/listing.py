@@ -7,14 +7,7 @@ from typing import Any, Final
 from starlette.responses import RedirectResponse, Response
 
 from waypost.console.desk import Desk
-from waypost.console.messages.filters import (
-    KINDS,
-    STATES,
-    TIMES,
-    Filter,
-    read_filter,
-    written_place,
-)
+from waypost.console.messages.filters import KINDS, STATES, TIMES, Filter, read_filter, written_place
 from waypost.console.messages.lines import Line, lines_of
 from waypost.console.streams import Piece, answer_with
 from waypost.console.visit import Visit
@@ -53,10 +46,7 @@ async def show_more(desk: Desk, visit: Visit) -> Response:
     found = Found([]) if asked.wrong else await _search(desk, visit, asked)
     page = _page(desk, found, await _names(desk, visit))
     part = desk.parts.pages.part
-    pieces = [
-        Piece(f"m-{line.id}", part(PARTS, "row", visit, visit.app, line), "rows")
-        for line in page.lines
-    ]
+    pieces = [Piece(f"m-{line.id}", part(PARTS, "row", visit, visit.app, line), "rows") for line in page.lines]
     foot = Piece("foot", part(PARTS, "foot", visit, visit.app, asked, page))
     return answer_with([*pieces, foot])
 
@@ -77,8 +67,7 @@ async def live_list(desk: Desk, visit: Visit) -> Response:
         if any(row["template_id"] and row["template_id"] not in names for row in rows):
             names = await _names(desk, visit)
         lines = sorted(
-            lines_of(rows, names, show_text=desk.parts.show_text),
-            key=lambda line: (line.accepted_on_ms, line.id),
+            lines_of(rows, names, show_text=desk.parts.show_text), key=lambda line: (line.accepted_on_ms, line.id)
         )
         newest_ms = max([newest_ms, *(line.accepted_on_ms for line in lines)])
         for line in lines:
@@ -115,9 +104,7 @@ class ListPage:
 
 def _page(desk: Desk, found: Found, names: Mapping[str, str]) -> ListPage:
     older = "" if found.next is None else written_place(found.next)
-    return ListPage(
-        lines_of(found.rows, names, show_text=desk.parts.show_text), older, found.back_to_ms
-    )
+    return ListPage(lines_of(found.rows, names, show_text=desk.parts.show_text), older, found.back_to_ms)
 
 
 def _filter(desk: Desk, visit: Visit) -> Filter:
@@ -126,23 +113,17 @@ def _filter(desk: Desk, visit: Visit) -> Filter:
 
 async def _search(desk: Desk, visit: Visit, asked: Filter) -> Found:
     page = Page(asked.before, ON_A_PAGE)
-    return await desk.parts.database.read(
-        search_messages, visit.partner.id, visit.app.id, asked.wanted, page
-    )
+    return await desk.parts.database.read(search_messages, visit.partner.id, visit.app.id, asked.wanted, page)
 
 
 async def _names(desk: Desk, visit: Visit) -> dict[str, str]:
     return await desk.parts.database.read(template_names, visit.partner.id, visit.app.id)
 
 
-async def _news(
-    desk: Desk, visit: Visit, asked: Filter, newest_ms: int, watched: list[str]
-) -> list[dict[str, Any]]:
+async def _news(desk: Desk, visit: Visit, asked: Filter, newest_ms: int, watched: list[str]) -> list[dict[str, Any]]:
     """The newest that are wanted, and those that were shown and may have changed since."""
     wanted = asked.wanted
-    moves = (
-        wanted.state is not None or wanted.code is not None
-    )  # then an old one may come among them
+    moves = wanted.state is not None or wanted.code is not None  # then an old one may come among them
     if newest_ms and not moves:
         wanted = replace(wanted, from_ms=max(wanted.from_ms or 0, newest_ms - LATE_MS))
     read = desk.parts.database.read

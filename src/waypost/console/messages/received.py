@@ -35,9 +35,7 @@ async def show_more_received(desk: Desk, visit: Visit) -> Response:
     asked = _filter(desk, visit)
     found = Found([]) if asked.wrong else await _search(desk, visit, asked)
     part = desk.parts.pages.part
-    foot = part(
-        PARTS, "foot", visit, visit.app, asked, _older(found), found.back_to_ms, bool(found.rows)
-    )
+    foot = part(PARTS, "foot", visit, visit.app, asked, _older(found), found.back_to_ms, bool(found.rows))
     pieces = [*_pieces(desk, visit, found, "rows", "end"), Piece("foot", foot)]
     return answer_with(pieces)
 
@@ -63,9 +61,7 @@ def _filter(desk: Desk, visit: Visit) -> Filter:
 
 async def _search(desk: Desk, visit: Visit, asked: Filter, *, look_at: int = LOOKED_AT) -> Found:
     page = Page(asked.before, ON_A_PAGE, look_at)
-    return await desk.parts.database.read(
-        search_inbound, visit.partner.id, visit.app.id, asked.wanted, page
-    )
+    return await desk.parts.database.read(search_inbound, visit.partner.id, visit.app.id, asked.wanted, page)
 
 
 async def reveal_received(desk: Desk, visit: Visit) -> Response:
@@ -82,9 +78,7 @@ async def reveal_received(desk: Desk, visit: Visit) -> Response:
     return answer_with([Piece(f"r-{row['key']}", _html(desk, visit, row))])
 
 
-def _rows(
-    desk: Desk, rows: Iterable[dict[str, Any]], *, text: bool = False
-) -> list[dict[str, Any]]:
+def _rows(desk: Desk, rows: Iterable[dict[str, Any]], *, text: bool = False) -> list[dict[str, Any]]:
     """Rows with the id of their element: the operator's has characters that no id should."""
     return [_row(row, Sight(text or desk.parts.show_text, row["holds_code"])) for row in rows]
 
@@ -99,10 +93,7 @@ def _row(row: dict[str, Any], sight: Sight) -> dict[str, Any]:
 
 
 def _pieces(desk: Desk, visit: Visit, found: Found, into: str, at: str) -> list[Piece]:
-    return [
-        Piece(f"r-{row['key']}", _html(desk, visit, row), into, at)
-        for row in _rows(desk, found.rows)
-    ]
+    return [Piece(f"r-{row['key']}", _html(desk, visit, row), into, at) for row in _rows(desk, found.rows)]
 
 
 def _html(desk: Desk, visit: Visit, row: dict[str, Any]) -> str:

@@ -51,11 +51,7 @@ def request_of(app_id: str, kind: str, request: str) -> Again:
     try:
         if request.lstrip().startswith("{"):
             return Again(path, None, json.loads(request))
-        fields = dict(
-            parse_qsl(
-                request, keep_blank_values=True, strict_parsing=True, max_num_fields=MOST_FIELDS
-            )
-        )
+        fields = dict(parse_qsl(request, keep_blank_values=True, strict_parsing=True, max_num_fields=MOST_FIELDS))
     except (ValueError, RecursionError) as error:
         raise NotMeant(
             "The request of this message cannot be sent once more: it is not kept, or has another form.",
@@ -75,10 +71,7 @@ def as_curl(again: Again, base_url: str) -> str:
     if again.fields is None:
         lines += ["-H 'Content-Type: application/json'", f"--data {shlex.quote(_json(again.body))}"]
     else:
-        lines += [
-            f"--data-urlencode {shlex.quote(f'{name}={text}')}"
-            for name, text in again.fields.items()
-        ]
+        lines += [f"--data-urlencode {shlex.quote(f'{name}={text}')}" for name, text in again.fields.items()]
     return " \\\n  ".join(lines)
 
 
@@ -88,9 +81,7 @@ def as_python(again: Again, base_url: str) -> str:
     given = _literal(again.body if is_json else dict(again.fields or {}))
     encoded = "json.dumps(message).encode()" if is_json else "urlencode(message).encode()"
     kind = "application/json" if is_json else "application/x-www-form-urlencoded"
-    imports = (
-        "import json\nimport os\n" if is_json else "import os\nfrom urllib.parse import urlencode\n"
-    )
+    imports = "import json\nimport os\n" if is_json else "import os\nfrom urllib.parse import urlencode\n"
     return (
         f"{imports}from urllib.request import Request, urlopen\n\n"
         f"message = {given}\n"

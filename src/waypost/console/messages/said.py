@@ -44,13 +44,8 @@ def _parts(draft: Draft, params: Sequence[str]) -> Iterator[str]:
 def _filled(text: str, values: Sequence[str]) -> str:
     """A text with values in the places of its variables, by their numbers; one without a value stays as it is."""
     names = variables(text)
-    in_order = sorted(
-        dict.fromkeys(names), key=lambda name: (not name.isdecimal(), len(name), name)
-    )
+    in_order = sorted(dict.fromkeys(names), key=lambda name: (not name.isdecimal(), len(name), name))
     known = dict(zip(in_order, values, strict=False))
     first, *pieces = without_variables(text)
-    filled = (
-        known.get(name, f"{{{{{name}}}}}") + piece
-        for name, piece in zip(names, pieces, strict=True)
-    )
+    filled = (known.get(name, f"{{{{{name}}}}}") + piece for name, piece in zip(names, pieces, strict=True))
     return first + "".join(filled)

@@ -74,10 +74,7 @@ def _news(trace: Mapping[str, Any]) -> Iterator[Step]:
         who, tone, title, text = word.who, word.tone, word.title, detail
         if news == TRIED:
             tries += 1
-            title, text = (
-                f"Try {grouped(tries)}: the operator did not take it",
-                _with_meaning(detail),
-            )
+            title, text = (f"Try {grouped(tries)}: the operator did not take it", _with_meaning(detail))
         elif not line["moved"] and detail.startswith("behind "):
             behind = detail.removeprefix("behind ")
             tone, title = "quiet", f"Late: \u201c{news}\u201d"
@@ -111,11 +108,7 @@ def _ended(told: Mapping[str, Any]) -> tuple[str, str]:
     times = "" if tries < 2 else f" at try {tries}"
     how_often = "once" if tries == 1 else f"{tries} times"
     if told["ended_on_ms"] is not None:
-        return (
-            ("good", f"taken{times}{replayed}")
-            if told["delivered"]
-            else ("bad", f"given up, tried {how_often}")
-        )
+        return ("good", f"taken{times}{replayed}") if told["delivered"] else ("bad", f"given up, tried {how_often}")
     return ("warn", f"tried {how_often} so far") if tries else ("info", "waits")
 
 
@@ -135,15 +128,8 @@ def _waiting(trace: Mapping[str, Any]) -> Iterator[Step]:
     elif entry["state"] == "in_hand":
         title, text = "Being handed to the operator now", ""
     else:
-        title = (
-            f"Waits for try {grouped(entry['attempt'] + 1)}"
-            if entry["attempt"]
-            else "Waits for its turn"
-        )
-        text = (
-            entry["note"]
-            or "Messages to one recipient go one after the other, and a number sends so many a second."
-        )
+        title = f"Waits for try {grouped(entry['attempt'] + 1)}" if entry["attempt"] else "Waits for its turn"
+        text = entry["note"] or "Messages to one recipient go one after the other, and a number sends so many a second."
     yield Step("s-waiting", None, _WAYPOST, "info", title, text, of=entry)
 
 

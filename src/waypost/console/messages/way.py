@@ -18,12 +18,7 @@ from waypost.domain.template import Template
 from waypost.store.message_lists import names_of_templates
 from waypost.store.templates import template_by_id
 from waypost.store.trace import way_of_app, words_of_app
-from waypost.wire.redaction import (
-    Sight,
-    request_without_codes,
-    shown_callback,
-    shown_request,
-)
+from waypost.wire.redaction import Sight, request_without_codes, shown_callback, shown_request
 
 PARTS: Final = "messages/way_parts.html"
 
@@ -50,18 +45,7 @@ async def live_way(desk: Desk, visit: Visit) -> Response:
         return [
             Piece("standing", part(PARTS, "standing", visit, visit, shown["trace"])),
             Piece("why", part(PARTS, "why_card", visit, visit, shown["trace"], shown["why"])),
-            Piece(
-                "steps",
-                part(
-                    PARTS,
-                    "timeline",
-                    visit,
-                    visit,
-                    shown["trace"],
-                    shown["steps"],
-                    shown["request"],
-                ),
-            ),
+            Piece("steps", part(PARTS, "timeline", visit, visit, shown["trace"], shown["steps"], shown["request"])),
         ]
 
     return desk.live(visit, look)
@@ -72,9 +56,7 @@ async def show_words(desk: Desk, visit: Visit) -> Response:
 
     A one-time code is not in either of them.
     """
-    found = await desk.parts.database.read(
-        words_of_app, visit.partner.id, visit.app.id, visit.path["message_id"]
-    )
+    found = await desk.parts.database.read(words_of_app, visit.partner.id, visit.app.id, visit.path["message_id"])
     if found is None:
         raise NotThere("You have no such message.")
     row, holds_code = found
@@ -116,9 +98,4 @@ async def _trace(desk: Desk, visit: Visit, message_id: str) -> dict[str, Any]:
 
 
 def _shown(trace: dict[str, Any]) -> dict[str, Any]:
-    return {
-        "trace": trace,
-        "why": why_of(trace),
-        "steps": steps_of(trace),
-        "request": trace["request"],
-    }
+    return {"trace": trace, "why": why_of(trace), "steps": steps_of(trace), "request": trace["request"]}

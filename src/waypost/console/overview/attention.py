@@ -92,9 +92,7 @@ def _failed(scene: Scene) -> Iterator[Need]:
         row = failure_of(code)
         words = row.what if code in FAILURES else scene.tally.reasons.get(code) or row.what
         named = f" (code {code})" if code is not None else ""
-        query = urlencode(
-            {"state": "failed", **({} if code is None else {"code": code}), "time": "hour"}
-        )
+        query = urlencode({"state": "failed", **({} if code is None else {"code": code}), "time": "hour"})
         yield Need(
             f"need-code-{code}", "bad" if code == 500 else "warn",
             f"{count} failed in the last hour: {words}{named}", row.remedy,

@@ -58,12 +58,7 @@ async def first_send(desk: Desk, visit: Visit) -> FirstSend | None:
         at_most=_LOOKED_AT,
     )  # fmt: skip
     found = await desk.parts.database.read(
-        partial(
-            find_templates,
-            partner_id=visit.partner.id,
-            business_account_id=app.business_account_id,
-            wish=wish,
-        )
+        partial(find_templates, partner_id=visit.partner.id, business_account_id=app.business_account_id, wish=wish)
     )
     for template in found:
         parameters = _parameters(template)
@@ -88,9 +83,7 @@ async def send_first(desk: Desk, visit: Visit) -> Response:
         "src.name": app.name,
         "template": json.dumps({"id": first.template.id, "params": first.parameters}),
     }
-    told: dict[str, Any] = await desk.parts.doors.app(app).form(
-        "POST", f"/partner/app/{app.id}/template/msg", fields
-    )
+    told: dict[str, Any] = await desk.parts.doors.app(app).form("POST", f"/partner/app/{app.id}/template/msg", fields)
     return desk.go(
         f"/phones?show={first.phone.digits}",
         "It is on its way.",

@@ -122,9 +122,7 @@ def _count(tally: Tally, minute: int, states: Sequence[str], known_from: int) ->
 def tiles(scene: Scene) -> list[Tile]:
     """Today's totals; what is in doubt stands there only when something is."""
     today = scene.tally.between(scene.now_ms // DAY_MS * DAY_MS, scene.now_ms + HOUR_MS)
-    found = [
-        Tile(label, kind, of_states(today, states), state) for label, kind, states, state in TILES
-    ]
+    found = [Tile(label, kind, of_states(today, states), state) for label, kind, states, state in TILES]
     return [one for one in found if one.count or one.label != "Uncertain"]
 
 

@@ -39,10 +39,7 @@ async def live_overview(desk: Desk, visit: Visit) -> Response:
         values = await _values(desk, visit, await scene_of(desk, visit))
         part = partial(desk.parts.pages.part, PARTS)
         return [
-            Piece(
-                macro.replace("_", "-"),
-                part(macro, visit, visit, visit.app, **_only(macro, values)),
-            )
+            Piece(macro.replace("_", "-"), part(macro, visit, visit, visit.app, **_only(macro, values)))
             for macro in _MACROS
         ]
 

@@ -32,9 +32,7 @@ class Hand:
 
     async def state(self) -> dict[str, Any]:
         """The phone as the control door shows it."""
-        found: dict[str, Any] = await told(
-            control_of(self.desk).get(f"/control/phones/{self.phone}?limit=0")
-        )
+        found: dict[str, Any] = await told(control_of(self.desk).get(f"/control/phones/{self.phone}?limit=0"))
         return found
 
     def done(self, said: str, chat: str = "", *, tells: bool = False) -> Response:

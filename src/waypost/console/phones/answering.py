@@ -47,9 +47,7 @@ async def order(desk: Desk, visit: Visit) -> Response:
     """Send a basket of a catalog's products."""
     hand, app, item = await _meant(desk, visit)
     basket = _read(await visit.field("order", "{}"))
-    await send(
-        hand, app.phone_number, {"type": "order", "order": basket, "context_id": item["wamid"]}
-    )
+    await send(hand, app.phone_number, {"type": "order", "order": basket, "context_id": item["wamid"]})
     return hand.done("Ordered.", app.phone_number)
 
 
@@ -86,9 +84,7 @@ async def react(desk: Desk, visit: Visit) -> Response:
     """React to a message; without an emoji the reaction is taken away."""
     hand, app, item = await _meant(desk, visit)
     emoji = (await visit.field("emoji")).strip()
-    if len(emoji.encode()) > _MOST_EMOJI or any(
-        sign.isascii() and sign.isalnum() for sign in emoji
-    ):
+    if len(emoji.encode()) > _MOST_EMOJI or any(sign.isascii() and sign.isalnum() for sign in emoji):
         raise NotMeant("That is not an emoji.", "Choose one, or paste a single emoji.")
     reaction = {"message_id": item["wamid"]} | ({"emoji": emoji} if emoji else {})
     await send(hand, app.phone_number, {"type": "reaction", "reaction": reaction})

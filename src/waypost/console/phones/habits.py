@@ -47,9 +47,7 @@ async def change_habits(desk: Desk, visit: Visit) -> Response:
         "deliver_after_ms": await _ms(visit, "deliver_after_s"),
         "sends_read_receipts": await visit.flag("sends_read_receipts"),
         "has_chat_open": await visit.flag("has_chat_open"),
-        "read_after_ms": await _ms(visit, "read_after_s")
-        if await visit.flag("reads_itself")
-        else None,
+        "read_after_ms": await _ms(visit, "read_after_s") if await visit.flag("reads_itself") else None,
     }
     await hand.do("", wish, "PUT")
     return hand.done("Saved.", tells=True)
@@ -62,9 +60,7 @@ async def follow_script(desk: Desk, visit: Visit) -> Response:
     try:
         script: object = msgspec.json.decode(text)  # which takes no half characters
     except (msgspec.MsgspecError, ValueError, RecursionError) as error:
-        raise NotMeant(
-            f"The script cannot be read: {error}.", "It is a JSON list of steps."
-        ) from None
+        raise NotMeant(f"The script cannot be read: {error}.", "It is a JSON list of steps.") from None
     if not isinstance(script, list):
         raise NotMeant("The script is not a list.", "It is a JSON list of steps.")
     seed = (await visit.field("seed")).strip()[:64]
@@ -90,9 +86,7 @@ async def block(desk: Desk, visit: Visit) -> Response:
     hand, app = hand_of(desk, visit), chat_of(visit)
     blocks = await visit.flag("blocks")
     await hand.do("block", {"to": app.phone_number, "blocks": blocks})
-    return hand.done(
-        "Blocked. The business is not told." if blocks else "Unblocked.", app.phone_number
-    )
+    return hand.done("Blocked. The business is not told." if blocks else "Unblocked.", app.phone_number)
 
 
 async def report_chat(desk: Desk, visit: Visit) -> Response:

@@ -42,9 +42,7 @@ class Entry:
         return summary_of(self.item)
 
 
-def entries_of(
-    items: Sequence[dict[str, Any]], quoted: Sequence[dict[str, Any]], phone: str
-) -> list[Entry]:
+def entries_of(items: Sequence[dict[str, Any]], quoted: Sequence[dict[str, Any]], phone: str) -> list[Entry]:
     """The messages, oldest first; reactions are on what they are about.
 
     Args:

@@ -111,9 +111,7 @@ class Handset:
         if self.open is None or not self.open.unread:
             return ""
         unread = [
-            entry.item["position"]
-            for entry in self.entries
-            if not entry.is_own and entry.item["state"] != "read"
+            entry.item["position"] for entry in self.entries if not entry.is_own and entry.item["state"] != "read"
         ]
         return str(unread[-1]) if unread else ""
 
@@ -178,9 +176,7 @@ async def look_at(desk: Desk, visit: Visit, place: Place) -> Handset:
     )
 
 
-async def older_than(
-    desk: Desk, visit: Visit, phone: str, number: str, before: int
-) -> tuple[list[Entry], int | None]:
+async def older_than(desk: Desk, visit: Visit, phone: str, number: str, before: int) -> tuple[list[Entry], int | None]:
     """Older messages of a chat, and the position below which there is still more."""
     app = app_of(visit, number)
     path = f"/control/phones/{phone}?{asked([app.phone_number_id])}"
@@ -190,9 +186,7 @@ async def older_than(
     return entries_of(items[-NEWEST:], state["quoted"], phone), more
 
 
-async def item_at(
-    desk: Desk, visit: Visit, phone: str, position: str
-) -> tuple[App, dict[str, Any]]:
+async def item_at(desk: Desk, visit: Visit, phone: str, position: str) -> tuple[App, dict[str, Any]]:
     """One message on a phone, and the app it is with.
 
     Raises:

@@ -32,8 +32,7 @@ async def show_media(desk: Desk, visit: Visit) -> Response:
     is_safe = kind in SAFE
     headers = {
         **SHUT,
-        "Content-Disposition": f"{'inline' if is_safe else 'attachment'}; "
-        f"filename*=UTF-8''{quote(name, safe='')}",
+        "Content-Disposition": f"{'inline' if is_safe else 'attachment'}; filename*=UTF-8''{quote(name, safe='')}",
         "Cache-Control": "private, max-age=3600",
     }
     return pass_on(source, headers, media_type=kind if is_safe else "application/octet-stream")

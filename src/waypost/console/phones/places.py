@@ -70,9 +70,7 @@ class Places:
     def showing(self, phone: str, chat: str) -> Self:
         """With another chat open on a phone, which is added where it is not there yet."""
         if phone in self.phones:
-            return type(self)(
-                tuple(Place(phone, chat) if one.phone == phone else one for one in self.all)
-            )
+            return type(self)(tuple(Place(phone, chat) if one.phone == phone else one for one in self.all))
         return type(self)((*self.all, Place(phone, chat))[-MOST:])
 
     def without(self, phone: str) -> Self:

@@ -10,14 +10,7 @@ from waypost.client.door import DoorRefused, NotReached
 from waypost.console.desk import Desk
 from waypost.console.not_there import NotThere
 from waypost.console.phones.items import Entry, summary_of
-from waypost.console.phones.looks import (
-    Handset,
-    app_of,
-    control_of,
-    look_at,
-    numbers_of,
-    older_than,
-)
+from waypost.console.phones.looks import Handset, app_of, control_of, look_at, numbers_of, older_than
 from waypost.console.phones.places import LIST, Place, Places, asked, digits_of, needed
 from waypost.console.phones.words import told
 from waypost.console.streams import Piece, answer_with
@@ -114,10 +107,7 @@ class Drawn:
             chats = part(PARTS, "chat_list", visit, hand, self._places)
             return [*pieces, Piece(f"chats-{phone}", chats)]
         into = f"items-{phone}-{hand.open.number}"
-        known, self._known = (
-            self._known,
-            {key: one for key, one in self._known.items() if key.split("-")[1] != phone},
-        )
+        known, self._known = (self._known, {key: one for key, one in self._known.items() if key.split("-")[1] != phone})
         for entry in hand.entries:
             drawn = known.get(entry.key)
             if drawn is None or drawn[0] != entry:

@@ -56,9 +56,7 @@ async def send_file(desk: Desk, visit: Visit) -> Response:
     if wish not in SENDS:
         raise NotMeant("There is no such kind of message.")
     mime_type = (file.content_type or "application/octet-stream").partition(";")[0].strip().lower()
-    kind = (
-        wish if wish != "auto" else next(kind for head, kind in KINDS if mime_type.startswith(head))
-    )
+    kind = wish if wish != "auto" else next(kind for head, kind in KINDS if mime_type.startswith(head))
     caption = (await visit.field("caption")).strip()
     media: dict[str, Any] = {
         "id": (media_id := await _keep(desk, visit, file, mime_type)),
@@ -76,11 +74,7 @@ async def send_file(desk: Desk, visit: Visit) -> Response:
 
 async def _keep(desk: Desk, visit: Visit, file: UploadFile, mime_type: str) -> str:
     """Hand a file to the operator as it is read; gives the id under which a message names it."""
-    about = {
-        "to": chat_of(visit).phone_number,
-        "mime_type": mime_type,
-        "file_name": (file.filename or "")[-240:],
-    }
+    about = {"to": chat_of(visit).phone_number, "mime_type": mime_type, "file_name": (file.filename or "")[-240:]}
     kept = await told(control_of(desk).plain_file(f"/control/media?{urlencode(about)}", file))
     return str(kept["media_id"])
 
@@ -153,9 +147,7 @@ def _degrees(text: str, at_most: int) -> float:
     try:
         degrees = float(text.strip().replace(",", "."))
     except ValueError:
-        raise NotMeant(
-            _UNREADABLE, "Give latitude and longitude in degrees, such as 52.5163."
-        ) from None
+        raise NotMeant(_UNREADABLE, "Give latitude and longitude in degrees, such as 52.5163.") from None
     if not math.isfinite(degrees) or abs(degrees) > at_most:
         raise NotMeant(_UNREADABLE, f"This one goes from -{at_most} to {at_most} degrees.")
     return degrees

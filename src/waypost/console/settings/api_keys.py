@@ -25,9 +25,7 @@ async def make_key(desk: Desk, visit: Visit) -> Response:
     if not 1 <= len(name) <= LONGEST_NAME:
         said = f"Give a name of 1 to {LONGEST_NAME} characters, such as where the key is used."
         return await _page(desk, visit, name=name, wrong=said)
-    told = await desk.parts.doors.admin.json(
-        "POST", f"/admin/partners/{visit.partner.id}/api-keys", {"name": name}
-    )
+    told = await desk.parts.doors.admin.json("POST", f"/admin/partners/{visit.partner.id}/api-keys", {"name": name})
     return await _page(desk, visit, made=told["api_key"])
 
 
@@ -41,9 +39,7 @@ async def revoke_key(desk: Desk, visit: Visit) -> Response:
     return desk.go(PATH, f"The API key {key_id[:8]} is revoked; it opens nothing any more.")
 
 
-async def _page(
-    desk: Desk, visit: Visit, *, made: str = "", name: str = "", wrong: str = ""
-) -> Response:
+async def _page(desk: Desk, visit: Visit, *, made: str = "", name: str = "", wrong: str = "") -> Response:
     keys = await desk.parts.database.read(api_keys_of, visit.partner.id)
     return await desk.page(
         visit, "settings/keys.html", 400 if wrong else 200,

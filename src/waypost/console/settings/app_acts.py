@@ -27,9 +27,7 @@ async def change_app(desk: Desk, visit: Visit) -> Response:
     door = await desk.parts.doors.partner(visit.partner.id)
     try:
         if not name:
-            return await app_page(
-                desk, visit, typed=Typed({"name": ""}, {"name": "Give the app a name."})
-            )
+            return await app_page(desk, visit, typed=Typed({"name": ""}, {"name": "Give the app a name."}))
         await door.form("PUT", f"/partner/app/{visit.app.id}", fields)
     except DoorRefused as refused:
         typed = Typed({"name": name}, {"name": words_of(refused)})
@@ -92,9 +90,7 @@ async def mint_token(desk: Desk, visit: Visit) -> Response:
     if not name:
         wrong = {"token_name": "Give the token a name; no two active ones may have the same."}
         return await app_page(desk, visit, typed=Typed({"hours": hours}, wrong))
-    life_ms = {"1": HOUR_MS + _MARGIN_MS, "4": 4 * HOUR_MS, "12": 12 * HOUR_MS}.get(
-        hours, 24 * HOUR_MS
-    )
+    life_ms = {"1": HOUR_MS + _MARGIN_MS, "4": 4 * HOUR_MS, "12": 12 * HOUR_MS}.get(hours, 24 * HOUR_MS)
     fields = {"name": name, "expiry": str(desk.parts.clock.now_ms() + life_ms)}
     door = await desk.parts.doors.partner(visit.partner.id)
     try:
@@ -109,9 +105,7 @@ async def revoke_minted(desk: Desk, visit: Visit) -> Response:
     """Revoke a minted token at once."""
     door = await desk.parts.doors.partner(visit.partner.id)
     with known_or("The app has no such token.", status=400):
-        await door.form(
-            "POST", f"/partner/app/{visit.app.id}/token/revoke", {"id": str(visit.path["key_id"])}
-        )
+        await door.form("POST", f"/partner/app/{visit.app.id}/token/revoke", {"id": str(visit.path["key_id"])})
     return desk.go(_page_of(visit), "The token is revoked; it opens nothing any more.")
 
 

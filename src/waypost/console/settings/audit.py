@@ -16,11 +16,7 @@ async def show_audit(desk: Desk, visit: Visit) -> Response:
     """The newest entries, and a way to older ones."""
     outcome, before = visit.query("outcome"), visit.query("before")
     demo_partner_id = desk.parts.demo_partner_id
-    shows_all = (
-        desk.administrates(visit)
-        if demo_partner_id is None
-        else visit.partner.id == demo_partner_id
-    )
+    shows_all = desk.administrates(visit) if demo_partner_id is None else visit.partner.id == demo_partner_id
     is_number = before.isascii() and before.isdecimal() and len(before) < 19
     wanted = AuditFilter(
         partner_id=None if shows_all else visit.partner.id,

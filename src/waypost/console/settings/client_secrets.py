@@ -48,9 +48,7 @@ async def make_secret(desk: Desk, visit: Visit) -> Response:
         return await _page(desk, visit, chosen=chosen, wrong={"life": "Choose one of these."})
     try:
         told = await desk.parts.doors.admin.json(
-            "POST",
-            f"/admin/partners/{visit.partner.id}/client-secrets",
-            {"expires_on_ms": expires_on_ms},
+            "POST", f"/admin/partners/{visit.partner.id}/client-secrets", {"expires_on_ms": expires_on_ms}
         )
     except DoorRefused as refused:
         return await _page(desk, visit, chosen=chosen, wrong={"life": words_of(refused)})
@@ -62,22 +60,17 @@ async def revoke_secret(desk: Desk, visit: Visit) -> Response:
     secret_id = str(visit.path["secret_id"])
     with known_or("You have no such client secret."):
         told = await desk.parts.doors.admin.json(
-            "DELETE",
-            f"/admin/partners/{visit.partner.id}/client-secrets/{quote(secret_id, safe='')}",
+            "DELETE", f"/admin/partners/{visit.partner.id}/client-secrets/{quote(secret_id, safe='')}"
         )
     return desk.go(
-        PATH,
-        f"The client secret {secret_id[:8]} is revoked.",
-        remedy=_said_of_tokens(int(told["tokens_ended"])),
+        PATH, f"The client secret {secret_id[:8]} is revoked.", remedy=_said_of_tokens(int(told["tokens_ended"]))
     )
 
 
 def _said_of_tokens(ended: int) -> str:
     if not ended:
         return "No partner token that it has issued was valid."
-    return (
-        f"{ended} partner {'token' if ended == 1 else 'tokens'} that it has issued ended with it."
-    )
+    return f"{ended} partner {'token' if ended == 1 else 'tokens'} that it has issued ended with it."
 
 
 def _end_of(day: str) -> int | None:

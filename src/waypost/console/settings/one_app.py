@@ -12,12 +12,7 @@ from waypost.console.visit import Visit
 from waypost.domain.app_key import MOST_MINTED, MOST_SECOND_KEYS, AppKey, KeyStatus
 from waypost.store.app_keys import app_keys_of
 
-LIVES: Final = (
-    ("24", "in 24 hours"),
-    ("12", "in 12 hours"),
-    ("4", "in 4 hours"),
-    ("1", "in an hour"),
-)
+LIVES: Final = (("24", "in 24 hours"), ("12", "in 12 hours"), ("4", "in 4 hours"), ("1", "in an hour"))
 """Of minted tokens. Source: facts 1.5."""
 
 
@@ -54,9 +49,7 @@ async def show_app(desk: Desk, visit: Visit) -> Response:
     return await app_page(desk, visit)
 
 
-async def app_page(
-    desk: Desk, visit: Visit, *, shown: Shown | None = None, typed: Typed = NOTHING
-) -> Response:
+async def app_page(desk: Desk, visit: Visit, *, shown: Shown | None = None, typed: Typed = NOTHING) -> Response:
     """The page, perhaps with a secret that is shown this once, or a form that was refused."""
     now_ms = desk.parts.clock.now_ms()
     keys, minted = await desk.parts.database.read(partial(_keys, app_id=visit.app.id))
@@ -73,7 +66,4 @@ async def app_page(
 
 def _keys(connection: Connection, *, app_id: str) -> tuple[list[AppKey], list[AppKey]]:
     """Second keys and minted tokens, also those that are worth nothing any more."""
-    return (
-        app_keys_of(connection, app_id, minted=False),
-        app_keys_of(connection, app_id, minted=True),
-    )
+    return (app_keys_of(connection, app_id, minted=False), app_keys_of(connection, app_id, minted=True))

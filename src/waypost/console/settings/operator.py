@@ -99,14 +99,7 @@ async def _findings(desk: Desk, visit: Visit) -> list[dict[str, Any]]:
     try:
         return (await desk.parts.doors.admin.json("GET", path))["findings"]
     except (DoorRefused, NotReached) as error:
-        return [
-            {
-                "about": "the check",
-                "state": "wrong",
-                "text": str(error),
-                "remedy": "Try again in a moment.",
-            }
-        ]
+        return [{"about": "the check", "state": "wrong", "text": str(error), "remedy": "Try again in a moment."}]
 
 
 def _is_local(base_url: str) -> bool:

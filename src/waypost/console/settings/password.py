@@ -61,11 +61,7 @@ async def change_password(desk: Desk, visit: Visit) -> Response:
     if ends_tokens:
         parts.doors.forget()
     tokens = told.get("tokens_ended", 0)
-    more = (
-        f" {tokens} partner {'token has' if tokens == 1 else 'tokens have'} ended."
-        if tokens
-        else ""
-    )
+    more = f" {tokens} partner {'token has' if tokens == 1 else 'tokens have'} ended." if tokens else ""
     return desk.go(
         "/settings/password",
         f"Your password is changed. {said_of_sessions(told['sessions_ended'])}{more}",
@@ -98,12 +94,7 @@ async def _facts(desk: Desk, visit: Visit) -> LoginFacts | None:
 
 
 async def _page(
-    desk: Desk,
-    visit: Visit,
-    wrong: dict[str, str],
-    status: int | None = None,
-    *,
-    ends_tokens: bool = False,
+    desk: Desk, visit: Visit, wrong: dict[str, str], status: int | None = None, *, ends_tokens: bool = False
 ) -> Response:
     facts = await _facts(desk, visit)
     return await desk.page(

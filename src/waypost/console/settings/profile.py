@@ -29,10 +29,7 @@ async def show_profile(desk: Desk, visit: Visit) -> Response:
     """What the account shows; the administrator keeps it."""
     partner, session = visit.partner, visit.session
     own = hash_of(session.token) if session else ""
-    sessions = [
-        (row.began_ms, row.expires_on_ms, row.hash == own)
-        for row in await desk.parts.sessions.of(partner.id)
-    ]
+    sessions = [(row.began_ms, row.expires_on_ms, row.hash == own) for row in await desk.parts.sessions.of(partner.id)]
     return await desk.page(
         visit, "settings/profile.html",
         partner=partner, flags=_flags(partner), sessions=sessions,

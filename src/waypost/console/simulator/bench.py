@@ -71,13 +71,7 @@ async def tab(desk: Desk, visit: Visit, name: str, status: int = 200, **values: 
 
 
 def done(
-    desk: Desk,
-    visit: Visit,
-    path: str,
-    said: str,
-    pieces: Sequence[Piece] = (),
-    *,
-    gone: Sequence[str] = (),
+    desk: Desk, visit: Visit, path: str, said: str, pieces: Sequence[Piece] = (), *, gone: Sequence[str] = ()
 ) -> Response:
     """The end of an act: the page it was done on says what happened, and shows it.
 
@@ -95,9 +89,7 @@ def reason_of(refused: DoorRefused) -> tuple[str, str]:
     return f"{rule[:1].upper()}{rule[1:]}.", remedy
 
 
-async def attempt(
-    desk: Desk, visit: Visit, path: str, work: Callable[[], Awaitable[Any]]
-) -> Response | None:
+async def attempt(desk: Desk, visit: Visit, path: str, work: Callable[[], Awaitable[Any]]) -> Response | None:
     """Do something at the control door; what it refuses is told on the page it was tried on.
 
     Returns:

@@ -178,7 +178,6 @@ def _moment(text: str) -> int:
         moment = datetime.fromisoformat(text.strip())
     except ValueError as error:
         raise NotMeant(
-            f"{text[:_MOST_TYPED]!r} is no time.",
-            "Choose a date and a time, such as 2027-01-31T12:00.",
+            f"{text[:_MOST_TYPED]!r} is no time.", "Choose a date and a time, such as 2027-01-31T12:00."
         ) from error
     return round((moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp() * 1000)

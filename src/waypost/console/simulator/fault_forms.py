@@ -61,9 +61,7 @@ def fault_of(kind: dict[str, Any], typed: dict[str, str], *, now_ms: int) -> dic
     else:
         text = typed.get(f"when.{when}", "")
         fault["when"] = {when: fraction(text) if when == "probability" else whole(text)}
-    fault |= {
-        name: typed[name].strip() for name in ("label", *FILTERS) if typed.get(name, "").strip()
-    }
+    fault |= {name: typed[name].strip() for name in ("label", *FILTERS) if typed.get(name, "").strip()}
     if typed.get("seed", "").strip() and when == "probability":
         fault["seed"] = whole(typed["seed"])
     for_ms = seconds_as_ms(typed.get("for_s", ""), "for_s")

@@ -98,8 +98,6 @@ def _when_words(when: dict[str, Any], seed: int | None) -> str:
         case {"every": every}:
             return f", once in every {every} times"
         case {"probability": chance}:
-            return f", with a chance of {chance:.4g}" + (
-                f" (seed {seed})" if seed is not None else ""
-            )
+            return f", with a chance of {chance:.4g}" + (f" (seed {seed})" if seed is not None else "")
         case _:
             return ", each time"

@@ -73,9 +73,7 @@ async def arm_json(desk: Desk, visit: Visit) -> Response:
     try:
         wish: object = msgspec.json.decode(text)
     except (msgspec.MsgspecError, ValueError, RecursionError) as error:
-        raise NotMeant(
-            f"That is no JSON: {error}.", "Paste a fault, or an object with a list of faults."
-        ) from error
+        raise NotMeant(f"That is no JSON: {error}.", "Paste a fault, or an object with a list of faults.") from error
     return await _arm(desk, visit, wish, "Armed.")
 
 

@@ -44,9 +44,7 @@ async def make_fleet(desk: Desk, visit: Visit) -> Response:
         wish["seed"] = typed["seed"].strip()
     if typed.get("open_window_to"):
         if typed["open_window_to"] not in own:
-            return await _page(
-                desk, visit, typed, "open_window_to", "That is none of your numbers."
-            )
+            return await _page(desk, visit, typed, "open_window_to", "That is none of your numbers.")
         wish["open_window_to"] = typed["open_window_to"]
     try:
         wish["script"] = _script(typed)
@@ -90,9 +88,7 @@ async def drop_fleet(desk: Desk, visit: Visit) -> Response:
     return refused or desk.go(PATH, f"The fleet {name} is dropped; its phones are ordinary ones.")
 
 
-async def _page(
-    desk: Desk, visit: Visit, typed: dict[str, str], wrong_field: str = "", wrong: str = ""
-) -> Response:
+async def _page(desk: Desk, visit: Visit, typed: dict[str, str], wrong_field: str = "", wrong: str = "") -> Response:
     fleets = (await control_of(desk).get("/control/fleets"))["fleets"]
     return await tab(
         desk, visit, "fleets", 400 if wrong else 200,

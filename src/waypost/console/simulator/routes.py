@@ -4,16 +4,7 @@ from dataclasses import replace
 from typing import Final
 
 from waypost.console.rows import Kind, PageRow
-from waypost.console.simulator import (
-    clock,
-    fault_forms,
-    faults,
-    fleets,
-    reviews,
-    rules,
-    snapshots,
-    template_acts,
-)
+from waypost.console.simulator import clock, fault_forms, faults, fleets, reviews, rules, snapshots, template_acts
 from waypost.console.simulator.bench import with_simulator
 
 # fmt: off
@@ -56,11 +47,6 @@ _ROWS: Final = (
 # fmt: on
 
 SIMULATOR: Final = tuple(
-    replace(
-        row,
-        endpoint=with_simulator(row.kind, row.endpoint),
-        is_shared=True,
-        is_audited=row.kind is Kind.ACT,
-    )
+    replace(row, endpoint=with_simulator(row.kind, row.endpoint), is_shared=True, is_audited=row.kind is Kind.ACT)
     for row in _ROWS
 )

@@ -71,9 +71,7 @@ RULES: Final[tuple[tuple[str, tuple[Rule, ...]], ...]] = (  # Source: SimulatorS
 async def show_rules(desk: Desk, visit: Visit) -> Response:
     """All of them as they are."""
     settings = await control_of(desk).get("/control/settings")
-    return await tab(
-        desk, visit, "rules", groups=RULES, typed=typed_of(settings), wrong_field="", wrong=""
-    )
+    return await tab(desk, visit, "rules", groups=RULES, typed=typed_of(settings), wrong_field="", wrong="")
 
 
 async def change_rules(desk: Desk, visit: Visit) -> Response:
@@ -90,9 +88,7 @@ async def change_rules(desk: Desk, visit: Visit) -> Response:
     except DoorRefused as refused:
         named = refused.message.partition(":")[0].partition("[")[0]
         said, _ = reason_of(refused)
-        return await tab(
-            desk, visit, "rules", 400, groups=RULES, typed=typed, wrong_field=named, wrong=said
-        )
+        return await tab(desk, visit, "rules", 400, groups=RULES, typed=typed, wrong_field=named, wrong=said)
     labels = [rule.label for _, rules in RULES for rule in rules if rule.name in wish]
     return desk.go(PATH, f"Changed: {', '.join(labels)}.")
 
@@ -100,10 +96,7 @@ async def change_rules(desk: Desk, visit: Visit) -> Response:
 def typed_of(settings: dict[str, Any]) -> dict[str, str]:
     """What the form's fields hold for settings as they are."""
     return {
-        rule.name: _typed(rule, settings[rule.name])
-        for _, rules in RULES
-        for rule in rules
-        if rule.name in settings
+        rule.name: _typed(rule, settings[rule.name]) for _, rules in RULES for rule in rules if rule.name in settings
     }
 
 
@@ -113,9 +106,7 @@ def settings_of(typed: dict[str, str]) -> dict[str, Any]:
     Raises:
         NotMeant: a number of seconds is none.
     """
-    return {
-        rule.name: _value(rule, typed.get(rule.name, "")) for _, rules in RULES for rule in rules
-    }
+    return {rule.name: _value(rule, typed.get(rule.name, "")) for _, rules in RULES for rule in rules}
 
 
 def _typed(rule: Rule, value: Any) -> str:

@@ -33,17 +33,13 @@ async def show_snapshots(desk: Desk, visit: Visit) -> Response:
 async def save(desk: Desk, visit: Visit) -> Response:
     """Keep the state as it is now; an older one of that name goes only if that was wished."""
     name = (await visit.field("name")).strip()
-    if not await visit.flag("replace") and any(
-        one["name"] == name for one in (await _kept(desk))[0]
-    ):
+    if not await visit.flag("replace") and any(one["name"] == name for one in (await _kept(desk))[0]):
         return desk.go(
             f"{PATH}?{urlencode({'name': name})}", f"There is a snapshot called {name} already.",
             remedy="Choose another name, or tick the box that replaces it.", kind="bad",
         )  # fmt: skip
     wish = {"name": name}
-    refused = await attempt(
-        desk, visit, PATH, partial(control_of(desk).post, "/control/snapshots", wish)
-    )
+    refused = await attempt(desk, visit, PATH, partial(control_of(desk).post, "/control/snapshots", wish))
     return refused or desk.go(PATH, f"Saved as {name}.")
 
 

@@ -36,10 +36,7 @@ def _category(fields: Fields) -> Body:
 
 
 def _pace(fields: Fields) -> Body:
-    return {
-        "for_ms": seconds_as_ms(fields.get("for_s", ""), "for_s"),
-        "verdict": fields.get("verdict") or "release",
-    }
+    return {"for_ms": seconds_as_ms(fields.get("for_s", ""), "for_s"), "verdict": fields.get("verdict") or "release"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,8 +115,6 @@ async def set_review_delay(desk: Desk, visit: Visit) -> Response:
     if refused is not None:
         return refused
     said = (
-        "New templates wait for you."
-        if by_hand
-        else f"New templates are decided after {(delay_ms or 0) / 1000:g} s."
+        "New templates wait for you." if by_hand else f"New templates are decided after {(delay_ms or 0) / 1000:g} s."
     )
     return done(desk, visit, PATH, said)

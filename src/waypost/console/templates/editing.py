@@ -18,14 +18,7 @@ from waypost.wire.drafts import read_draft
 from waypost.wire.forms import Form
 from waypost.wire.template_changes import edited_draft
 
-UNWRITTEN: Final = (
-    "-given",
-    "-fields",
-    "-sample",
-    "sample-document",
-    "sample-media",
-    "example-fits",
-)
+UNWRITTEN: Final = ("-given", "-fields", "-sample", "sample-document", "sample-media", "example-fits")
 """How rules end that are broken by what nobody has come to yet: said at the field once one asks."""
 
 
@@ -75,9 +68,7 @@ class Editing:
         return sum(one["refused_by"] == "api" for one in self.findings)
 
 
-async def look(
-    desk: Desk, visit: Visit, editing: Editing, *, lint: bool, asked: bool = True
-) -> None:
+async def look(desk: Desk, visit: Visit, editing: Editing, *, lint: bool, asked: bool = True) -> None:
     """Have it drawn and, once something has been written, held against the rules."""
     writing = editing.writing
     if lint:
@@ -88,8 +79,7 @@ async def look(
     uploads = await samples_of(desk, visit, [] if draft is None else [draft], *named)
     find = finder(visit, uploads)
     editing.samples = {
-        name: {"url": find(name), "name": upload.file_name or upload.mime_type}
-        for name, upload in uploads.items()
+        name: {"url": find(name), "name": upload.file_name or upload.mime_type} for name, upload in uploads.items()
     }
     editing.shown = None if draft is None else shown_of_draft(draft, find=find)
     editing.notes = noted(editing.findings, writing)

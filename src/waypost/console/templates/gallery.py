@@ -62,11 +62,7 @@ async def live_gallery(desk: Desk, visit: Visit) -> Response:
     async def look() -> Sequence[Piece]:
         part = desk.parts.pages.part
         now = {one.id: one for one in await read(templates_now, *whose, ids)}
-        pieces = [
-            Piece(f"standing-{one}", part(PARTS, "standing", visit, now[one]))
-            for one in ids
-            if one in now
-        ]
+        pieces = [Piece(f"standing-{one}", part(PARTS, "standing", visit, now[one])) for one in ids if one in now]
         is_newer = await read(newest_id, *whose) > newest
         return [*pieces, Piece("gallery-newer", part(PARTS, "newer", visit, visit.app, is_newer))]
 

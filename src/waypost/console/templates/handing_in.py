@@ -157,13 +157,8 @@ def _button(texts: Texts) -> dict[str, Any]:
             if texts.get("payment_link_preview"):
                 given["paymentLinkPreview"] = texts["payment_link_preview"]
         case ButtonKind.OTP:
-            apps = [
-                line.split(None, 1) for line in texts.get("apps", "").splitlines() if line.strip()
-            ]
-            named = [
-                {"package_name": app[0], "signature_hash": app[1].strip() if len(app) > 1 else ""}
-                for app in apps
-            ]
+            apps = [line.split(None, 1) for line in texts.get("apps", "").splitlines() if line.strip()]
+            named = [{"package_name": app[0], "signature_hash": app[1].strip() if len(app) > 1 else ""} for app in apps]
             if texts.get("otp_type") != "COPY_CODE" and named:
                 given |= named[0] if len(named) == 1 else {"supported_apps": named}
             if texts.get("otp_type") == "ZERO_TAP":

@@ -19,9 +19,7 @@ FindSample = Callable[[str], str]
 """Gives the path that shows a sample by what names it; empty where there is none."""
 
 
-async def samples_of(
-    desk: Desk, visit: Visit, drafts: Iterable[Draft], *more: str
-) -> dict[str, Media]:
+async def samples_of(desk: Desk, visit: Visit, drafts: Iterable[Draft], *more: str) -> dict[str, Media]:
     """The partner's own live uploads that drafts name, by what names them."""
     named = [one for draft in drafts for one in sample_references(draft)] + list(more)
     names = {line for one in named if one for line in (one, *lines_of(one))}

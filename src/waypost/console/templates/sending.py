@@ -48,9 +48,7 @@ def asks_of(draft: Draft, media: Mapping[str, str], now_ms: int) -> list[Ask]:
         asks.append(Ask("products", "Products", "", hint))
     for at, card in enumerate(draft.cards or ()):
         known = media.get(card.example_media or card.media_id or "", card.media_url or "")
-        asks.append(
-            Ask(f"card-{at}", f"Medium of card {at + 1}", known, "A media id or an address.")
-        )
+        asks.append(Ask(f"card-{at}", f"Medium of card {at + 1}", known, "A media id or an address."))
     for at, button in enumerate(draft.buttons):
         if button.kind is ButtonKind.QUICK_REPLY:
             label = f"A tap on “{button.text}” calls back"
@@ -59,12 +57,7 @@ def asks_of(draft: Draft, media: Mapping[str, str], now_ms: int) -> list[Ask]:
 
 
 def fields_of_send(
-    draft: Draft,
-    template_id: str,
-    source: str,
-    app_name: str,
-    destination: str,
-    given: Mapping[str, str],
+    draft: Draft, template_id: str, source: str, app_name: str, destination: str, given: Mapping[str, str]
 ) -> dict[str, str]:
     """The form of `POST /partner/app/{app_id}/template/msg`."""
     params = [given.get(f"param-{at}", "") for at in range(len(_parameters(draft)))]
@@ -97,14 +90,7 @@ def _of_header(draft: Draft, media: Mapping[str, str]) -> list[Ask]:
     if draft.template_type in OF_MEDIA:
         known = media.get(draft.example_media or draft.media_id or "", draft.media_url or "")
         kind = str(draft.template_type).lower()
-        return [
-            Ask(
-                "medium",
-                f"The {kind}",
-                known,
-                "A media id, or a public address; at first the sample.",
-            )
-        ]
+        return [Ask("medium", f"The {kind}", known, "A media id, or a public address; at first the sample.")]
     if draft.template_type == TemplateType.LOCATION:
         return [
             Ask("latitude", "Latitude", "52.5200"),

@@ -4,19 +4,11 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Final, TypeVar
 
-from waypost.console.templates.writing import (
-    MOST_BUTTONS,
-    MOST_CARDS,
-    CardWriting,
-    Texts,
-    Writing,
-)
+from waypost.console.templates.writing import MOST_BUTTONS, MOST_CARDS, CardWriting, Texts, Writing
 from waypost.domain.buttons import ButtonKind, OtpType
 from waypost.domain.template import TemplateType
 
-_DEED: Final = re.compile(
-    r"(add|remove|up|down)-(?:card-(?P<of>\d{1,2})-)?(?P<what>button|card)(?:-(?P<at>\d{1,2}))?"
-)
+_DEED: Final = re.compile(r"(add|remove|up|down)-(?:card-(?P<of>\d{1,2})-)?(?P<what>button|card)(?:-(?P<at>\d{1,2}))?")
 _STEP: Final = {"up": -1, "down": 1}
 _LEAST_CARDS: Final = 2
 

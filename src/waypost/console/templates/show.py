@@ -151,17 +151,11 @@ def _snippets(
     creates = (f"{base}/partner/app/{app.id}/templates", fields_of_draft(draft))
     sends = (
         f"{base}{send_path(visit)}",
-        fields_of_send(
-            draft, template.id, app.phone_number, app.name, destination or "15550002001", values
-        ),
+        fields_of_send(draft, template.id, app.phone_number, app.name, destination or "15550002001", values),
     )
     return [
         {"id": "create-curl", "title": "Create it, with curl", "text": as_curl("POST", *creates)},
-        {
-            "id": "create-python",
-            "title": "Create it, with Python",
-            "text": as_python("POST", *creates),
-        },
+        {"id": "create-python", "title": "Create it, with Python", "text": as_python("POST", *creates)},
         {"id": "send-curl", "title": "Send it, with curl", "text": as_curl("POST", *sends)},
         {"id": "send-python", "title": "Send it, with Python", "text": as_python("POST", *sends)},
     ]

@@ -93,9 +93,7 @@ def names_of(text: str) -> list[str]:
 
 def new_writing() -> Writing:
     """What an empty editor holds."""
-    return Writing(
-        {"languageCode": "en_US", "category": "UTILITY", "templateType": "TEXT", "vertical": ""}
-    )
+    return Writing({"languageCode": "en_US", "category": "UTILITY", "templateType": "TEXT", "vertical": ""})
 
 
 def read_writing(pairs: Iterable[tuple[str, str]], edits: str = "") -> Writing:
@@ -163,9 +161,7 @@ def _typed(name: str, value: str) -> str:
 
 def _values(given: Mapping[str, str], prefix: str) -> Texts:
     return {
-        name.removeprefix(prefix): value
-        for name, value in given.items()
-        if name.startswith(prefix) and len(name) < 200
+        name.removeprefix(prefix): value for name, value in given.items() if name.startswith(prefix) and len(name) < 200
     }
 
 

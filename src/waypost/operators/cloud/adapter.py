@@ -29,9 +29,7 @@ class CloudOperator:
         held: call nobody.
     """
 
-    def __init__(
-        self, clock: Clock | None = None, *, timeout_s: float = 30, held: bool = False
-    ) -> None:
+    def __init__(self, clock: Clock | None = None, *, timeout_s: float = 30, held: bool = False) -> None:
         self._calls = Calls(clock or SystemClock(), timeout_s=timeout_s, held=held)
 
     async def open(self) -> None:
@@ -68,24 +66,18 @@ class CloudOperator:
         match answer:
             case {"messages": [{"id": str(operator_id)}, *_]}:
                 return Sent(as_name(operator_id), recipient=_recipient(answer))
-            case {
-                "error": error
-            }:  # a template's name is taken: no answer to a message, but a refusal
+            case {"error": error}:  # a template's name is taken: no answer to a message, but a refusal
                 return name_is_taken(as_dict(error))
             case dict():
                 return Uncertain("the operator's answer has no message id")
             case _:
                 return answer
 
-    async def submit_template(
-        self, account: OperatorAccount, template: Template, copies: Mapping[str, str]
-    ) -> Outcome:
+    async def submit_template(self, account: OperatorAccount, template: Template, copies: Mapping[str, str]) -> Outcome:
         """Hand in a template for review; one that is there already is the one handed in before."""
         return await template_calls.submit(self._calls, account, template, copies)
 
-    async def edit_template(
-        self, account: OperatorAccount, template: Template, copies: Mapping[str, str]
-    ) -> Outcome:
+    async def edit_template(self, account: OperatorAccount, template: Template, copies: Mapping[str, str]) -> Outcome:
         """Hand in a template anew, in place of what the operator has."""
         return await template_calls.edit(self._calls, account, template, copies)
 
@@ -93,9 +85,7 @@ class CloudOperator:
         """Delete one template; `Sent` also where the operator has none."""
         return await template_calls.delete(self._calls, account, template)
 
-    async def ask(
-        self, account: OperatorAccount, question: Question
-    ) -> Told | Rejected | Unavailable | Uncertain:
+    async def ask(self, account: OperatorAccount, question: Question) -> Told | Rejected | Unavailable | Uncertain:
         """Make a direct call."""
         return await asks.ask(self._calls, account, question)
 
@@ -112,11 +102,7 @@ class CloudOperator:
         return await uploads.upload_sample(self._calls, account, media, path)
 
     def fetch_media(
-        self,
-        account: OperatorAccount,
-        operator_media_id: str,
-        *,
-        phone_number_id: str | None = None,
+        self, account: OperatorAccount, operator_media_id: str, *, phone_number_id: str | None = None
     ) -> AsyncIterator[bytes | Rejected | Unavailable]:
         """The bytes of what a recipient has sent, part by part; an outcome ends it when there are none."""
         return uploads.fetch_media(self._calls, account, operator_media_id, phone_number_id)

@@ -12,15 +12,7 @@ from typing import Any, Final
 
 import msgspec
 
-from waypost.domain.outcome import (
-    INVALID_ANSWER,
-    Again,
-    Outcome,
-    Rejected,
-    Unavailable,
-    Uncertain,
-    Waits,
-)
+from waypost.domain.outcome import INVALID_ANSWER, Again, Outcome, Rejected, Unavailable, Uncertain, Waits
 from waypost.operators.cloud.codes import RATE_LIMITED, outcome_of
 from waypost.operators.cloud.loose import decode
 
@@ -53,9 +45,7 @@ def read_answer(status: int, content: bytes, wish_s: float | None) -> dict[str, 
             return answer
         case {"error": _, "messages": [_, *_]}:  # it names what it has taken, whatever else it says
             return Uncertain(f"the operator answered {status} with an error and a message at once")
-        case {"error": {"code": int(code)}} if (
-            not isinstance(code, bool) and abs(code) <= MOST_CODE
-        ):
+        case {"error": {"code": int(code)}} if not isinstance(code, bool) and abs(code) <= MOST_CODE:
             return outcome_of(answer["error"], status=status, wish_s=wish_s)
         case dict() if 200 <= status < 300 and "error" not in answer:
             return answer  # pyright: ignore[reportUnknownVariableType]

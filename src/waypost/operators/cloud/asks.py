@@ -46,9 +46,7 @@ _NUMBER: Final = (
     "platform_type,throughput,whatsapp_business_manager_messaging_limit,webhook_configuration"
 )
 _ACCOUNT: Final = "id,name,timezone_id,message_template_namespace,account_review_status"
-_TEMPLATE: Final = (
-    "id,name,language,status,category,previous_category,components,quality_score,rejected_reason"
-)
+_TEMPLATE: Final = "id,name,language,status,category,previous_category,components,quality_score,rejected_reason"
 
 # fmt: off
 ASKS: Final = {  # Source: operator's facts 1, 2.1, 6.1; its pages "Business profiles", "Block users", "Conversational components", "Flows API"
@@ -103,9 +101,7 @@ OF_A_BUSINESS: Final = frozenset(
 """What is asked of a business account itself, and so surely spends of it alone."""
 
 
-async def ask(
-    call: Calls, account: OperatorAccount, question: Question
-) -> Told | Rejected | Unavailable | Uncertain:
+async def ask(call: Calls, account: OperatorAccount, question: Question) -> Told | Rejected | Unavailable | Uncertain:
     """Make a direct call.
 
     A question whose `about` is empty is asked of no object: the library of templates is nobody's, and

@@ -47,20 +47,13 @@ class Calls:
         self.usages = Usages(clock)
         self._timeout_s = timeout_s
         self._timeout = timeout_of(timeout_s)
-        self._posts = Posts(
-            per_address=PER_HOST,
-            idle_s=IDLE_S,
-            connect_s=CONNECT_S,
-            keep_bytes=MOST_ANSWER_BYTES,
-        )
+        self._posts = Posts(per_address=PER_HOST, idle_s=IDLE_S, connect_s=CONNECT_S, keep_bytes=MOST_ANSWER_BYTES)
         self._session: aiohttp.ClientSession | None = None
 
     async def open(self) -> None:
         """Make the pool."""
         self._session = aiohttp.ClientSession(
-            connector=aiohttp.TCPConnector(
-                limit=0, limit_per_host=PER_HOST, keepalive_timeout=IDLE_S
-            ),
+            connector=aiohttp.TCPConnector(limit=0, limit_per_host=PER_HOST, keepalive_timeout=IDLE_S),
             trust_env=False,
             cookie_jar=aiohttp.DummyCookieJar(),
         )
@@ -183,14 +176,8 @@ class Calls:
             ) as response:
                 content = await response.read()
                 status, told = response.status, response.headers
-        except (
-            aiohttp.ClientConnectorError,
-            aiohttp.ConnectionTimeoutError,
-            aiohttp.InvalidURL,
-        ) as error:
-            return Unavailable(
-                f"the operator was not reached: {error_text(error)}", again=Again.NOT_REACHED
-            )
+        except (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError, aiohttp.InvalidURL) as error:
+            return Unavailable(f"the operator was not reached: {error_text(error)}", again=Again.NOT_REACHED)
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
             return Uncertain(f"the operator's answer was lost: {error_text(error)}")
         return self._heard(account, status, content, told, kind, business)
@@ -202,13 +189,7 @@ class Calls:
         return self.usages.must_wait(account, kind, business)
 
     def _heard(
-        self,
-        account: OperatorAccount,
-        status: int,
-        content: bytes,
-        told: Mapping[str, str],
-        kind: Kind,
-        business: str,
+        self, account: OperatorAccount, status: int, content: bytes, told: Mapping[str, str], kind: Kind, business: str
     ) -> dict[str, Any] | Outcome:
         """What an answer means, and what it says of the account's limits."""
         self.usages.hear(account, told)

@@ -146,11 +146,7 @@ CODES: Final = (  # Source: operator's facts 2.4, 5.2, 5.3, 8; facts 12. A code 
 )
 # fmt: on
 
-_BY_CODE: Final = {
-    (code, row.subcode): row
-    for row in CODES
-    for code in range(row.code, (row.last or row.code) + 1)
-}
+_BY_CODE: Final = {(code, row.subcode): row for row in CODES for code in range(row.code, (row.last or row.code) + 1)}
 
 
 def row_of(code: int, subcode: int | None = None) -> Row | None:

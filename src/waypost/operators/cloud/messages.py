@@ -3,14 +3,7 @@
 from collections.abc import Mapping
 from typing import Any, Final, cast
 
-from waypost.domain.message import (
-    MEDIA_MEMBERS,
-    PARTNERS_DATA,
-    Message,
-    Passthrough,
-    SessionReaction,
-    TemplateSend,
-)
+from waypost.domain.message import MEDIA_MEMBERS, PARTNERS_DATA, Message, Passthrough, SessionReaction, TemplateSend
 from waypost.domain.template import Template
 from waypost.operators.cloud.session_bodies import session_body
 from waypost.operators.cloud.template_bodies import template_object
@@ -25,10 +18,7 @@ def our_id_in(data: object) -> str:
 
 
 def message_body(
-    message: Message,
-    template: Template | None,
-    reply_to: str | None,
-    copies: Mapping[str, str],
+    message: Message, template: Template | None, reply_to: str | None, copies: Mapping[str, str]
 ) -> dict[str, Any]:
     """The body of `POST /{phone_number_id}/messages`.
 
@@ -48,10 +38,7 @@ def message_body(
             return _passed_through(sent, message.id, reply_to, copies)
         case _:
             pass
-    body: dict[str, Any] = {
-        "messaging_product": "whatsapp",
-        "recipient_type": "individual",
-    }
+    body: dict[str, Any] = {"messaging_product": "whatsapp", "recipient_type": "individual"}
     if message.destination[:1].isdecimal():
         body["to"] = f"+{message.destination}"
     else:

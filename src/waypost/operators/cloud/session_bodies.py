@@ -72,9 +72,7 @@ def session_body(content: SessionContent, message_id: str, copies: Mapping[str, 
 
 def medium(media: MediaRef, copies: Mapping[str, str], file_name: str = "") -> Body:
     """A medium by the operator's id, or by its address."""
-    body: Body = (
-        {"link": media.link} if media.id is None else {"id": copies.get(media.id, media.id)}
-    )
+    body: Body = {"link": media.link} if media.id is None else {"id": copies.get(media.id, media.id)}
     if file_name:
         body["filename"] = file_name
     return body
@@ -135,13 +133,7 @@ def _quick_reply(content: SessionQuickReply, message_id: str, copies: Mapping[st
         name = content.file_name if kind == "document" else ""
         header = {"type": kind, kind: medium(content.media, copies, name)}
     buttons: list[Body] = [
-        {
-            "type": "reply",
-            "reply": {
-                "id": reply_id_of(message_id, number, choice.postback_text),
-                "title": choice.title,
-            },
-        }
+        {"type": "reply", "reply": {"id": reply_id_of(message_id, number, choice.postback_text), "title": choice.title}}
         for number, choice in enumerate(content.choices, 1)
     ]
     return _interactive("button", {"buttons": buttons}, header, content.text, content.footer)
@@ -151,17 +143,11 @@ def _products(content: SessionProducts) -> Body:
     action: Body
     match content.sub_type:
         case "product":
-            action = {
-                "catalog_id": content.catalog_id,
-                "product_retailer_id": content.product_id,
-            }
+            action = {"catalog_id": content.catalog_id, "product_retailer_id": content.product_id}
         case "product_list":
             action = {
                 "catalog_id": content.catalog_id,
-                "sections": [
-                    product_section(section.title, section.product_ids)
-                    for section in content.sections
-                ],
+                "sections": [product_section(section.title, section.product_ids) for section in content.sections],
             }
         case _:
             action = {"name": "catalog_message"}

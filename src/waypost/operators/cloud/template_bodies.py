@@ -11,9 +11,7 @@ from waypost.domain.variables import variables
 from waypost.operators.cloud.session_bodies import Body, location, medium, product_section
 
 
-def template_object(
-    send: TemplateSend, template: Template | None, message_id: str, copies: Mapping[str, str]
-) -> Body:
+def template_object(send: TemplateSend, template: Template | None, message_id: str, copies: Mapping[str, str]) -> Body:
     """The member `template`: name, language and components.
 
     Args:
@@ -33,9 +31,7 @@ def template_object(
     }
 
 
-def _components(
-    send: TemplateSend, draft: Draft, message_id: str, copies: Mapping[str, str]
-) -> list[Body]:
+def _components(send: TemplateSend, draft: Draft, message_id: str, copies: Mapping[str, str]) -> list[Body]:
     params = split(draft, send.params)
     components: list[Body] = []
     header = _header(send, draft, params, copies)
@@ -59,16 +55,13 @@ def _components(
             components.append(_button(button, index, parameter))
     if draft.cards is not None:
         cards = [
-            _card(send, draft, at, card, _of_card(params, at), message_id, copies)
-            for at, card in enumerate(send.cards)
+            _card(send, draft, at, card, _of_card(params, at), message_id, copies) for at, card in enumerate(send.cards)
         ]
         components.append({"type": "carousel", "cards": cards})
     return components
 
 
-def _header(
-    send: TemplateSend, draft: Draft, params: Parameters, copies: Mapping[str, str]
-) -> list[Body]:
+def _header(send: TemplateSend, draft: Draft, params: Parameters, copies: Mapping[str, str]) -> list[Body]:
     """A medium or a place where one was given; a media header always needs its parameter."""
     if send.media_kind is not None:
         kind = send.media_kind.value
@@ -89,10 +82,7 @@ def _texts(values: Sequence[str], text: str | None, draft: Draft) -> list[Body]:
 
 
 def _offer(expiration_ms: int) -> Body:
-    parameter: Body = {
-        "type": "limited_time_offer",
-        "limited_time_offer": {"expiration_time_ms": expiration_ms},
-    }
+    parameter: Body = {"type": "limited_time_offer", "limited_time_offer": {"expiration_time_ms": expiration_ms}}
     return {"type": "limited_time_offer", "parameters": [parameter]}
 
 
@@ -110,12 +100,7 @@ _OF_PRODUCTS = (ButtonKind.MPM, ButtonKind.CATALOG)
 
 
 def _button(button: Button, index: int, parameter: Body) -> Body:
-    return {
-        "type": "button",
-        "sub_type": _SUB_TYPES[button.kind],
-        "index": str(index),
-        "parameters": [parameter],
-    }
+    return {"type": "button", "sub_type": _SUB_TYPES[button.kind], "index": str(index), "parameters": [parameter]}
 
 
 def _parameter(button: Button, value: str | None) -> Body | None:
@@ -131,9 +116,7 @@ def _products(send: TemplateSend, button: Button, thumbnail: str | None) -> Body
     if thumbnail:
         action["thumbnail_product_retailer_id"] = thumbnail
     if send.sections and button.kind is ButtonKind.MPM:
-        action["sections"] = [
-            product_section(section.title, section.product_ids) for section in send.sections
-        ]
+        action["sections"] = [product_section(section.title, section.product_ids) for section in send.sections]
     return {"type": "action", "action": action} if action else None
 
 
@@ -153,9 +136,7 @@ def _card(
     """One card, as many as were sent: their number is for the operator to check."""
     of_template = draft.cards[at] if draft.cards and at < len(draft.cards) else None
     kind = _card_media_kind(send, of_template.header_type if of_template else "")
-    components: list[Body] = [
-        {"type": "header", "parameters": [{"type": kind, kind: medium(card.media, copies)}]}
-    ]
+    components: list[Body] = [{"type": "header", "parameters": [{"type": kind, kind: medium(card.media, copies)}]}]
     if params.body:
         text = of_template.body if of_template else None
         components.append({"type": "body", "parameters": _texts(params.body, text, draft)})

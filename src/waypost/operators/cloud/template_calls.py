@@ -15,16 +15,12 @@ from waypost.operators.cloud.codes import words_of
 from waypost.operators.cloud.loose import as_dict, as_list, as_name, as_text
 from waypost.operators.cloud.templates import template_body
 
-_MOST_PAGES: Final = (
-    60  # of a hundred: as many templates as an account may have. Source: operator's facts 2.3
-)
+_MOST_PAGES: Final = 60  # of a hundred: as many templates as an account may have. Source: operator's facts 2.3
 _GOING: Final = {"DELETED", "PENDING_DELETION"}
 _COMPARED: Final = ("type", "format", "text", "url", "phone_number", "flow_id")
 
 
-async def submit(
-    call: Calls, account: OperatorAccount, template: Template, copies: Mapping[str, str]
-) -> Outcome:
+async def submit(call: Calls, account: OperatorAccount, template: Template, copies: Mapping[str, str]) -> Outcome:
     """Hand in a template for review.
 
     A name is unique at the operator, so a template that is already there under our name is the one
@@ -44,9 +40,7 @@ async def submit(
             return answer
 
 
-async def edit(
-    call: Calls, account: OperatorAccount, template: Template, copies: Mapping[str, str]
-) -> Outcome:
+async def edit(call: Calls, account: OperatorAccount, template: Template, copies: Mapping[str, str]) -> Outcome:
     """Hand in a template anew, in place of what the operator has; where it has none, as a new one.
 
     Source: operator's facts 2.1, 2.6.
@@ -92,9 +86,7 @@ async def delete(call: Calls, account: OperatorAccount, template: Template) -> O
             return Sent("") if found is None else found
         operator_id = found.operator_id
     query = {"hsm_id": operator_id, "name": str(template.draft.element_name)}
-    answer = _certain(
-        await call(account, "DELETE", _list_of(template), query=query, business=owner)
-    )
+    answer = _certain(await call(account, "DELETE", _list_of(template), query=query, business=owner))
     match answer:
         case {"success": True}:
             return Sent(operator_id)
@@ -102,9 +94,7 @@ async def delete(call: Calls, account: OperatorAccount, template: Template) -> O
             found = await find(call, account, template)
             if isinstance(found, Unavailable):
                 return found
-            is_gone = found is None or (
-                isinstance(found, Sent) and found.operator_id != operator_id
-            )
+            is_gone = found is None or (isinstance(found, Sent) and found.operator_id != operator_id)
             return Sent(operator_id) if is_gone else answer
         case dict():
             return Unavailable("the operator does not say that it has deleted the template")
@@ -120,9 +110,7 @@ async def find(call: Calls, account: OperatorAccount, template: Template) -> Out
     draft, owner = template.draft, template.business_account_id
     query = {"name": str(draft.element_name), "limit": "100"}
     for _ in range(_MOST_PAGES):
-        answer = _certain(
-            await call(account, "GET", _list_of(template), query=query, business=owner)
-        )
+        answer = _certain(await call(account, "GET", _list_of(template), query=query, business=owner))
         if not isinstance(answer, dict):
             return answer
         listed = answer.get("data")
@@ -131,9 +119,7 @@ async def find(call: Calls, account: OperatorAccount, template: Template) -> Out
         for one in as_list(answer, "data"):
             match one:
                 case {"id": str(operator_id), "name": name, "language": language} if (
-                    name == draft.element_name
-                    and language == draft.language_code
-                    and _status(one) not in _GOING
+                    name == draft.element_name and language == draft.language_code and _status(one) not in _GOING
                 ):
                     return Sent(as_name(operator_id), status=_status(one))
                 case {"id": str()}:
@@ -177,8 +163,6 @@ def _says_as_much(ours: list[Any], theirs: list[Any]) -> bool:
 def _says(ours: dict[str, Any], theirs: dict[str, Any]) -> bool:
     # A button for a code is read back as a URL. Source: operator's facts 2.1
     compared = ("text",) if as_text(ours.get("type")).upper() == "OTP" else _COMPARED
-    same = all(
-        as_text(ours[name]) == as_text(theirs.get(name)) for name in compared if ours.get(name)
-    )
+    same = all(as_text(ours[name]) == as_text(theirs.get(name)) for name in compared if ours.get(name))
     inner = (name for name in ("buttons", "cards", "components") if name in ours)
     return same and all(_says_as_much(as_list(ours, one), as_list(theirs, one)) for one in inner)

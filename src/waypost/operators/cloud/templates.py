@@ -88,9 +88,7 @@ def _text(type: str, text: str, example: str | None, parameter_format: str | Non
         named = named_examples(text, example or "")
         if named:
             component["example"] = {
-                f"{member}_named_params": [
-                    {"param_name": name, "example": value} for name, value in named.items()
-                ]
+                f"{member}_named_params": [{"param_name": name, "example": value} for name, value in named.items()]
             }
         return component
     values = example_values(text, example or "")
@@ -102,10 +100,7 @@ def _text(type: str, text: str, example: str | None, parameter_format: str | Non
 
 
 def _code_body(draft: Draft) -> Component:
-    return {
-        "type": "BODY",
-        "add_security_recommendation": draft.add_security_recommendation,
-    }
+    return {"type": "BODY", "add_security_recommendation": draft.add_security_recommendation}
 
 
 def _code_footer(draft: Draft) -> Component | None:
@@ -118,10 +113,7 @@ def _offer(draft: Draft) -> Component | None:
         return None
     return {
         "type": "LIMITED_TIME_OFFER",
-        "limited_time_offer": {
-            "text": draft.limited_offer_text,
-            "has_expiration": bool(draft.has_expiration),
-        },
+        "limited_time_offer": {"text": draft.limited_offer_text, "has_expiration": bool(draft.has_expiration)},
     }
 
 
@@ -172,18 +164,13 @@ def _button(button: Button) -> Component:
 
 def _otp(button: Button) -> Component:
     """The flat fields of the spec go into `supported_apps`. Source: operator's facts 2.2, notes."""
-    body: Component = {
-        "type": button.kind.value,
-        "otp_type": button.otp_type,
-        "text": button.text,
-    }
+    body: Component = {"type": button.kind.value, "otp_type": button.otp_type, "text": button.text}
     if button.autofill_text:
         body["autofill_text"] = button.autofill_text
     if button.zero_tap_terms_accepted is not None:
         body["zero_tap_terms_accepted"] = button.zero_tap_terms_accepted
     if button.supported_apps:
         body["supported_apps"] = [
-            {"package_name": app.package_name, "signature_hash": app.signature_hash}
-            for app in button.supported_apps
+            {"package_name": app.package_name, "signature_hash": app.signature_hash} for app in button.supported_apps
         ]
     return body

@@ -15,14 +15,7 @@ from yarl import URL
 from waypost.base.error_texts import error_text
 from waypost.domain.app import OperatorAccount
 from waypost.domain.media import DAY_MS, MEDIA_LIFE_MS, Media
-from waypost.domain.outcome import (
-    INVALID_ANSWER,
-    MOST_ID_CHARS,
-    Rejected,
-    Sent,
-    Unavailable,
-    Uncertain,
-)
+from waypost.domain.outcome import INVALID_ANSWER, MOST_ID_CHARS, Rejected, Sent, Unavailable, Uncertain
 from waypost.operators.cloud.calls import CONNECT_S, Calls
 from waypost.operators.cloud.usage import Kind
 from waypost.operators.contract import Uploaded
@@ -49,11 +42,7 @@ _Refusal = Rejected | Unavailable
 
 
 async def upload_media(
-    calls: Calls,
-    account: OperatorAccount,
-    phone_number_id: str,
-    media: Media,
-    path: Path,
+    calls: Calls, account: OperatorAccount, phone_number_id: str, media: Media, path: Path
 ) -> Uploaded | Rejected | Unavailable:
     """Upload a file for sending from one number, streamed from disk.
 
@@ -87,11 +76,7 @@ async def upload_sample(
 
     Source: operator's facts 6.2.
     """
-    query = {
-        "file_name": _file_name(media),
-        "file_length": str(media.size_bytes),
-        "file_type": media.mime_type,
-    }
+    query = {"file_name": _file_name(media), "file_length": str(media.size_bytes), "file_type": media.mime_type}
     encoded = "&".join(f"{name}={quote(value, safe='')}" for name, value in query.items())
     begin = _url(account, f"{account.app_id}/uploads?{encoded}")
     begun = await _ask(calls, account, "POST", begin)
@@ -105,10 +90,7 @@ async def upload_sample(
 
 
 async def fetch_media(
-    calls: Calls,
-    account: OperatorAccount,
-    operator_media_id: str,
-    phone_number_id: str | None,
+    calls: Calls, account: OperatorAccount, operator_media_id: str, phone_number_id: str | None
 ) -> AsyncIterator[bytes | Rejected | Unavailable]:
     """The bytes of a medium, part by part; an outcome is the last thing where they are not whole.
 
@@ -166,9 +148,7 @@ def may_have_token(base_url: str, url: str) -> bool:
     return plain and named.scheme == own.scheme == "https" and is_media
 
 
-async def _send_bytes(
-    calls: Calls, account: OperatorAccount, session_id: str, path: Path
-) -> Uploaded | _Refusal:
+async def _send_bytes(calls: Calls, account: OperatorAccount, session_id: str, path: Path) -> Uploaded | _Refusal:
     # Appended as it is: it carries a signature of its own, question mark included.
     url = _url(account, session_id)
     offset, broken = 0, 0
@@ -216,14 +196,7 @@ async def _ask(
 ) -> dict[str, Any] | _Refusal:
     """The answer's object, or what its error means; nothing here is uncertain, all of it can be repeated."""
     answer = await calls.exchange(
-        account,
-        method,
-        url,
-        data=data,
-        headers=headers,
-        timeout=_TIMEOUT,
-        kind=kind,
-        scheme=scheme,
+        account, method, url, data=data, headers=headers, timeout=_TIMEOUT, kind=kind, scheme=scheme
     )
     match answer:
         case Uncertain(text=text):

@@ -55,12 +55,7 @@ class Usages:
 
     def of(self, account_id: str) -> Sequence[Usage]:
         """What was last seen of one operator account."""
-        return tuple(
-            usage
-            for place, seen in self._seen.items()
-            if place[0] == account_id
-            for usage in seen.values()
-        )
+        return tuple(usage for place, seen in self._seen.items() if place[0] == account_id for usage in seen.values())
 
     def hear(self, account: OperatorAccount, headers: Mapping[str, str]) -> None:
         """Keep what an answer's headers say; one without them costs two look-ups.
@@ -80,9 +75,7 @@ class Usages:
                 if usage is not None:
                     seen[usage.business_id, usage.type] = usage
 
-    def told_to_wait(
-        self, account: OperatorAccount, kind: Kind, wait_s: float, business: str = ""
-    ) -> None:
+    def told_to_wait(self, account: OperatorAccount, kind: Kind, wait_s: float, business: str = "") -> None:
         """The operator has refused a call of this kind, with a wish.
 
         Args:
@@ -94,9 +87,7 @@ class Usages:
         wait_ms = min(round(wait_s * 1000), LONGEST_MS)
         self._told[_place_of(account), kind, business] = self._clock.now_ms() + wait_ms
 
-    def must_wait(
-        self, account: OperatorAccount, kind: Kind, business: str = ""
-    ) -> Unavailable | None:
+    def must_wait(self, account: OperatorAccount, kind: Kind, business: str = "") -> Unavailable | None:
         """Why a call of this kind is not made now, with how long it waits; None: it may go.
 
         Messages wait only for what messages spend: templates must not hold them up. What one business

@@ -63,9 +63,7 @@ def read(item: bytes) -> Event:
     if "message" in content:
         return inbound_event(content, as_dict(content["message"]))
     if "field" not in content:
-        return UnknownEvent(
-            "unreadable body" if "unreadable" in content else "body without changes"
-        )
+        return UnknownEvent("unreadable body" if "unreadable" in content else "body without changes")
     return CHANGES.get(as_text(content["field"]), account_event)(content)
 
 
@@ -90,10 +88,7 @@ def _of_change(
         return items
     # Errors of the account, clicks and whatever else stands beside messages is an item of its own.
     rest = {name: one for name, one in value.items() if name not in ("statuses", "messages")}
-    return [
-        *items,
-        _about(account, place, entry, field or MESSAGES, rest if items else change.get("value")),
-    ]
+    return [*items, _about(account, place, entry, field or MESSAGES, rest if items else change.get("value"))]
 
 
 def _status(number: str, place: str, given: dict[str, Any], contacts: list[Any]) -> ArrivalItem:
@@ -115,11 +110,7 @@ def _message(number: str, place: str, given: dict[str, Any], contacts: list[Any]
     user = as_name(given.get("from")) or as_name(given.get("from_user_id"))
     group = as_name(given.get("group_id"))
     message_id = as_name(given.get("id"))
-    content = {
-        "phone_number_id": number,
-        "message": given,
-        "contact": contact_of(given, contacts),
-    }
+    content = {"phone_number_id": number, "message": given, "contact": contact_of(given, contacts)}
     return ArrivalItem(
         dedupe_key=f"message {message_id or 'by its content ' + _digest(_encode(given))}",
         group=number,
@@ -129,23 +120,12 @@ def _message(number: str, place: str, given: dict[str, Any], contacts: list[Any]
     )
 
 
-def _about(
-    account: OperatorAccount,
-    place: str,
-    entry: dict[str, Any],
-    field: str,
-    value: Any,
-) -> ArrivalItem:
+def _about(account: OperatorAccount, place: str, entry: dict[str, Any], field: str, value: Any) -> ArrivalItem:
     """A change of a template, of the business account or of one of its numbers, known here or not.
 
     The time is whole seconds, so that what was said tells two pieces of news of one second apart.
     """
-    about = {
-        "field": field,
-        "business_account_id": as_name(entry.get("id")),
-        "value": value,
-        "time": entry.get("time"),
-    }
+    about = {"field": field, "business_account_id": as_name(entry.get("id")), "value": value, "time": entry.get("time")}
     template = as_name(as_dict(value).get("message_template_id"))
     if not template:
         return _whole(account, place, about)

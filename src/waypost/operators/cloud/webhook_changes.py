@@ -23,9 +23,7 @@ def _review(content: dict[str, Any]) -> Event:
 
 def _quality(content: dict[str, Any]) -> Event:
     value = as_dict(content.get("value"))
-    return QualityEvent(
-        **_template(content), quality=as_text(value.get("new_quality_score")).upper()
-    )
+    return QualityEvent(**_template(content), quality=as_text(value.get("new_quality_score")).upper())
 
 
 def _category(content: dict[str, Any]) -> Event:

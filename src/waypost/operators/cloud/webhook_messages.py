@@ -28,9 +28,7 @@ def inbound_event(content: dict[str, Any], given: dict[str, Any]) -> Event:
         operator_message_id=as_name(given.get("id")),
         phone_number_id=as_name(content.get("phone_number_id")),
         sender=sender,
-        sender_user_id=as_name(given.get("from_user_id"))
-        or as_name(contact.get("user_id"))
-        or None,
+        sender_user_id=as_name(given.get("from_user_id")) or as_name(contact.get("user_id")) or None,
         sender_name=as_text(as_dict(contact.get("profile")).get("name")),
         at_s=as_seconds(given.get("timestamp")),
         content=body,

@@ -7,14 +7,7 @@ import msgspec
 
 from waypost.domain.event import Event, OddStatusEvent, PaymentEvent, StatusEvent, UnknownEvent
 from waypost.domain.message import MessageState
-from waypost.operators.cloud.loose import (
-    as_dict,
-    as_list,
-    as_name,
-    as_number,
-    as_seconds,
-    as_text,
-)
+from waypost.operators.cloud.loose import as_dict, as_list, as_name, as_number, as_seconds, as_text
 from waypost.operators.cloud.messages import our_id_in
 
 # fmt: off

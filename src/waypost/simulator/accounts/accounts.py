@@ -92,10 +92,7 @@ class Outlet:
             return "waba_id=? AND app_id=? AND phone_number_id=?", (*known, self.phone_number_id)
         if self.apart:
             marks = ",".join("?" * len(self.apart))
-            return (
-                f"waba_id=? AND app_id=? AND phone_number_id NOT IN ({marks})",
-                (*known, *self.apart),
-            )
+            return (f"waba_id=? AND app_id=? AND phone_number_id NOT IN ({marks})", (*known, *self.apart))
         return "waba_id=? AND app_id=?", known
 
 
@@ -216,9 +213,7 @@ class Accounts:
         elif before.app_id != account.app_id:
             known = self.subscription(waba_id, before.app_id)
             heard = Subscription(waba_id, account.app_id, known.override_uri) if known else None
-            statements += [
-                (statement, (waba_id, account.app_id, before.app_id)) for statement in _OTHER_APP
-            ]
+            statements += [(statement, (waba_id, account.app_id, before.app_id)) for statement in _OTHER_APP]
         await self._store.run(statements)
         self.by_id[waba_id] = account
         if before is not None and before.app_id != account.app_id:

@@ -96,22 +96,16 @@ def _flaws_of(content: dict[str, Any]) -> Iterator[dict[str, Any]]:
     if version is None:
         yield _flaw("MISSING_REQUIRED_PROPERTY", "The property 'version' is required.")
     elif not isinstance(version, str) or not _VERSION.fullmatch(version):
-        yield _flaw(
-            "INVALID_PROPERTY_VALUE", "The property 'version' must look like '7.0'.", "version"
-        )
+        yield _flaw("INVALID_PROPERTY_VALUE", "The property 'version' must look like '7.0'.", "version")
     screens = a_list(content.get("screens"))
     if not screens:
-        yield _flaw(
-            "MISSING_REQUIRED_PROPERTY", "The property 'screens' must have a screen.", "screens"
-        )
+        yield _flaw("MISSING_REQUIRED_PROPERTY", "The property 'screens' must have a screen.", "screens")
     seen: set[str] = set()
     for place, one in enumerate(screens or []):
         screen_id = (an_object(one) or {}).get("id")
         path = f"screens[{place}].id"
         if not isinstance(screen_id, str) or not _SCREEN_ID.fullmatch(screen_id):
-            yield _flaw(
-                "INVALID_PROPERTY_VALUE", "A screen's id has letters and underscores.", path
-            )
+            yield _flaw("INVALID_PROPERTY_VALUE", "A screen's id has letters and underscores.", path)
         elif screen_id == _RESERVED_SCREEN:
             yield _flaw("INVALID_SCREEN_ID", f"The id {_RESERVED_SCREEN} is reserved.", path)
         elif screen_id in seen:
@@ -120,15 +114,7 @@ def _flaws_of(content: dict[str, Any]) -> Iterator[dict[str, Any]]:
             seen.add(screen_id)
 
 
-def _flaw(
-    error: str, message: str, path: str = "", *, line: int = 1, column: int = 1
-) -> dict[str, Any]:
+def _flaw(error: str, message: str, path: str = "", *, line: int = 1, column: int = 1) -> dict[str, Any]:
     place = {"line_start": line, "line_end": line, "column_start": column, "column_end": column}
     pointers = [{**place, "path": path}] if path else []
-    return {
-        "error": error,
-        "error_type": "FLOW_JSON_ERROR",
-        "message": message,
-        **place,
-        "pointers": pointers,
-    }
+    return {"error": error, "error_type": "FLOW_JSON_ERROR", "message": message, **place, "pointers": pointers}

@@ -126,9 +126,7 @@ class Flows:
         """
         async with self._changes:
             flow = self._now(flow, "update")
-            changed = replace(
-                flow, asset=asset, errors=flaws(asset), updated_ms=self._clock.now_ms()
-            )
+            changed = replace(flow, asset=asset, errors=flaws(asset), updated_ms=self._clock.now_ms())
             return await self._keep(changed)
 
     async def publish(self, flow: Flow) -> None:
@@ -197,9 +195,7 @@ class Flows:
 def _categories(value: object) -> list[str]:
     given = a_list(value)
     if not given or any(one not in CATEGORIES for one in given):
-        raise bad_parameter(
-            f"Param categories must be an array of {{{', '.join(CATEGORIES)}}}, at least one."
-        )
+        raise bad_parameter(f"Param categories must be an array of {{{', '.join(CATEGORIES)}}}, at least one.")
     return [str(one) for one in dict.fromkeys(given)]
 
 

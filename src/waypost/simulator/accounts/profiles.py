@@ -44,8 +44,7 @@ def _websites(name: str, value: Any) -> Any:
     given = a_list(value)
     if given is None or len(given) > 2 or any(not _is_website(one) for one in given):
         raise bad_parameter(
-            f"Param {name} must be an array of at most 2 addresses with http:// or https://, "
-            "256 characters each."
+            f"Param {name} must be an array of at most 2 addresses with http:// or https://, 256 characters each."
         )
     return given
 
@@ -81,9 +80,7 @@ def profile_changes(fields: Mapping[str, Any]) -> dict[str, Any]:
     """
     if fields.get("messaging_product") != "whatsapp":
         raise bad_parameter("The parameter messaging_product is required.")
-    return {
-        name: check(name, fields[name]) for name, check in PROFILE_FIELDS.items() if name in fields
-    }
+    return {name: check(name, fields[name]) for name, check in PROFILE_FIELDS.items() if name in fields}
 
 
 def automation_changes(fields: Mapping[str, Any]) -> dict[str, Any]:
@@ -108,9 +105,7 @@ def automation_changes(fields: Mapping[str, Any]) -> dict[str, Any]:
     if "commands" in fields:
         changes["commands"] = _commands(fields["commands"])
     if not changes:
-        raise bad_parameter(
-            "One of the parameters enable_welcome_message, prompts, commands is required."
-        )
+        raise bad_parameter("One of the parameters enable_welcome_message, prompts, commands is required.")
     return changes
 
 
@@ -126,9 +121,7 @@ def _is_prompt(value: object) -> bool:
 def _commands(value: object) -> list[dict[str, str]]:
     given = a_list(_unpacked(value))
     if given is None or len(given) > _COMMANDS_AT_MOST:
-        raise bad_parameter(
-            f"Param commands must be an array of at most {_COMMANDS_AT_MOST} commands."
-        )
+        raise bad_parameter(f"Param commands must be an array of at most {_COMMANDS_AT_MOST} commands.")
     commands: list[dict[str, str]] = []
     for one in given:
         command = an_object(one) or {}

@@ -25,13 +25,7 @@ class Registrations:
     """Knows of each number its PIN and the code that was last sent to it."""
 
     def __init__(
-        self,
-        store: Store,
-        clock: Clock,
-        ids: Ids,
-        settings: LiveSettings,
-        records: Records,
-        ledger: Ledger,
+        self, store: Store, clock: Clock, ids: Ids, settings: LiveSettings, records: Records, ledger: Ledger
     ) -> None:
         self._store = store
         self._clock = clock
@@ -62,13 +56,9 @@ class Registrations:
             raise message_refused(133006, "The number must be verified by its code first.")
         if (
             self._settings.value.limits
-            and self._ledger.count(REGISTRATIONS, number_id, within_ms=_WITHIN_MS)
-            >= _REGISTRATIONS_AT_MOST
+            and self._ledger.count(REGISTRATIONS, number_id, within_ms=_WITHIN_MS) >= _REGISTRATIONS_AT_MOST
         ):
-            raise message_refused(
-                133016,
-                f"A number is registered at most {_REGISTRATIONS_AT_MOST} times in 72 hours.",
-            )
+            raise message_refused(133016, f"A number is registered at most {_REGISTRATIONS_AT_MOST} times in 72 hours.")
         await self._check_pin(number, given)
         await self._store.run([self._ledger.note(REGISTRATIONS, number_id, self._ids.new())])
         await self._keep(number, pin=given, guesses=0)
@@ -111,9 +101,7 @@ class Registrations:
             raise message_refused(133005, "The PIN does not match.")
 
     async def _keep(self, number: Number, **changes: Any) -> None:
-        await self._records.keep(
-            number.phone_number_id, REGISTRATION, {**self.of(number), **changes}
-        )
+        await self._records.keep(number.phone_number_id, REGISTRATION, {**self.of(number), **changes})
 
 
 def _pin(given: object) -> str:

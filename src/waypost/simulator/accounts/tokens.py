@@ -141,8 +141,7 @@ class Tokens:
             "is_valid": not flaw,
             "scopes": list(token.permissions),
             "granular_scopes": [
-                {"scope": permission, "target_ids": list(token.waba_ids)}
-                for permission in token.permissions
+                {"scope": permission, "target_ids": list(token.waba_ids)} for permission in token.permissions
             ],
         } | ({"error": error} if flaw else {})
 
@@ -185,8 +184,7 @@ def _flaw(token: Token, now_ms: int) -> dict[str, Any]:
     error: dict[str, Any] = {"type": "OAuthException", "code": 190}
     if token.is_revoked or token.expires_ms is None:
         return error | {
-            "message": "Error validating access token: The session has been invalidated because "
-            "the token was revoked."
+            "message": "Error validating access token: The session has been invalidated because the token was revoked."
         }
     return error | {
         "message": "Error validating access token: Session has expired on "

@@ -62,10 +62,7 @@ class Usage:
             f'{{"{waba_id}":[{{"type":"whatsapp_business_management","call_count":{percent},'
             f'"total_cputime":0,"total_time":0,"estimated_time_to_regain_access":{minutes}}}]}}'
         )
-        return (
-            (b"x-app-usage", of_app.encode()),
-            (b"x-business-use-case-usage", of_account.encode()),
-        )
+        return ((b"x-app-usage", of_app.encode()), (b"x-business-use-case-usage", of_account.encode()))
 
     def count(self, waba_id: str) -> int:
         """How many calls the account has made in the last hour."""

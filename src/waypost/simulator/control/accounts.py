@@ -7,14 +7,7 @@ from starlette.requests import Request
 
 from waypost.simulator.accounts.accounts import Account, App, Number, Outlet
 from waypost.simulator.control.guard import ControlRefused
-from waypost.simulator.control.shapes import (
-    AccountShape,
-    AppShape,
-    NothingShape,
-    NumberShape,
-    WebhookShape,
-    read_shape,
-)
+from waypost.simulator.control.shapes import AccountShape, AppShape, NothingShape, NumberShape, WebhookShape, read_shape
 from waypost.simulator.parts import Parts
 from waypost.simulator.webhooks.webhooks import HandshakeFailed
 
@@ -84,12 +77,9 @@ async def put_webhook(parts: Parts, request: Request) -> dict[str, Any]:
                 422,
                 field="callback_uri",
                 rule=str(failed),
-                accepted="an address that answers 200 and the bare hub.challenge when "
-                "hub.verify_token is right",
+                accepted="an address that answers 200 and the bare hub.challenge when hub.verify_token is right",
             ) from failed
-    await parts.accounts.keep_app(
-        replace(app, callback_uri=wish.callback_uri, verify_token=wish.verify_token)
-    )
+    await parts.accounts.keep_app(replace(app, callback_uri=wish.callback_uri, verify_token=wish.verify_token))
     for account in parts.accounts.of_app(app.app_id):
         await parts.webhooks.retry_now(account.waba_id)
     return {"app_id": app.app_id, "callback_uri": wish.callback_uri}
@@ -128,9 +118,7 @@ def account_view(parts: Parts, account: Account, waiting: int) -> dict[str, Any]
         "failed_attempts": retry.attempts if retry else 0,
         "next_attempt_ms": retry.next_ms if retry else None,
         "last_failure": retry.reason if retry else None,
-        "webhooks": [
-            _outlet_view(parts, one) for one in parts.accounts.outlets((account.waba_id,))
-        ],
+        "webhooks": [_outlet_view(parts, one) for one in parts.accounts.outlets((account.waba_id,))],
         "numbers": [_number_view(parts, one) for one in parts.accounts.numbers_of(account.waba_id)],
     }
 

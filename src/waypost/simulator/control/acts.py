@@ -47,22 +47,14 @@ async def speak(parts: Parts, phone: str, wish: WriteShape) -> str:
             or wrong.
     """
     number = number_of(parts, wish.to)
-    if wish.context_id is not None and not await _has_in_chat(
-        parts, phone, number, wish.context_id
-    ):
+    if wish.context_id is not None and not await _has_in_chat(parts, phone, number, wish.context_id):
         raise ControlRefused(
             404,
             field="context_id",
             rule="is not on this phone, or with another business",
             accepted="a wamid of the chat with this one",
         )
-    manner = Manner(
-        wish.context_id,
-        wish.forwarded,
-        wish.frequently_forwarded,
-        wish.referred_product,
-        wish.referral,
-    )
+    manner = Manner(wish.context_id, wish.forwarded, wish.frequently_forwarded, wish.referred_product, wish.referral)
     if wish.reaction is not None and wish.type == "reaction":
         await _check_reaction(parts, phone, wish.reaction)
     try:
@@ -75,16 +67,11 @@ async def speak(parts: Parts, phone: str, wish: WriteShape) -> str:
         content = getattr(wish, wish.type)
         if content is None:
             raise ControlRefused(
-                400,
-                field="body",
-                rule=f"Object missing required field `{wish.type}`",
-                accepted=wish.accepted,
+                400, field="body", rule=f"Object missing required field `{wish.type}`", accepted=wish.accepted
             )
         return await parts.handsets.say(phone, number, said(wish.type, content), manner)
     except NotSaid as wrong:
-        raise ControlRefused(
-            400, field=wrong.field, rule=wrong.rule, accepted=wrong.accepted
-        ) from wrong
+        raise ControlRefused(400, field=wrong.field, rule=wrong.rule, accepted=wrong.accepted) from wrong
 
 
 async def _has_in_chat(parts: Parts, phone: str, number: Number, wamid: str) -> bool:
@@ -98,10 +85,7 @@ async def _check_reaction(parts: Parts, phone: str, reaction: dict[str, Any]) ->
     message_id = reaction.get("message_id")
     if isinstance(message_id, str) and await parts.inboxes.item(phone, message_id) is None:
         raise ControlRefused(
-            404,
-            field="reaction.message_id",
-            rule="is not on this phone",
-            accepted="a wamid of its inbox",
+            404, field="reaction.message_id", rule="is not on this phone", accepted="a wamid of its inbox"
         )
 
 
@@ -184,11 +168,7 @@ async def pay_order(parts: Parts, request: Request) -> dict[str, Any]:
         if wish.message_id is not None:
             return item.wamid == wish.message_id
         payment: dict[str, Any] = item.shown.get("payment", {})
-        return (
-            not item.is_inbound
-            and _payable(item) is not None
-            and payment.get("status") != "captured"
-        )
+        return not item.is_inbound and _payable(item) is not None and payment.get("status") != "captured"
 
     item = await arrived(parts, phone, is_meant, wish.message_id, wish.wait_ms)
     button = _payable(item)
@@ -205,9 +185,7 @@ async def pay_order(parts: Parts, request: Request) -> dict[str, Any]:
     try:
         payment = await parts.handsets.pay(phone, number, item, button, wish.status, error)
     except NotThere as wrong:
-        raise ControlRefused(
-            409, field="message_id", rule=str(wrong), accepted="an order that is not paid"
-        ) from wrong
+        raise ControlRefused(409, field="message_id", rule=str(wrong), accepted="an order that is not paid") from wrong
     return {"message_id": item.wamid, "payment": payment}
 
 
@@ -217,9 +195,7 @@ async def change_number(parts: Parts, request: Request) -> dict[str, Any]:
     after = read_shape(NumberChangeShape, await request.body()).to.lstrip("+")
     check_online(parts, phone)
     if after == phone or after in parts.accounts.numbers_by_digits:
-        raise ControlRefused(
-            409, field="to", rule="cannot be moved to", accepted="digits that no business has"
-        )
+        raise ControlRefused(409, field="to", rule="cannot be moved to", accepted="digits that no business has")
     numbers = list(parts.accounts.numbers.values())
     return {"wamids": await parts.handsets.change_number(phone, after, numbers)}
 
@@ -249,9 +225,7 @@ async def report_business(parts: Parts, request: Request) -> dict[str, Any]:
     number = number_of(parts, wish.to)
     wamid = wish.message_id
     if wamid is not None and await parts.inboxes.item(phone, wamid) is None:
-        raise ControlRefused(
-            404, field="message_id", rule="is not on this phone", accepted="a wamid of its inbox"
-        )
+        raise ControlRefused(404, field="message_id", rule="is not on this phone", accepted="a wamid of its inbox")
     await parts.handsets.report(phone, number, wamid or "")
     if wish.blocks:
         await parts.absences.block(phone, number, blocks=True)

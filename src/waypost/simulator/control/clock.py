@@ -51,8 +51,7 @@ async def show_due(parts: Parts, _request: Request) -> dict[str, Any]:
     """When the next thing will happen by itself, on each side; null: nothing waits there."""
     travel = _travel(parts)
     sides = [
-        {"name": side.name, "next_due_ms": await side.next_due_ms(), "is_busy": side.busy}
-        for side in travel.sides
+        {"name": side.name, "next_due_ms": await side.next_due_ms(), "is_busy": side.busy} for side in travel.sides
     ]
     return {"now_ms": travel.clock.now_ms(), "sides": sides}
 
@@ -67,9 +66,7 @@ async def advance_clock(parts: Parts, request: Request) -> dict[str, Any]:
     wish = read_shape(AdvanceShape, await request.body())
     now_ms = travel.clock.now_ms()
     if (wish.ms is UNSET) == (wish.to_ms is UNSET):
-        raise ControlRefused(
-            400, field="ms", rule="exactly one of ms and to_ms", accepted=AdvanceShape.accepted
-        )
+        raise ControlRefused(400, field="ms", rule="exactly one of ms and to_ms", accepted=AdvanceShape.accepted)
     to_ms = now_ms + wish.ms if wish.ms is not UNSET else int(wish.to_ms or 0)
     furthest_ms = min(now_ms + FURTHEST_MS, _LATEST_MS)
     if not now_ms <= to_ms <= furthest_ms:
@@ -80,15 +77,11 @@ async def advance_clock(parts: Parts, request: Request) -> dict[str, Any]:
             accepted=f"a time from {now_ms} to {furthest_ms}; the clock stands at {now_ms}",
         )
     try:
-        journey = await _while_connected(
-            request, travel.advance(to_ms=to_ms, at_most_s=wish.within_ms / 1000)
-        )
+        journey = await _while_connected(request, travel.advance(to_ms=to_ms, at_most_s=wish.within_ms / 1000))
     except _ClientGone:
         return {**clock_view(travel), "is_complete": False}  # nobody reads it
     except NotSettled as error:
-        raise ControlRefused(
-            503, field="clock", rule=str(error), accepted="another try when it is quiet"
-        ) from error
+        raise ControlRefused(503, field="clock", rule=str(error), accepted="another try when it is quiet") from error
     return {
         **clock_view(travel),
         "steps": journey.stops,

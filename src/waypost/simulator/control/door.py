@@ -29,13 +29,7 @@ from waypost.simulator.control.acts import (
     tap_button,
     write_message,
 )
-from waypost.simulator.control.clock import (
-    advance_clock,
-    freeze_clock,
-    run_clock,
-    show_clock,
-    show_due,
-)
+from waypost.simulator.control.clock import advance_clock, freeze_clock, run_clock, show_clock, show_due
 from waypost.simulator.control.faults import (
     arm_faults,
     disarm_fault,
@@ -67,12 +61,7 @@ from waypost.simulator.control.phones import (
     show_phone,
     whole_number,
 )
-from waypost.simulator.control.shapes import (
-    NothingShape,
-    SettingsShape,
-    given,
-    read_shape,
-)
+from waypost.simulator.control.shapes import NothingShape, SettingsShape, given, read_shape
 from waypost.simulator.control.snapshots import (
     download_snapshot,
     drop_snapshot,
@@ -101,12 +90,7 @@ from waypost.simulator.control.templates import (
     reject_template,
     release_template,
 )
-from waypost.simulator.control.tokens import (
-    expire_token,
-    list_tokens,
-    make_token,
-    revoke_token,
-)
+from waypost.simulator.control.tokens import expire_token, list_tokens, make_token, revoke_token
 from waypost.simulator.control.updates import tell_account, tell_status
 from waypost.simulator.messages.statuses import Fate, state_at
 from waypost.simulator.parts import Parts
@@ -143,9 +127,7 @@ class ControlDoor:
 
     def __init__(self, parts: Parts) -> None:
         self._parts = parts
-        self._router = Router(
-            [Route(path, self._endpoint(call), methods=[method]) for method, path, call in CALLS]
-        )
+        self._router = Router([Route(path, self._endpoint(call), methods=[method]) for method, path, call in CALLS])
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Check who asks, then answer."""
@@ -183,9 +165,7 @@ class ControlDoor:
             _LOG.exception("control request failed", path=scope["path"])
             if has_begun:
                 raise
-            await _json({"error": "the simulator failed; its log says why"}, 500)(
-                scope, receive, send
-            )
+            await _json({"error": "the simulator failed; its log says why"}, 500)(scope, receive, send)
 
     def _endpoint(self, call: Call) -> Callable[[Request], Awaitable[Response]]:
         async def endpoint(request: Request) -> Response:
@@ -213,8 +193,7 @@ async def show_state(parts: Parts, _request: Request) -> dict[str, Any]:
         "refused": {str(code): count for code, count in sorted(parts.refused.items())},
         **faults_view(parts),
         "accounts": [
-            account_view(parts, account, waiting.get(account.waba_id, 0))
-            for account in parts.accounts.by_id.values()
+            account_view(parts, account, waiting.get(account.waba_id, 0)) for account in parts.accounts.by_id.values()
         ],
     }
 
@@ -391,7 +370,5 @@ CALLS: Final[tuple[tuple[str, str, Call], ...]] = (
 # fmt: on
 
 
-def _json(
-    answer: dict[str, Any], status: int = 200, headers: Mapping[str, str] | None = None
-) -> Response:
+def _json(answer: dict[str, Any], status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
     return Response(msgspec.json.encode(answer), status, headers, media_type="application/json")

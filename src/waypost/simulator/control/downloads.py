@@ -8,9 +8,7 @@ from starlette.requests import Request
 from starlette.responses import FileResponse, Response
 
 
-async def file_answer(
-    request: Request, path: Path, mime_type: str, headers: Mapping[str, str]
-) -> Response:
+async def file_answer(request: Request, path: Path, mime_type: str, headers: Mapping[str, str]) -> Response:
     """A file, or the range of it that is asked for; it is read only as fast as it is taken.
 
     Whoever plays a film takes as long as he looks, and an exchange of the state does not wait for that:

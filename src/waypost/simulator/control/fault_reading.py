@@ -24,11 +24,7 @@ from waypost.simulator.graph.call_names import CALL_NAMES, SEND, WITH_TEMPLATE
 _AT_MOST: Final = 1000
 _SEED: Final = Parameter("seed", "whole", 0, 2**63 - 1)
 _ALWAYS: Final = {"always": True}
-_PLAIN: Final = (
-    _SEED,
-    Parameter("label", "text", at_most=200),
-    Parameter("until_ms", "whole", 1, 2**53),
-)
+_PLAIN: Final = (_SEED, Parameter("label", "text", at_most=200), Parameter("until_ms", "whole", 1, 2**53))
 _TEXT: Final = Parameter("", "text", at_most=512)
 _MEMBERS: Final = ("on", CALL, WEBHOOK, *FILTERS, "when", "what", *(one.name for one in _PLAIN))
 _NAMES: Final = {CALL: CALL_NAMES, WEBHOOK: WEBHOOKS}
@@ -67,9 +63,7 @@ def read_faults(given: object, *, path: str = "") -> list[dict[str, Any]]:
     if not isinstance(faults, list) or not 0 < len(cast("list[object]", faults)) <= _AT_MOST:
         raise _wrong(f"{path}faults", "is no list of faults", f"1 to {_AT_MOST} faults")
     return [
-        _fault(
-            _object(one, f"{path}faults[{at}]", ", ".join(_MEMBERS)), f"{path}faults[{at}].", seed
-        )
+        _fault(_object(one, f"{path}faults[{at}]", ", ".join(_MEMBERS)), f"{path}faults[{at}].", seed)
         for at, one in enumerate(cast("list[object]", faults))
     ]
 

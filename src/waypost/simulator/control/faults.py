@@ -8,16 +8,7 @@ from starlette.requests import Request
 from waypost.simulator.control.fault_reading import read_faults
 from waypost.simulator.control.guard import ControlRefused
 from waypost.simulator.faults.fault import Fault
-from waypost.simulator.faults.fault_kinds import (
-    ANY,
-    CALL,
-    FILTERS,
-    KINDS,
-    WEBHOOK,
-    WEBHOOKS,
-    WHENS,
-    Parameter,
-)
+from waypost.simulator.faults.fault_kinds import ANY, CALL, FILTERS, KINDS, WEBHOOK, WEBHOOKS, WHENS, Parameter
 from waypost.simulator.graph.call_names import CALL_NAMES
 from waypost.simulator.parts import Parts
 
@@ -56,9 +47,7 @@ async def arm_faults(parts: Parts, request: Request) -> dict[str, Any]:
     try:
         given: object = msgspec.json.decode(await request.body() or b"null")
     except (msgspec.MsgspecError, ValueError, RecursionError) as error:
-        raise ControlRefused(
-            400, field="body", rule=f"is not readable JSON: {error}", accepted=_FAULT
-        ) from error
+        raise ControlRefused(400, field="body", rule=f"is not readable JSON: {error}", accepted=_FAULT) from error
     armed = await parts.faults.arm(read_faults(given))
     return {"faults": [parts.faults.view(fault) for fault in armed]}
 
@@ -89,11 +78,7 @@ def faults_view(parts: Parts) -> dict[str, Any]:
 
 
 def _parameter_view(parameter: Parameter) -> dict[str, Any]:
-    view: dict[str, Any] = {
-        "name": parameter.name,
-        "type": parameter.type,
-        "accepted": parameter.accepted,
-    }
+    view: dict[str, Any] = {"name": parameter.name, "type": parameter.type, "accepted": parameter.accepted}
     if parameter.type in ("whole", "fraction"):
         view |= {"at_least": parameter.at_least, "at_most": parameter.at_most}
     if parameter.type == "choice":

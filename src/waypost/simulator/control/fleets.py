@@ -42,9 +42,7 @@ async def make_fleet(parts: Parts, request: Request) -> dict[str, Any]:
     async with parts.fleets.turn:
         _check_free(parts, fleet)
         parts.phones.forget_fleet(fleet)
-        await parts.fleets.make(
-            fleet, [*forgetting(fleet.owner), *counting(fleet.owner, len(fleet.steps))]
-        )
+        await parts.fleets.make(fleet, [*forgetting(fleet.owner), *counting(fleet.owner, len(fleet.steps))])
         await parts.scripts.learn_fleet(fleet.name)
     return await fleet_view(parts, fleet)
 
@@ -116,22 +114,15 @@ def _check_range(parts: Parts, shape: FleetShape, fleet: Fleet) -> None:
         )
     for digits in parts.accounts.numbers_by_digits:
         if len(digits) == size and first <= digits <= last:
-            raise ControlRefused(
-                409, field="first", rule=f"{digits} is a business number", accepted="other numbers"
-            )
+            raise ControlRefused(409, field="first", rule=f"{digits} is a business number", accepted="other numbers")
 
 
 def _check_free(parts: Parts, fleet: Fleet) -> None:
     if fleet.name in parts.fleets.by_name:
-        raise ControlRefused(
-            409, field="name", rule="is in use", accepted="another, or DELETE the fleet first"
-        )
+        raise ControlRefused(409, field="name", rule="is in use", accepted="another, or DELETE the fleet first")
     other = parts.fleets.overlapping(fleet)
     if other is not None:
         first, last, _ = other.range
         raise ControlRefused(
-            409,
-            field="first",
-            rule=f"fleet {other.name} has {first} to {last}",
-            accepted="numbers of no other fleet",
+            409, field="first", rule=f"fleet {other.name} has {first} to {last}", accepted="numbers of no other fleet"
         )

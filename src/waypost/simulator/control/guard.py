@@ -19,9 +19,7 @@ class ControlRefused(Exception):
         hint: stands in the sentence in place of what would be accepted, where that is long.
     """
 
-    def __init__(
-        self, status: int, *, field: str, rule: str, accepted: str, hint: str = ""
-    ) -> None:
+    def __init__(self, status: int, *, field: str, rule: str, accepted: str, hint: str = "") -> None:
         super().__init__(f"{field}: {rule}")
         self.hint = hint
         self.status = status
@@ -72,20 +70,13 @@ def check_caller(
         )
     origin = headers.get("origin")
     if origin is not None and _netloc(origin) != host.lower():
-        raise ControlRefused(
-            403, field="Origin", rule="is another site", accepted=f"no Origin, or http://{host}"
-        )
+        raise ControlRefused(403, field="Origin", rule="is another site", accepted=f"no Origin, or http://{host}")
     if control_token is not None and not _has_token(headers, control_token):
         raise ControlRefused(
-            401,
-            field="Authorization",
-            rule="does not hold the control token",
-            accepted="Bearer and the control token",
+            401, field="Authorization", rule="does not hold the control token", accepted="Bearer and the control token"
         )
     if method in _WITH_BODY and kind_of(headers) not in takes:
-        raise ControlRefused(
-            415, field="Content-Type", rule="is not JSON", accepted=" or ".join(takes)
-        )
+        raise ControlRefused(415, field="Content-Type", rule="is not JSON", accepted=" or ".join(takes))
 
 
 def kind_of(headers: Mapping[str, str]) -> str:
@@ -118,6 +109,4 @@ def _is_allowed(name: str, allowed_hosts: tuple[str, ...]) -> bool:
 
 def _has_token(headers: Mapping[str, str], control_token: str) -> bool:
     scheme, _, token = headers.get("authorization", "").partition(" ")
-    return scheme.lower() == "bearer" and hmac.compare_digest(
-        token.strip().encode(), control_token.encode()
-    )
+    return scheme.lower() == "bearer" and hmac.compare_digest(token.strip().encode(), control_token.encode())

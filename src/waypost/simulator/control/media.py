@@ -13,15 +13,7 @@ from starlette.responses import Response
 from waypost.simulator.accounts.records import STANDING
 from waypost.simulator.control.downloads import file_answer
 from waypost.simulator.control.guard import BYTES, ControlRefused, kind_of
-from waypost.simulator.control.shapes import (
-    Digits,
-    Name,
-    NothingShape,
-    Text,
-    as_shape,
-    given,
-    read_shape,
-)
+from waypost.simulator.control.shapes import Digits, Name, NothingShape, Text, as_shape, given, read_shape
 from waypost.simulator.errors import GraphRefused
 from waypost.simulator.media.media import Media
 from waypost.simulator.media.uploads import Upload
@@ -31,9 +23,7 @@ from waypost.simulator.parts import Parts
 class MediaShape(NothingShape, frozen=True):
     """A file as a phone has it; the content is base64 text."""
 
-    accepted: ClassVar[str] = (
-        "{to: a business number's digits, mime_type, content: base64 text, file_name?}"
-    )
+    accepted: ClassVar[str] = "{to: a business number's digits, mime_type, content: base64 text, file_name?}"
     to: Digits
     mime_type: Name
     content: bytes
@@ -43,9 +33,7 @@ class MediaShape(NothingShape, frozen=True):
 class FileShape(NothingShape, frozen=True):
     """A file as a phone has it; its bytes are the body of the request."""
 
-    accepted: ClassVar[str] = (
-        "a query with to: a business number's digits, mime_type, file_name?; the body is the file"
-    )
+    accepted: ClassVar[str] = "a query with to: a business number's digits, mime_type, file_name?; the body is the file"
     to: Digits
     mime_type: Name
     file_name: Annotated[str, Meta(max_length=240)] = ""
@@ -66,9 +54,7 @@ class StandingShape(NothingShape, frozen=True):
         "TIER_10K, TIER_100K or TIER_UNLIMITED, name_status?, status?}"
     )
     quality_rating: Literal["GREEN", "YELLOW", "RED", "UNKNOWN"] | UnsetType = UNSET
-    messaging_limit: (
-        Literal["TIER_250", "TIER_2K", "TIER_10K", "TIER_100K", "TIER_UNLIMITED"] | UnsetType
-    ) = UNSET
+    messaging_limit: Literal["TIER_250", "TIER_2K", "TIER_10K", "TIER_100K", "TIER_UNLIMITED"] | UnsetType = UNSET
     name_status: Name | UnsetType = UNSET
     status: Name | UnsetType = UNSET
 
@@ -91,9 +77,7 @@ async def keep_media(parts: Parts, request: Request) -> dict[str, Any]:
         known = ", ".join(parts.accounts.numbers_by_digits) or "none yet"
         raise ControlRefused(404, field="to", rule="is no business number", accepted=known)
     try:
-        media = await parts.media.take(
-            number.phone_number_id, wish.mime_type, wish.file_name, chunks, is_inbound=True
-        )
+        media = await parts.media.take(number.phone_number_id, wish.mime_type, wish.file_name, chunks, is_inbound=True)
     except GraphRefused as refused:
         if refused.status >= 500:  # the file is right, and the disk has no room
             raise ControlRefused(
@@ -103,15 +87,10 @@ async def keep_media(parts: Parts, request: Request) -> dict[str, Any]:
                 accepted="a file when there is room, or WAYPOST_LEAST_FREE_MB lower",
             ) from refused
         raise ControlRefused(
-            422,
-            field="content",
-            rule=_words_of(refused),
-            accepted="what the operator's media table lists",
+            422, field="content", rule=_words_of(refused), accepted="what the operator's media table lists"
         ) from refused
     except ClientDisconnect:
-        raise ControlRefused(
-            400, field="content", rule="breaks off", accepted="the whole file"
-        ) from None
+        raise ControlRefused(400, field="content", rule="breaks off", accepted="the whole file") from None
     return media_view(media)
 
 
@@ -123,9 +102,7 @@ async def show_media(parts: Parts, request: Request) -> dict[str, Any]:
 async def show_content(parts: Parts, request: Request) -> Response:
     """The bytes of a file that lives: all of them, or the range that is asked for."""
     media = _media_of(parts, request)
-    over = ControlRefused(
-        410, field="media_id", rule="its time is over", accepted="an id that lives"
-    )
+    over = ControlRefused(410, field="media_id", rule="its time is over", accepted="an id that lives")
     if parts.media.find(media.media_id) is None:
         raise over
     # What somebody uploaded must not run as a page of this address.
@@ -163,9 +140,7 @@ async def expire_handle(parts: Parts, request: Request) -> dict[str, Any]:
     wish = read_shape(HandleShape, await request.body())
     upload = parts.uploads.of_handle(wish.handle)
     if upload is None:
-        raise ControlRefused(
-            404, field="handle", rule="was not given out, or is over", accepted="a whole handle"
-        )
+        raise ControlRefused(404, field="handle", rule="was not given out, or is over", accepted="a whole handle")
     await parts.uploads.expire(upload)
     return _handle_view(parts.uploads.by_id[upload.upload_id])
 
@@ -220,7 +195,5 @@ async def _whole(content: bytes) -> AsyncGenerator[bytes]:
 def _media_of(parts: Parts, request: Request) -> Media:
     media = parts.media.all.get(request.path_params["media_id"])
     if media is None:
-        raise ControlRefused(
-            404, field="media_id", rule="is no media", accepted="an id of GET /control/media"
-        )
+        raise ControlRefused(404, field="media_id", rule="is no media", accepted="an id of GET /control/media")
     return media

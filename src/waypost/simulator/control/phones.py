@@ -7,12 +7,7 @@ from starlette.requests import Request
 
 from waypost.simulator.accounts.accounts import Number
 from waypost.simulator.control.guard import ControlRefused
-from waypost.simulator.control.shapes import (
-    PhoneShape,
-    ReadShape,
-    given,
-    read_shape,
-)
+from waypost.simulator.control.shapes import PhoneShape, ReadShape, given, read_shape
 from waypost.simulator.handsets.inboxes import Item, item_view
 from waypost.simulator.parts import Parts
 from waypost.simulator.phones.phone import ONLY_WHEN_TOLD, Phone
@@ -90,8 +85,7 @@ async def show_chats(parts: Parts, request: Request) -> dict[str, Any]:
             "window_until_ms": parts.phones.window_until_ms(number.phone_number_id, phone),
         }
         for number_id in (*begun, *others)
-        if (not wanted or number_id in wanted)
-        and (number := parts.accounts.numbers.get(number_id)) is not None
+        if (not wanted or number_id in wanted) and (number := parts.accounts.numbers.get(number_id)) is not None
         for chat in (begun.get(number_id),)
     ]
     return {"phone": phone, "chats": shown}
@@ -140,9 +134,7 @@ async def read_messages(parts: Parts, request: Request) -> dict[str, Any]:
     check_online(parts, phone)
     numbers: list[Number] = list(parts.accounts.numbers.values())
     if wish.message_id is not None:
-        item = await arrived(
-            parts, phone, lambda item: item.wamid == wish.message_id, wish.message_id, wish.wait_ms
-        )
+        item = await arrived(parts, phone, lambda item: item.wamid == wish.message_id, wish.message_id, wish.wait_ms)
         numbers = [parts.accounts.numbers[item.phone_number_id]]
     elif wish.wait_ms:
         await parts.inboxes.wait_for(phone, wait_ms=wish.wait_ms, found=_has_unread(parts))
@@ -196,9 +188,7 @@ def steps_of(script: list[Any]) -> tuple[Step, ...]:
     try:
         return read_steps(script)
     except NotScripted as wrong:
-        raise ControlRefused(
-            400, field=wrong.field, rule=wrong.rule, accepted=wrong.accepted
-        ) from wrong
+        raise ControlRefused(400, field=wrong.field, rule=wrong.rule, accepted=wrong.accepted) from wrong
 
 
 def check_online(parts: Parts, phone: str) -> None:
@@ -209,10 +199,7 @@ def check_online(parts: Parts, phone: str) -> None:
     """
     if parts.phones.known(phone).is_offline:
         raise ControlRefused(
-            409,
-            field="phone",
-            rule="is offline",
-            accepted=f"PUT /control/phones/{phone} with is_offline: false first",
+            409, field="phone", rule="is offline", accepted=f"PUT /control/phones/{phone} with is_offline: false first"
         )
 
 
@@ -229,9 +216,7 @@ def _check_identity(parts: Parts, phone: str, changes: dict[str, Any]) -> None:
         )
     holder = parts.phones.of_user_id(user_id) if user_id else None
     if holder is not None and holder.phone != phone:
-        raise ControlRefused(
-            409, field="user_id", rule=f"belongs to {holder.phone}", accepted="one not in use"
-        )
+        raise ControlRefused(409, field="user_id", rule=f"belongs to {holder.phone}", accepted="one not in use")
 
 
 def digits_of(request: Request) -> str:
@@ -242,9 +227,7 @@ def digits_of(request: Request) -> str:
     """
     digits = phone_digits(request.path_params["phone"])
     if digits is None:
-        raise ControlRefused(
-            400, field="phone", rule="is not a phone number", accepted="8 to 15 digits"
-        )
+        raise ControlRefused(400, field="phone", rule="is not a phone number", accepted="8 to 15 digits")
     return digits
 
 
@@ -258,19 +241,11 @@ def whole_number(request: Request, name: str, *, default: int, at_most: int) -> 
     if text is None:
         return default
     if not (text.isascii() and text.isdigit() and len(text) < 20) or int(text) > at_most:
-        raise ControlRefused(
-            400, field=name, rule="is not a whole number in range", accepted=f"0 to {at_most}"
-        )
+        raise ControlRefused(400, field=name, rule="is not a whole number in range", accepted=f"0 to {at_most}")
     return int(text)
 
 
-async def arrived(
-    parts: Parts,
-    phone: str,
-    is_meant: Callable[[Item], bool],
-    wamid: str | None,
-    wait_ms: int,
-) -> Item:
+async def arrived(parts: Parts, phone: str, is_meant: Callable[[Item], bool], wamid: str | None, wait_ms: int) -> Item:
     """The newest message that is meant, as soon as it has arrived.
 
     Raises:
@@ -280,17 +255,14 @@ async def arrived(
         items = [item] if (item := await parts.inboxes.item(phone, wamid)) else []
         items = [one for one in items if _has_arrived(one, parts.clock.now_ms())]
     else:
-        items = await parts.inboxes.wait_for(
-            phone, wait_ms=wait_ms, found=lambda items: any(map(is_meant, items))
-        )
+        items = await parts.inboxes.wait_for(phone, wait_ms=wait_ms, found=lambda items: any(map(is_meant, items)))
     meant = [item for item in items if is_meant(item)]
     if not meant:
         raise ControlRefused(
             404,
             field="message_id",
             rule="no such message has arrived on this phone",
-            accepted="a wamid of its inbox, or none for the newest with buttons; "
-            "wait_ms for one that is on its way",
+            accepted="a wamid of its inbox, or none for the newest with buttons; wait_ms for one that is on its way",
         )
     return meant[-1]
 
@@ -303,9 +275,6 @@ def _has_arrived(item: Item, now_ms: int) -> bool:
 def _has_unread(parts: Parts) -> Callable[[list[Item]], bool]:
     def has_unread(items: list[Item]) -> bool:
         now_ms = parts.clock.now_ms()
-        return any(
-            not item.is_inbound and (item.fate.read_ms is None or item.fate.read_ms > now_ms)
-            for item in items
-        )
+        return any(not item.is_inbound and (item.fate.read_ms is None or item.fate.read_ms > now_ms) for item in items)
 
     return has_unread

@@ -48,7 +48,6 @@ def read_scenario(path: Path) -> Scenario:
         faults = read_faults(given)
     except ControlRefused as refused:
         raise WrongScenario(
-            f"the scenario {path} is wrong: {refused.field}: {refused.rule}; "
-            f"accepted: {refused.accepted}"
+            f"the scenario {path} is wrong: {refused.field}: {refused.rule}; accepted: {refused.accepted}"
         ) from refused
     return Scenario(hashlib.blake2b(content, digest_size=8).hexdigest(), tuple(faults))

@@ -49,9 +49,7 @@ class AppShape(_Shape, frozen=True):
 class NumberShape(_Shape, frozen=True):
     """A business phone number."""
 
-    accepted: ClassVar[str] = (
-        "{waba_id, phone_number: 8 to 15 digits, name, throughput?: 1 to 100000}"
-    )
+    accepted: ClassVar[str] = "{waba_id, phone_number: 8 to 15 digits, name, throughput?: 1 to 100000}"
     waba_id: Id
     phone_number: Digits
     name: Name
@@ -170,9 +168,7 @@ class TapShape(_Shape, frozen=True):
 class AnswerShape(_Shape, frozen=True):
     """A phone sends a flow, an address or a choice back."""
 
-    accepted: ClassVar[str] = (
-        "{message_id?, response: an object with what was filled in, wait_ms?: 0 to 60000}"
-    )
+    accepted: ClassVar[str] = "{message_id?, response: an object with what was filled in, wait_ms?: 0 to 60000}"
     message_id: Name | None = None
     response: dict[str, Any] = {}
     wait_ms: WaitMs = 0
@@ -257,9 +253,7 @@ class QualityShape(_Shape, frozen=True):
 class CategoryShape(_Shape, frozen=True):
     """A template's other category: announced with the time at which it comes, or come."""
 
-    accepted: ClassVar[str] = (
-        "{category: UTILITY, MARKETING or AUTHENTICATION, announced?: a boolean, due_ms?}"
-    )
+    accepted: ClassVar[str] = "{category: UTILITY, MARKETING or AUTHENTICATION, announced?: a boolean, due_ms?}"
     category: Literal["UTILITY", "MARKETING", "AUTHENTICATION"]
     announced: bool = False
     due_ms: Annotated[int, Meta(ge=0)] | None = None
@@ -268,9 +262,7 @@ class CategoryShape(_Shape, frozen=True):
 class PaceShape(_Shape, frozen=True):
     """How long a template's messages are held, and what then becomes of them."""
 
-    accepted: ClassVar[str] = (
-        "{for_ms?: 0 to 604800000, or null: until it is told, verdict?: release or drop}"
-    )
+    accepted: ClassVar[str] = "{for_ms?: 0 to 604800000, or null: until it is told, verdict?: release or drop}"
     for_ms: DelayMs | None = None
     verdict: Literal["release", "drop"] = "release"
 
@@ -330,10 +322,7 @@ class SettingsShape(_Shape, frozen=True):
     check_languages: bool | UnsetType = UNSET
     strict: bool | UnsetType = UNSET
     marketing_words: (
-        Annotated[
-            tuple[Annotated[str, Meta(min_length=1, max_length=100)], ...], Meta(max_length=100)
-        ]
-        | UnsetType
+        Annotated[tuple[Annotated[str, Meta(min_length=1, max_length=100)], ...], Meta(max_length=100)] | UnsetType
     ) = UNSET
     templates_at_most: Annotated[int, Meta(ge=1, le=6000)] | UnsetType = UNSET
     calls_per_hour: Annotated[int, Meta(ge=1, le=100_000)] | UnsetType | None = UNSET

@@ -17,9 +17,7 @@ from waypost.simulator.parts import Parts
 class SnapshotShape(NothingShape, frozen=True):
     """The name of a state that is kept."""
 
-    accepted: ClassVar[str] = (
-        "{name: 1 to 64 letters, digits, hyphens and underscores, a letter or digit first}"
-    )
+    accepted: ClassVar[str] = "{name: 1 to 64 letters, digits, hyphens and underscores, a letter or digit first}"
     name: Annotated[str, Meta(pattern="^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$")]
 
 

@@ -23,8 +23,7 @@ class HindranceShape(NothingShape, frozen=True):
     """What stops a number from sending."""
 
     accepted: ClassVar[str] = (
-        f"{{name: null or one of {', '.join(HINDRANCES)}; for_ms?: 0 to 604800000, "
-        "or null: until it is taken away}"
+        f"{{name: null or one of {', '.join(HINDRANCES)}; for_ms?: 0 to 604800000, or null: until it is taken away}}"
     )
     name: str | None
     for_ms: DelayMs | None = None
@@ -63,9 +62,7 @@ async def put_hindrance(parts: Parts, request: Request) -> dict[str, Any]:
     number = _number_of(parts, request)
     wish = read_shape(HindranceShape, await request.body())
     if wish.name is not None and wish.name not in HINDRANCES:
-        raise ControlRefused(
-            400, field="name", rule="is no hindrance", accepted=f"null, {', '.join(HINDRANCES)}"
-        )
+        raise ControlRefused(400, field="name", rule="is no hindrance", accepted=f"null, {', '.join(HINDRANCES)}")
     until_ms = None if wish.for_ms is None else parts.clock.now_ms() + wish.for_ms
     record = {} if wish.name is None else {"name": wish.name, "until_ms": until_ms}
     await parts.records.keep(number.phone_number_id, HINDRANCE, record)
@@ -102,11 +99,7 @@ async def upgrade_number(parts: Parts, request: Request) -> dict[str, Any]:
         row = parts.outbox.account_update(number.waba_id, done_ms, field, value)
         await parts.store.run([(ADD_UPDATE, row)])
         parts.outbox.wake_of(number.waba_id).set()
-    return {
-        "phone_number_id": number.phone_number_id,
-        "throughput": wish.throughput,
-        "maintenance_until_ms": done_ms,
-    }
+    return {"phone_number_id": number.phone_number_id, "throughput": wish.throughput, "maintenance_until_ms": done_ms}
 
 
 async def show_registration(parts: Parts, request: Request) -> dict[str, Any]:
@@ -120,9 +113,7 @@ async def put_identity(parts: Parts, request: Request) -> dict[str, Any]:
     phone = phone_digits(request.path_params["phone"])
     wish = read_shape(IdentityShape, await request.body())
     if phone is None:
-        raise ControlRefused(
-            400, field="phone", rule="is no phone number", accepted="8 to 15 digits"
-        )
+        raise ControlRefused(400, field="phone", rule="is no phone number", accepted="8 to 15 digits")
     await parts.records.keep(phone, IDENTITY, {} if wish.hash is None else {"hash": wish.hash})
     return {"phone": phone, "hash": wish.hash}
 

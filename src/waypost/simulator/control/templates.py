@@ -21,13 +21,7 @@ from waypost.simulator.graph.nodes import template_node
 from waypost.simulator.messages.reviews import REJECTION_REASONS
 from waypost.simulator.parts import Parts
 from waypost.simulator.templates.acts import ACT_NAMES, decision_of
-from waypost.simulator.templates.changes import (
-    announced,
-    paced,
-    pacing_ended,
-    rated,
-    recategorised,
-)
+from waypost.simulator.templates.changes import announced, paced, pacing_ended, rated, recategorised
 from waypost.simulator.templates.template import Decision, Template
 
 _DAY_MS: Final = 24 * 3600 * 1000
@@ -44,9 +38,7 @@ async def list_templates(parts: Parts, request: Request) -> dict[str, Any]:
     narrow the list; `limit` gives the newest so many; `count` says how many there are all the same.
     """
     asked = request.query_params
-    accounts, states, others, ids = (
-        asked.getlist(name) for name in ("waba_id", "status", "not_status", "id")
-    )
+    accounts, states, others, ids = (asked.getlist(name) for name in ("waba_id", "status", "not_status", "id"))
     part = asked.get("name", "").lower()
     found = [
         one
@@ -59,11 +51,7 @@ async def list_templates(parts: Parts, request: Request) -> dict[str, Any]:
     ]
     limit = whole_number(request, "limit", default=len(found), at_most=10_000_000)
     shown = found[-limit:] if limit else []
-    return {
-        "templates": [_template_view(one) for one in shown],
-        "count": len(found),
-        "reasons": REJECTION_REASONS,
-    }
+    return {"templates": [_template_view(one) for one in shown], "count": len(found), "reasons": REJECTION_REASONS}
 
 
 async def approve_template(parts: Parts, request: Request) -> dict[str, Any]:
@@ -126,9 +114,7 @@ async def pace_template(parts: Parts, request: Request) -> dict[str, Any]:
     template = _template_of(parts, request)
     wish = read_shape(PaceShape, await request.body())
     if template.status != "APPROVED":
-        raise ControlRefused(
-            409, field="template_id", rule=f"is {template.status}", accepted="an APPROVED template"
-        )
+        raise ControlRefused(409, field="template_id", rule=f"is {template.status}", accepted="an APPROVED template")
     until_ms = None if wish.for_ms is None else parts.clock.now_ms() + wish.for_ms
     return _template_view(await parts.templates.alter(template, paced(until_ms, wish.verdict)))
 
@@ -151,12 +137,7 @@ async def act_on_template(parts: Parts, request: Request) -> dict[str, Any]:
     """Pause a template, disable it, flag it, and so on: whatever the table of acts has."""
     act: str = request.path_params["act"]
     if act not in ACT_NAMES:
-        raise ControlRefused(
-            404,
-            field="act",
-            rule="is unknown",
-            accepted=", ".join((*_CALLS, *ACT_NAMES)),
-        )
+        raise ControlRefused(404, field="act", rule="is unknown", accepted=", ".join((*_CALLS, *ACT_NAMES)))
     template = _template_of(parts, request)
     wish = read_shape(ActShape, await request.body())
     decision = decision_of(act, template)
@@ -174,10 +155,7 @@ def _template_of(parts: Parts, request: Request) -> Template:
     template = parts.templates.by_id.get(request.path_params["template_id"])
     if template is None:
         raise ControlRefused(
-            404,
-            field="template_id",
-            rule="is no template",
-            accepted="an id from GET /control/templates",
+            404, field="template_id", rule="is no template", accepted="an id from GET /control/templates"
         )
     return template
 

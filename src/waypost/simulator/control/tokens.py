@@ -22,9 +22,7 @@ class TokenShape(NothingShape, frozen=True):
     waba_ids: Annotated[list[Id], Meta(min_length=1, max_length=100)]
     token: Name | None = None
     expires_in_ms: Annotated[int, Meta(ge=0, le=10 * 366 * 24 * 3600 * 1000)] | None = None
-    permissions: tuple[
-        Literal["whatsapp_business_management", "whatsapp_business_messaging"], ...
-    ] = PERMISSIONS
+    permissions: tuple[Literal["whatsapp_business_management", "whatsapp_business_messaging"], ...] = PERMISSIONS
     app_id: Id | None = None
 
 
@@ -76,9 +74,7 @@ async def _token_of(parts: Parts, request: Request) -> Token:
     wish = read_shape(WhichTokenShape, await request.body())
     token = parts.tokens.find(wish.token)
     if token is None:
-        raise ControlRefused(
-            404, field="token", rule="is unknown", accepted="one from GET /control/tokens"
-        )
+        raise ControlRefused(404, field="token", rule="is unknown", accepted="one from GET /control/tokens")
     return token
 
 

@@ -8,24 +8,14 @@ from starlette.requests import Request
 from waypost.simulator.control.guard import ControlRefused
 from waypost.simulator.control.shapes import StatusShape, WebhookUpdateShape, read_shape
 from waypost.simulator.errors import webhook_error
-from waypost.simulator.messages.statuses import (
-    FAILURES,
-    contact_text,
-    errors_rest,
-    failed_handset,
-    recipient_of,
-)
+from waypost.simulator.messages.statuses import FAILURES, contact_text, errors_rest, failed_handset, recipient_of
 from waypost.simulator.parts import Parts
 from waypost.simulator.phones.phones import Phone
 from waypost.simulator.store import Row
 from waypost.simulator.webhooks.outbox import ADD_UPDATE, MESSAGE, TEMPLATE, status_rest
 
-_MESSAGE: Final = (
-    "SELECT phone, phone_number_id, callback_data FROM messages WHERE wamid=? AND is_inbound=0"
-)
-_DROP_PLANNED: Final = (
-    "DELETE FROM outbox WHERE waba_id=? AND subject=? AND due_ms>? AND (?='' OR kind=?)"
-)
+_MESSAGE: Final = "SELECT phone, phone_number_id, callback_data FROM messages WHERE wamid=? AND is_inbound=0"
+_DROP_PLANNED: Final = "DELETE FROM outbox WHERE waba_id=? AND subject=? AND due_ms>? AND (?='' OR kind=?)"
 # fmt: off
 _SET: Final = {  # what a status changes of the message itself; all others change nothing
     "delivered": "UPDATE messages SET delivered_ms=?1, failed_ms=NULL, failed_code=NULL WHERE wamid=?2",
@@ -54,9 +44,7 @@ async def tell_status(parts: Parts, request: Request) -> dict[str, Any]:
     recipient, contact = _recipient(parts, phone, wish)
     rest = status_rest(recipient, callback_data, _errors(wish), contact=contact)
     planned = "" if wish.status == "failed" else wish.status
-    statements: list[tuple[str, Row]] = [
-        (_DROP_PLANNED, (waba_id, wish.message_id, now_ms, planned, planned))
-    ]
+    statements: list[tuple[str, Row]] = [(_DROP_PLANNED, (waba_id, wish.message_id, now_ms, planned, planned))]
     if wish.status in _SET:
         values: Row = (now_ms, wish.message_id)
         code = (wish.code or 131000,) if wish.status == "failed" else ()

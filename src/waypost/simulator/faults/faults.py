@@ -33,13 +33,8 @@ class Faults:
 
     async def open(self) -> None:
         """Take up what was armed before, with its counts."""
-        rows = await self._store.rows(
-            "SELECT id, body, scenario, seen, hits FROM faults ORDER BY id"
-        )
-        self._all = {
-            row[0]: Fault(row[0], msgspec.json.decode(row[1], type=dict[str, Any]), *row[2:])
-            for row in rows
-        }
+        rows = await self._store.rows("SELECT id, body, scenario, seen, hits FROM faults ORDER BY id")
+        self._all = {row[0]: Fault(row[0], msgspec.json.decode(row[1], type=dict[str, Any]), *row[2:]) for row in rows}
 
     @property
     def all(self) -> list[Fault]:
@@ -55,17 +50,11 @@ class Faults:
         if not self._all:
             return []
         now_ms = self._clock.now_ms()
-        return [
-            fault
-            for fault in self._all.values()
-            if fault.kind.each in each and fault.is_armed(now_ms)
-        ]
+        return [fault for fault in self._all.values() if fault.kind.each in each and fault.is_armed(now_ms)]
 
     def asks_for(self, *members: str) -> bool:
         """Whether any of the webhooks' faults looks at one of these filters."""
-        return any(
-            name in fault.given for fault in self.armed("update", "post") for name in members
-        )
+        return any(name in fault.given for fault in self.armed("update", "post") for name in members)
 
     def judge(self, each: str, subjects: Sequence[Subject]) -> tuple[Fault | None, list[Statement]]:
         """Which fault spoils this call, update or POST, if any.
@@ -118,16 +107,13 @@ class Faults:
     async def disarm(self, faults: Collection[Fault]) -> None:
         """Remove faults with their counts; what they hold back is told in its time."""
         self._drop(faults)
-        await self._store.run(
-            [(statement, (fault.id,)) for statement in _DISARM for fault in faults]
-        )
+        await self._store.run([(statement, (fault.id,)) for statement in _DISARM for fault in faults])
 
     async def firings(self, fault: Fault) -> list[dict[str, Any]]:
         """The last firings of one, oldest first."""
         rows = await self._store.rows(_FIRINGS, (fault.id,))
         return [
-            {"hit": hit, "at_ms": at_ms, fault.given["on"]: name, "about": about}
-            for hit, at_ms, name, about in rows
+            {"hit": hit, "at_ms": at_ms, fault.given["on"]: name, "about": about} for hit, at_ms, name, about in rows
         ]
 
     def view(self, fault: Fault) -> dict[str, Any]:

@@ -83,21 +83,15 @@ async def _upsert(parts: Parts, account: Account, fields: dict[str, Any]) -> Tem
     known = parts.templates.by_key.get(key)
     if known is None:
         return await parts.templates.create(account.waba_id, fields)
-    changes = {
-        name: fields[name] for name in ("components", "message_send_ttl_seconds") if name in fields
-    }
+    changes = {name: fields[name] for name in ("components", "message_send_ttl_seconds") if name in fields}
     return await parts.templates.edit(known, changes)
 
 
 def _languages(given: object) -> list[str]:
-    languages = (
-        _texts(given) if isinstance(given, str) else [str(one) for one in a_list(given) or ()]
-    )
+    languages = _texts(given) if isinstance(given, str) else [str(one) for one in a_list(given) or ()]
     for language in languages:
         if language not in LANGUAGES:
-            raise bad_parameter(
-                f"Param languages must be supported language codes - got {language!r}."
-            )
+            raise bad_parameter(f"Param languages must be supported language codes - got {language!r}.")
     return list(dict.fromkeys(languages))
 
 

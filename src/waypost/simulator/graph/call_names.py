@@ -72,17 +72,14 @@ NAMES: Final[dict[tuple[type, str, str], str]] = {
 """Of the calls about an object: kind of object, method and edge."""
 
 ROOT_NAMES: Final[dict[tuple[str, str], str]] = {
-    (method, root): _ROOTS.get(root, f"{root}.{_VERBS[method]}")
-    for method, root in (*FILE_ROUTES, *ROOT_ROUTES)
+    (method, root): _ROOTS.get(root, f"{root}.{_VERBS[method]}") for method, root in (*FILE_ROUTES, *ROOT_ROUTES)
 }
 """Of the others: method and first segment of the path."""
 
 CALL_NAMES: Final = (*sorted({*NAMES.values(), MARK_READ, *ROOT_NAMES.values()}),)
 """Every name, once."""
 
-WITH_TEMPLATE: Final = frozenset(
-    {SEND, *(name for name in CALL_NAMES if name.startswith("templates."))}
-)
+WITH_TEMPLATE: Final = frozenset({SEND, *(name for name in CALL_NAMES if name.startswith("templates."))})
 """The calls that may name a template; only `messages.send` names a phone."""
 
 

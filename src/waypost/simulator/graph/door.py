@@ -16,14 +16,7 @@ from waypost.simulator.accounts.tokens import check_permission
 from waypost.simulator.accounts.usage import COUNTED
 from waypost.simulator.errors import TITLES, GraphRefused, no_such_object, trace_id
 from waypost.simulator.graph.call_names import ROOT_NAMES, name_of
-from waypost.simulator.graph.routes import (
-    FILE_ROUTES,
-    ROOT_ROUTES,
-    ROUTES,
-    STREAMED,
-    WITHOUT_TOKEN,
-    Answer,
-)
+from waypost.simulator.graph.routes import FILE_ROUTES, ROOT_ROUTES, ROUTES, STREAMED, WITHOUT_TOKEN, Answer
 from waypost.simulator.graph.tokens import permission_of
 from waypost.simulator.graph.uploads import upload_id_of
 from waypost.simulator.media.media import Media
@@ -90,9 +83,7 @@ class GraphDoor:
         )
         await send_json(send, status, answer, headers)
 
-    async def _answer(
-        self, call: Call, told: list[tuple[bytes, bytes]]
-    ) -> Answer | Download | Spoiled:
+    async def _answer(self, call: Call, told: list[tuple[bytes, bytes]]) -> Answer | Download | Spoiled:
         """What a call gives; headers that go with it, also when it is refused, are added to `told`."""
         parts = self._parts
         file_route = FILE_ROUTES.get((call.method, call.object_id))
@@ -122,9 +113,7 @@ class GraphDoor:
         if call.body is not None and route not in STREAMED:
             call = await with_form_fields(call)
         name = name_of((type(thing), call.method, call.edge), call.fields)
-        return await parts.call_faults.carry_out(
-            call, name, waba_id, thing, lambda call: route(parts, call, thing)
-        )
+        return await parts.call_faults.carry_out(call, name, waba_id, thing, lambda call: route(parts, call, thing))
 
     async def _of_no_object(self, call: Call, work: Work) -> Answer | Download | Spoiled:
         """A call whose path names no object of an account; a file's address may name the file."""
@@ -163,9 +152,7 @@ class GraphDoor:
             return upload, [upload.user_id]
         return None, []
 
-    def _refusal(
-        self, refused: GraphRefused, told: list[tuple[bytes, bytes]]
-    ) -> tuple[int, Answer]:
+    def _refusal(self, refused: GraphRefused, told: list[tuple[bytes, bytes]]) -> tuple[int, Answer]:
         """A refusal's answer; how too many messages are refused is a setting. Source: facts 13."""
         settings = self._parts.settings.value
         self._parts.refused[refused.error.get("code", 0)] += 1

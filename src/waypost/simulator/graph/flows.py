@@ -120,9 +120,7 @@ async def list_assets(parts: Parts, call: Call, flow: Flow) -> dict[str, Any]:
     asset = {
         "name": _ASSET_NAME,
         "asset_type": _ASSET_TYPE,
-        "download_url": link(
-            call.origin, f"/{FLOW_FILES}/{flow.flow_id}", key, flow.flow_id, until_ms
-        ),
+        "download_url": link(call.origin, f"/{FLOW_FILES}/{flow.flow_id}", key, flow.flow_id, until_ms),
     }
     return page(call, [asset], lambda one: one["name"], lambda one: one)
 
@@ -154,11 +152,7 @@ async def download_asset(parts: Parts, call: Call) -> Download:
     """The JSON text behind an address of `list_assets`."""
     flow = parts.flows.by_id.get(call.edge)
     account = parts.accounts.by_id.get(flow.waba_id) if flow is not None else None
-    if (
-        flow is None
-        or account is None
-        or not is_good(call.query, account.token, flow.flow_id, parts.clock.now_ms())
-    ):
+    if flow is None or account is None or not is_good(call.query, account.token, flow.flow_id, parts.clock.now_ms()):
         raise no_such_object(call.method, call.edge)
     content = flow.asset.encode()
     return Download("application/json", len(content), content=content)
@@ -168,14 +162,10 @@ def _flow_node(parts: Parts, call: Call, flow: Flow) -> dict[str, Any]:
     account = parts.accounts.by_id[flow.waba_id]
     until_ms = parts.clock.now_ms() + _PREVIEW_LIVES_MS
     preview = {
-        "preview_url": link(
-            call.origin, f"/{FLOW_FILES}/{flow.flow_id}", account.token, flow.flow_id, until_ms
-        ),
+        "preview_url": link(call.origin, f"/{FLOW_FILES}/{flow.flow_id}", account.token, flow.flow_id, until_ms),
         "expires_at": _iso(until_ms),
     }
-    wished = re.sub(
-        r"\.\w+\([^()]*\)", "", call.query.get("fields", "")
-    )  # preview.invalidate(false)
+    wished = re.sub(r"\.\w+\([^()]*\)", "", call.query.get("fields", ""))  # preview.invalidate(false)
     return node(FLOW_FIELDS, _Shown(flow, account, preview), wished, _DEFAULT, "Flow")
 
 

@@ -51,12 +51,7 @@ async def edit_template(parts: Parts, call: Call, template: Template) -> dict[st
     """
     await parts.templates.edit(template, call.fields)
     edited = parts.templates.by_id.get(template.template_id, template)
-    return {
-        **_SUCCESS,
-        "id": edited.template_id,
-        "name": edited.name,
-        "category": edited.category,
-    }
+    return {**_SUCCESS, "id": edited.template_id, "name": edited.name, "category": edited.category}
 
 
 async def unpause_template(parts: Parts, _call: Call, template: Template) -> dict[str, Any]:
@@ -76,9 +71,7 @@ async def delete_template(parts: Parts, call: Call, account: Account) -> dict[st
         return _SUCCESS
     if not name:
         raise bad_parameter("The parameter name is required.")
-    await parts.templates.delete(
-        account.waba_id, name, None if template_id is None else str(template_id)
-    )
+    await parts.templates.delete(account.waba_id, name, None if template_id is None else str(template_id))
     return _SUCCESS
 
 
@@ -92,9 +85,7 @@ async def unarchive_templates(parts: Parts, call: Call, account: Account) -> dic
     return await _moved(parts, call, account, "unarchive", "ARCHIVED")
 
 
-async def _moved(
-    parts: Parts, call: Call, account: Account, act: str, only_from: str
-) -> dict[str, Any]:
+async def _moved(parts: Parts, call: Call, account: Account, act: str, only_from: str) -> dict[str, Any]:
     """Do an act to several templates: those that it was done to, and why it was not to the others."""
     moved: list[str] = []
     failed: dict[str, str] = {}

@@ -16,10 +16,7 @@ _LIMIT_AT_MOST: Final = 1000
 
 
 def page(
-    call: Call,
-    things: Sequence[Thing],
-    key: Callable[[Thing], str],
-    shown: Callable[[Thing], dict[str, Any]],
+    call: Call, things: Sequence[Thing], key: Callable[[Thing], str], shown: Callable[[Thing], dict[str, Any]]
 ) -> dict[str, Any]:
     """The page of a list that a request asks for with `limit`, `after` and `before`.
 
@@ -75,9 +72,5 @@ def _opened(cursor: str) -> str:
 
 
 def _link(call: Call, member: str, cursor: str) -> str:
-    query = {
-        name: value
-        for name, value in call.query.items()
-        if name not in ("after", "before", "access_token")
-    }
+    query = {name: value for name, value in call.query.items() if name not in ("after", "before", "access_token")}
     return f"{call.url}?{urlencode({**query, member: cursor})}"

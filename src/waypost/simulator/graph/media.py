@@ -32,9 +32,7 @@ async def upload_media(parts: Parts, call: Call, number: Number) -> dict[str, An
                 raise bad_parameter("There can be only one file.")  # noqa: TRY301  the one way out
             else:
                 mime_type = head.content_type or _mime_type(fields)
-                media = await parts.media.take(
-                    number.phone_number_id, mime_type, head.file_name, form.chunks()
-                )
+                media = await parts.media.take(number.phone_number_id, mime_type, head.file_name, form.chunks())
         _check_fields(fields, media)
     except BaseException as error:
         if media is not None:

@@ -232,9 +232,7 @@ TEMPLATE_DEFAULT: Final = (
 )  # fmt: skip
 
 
-def node(
-    fields: Fields[Node], of: Node, wished: str | None, default: tuple[str, ...], kind: str
-) -> dict[str, Any]:
+def node(fields: Fields[Node], of: Node, wished: str | None, default: tuple[str, ...], kind: str) -> dict[str, Any]:
     """The wished fields of a node, its id always among them; those without a value are left out.
 
     Args:

@@ -9,14 +9,7 @@ from waypost.simulator.accounts.profiles import (
     automation_changes,
     profile_changes,
 )
-from waypost.simulator.accounts.records import (
-    ALLOWED,
-    AUTOMATION,
-    PICTURE_PREFIX,
-    PROFILE,
-    REGISTRATION,
-    STANDING,
-)
+from waypost.simulator.accounts.records import ALLOWED, AUTOMATION, PICTURE_PREFIX, PROFILE, REGISTRATION, STANDING
 from waypost.simulator.errors import bad_parameter, no_such_object, trace_id
 from waypost.simulator.graph.links import is_good, link
 from waypost.simulator.graph.lists import page
@@ -67,9 +60,7 @@ async def show_profile(parts: Parts, call: Call, number: Number) -> dict[str, An
     wished = [name.strip() for name in call.query.get("fields", "").split(",") if name.strip()]
     for name in wished:
         if name not in (*SHOWN_PROFILE_FIELDS, "id"):
-            raise bad_parameter(
-                f"Tried accessing nonexisting field ({name}) on node type (WhatsAppBusinessProfile)"
-            )
+            raise bad_parameter(f"Tried accessing nonexisting field ({name}) on node type (WhatsAppBusinessProfile)")
     if wished:
         wished.append("messaging_product")
         shown = {name: value for name, value in shown.items() if name in wished}
@@ -91,11 +82,7 @@ async def change_profile(parts: Parts, call: Call, number: Number) -> dict[str, 
         # A copy: the upload goes when its time is over.
         name = f"{PICTURE_PREFIX}{number.phone_number_id}-{upload.upload_id}"
         await parts.files.keep(name, await parts.uploads.content(upload))
-        changes["picture"] = {
-            "name": name,
-            "mime_type": upload.file_type,
-            "size_bytes": upload.file_length,
-        }
+        changes["picture"] = {"name": name, "mime_type": upload.file_type, "size_bytes": upload.file_length}
     changed = {**profile, **changes}
     await parts.records.keep(number.phone_number_id, PROFILE, changed)
     if before not in (None, changed.get("picture", {}).get("name")):
@@ -129,9 +116,7 @@ async def block_users(parts: Parts, call: Call, number: Number) -> dict[str, Any
 async def unblock_users(parts: Parts, call: Call, number: Number) -> dict[str, Any]:
     """Unblock phones."""
     wished = _wished_users(parts, call)
-    await parts.blocks.remove(
-        number.phone_number_id, [phone for phone in wished.values() if phone is not None]
-    )
+    await parts.blocks.remove(number.phone_number_id, [phone for phone in wished.values() if phone is not None])
     return _blocked(parts, wished, {}, "removed_users")
 
 
@@ -186,23 +171,15 @@ def _who(given: str, phone: str | None) -> dict[str, str | None]:
     return {"user_id": given} if is_user_id else {"wa_id": phone}
 
 
-def _blocked(
-    parts: Parts, wished: dict[str, str | None], failed: dict[str, NotBlocked], done: str
-) -> dict[str, Any]:
+def _blocked(parts: Parts, wished: dict[str, str | None], failed: dict[str, NotBlocked], done: str) -> dict[str, Any]:
     answer: dict[str, list[dict[str, Any]]] = {done: []}
     for given, phone in wished.items():
         why = NotBlocked(100, "This is no phone number.") if phone is None else failed.get(phone)
         if why is None:
             answer[done].append({"input": given, **_who(given, phone)})
         else:
-            error = {
-                "message": "Failed to block the user",
-                "code": why.code,
-                "error_data": {"details": why.details},
-            }
-            answer.setdefault("failed_users", []).append(
-                {"input": given, **_who(given, phone), "errors": [error]}
-            )
+            error = {"message": "Failed to block the user", "code": why.code, "error_data": {"details": why.details}}
+            answer.setdefault("failed_users", []).append({"input": given, **_who(given, phone), "errors": [error]})
     whole: dict[str, Any] = {"messaging_product": "whatsapp", "block_users": answer}
     if "failed_users" in answer:
         whole["errors"] = {

@@ -9,13 +9,7 @@ from typing import Any, Final
 from waypost.simulator.accounts.accounts import Account, App, Number, Subscription
 from waypost.simulator.accounts.flow import Flow
 from waypost.simulator.errors import bad_parameter
-from waypost.simulator.graph.apps import (
-    OAUTH,
-    app_token,
-    list_app_subscriptions,
-    subscribe_app,
-    unsubscribe_app,
-)
+from waypost.simulator.graph.apps import OAUTH, app_token, list_app_subscriptions, subscribe_app, unsubscribe_app
 from waypost.simulator.graph.authentication import preview_templates, upsert_templates
 from waypost.simulator.graph.flows import (
     FLOW_FILES,
@@ -40,20 +34,8 @@ from waypost.simulator.graph.life import (
     unpause_template,
 )
 from waypost.simulator.graph.lists import page
-from waypost.simulator.graph.media import (
-    ATTACHMENTS,
-    delete_media,
-    download_media,
-    show_media,
-    upload_media,
-)
-from waypost.simulator.graph.nodes import (
-    AccountView,
-    account_node,
-    number_node,
-    subscribed_apps,
-    template_node,
-)
+from waypost.simulator.graph.media import ATTACHMENTS, delete_media, download_media, show_media, upload_media
+from waypost.simulator.graph.nodes import AccountView, account_node, number_node, subscribed_apps, template_node
 from waypost.simulator.graph.numbers import (
     PICTURES,
     block_users,
@@ -82,12 +64,7 @@ from waypost.simulator.graph.settings import (
     show_settings,
     show_shop,
 )
-from waypost.simulator.graph.templates import (
-    LIBRARY_ID,
-    change_account,
-    list_library,
-    show_analytics,
-)
+from waypost.simulator.graph.templates import LIBRARY_ID, change_account, list_library, show_analytics
 from waypost.simulator.graph.tokens import DEBUG, debug_token
 from waypost.simulator.graph.uploads import begin_upload, continue_upload, show_upload
 from waypost.simulator.loose import a_text
@@ -134,9 +111,7 @@ async def send_message(parts: Parts, call: Call, number: Number) -> Answer:
     if "status" in call.fields:
         if call.fields["status"] != "read":
             raise bad_parameter("Param status must be one of {read}.")
-        await parts.messages.mark_read(
-            number, call.fields.get("message_id"), call.fields.get("typing_indicator")
-        )
+        await parts.messages.mark_read(number, call.fields.get("message_id"), call.fields.get("typing_indicator"))
         return _SUCCESS
     return await parts.messages.take(number, call.fields, call.raw, fail_code=call.fail_code)
 

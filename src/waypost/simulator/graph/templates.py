@@ -53,9 +53,7 @@ async def show_analytics(parts: Parts, call: Call, account: Account) -> dict[str
     granularity = call.query.get("granularity", "DAILY").upper()
     if granularity != "DAILY":
         raise bad_parameter("Param granularity must be one of {DAILY}.")
-    points = await parts.analytics.data_points(
-        _templates(parts, call, account), start_s=start_s, end_s=end_s
-    )
+    points = await parts.analytics.data_points(_templates(parts, call, account), start_s=start_s, end_s=end_s)
     metrics = _metrics(call)
     data = {
         "granularity": granularity,
@@ -83,9 +81,7 @@ def _list(call: Call, name: str) -> list[str]:
 def _metrics(call: Call) -> frozenset[str]:
     wish = [metric.upper() for metric in _list(call, "metric_types")] or list(METRICS)
     if unknown := set(wish) - set(METRICS):
-        raise bad_parameter(
-            f"Param metric_types must be of {{{', '.join(METRICS)}}} - got {min(unknown)!r}."
-        )
+        raise bad_parameter(f"Param metric_types must be of {{{', '.join(METRICS)}}} - got {min(unknown)!r}.")
     return frozenset(wish)
 
 
@@ -94,7 +90,5 @@ def _templates(parts: Parts, call: Call, account: Account) -> list[Template]:
     found = [parts.templates.by_id.get(template_id) for template_id in wish]
     own = [one for one in found if one is not None and one.waba_id == account.waba_id]
     if not wish or len(wish) > _TEMPLATES_AT_MOST or len(own) != len(wish):
-        raise bad_parameter(
-            f"Param template_ids must be 1 to {_TEMPLATES_AT_MOST} ids of this account's templates."
-        )
+        raise bad_parameter(f"Param template_ids must be 1 to {_TEMPLATES_AT_MOST} ids of this account's templates.")
     return own

@@ -32,17 +32,14 @@ _REST: Final = (
     "AND kind IN ('delivered', 'read') ORDER BY id LIMIT 1"
 )
 _CALL_OFF: Final = (
-    "DELETE FROM outbox WHERE waba_id=? AND due_ms IN (?,?) AND subject=? "
-    "AND kind IN ('delivered', 'read')"
+    "DELETE FROM outbox WHERE waba_id=? AND due_ms IN (?,?) AND subject=? AND kind IN ('delivered', 'read')"
 )
 _NO_RECEIPT: Final = "DELETE FROM outbox WHERE waba_id=? AND due_ms=? AND subject=? AND kind='read'"
 _UNREAD: Final = "UPDATE messages SET read_ms=NULL WHERE position=?"
 _UNDELIVERED: Final = "UPDATE messages SET delivered_ms=NULL, read_ms=NULL WHERE position=?"
 _ARRIVES: Final = "UPDATE messages SET delivered_ms=?, read_ms=? WHERE position=?"
 _READS: Final = "UPDATE messages SET read_ms=? WHERE position=? AND read_ms IS NULL"
-_POSTPONE_ACTS: Final = (
-    "UPDATE planned_acts SET due_ms=NULL WHERE phone=? AND json_extract(act, '$.do')<>'return'"
-)
+_POSTPONE_ACTS: Final = "UPDATE planned_acts SET due_ms=NULL WHERE phone=? AND json_extract(act, '$.do')<>'return'"
 _RESUME_ACTS: Final = (
     "UPDATE planned_acts SET due_ms=?+after_ms WHERE phone=? AND due_ms IS NULL "
     "AND wamid NOT IN (SELECT wamid FROM held)"
@@ -144,9 +141,7 @@ class Absences:
             self._outbox.wake_of(waba_id).set()
         self._messages.tell(phone)
 
-    async def block(
-        self, phone: str, number: Number, *, blocks: bool, also: Sequence[Statement] = ()
-    ) -> None:
+    async def block(self, phone: str, number: Number, *, blocks: bool, also: Sequence[Statement] = ()) -> None:
         """The phone's owner blocks a business number, or takes that back.
 
         What is on its way never arrives, then or later, and the business hears nothing of it.
@@ -185,9 +180,7 @@ class Absences:
         waba_id = self._accounts.numbers[number_id].waba_id
         template = self._templates.by_key.get((waba_id, name, language)) if name else None
         is_delivered = delivered_ms <= now_ms
-        rests = await self._store.rows(
-            _REST, (waba_id, read_ms if is_delivered else delivered_ms, wamid)
-        )
+        rests = await self._store.rows(_REST, (waba_id, read_ms if is_delivered else delivered_ms, wamid))
         read_after_ms = None if read_ms is None else read_ms - delivered_ms
         waiting: Row = (
             phone, position, wamid, waba_id, number_id, at_ms + lifetime_ms(template), is_delivered,
@@ -199,10 +192,7 @@ class Absences:
         """The statements that take back a message's planned statuses."""
         position, wamid, _, _, delivered_ms, read_ms, *_ = row
         dues = (read_ms, read_ms) if keeps_delivery else (delivered_ms, read_ms)
-        return [
-            (_UNREAD if keeps_delivery else _UNDELIVERED, (position,)),
-            (_CALL_OFF, (waba_id, *dues, wamid)),
-        ]
+        return [(_UNREAD if keeps_delivery else _UNDELIVERED, (position,)), (_CALL_OFF, (waba_id, *dues, wamid))]
 
     def _arrival(self, phone: Phone, row: Row, at_ms: int) -> list[Statement]:
         """The statements that let one waiting message arrive, or be read."""
@@ -213,9 +203,7 @@ class Absences:
             read_after_ms = 0
         read_ms = None if read_after_ms is None else at_ms + read_after_ms
         statements: list[Statement] = [
-            (_READS, (read_ms, position))
-            if is_delivered
-            else (_ARRIVES, (at_ms, read_ms, position))
+            (_READS, (read_ms, position)) if is_delivered else (_ARRIVES, (at_ms, read_ms, position))
         ]
         if not rest:  # nobody hears of it
             return statements

@@ -62,11 +62,7 @@ class Chats:
         asked = (self._clock.now_ms(), phone, _NEWEST_OF_PHONE)
         rows = await self._store.rows(_CHATS, asked)
         items = {item.position: item for item in await self._inboxes.at([row[1] for row in rows])}
-        return [
-            Chat(number_id, items[position], unread)
-            for number_id, position, unread in rows
-            if position in items
-        ]
+        return [Chat(number_id, items[position], unread) for number_id, position, unread in rows if position in items]
 
     async def active(self, number_ids: Sequence[str], *, at_most: int) -> list[str]:
         """The phones that have a chat with one of these numbers, the most active of late first."""

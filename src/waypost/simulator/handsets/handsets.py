@@ -79,16 +79,11 @@ class Handsets:
         """Read everything that has arrived from these numbers, and say how many that were."""
         handset, is_new = self._phones.meet(phone)
         at_ms = self._clock.now_ms()
-        acts = [
-            Act(handset, is_new, number, at_ms, self._outbox.listens(number.waba_id))
-            for number in numbers
-        ]
+        acts = [Act(handset, is_new, number, at_ms, self._outbox.listens(number.waba_id)) for number in numbers]
         counts: list[int] = await asyncio.gather(*map(self._acts.carry_out, acts))
         return sum(counts)
 
-    async def write(
-        self, phone: str, number: Number, text: str, *, context_id: str | None = None
-    ) -> str:
+    async def write(self, phone: str, number: Number, text: str, *, context_id: str | None = None) -> str:
         """The phone writes a text, perhaps in reply to a message; gives the new message's id.
 
         Source: facts 7.4, `text`.
@@ -112,12 +107,7 @@ class Handsets:
         return await self.say(phone, number, words, Manner(context_id=item.wamid))
 
     async def answer(
-        self,
-        phone: str,
-        number: Number,
-        item: Item,
-        button: dict[str, Any],
-        response: dict[str, Any],
+        self, phone: str, number: Number, item: Item, button: dict[str, Any], response: dict[str, Any]
     ) -> str:
         """Send a form, an address or a choice back; gives the id of the message that this sends.
 
@@ -135,13 +125,7 @@ class Handsets:
         return await self.say(phone, number, words, Manner(context_id=item.wamid))
 
     async def pay(
-        self,
-        phone: str,
-        number: Number,
-        item: Item,
-        button: dict[str, Any],
-        status: str,
-        error: dict[str, str],
+        self, phone: str, number: Number, item: Item, button: dict[str, Any], status: str, error: dict[str, str]
     ) -> dict[str, Any]:
         """Pay an order, or fail to; gives what the phone now shows of it.
 
@@ -158,16 +142,12 @@ class Handsets:
         """
         handset, _ = self._phones.meet(phone)
         has_contacts = self._settings.value.statuses_contacts
-        shown = await self._payments.pay(
-            handset, number, item.wamid, button, status, error, has_contacts=has_contacts
-        )
+        shown = await self._payments.pay(handset, number, item.wamid, button, status, error, has_contacts=has_contacts)
         if shown is None:
             raise NotThere("the order is paid already")
         return shown
 
-    async def send_medium(
-        self, phone: str, number: Number, kind: str, medium: Medium, manner: Manner = _PLAIN
-    ) -> str:
+    async def send_medium(self, phone: str, number: Number, kind: str, medium: Medium, manner: Manner = _PLAIN) -> str:
         """Send a picture, a video, a sound, a document or a sticker; gives the message's id.
 
         Raises:
@@ -176,11 +156,7 @@ class Handsets:
         Source: facts 7.4.
         """
         media = await self._kept(number, kind, medium)
-        content: dict[str, Any] = {
-            "id": media.media_id,
-            "mime_type": media.mime_type,
-            "sha256": media.sha256_base64,
-        }
+        content: dict[str, Any] = {"id": media.media_id, "mime_type": media.mime_type, "sha256": media.sha256_base64}
         match kind:
             case "document" if medium.file_name or media.file_name:
                 content["filename"] = medium.file_name or media.file_name
@@ -209,18 +185,12 @@ class Handsets:
         identity = {"name": handset.name, "user_id": handset.user_id, "username": handset.username}
         chats = {row[0] for row in await self._store.rows(_CHATS, (phone,))}
         words = number_changed(handset.name, phone, after)
-        told = [
-            await self.say(phone, number, words)
-            for number in numbers
-            if number.phone_number_id in chats
-        ]
+        told = [await self.say(phone, number, words) for number in numbers if number.phone_number_id in chats]
         await self._phones.change(phone, {"user_id": "", "username": "", "shows_number": True})
         await self._phones.change(after, {**identity, "shows_number": handset.shows_number})
         return told
 
-    async def want_marketing(
-        self, phone: str, number: Number, *, wants: bool, also: Sequence[Statement] = ()
-    ) -> None:
+    async def want_marketing(self, phone: str, number: Number, *, wants: bool, also: Sequence[Statement] = ()) -> None:
         """The phone's owner stops a business's marketing, or takes it again; the business hears.
 
         Args:
@@ -240,9 +210,7 @@ class Handsets:
         await self._store.run(statements)
         self._outbox.wake_of(number.waba_id).set()
 
-    async def report(
-        self, phone: str, number: Number, wamid: str = "", *, also: Sequence[Statement] = ()
-    ) -> None:
+    async def report(self, phone: str, number: Number, wamid: str = "", *, also: Sequence[Statement] = ()) -> None:
         """The phone's owner reports a business for spam. The business is not told.
 
         Args:
@@ -273,23 +241,14 @@ class Handsets:
         }
         value = {
             "messaging_product": "whatsapp",
-            "metadata": {
-                "display_phone_number": number.phone_number,
-                "phone_number_id": number.phone_number_id,
-            },
+            "metadata": {"display_phone_number": number.phone_number, "phone_number_id": number.phone_number_id},
             "contacts": [handset.contact()],
             "user_preferences": [preference],
         }
         return self._outbox.account_update(number.waba_id, at_ms, "user_preferences", value)
 
     async def say(
-        self,
-        phone: str,
-        number: Number,
-        said: Said,
-        manner: Manner = _PLAIN,
-        *,
-        also: Sequence[Statement] = (),
+        self, phone: str, number: Number, said: Said, manner: Manner = _PLAIN, *, also: Sequence[Statement] = ()
     ) -> str:
         """The phone sends a message; gives its id.
 
@@ -352,10 +311,7 @@ class Handsets:
         else:
             try:
                 media = await self._media.keep_inbound(
-                    number.phone_number_id,
-                    medium.mime_type.lower(),
-                    medium.file_name,
-                    medium.content,
+                    number.phone_number_id, medium.mime_type.lower(), medium.file_name, medium.content
                 )
             except GraphRefused as refused:
                 rule = str(refused.error.get("message", refused))

@@ -85,9 +85,7 @@ def contacts_said(cards: list[dict[str, Any]]) -> Said:
     """Contact cards. Source: facts 7.4, `contacts`."""
     names = [(an_object(card.get("name")) or {}).get("formatted_name") for card in cards]
     if not cards or not all(isinstance(name, str) and name for name in names):
-        raise NotSaid(
-            "contacts", "every card needs a name", '[{"name": {"formatted_name": "Bo"}, ...}]'
-        )
+        raise NotSaid("contacts", "every card needs a name", '[{"name": {"formatted_name": "Bo"}, ...}]')
     shown = {"text": ", ".join(map(str, names)), "contacts": cards}
     return Said("contacts", {"contacts": cards}, shown)
 
@@ -148,8 +146,7 @@ def number_changed(name: str, before: str, after: str) -> Said:
 
 
 _ORDER: Final = (
-    '{"catalog_id", "text"?, "product_items": [{"product_retailer_id", "quantity", "item_price", '
-    '"currency"}]}'
+    '{"catalog_id", "text"?, "product_items": [{"product_retailer_id", "quantity", "item_price", "currency"}]}'
 )
 
 # fmt: off

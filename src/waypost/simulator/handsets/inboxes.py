@@ -66,13 +66,7 @@ class Inboxes:
         self._messages = messages
 
     async def inbox(
-        self,
-        phone: str,
-        *,
-        after: int,
-        at_most: int,
-        before: int | None = None,
-        number_ids: Sequence[str] = (),
+        self, phone: str, *, after: int, at_most: int, before: int | None = None, number_ids: Sequence[str] = ()
     ) -> list[Item]:
         """What the phone shows: what has arrived and what it wrote itself, newest last.
 
@@ -154,8 +148,7 @@ class Inboxes:
     async def _next_arrival_ms(self, phone: str) -> int:
         now_ms = self._clock.now_ms()
         [(due_ms,)] = await self._store.rows(
-            "SELECT min(delivered_ms) FROM messages WHERE phone=? AND is_inbound=0 AND delivered_ms>?",
-            (phone, now_ms),
+            "SELECT min(delivered_ms) FROM messages WHERE phone=? AND is_inbound=0 AND delivered_ms>?", (phone, now_ms)
         )
         return now_ms + 3_600_000 if due_ms is None else due_ms
 

@@ -57,9 +57,7 @@ class Attempt:
 class Payments:
     """Pays orders: what the phone then shows and what the business hears are written together."""
 
-    def __init__(
-        self, store: Store, clock: Clock, ids: Ids, messages: Messages, outbox: Outbox
-    ) -> None:
+    def __init__(self, store: Store, clock: Clock, ids: Ids, messages: Messages, outbox: Outbox) -> None:
         self._store = store
         self._clock = clock
         self._ids = ids
@@ -95,9 +93,7 @@ class Payments:
         self._messages.tell(phone.phone)
         return shown
 
-    def _written(
-        self, connection: sqlite3.Connection, attempts: Sequence[Attempt]
-    ) -> Sequence[dict[str, Any] | None]:
+    def _written(self, connection: sqlite3.Connection, attempts: Sequence[Attempt]) -> Sequence[dict[str, Any] | None]:
         return [self._write(connection, attempt) for attempt in attempts]
 
     def _write(self, connection: sqlite3.Connection, attempt: Attempt) -> dict[str, Any] | None:

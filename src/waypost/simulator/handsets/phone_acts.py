@@ -19,9 +19,7 @@ SELECT wamid, delivered_ms, read_ms, callback_data FROM messages
 WHERE phone=? AND phone_number_id=? AND is_inbound=0 AND delivered_ms<=? AND (read_ms IS NULL OR read_ms>?)
 ORDER BY position
 """
-_SOONER: Final = (
-    "UPDATE outbox SET due_ms=? WHERE waba_id=? AND due_ms=? AND subject=? AND kind='read'"
-)
+_SOONER: Final = "UPDATE outbox SET due_ms=? WHERE waba_id=? AND due_ms=? AND subject=? AND kind='read'"
 _READ: Final = "UPDATE messages SET read_ms=? WHERE wamid=?"
 
 

@@ -111,9 +111,7 @@ class PlannedActs:
         number = self._accounts.numbers.get(planned.phone_number_id)
         drop: Statement = (_DROP, (planned.id,))
         does = planned.act["do"]
-        if number is None or (
-            does != "return" and self._phones.has_blocked(planned.phone_number_id, planned.phone)
-        ):
+        if number is None or (does != "return" and self._phones.has_blocked(planned.phone_number_id, planned.phone)):
             await self._store.run([drop])
             return
         if does != "return" and self._phones.known(planned.phone).is_offline:
@@ -126,9 +124,7 @@ class PlannedActs:
             return
         await self._otherwise(planned, number, does, also)
 
-    async def _otherwise(
-        self, planned: PlannedAct, number: Number, does: str, also: Sequence[Statement]
-    ) -> None:
+    async def _otherwise(self, planned: PlannedAct, number: Number, does: str, also: Sequence[Statement]) -> None:
         phone = planned.phone
         match does:
             case "block":

@@ -130,9 +130,7 @@ class MediaShelf:
         await self._keep(media)
         return media
 
-    async def keep_inbound(
-        self, phone_number_id: str, mime_type: str, file_name: str, content: bytes
-    ) -> Media:
+    async def keep_inbound(self, phone_number_id: str, mime_type: str, file_name: str, content: bytes) -> Media:
         """Keep what a phone sends to a business number; its id lives 7 days.
 
         Raises:

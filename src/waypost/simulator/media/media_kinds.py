@@ -87,8 +87,7 @@ def too_large(kind: MediaKind, limit_bytes: int) -> GraphRefused:
             "code": 131053,
             "error_data": {
                 "messaging_product": "whatsapp",
-                "details": f"Media file size too big. A file of kind {kind.name} may have at most "
-                f"{limit_bytes} bytes.",
+                "details": f"Media file size too big. A file of kind {kind.name} may have at most {limit_bytes} bytes.",
             },
         },
     )

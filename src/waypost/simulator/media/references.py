@@ -64,9 +64,7 @@ class Known:
 class References:
     """Gives each account what it may refer to, as long as the settings want that looked at."""
 
-    def __init__(
-        self, settings: LiveSettings, uploads: Uploads, media: MediaShelf, flows: Flows
-    ) -> None:
+    def __init__(self, settings: LiveSettings, uploads: Uploads, media: MediaShelf, flows: Flows) -> None:
         self._settings = settings
         self._uploads = uploads
         self._media = media
@@ -80,10 +78,7 @@ class References:
 
 
 def shown_media(
-    kind: str,
-    content: dict[str, Any],
-    known: Known | None,
-    mime_types: tuple[str, ...] = (),
+    kind: str, content: dict[str, Any], known: Known | None, mime_types: tuple[str, ...] = ()
 ) -> dict[str, Any]:
     """A media object of a send, checked, with the MIME type and name of a medium that is known.
 
@@ -106,14 +101,10 @@ def shown_media(
         return dict(content)
     medium = known.medium(content["id"])
     if medium is None:
-        raise message_refused(
-            131053, f"{kind}: this number has no media with the id {content['id']}"
-        )
+        raise message_refused(131053, f"{kind}: this number has no media with the id {content['id']}")
     allowed = mime_types or MEDIA_KINDS[kind]
     if not medium.mime_type.startswith(allowed):
-        raise message_refused(
-            131053, f"{kind}: the media {content['id']} is of the type {medium.mime_type}"
-        )
+        raise message_refused(131053, f"{kind}: the media {content['id']} is of the type {medium.mime_type}")
     more = {"mime_type": medium.mime_type}
     if medium.file_name and "filename" not in content:
         more["filename"] = medium.file_name

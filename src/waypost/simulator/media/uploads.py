@@ -115,9 +115,7 @@ class Uploads:
         if length is None or not 0 < length <= MEDIA_AT_MOST_BYTES:
             raise bad_parameter(f"Param file_length must be from 1 to {MEDIA_AT_MOST_BYTES}.")
         if file_type not in UPLOAD_TYPES:
-            raise bad_parameter(
-                f"Param file_type must be one of {{{', '.join(UPLOAD_TYPES)}}} - got {file_type!r}."
-            )
+            raise bad_parameter(f"Param file_type must be one of {{{', '.join(UPLOAD_TYPES)}}} - got {file_type!r}.")
         upload = Upload(
             upload_id=_token(self._ids),
             signature=_token(self._ids),
@@ -197,8 +195,7 @@ class Uploads:
         mime = base64.b64encode(upload.file_type.encode()).decode()
         end_s = upload.expires_ms // 1000
         return "\n".join(
-            f"4::{mime}:AR{_token(self._ids)}:e:{end_s}:{upload.app_id}:{upload.user_id}:"
-            f"AR{_token(self._ids)}"
+            f"4::{mime}:AR{_token(self._ids)}:e:{end_s}:{upload.app_id}:{upload.user_id}:AR{_token(self._ids)}"
             for _ in range(lines)
         )
 

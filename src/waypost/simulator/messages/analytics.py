@@ -53,9 +53,7 @@ class Count:
 class Analytics:
     """Counts what became of templates."""
 
-    def __init__(
-        self, store: Store, clock: Clock, accounts: Accounts, templates: Templates
-    ) -> None:
+    def __init__(self, store: Store, clock: Clock, accounts: Accounts, templates: Templates) -> None:
         self._store = store
         self._clock = clock
         self._accounts = accounts
@@ -81,11 +79,7 @@ class Analytics:
         rows = await self._store.rows(_SENT, (first_s * 1000, until_s * 1000))
         taps = await self._store.rows(_TAPS, (first_s * 1000,))
         counts = self._counted(rows, taps)
-        return [
-            (template, day_s, counts[template.template_id, day_s])
-            for day_s in days
-            for template in templates
-        ]
+        return [(template, day_s, counts[template.template_id, day_s]) for day_s in days for template in templates]
 
     def _counted(self, rows: Sequence[Row], taps: Sequence[Row]) -> dict[tuple[str, int], Count]:
         now_ms = self._clock.now_ms()
@@ -118,18 +112,12 @@ class Analytics:
         return template.template_id if template is not None else None
 
 
-def point_view(
-    template: Template, day_s: int, count: Count, metrics: frozenset[str]
-) -> dict[str, Any]:
+def point_view(template: Template, day_s: int, count: Count, metrics: frozenset[str]) -> dict[str, Any]:
     """A data point as the operator shows it; costs are left out, because nothing costs here.
 
     Source: the operator's page "Analytics", template analytics.
     """
-    point: dict[str, Any] = {
-        "template_id": template.template_id,
-        "start": day_s,
-        "end": day_s + DAY_S,
-    }
+    point: dict[str, Any] = {"template_id": template.template_id, "start": day_s, "end": day_s + DAY_S}
     if "SENT" in metrics:
         point["sent"] = count.sent
     if "DELIVERED" in metrics:

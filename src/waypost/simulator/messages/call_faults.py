@@ -75,11 +75,7 @@ def provoked(fault: Fault) -> Provoked:
     """The refusal of a fault of kind `error`. Source: facts 5.1, 5.2."""
     what, code = fault.what, int(fault.value)
     status, title = TITLES.get(code, (400, "An error occurred"))
-    error: dict[str, Any] = {
-        "message": f"(#{code}) {title}",
-        "type": "OAuthException",
-        "code": code,
-    }
+    error: dict[str, Any] = {"message": f"(#{code}) {title}", "type": "OAuthException", "code": code}
     if "subcode" in what:
         error["error_subcode"] = what["subcode"]
     if "details" in what:

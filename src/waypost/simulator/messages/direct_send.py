@@ -49,7 +49,5 @@ def direct_send_of(request: dict[str, Any], kind: object) -> DirectSend:
         return DirectSend(name)
     at_most_s = TTL_AT_MOST_S[name]
     if type(ttl_s) is not int or not TTL_AT_LEAST_S <= ttl_s <= at_most_s:
-        raise bad_parameter(
-            f"Param ttl_seconds must be a number from {TTL_AT_LEAST_S} to {at_most_s}."
-        )
+        raise bad_parameter(f"Param ttl_seconds must be a number from {TTL_AT_LEAST_S} to {at_most_s}.")
     return DirectSend(name, ttl_s * 1000)

@@ -26,7 +26,6 @@ def callback_data_of(request: dict[str, Any]) -> str | None:
         return None
     if not isinstance(given, str) or len(given) > _CALLBACK_DATA_AT_MOST:
         raise bad_parameter(
-            "Param biz_opaque_callback_data must be a string of at most "
-            f"{_CALLBACK_DATA_AT_MOST} characters."
+            f"Param biz_opaque_callback_data must be a string of at most {_CALLBACK_DATA_AT_MOST} characters."
         )
     return given

@@ -18,9 +18,7 @@ DROPPED_WITH: Final = 132015  # Source: facts 3.2, "pacing"
 _HOLD: Final = "INSERT INTO held VALUES (?,?,?)"
 _LET_GO: Final = "DELETE FROM held WHERE wamid=?"
 _OF: Final = "SELECT wamid, body FROM held WHERE template_id=?"
-_SET: Final = (
-    "UPDATE messages SET delivered_ms=?, read_ms=?, failed_ms=?, failed_code=? WHERE wamid=?"
-)
+_SET: Final = "UPDATE messages SET delivered_ms=?, read_ms=?, failed_ms=?, failed_code=? WHERE wamid=?"
 _RESUME_ACTS: Final = "UPDATE planned_acts SET due_ms=?+after_ms WHERE wamid=? AND due_ms IS NULL"
 _DROP_ACTS: Final = "DELETE FROM planned_acts WHERE wamid=?"
 _DUE, _ID, _KIND, _REST = 1, 2, 3, 6  # places in a row of the outbox
@@ -115,9 +113,7 @@ class Held:
         rows = await self._store.rows(_OF, (template_id,))
         plans = [(wamid, msgspec.json.decode(body, type=_Plan)) for wamid, body in rows]
         statements = [
-            statement
-            for wamid, plan in plans
-            for statement in self._let_go(wamid, plan, is_released=is_released)
+            statement for wamid, plan in plans for statement in self._let_go(wamid, plan, is_released=is_released)
         ]
         self.template_ids.discard(template_id)
         if statements:
@@ -134,10 +130,7 @@ class Held:
         now_ms = self._clock.now_ms()
         let_go: list[tuple[str, Row]] = [(_LET_GO, (wamid,))]
         if not is_released:
-            let_go += [
-                (_SET, (None, None, now_ms, DROPPED_WITH, wamid)),
-                (_DROP_ACTS, (wamid,)),
-            ]
+            let_go += [(_SET, (None, None, now_ms, DROPPED_WITH, wamid)), (_DROP_ACTS, (wamid,))]
             return let_go + self._later(plan.dropped, now_ms - plan.at_ms)
         if self._phones.known(plan.phone).is_offline:
             rest = plan.updates[0][_REST] if plan.updates else ""
@@ -151,9 +144,7 @@ class Held:
         if plan.is_awaited:  # its phone has come back meanwhile
             fate = (plan.at_ms, None)
             updates = [
-                [*row[:_KIND], kind, *row[_KIND + 1 :]]
-                for row in plan.updates[:1]
-                for kind in ("sent", "delivered")
+                [*row[:_KIND], kind, *row[_KIND + 1 :]] for row in plan.updates[:1] for kind in ("sent", "delivered")
             ]
         late_ms = now_ms - plan.at_ms
         delivered_ms, read_ms = (None if at is None else at + late_ms for at in fate)
@@ -165,9 +156,5 @@ class Held:
 
     def _later(self, updates: Sequence[Any], by_ms: int) -> list[tuple[str, Row]]:
         return [
-            (
-                ADD_UPDATE,
-                (*row[:_DUE], row[_DUE] + by_ms, self._outbox.next_id(), *row[_ID + 1 :]),
-            )
-            for row in updates
+            (ADD_UPDATE, (*row[:_DUE], row[_DUE] + by_ms, self._outbox.next_id(), *row[_ID + 1 :])) for row in updates
         ]

@@ -4,14 +4,7 @@ from typing import Any, Final
 
 from waypost.simulator.loose import a_text, an_object, objects
 from waypost.simulator.media.references import Known
-from waypost.simulator.messages.interactive_parts import (
-    checked_header,
-    distinct,
-    missing,
-    sized,
-    text_of,
-    wrong,
-)
+from waypost.simulator.messages.interactive_parts import checked_header, distinct, missing, sized, text_of, wrong
 
 _CARDS: Final = (2, 10)  # Source: facts 2.3, "Carousel cards"; a free-form one has the same
 _BODY_AT_MOST: Final = 160
@@ -64,10 +57,7 @@ def _card(index: int, card: Card, known: Known | None) -> Card:
     elif "product_retailer_id" not in action:
         raise missing(f"{path}]['header")
     buttons = _buttons(action, f"{path}]['action")
-    return {
-        **shown,
-        "buttons": [{"index": place, **button} for place, button in enumerate(buttons)],
-    }
+    return {**shown, "buttons": [{"index": place, **button} for place, button in enumerate(buttons)]}
 
 
 def _buttons(action: dict[str, Any], path: str) -> list[dict[str, Any]]:
@@ -96,10 +86,6 @@ def _replies(action: dict[str, Any], path: str) -> list[dict[str, Any]]:
         raise wrong(path, "has 1 to 3 buttons of the type quick_reply")
     replies = [an_object(button.get("quick_reply")) or {} for button in given]
     return [
-        {
-            "type": "REPLY",
-            "text": sized(reply, "title", path, _LABEL_AT_MOST),
-            "payload": sized(reply, "id", path, 256),
-        }
+        {"type": "REPLY", "text": sized(reply, "title", path, _LABEL_AT_MOST), "payload": sized(reply, "id", path, 256)}
         for reply in replies
     ]

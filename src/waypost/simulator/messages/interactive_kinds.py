@@ -8,14 +8,7 @@ from waypost.simulator.errors import message_refused
 from waypost.simulator.loose import a_text, an_object, objects
 from waypost.simulator.media.references import Known
 from waypost.simulator.messages.interactive_cards import shown_cards
-from waypost.simulator.messages.interactive_parts import (
-    checked_header,
-    distinct,
-    missing,
-    sized,
-    text_of,
-    wrong,
-)
+from waypost.simulator.messages.interactive_parts import checked_header, distinct, missing, sized, text_of, wrong
 from waypost.simulator.messages.order_messages import order_details_buttons, order_status_buttons
 from waypost.simulator.messages.send_buttons import checked_sections
 
@@ -104,11 +97,7 @@ def _replies(action: Action, _known: Known | None) -> Buttons:
         raise wrong(path, "has 1 to 3 buttons")
     replies = [an_object(button.get("reply")) or {} for button in given]
     buttons: Buttons = [
-        {
-            "type": "REPLY",
-            "text": sized(reply, "title", path, _LABEL_AT_MOST),
-            "payload": sized(reply, "id", path, 256),
-        }
+        {"type": "REPLY", "text": sized(reply, "title", path, _LABEL_AT_MOST), "payload": sized(reply, "id", path, 256)}
         for reply in replies
     ]
     distinct(path, [button["payload"] for button in buttons])
@@ -139,9 +128,7 @@ def _rows(action: Action, _known: Known | None) -> Buttons:
             if len(description) > 72:
                 raise wrong(f"{path}']['rows']['description", "has at most 72 characters")
             buttons.append(
-                button
-                | ({"description": description} if description else {})
-                | ({"section": title} if title else {})
+                button | ({"description": description} if description else {}) | ({"section": title} if title else {})
             )
     if not buttons:
         raise missing(f"{path}']['rows")
@@ -210,10 +197,7 @@ def _flow(action: Action, known: Known | None) -> Buttons:
     button["flow_token"] = a_text(parameters.get("flow_token")) or "unused"
     button["flow_action"] = a_text(parameters.get("flow_action")) or "navigate"
     payload = an_object(parameters.get("flow_action_payload")) or {}
-    opened = {
-        "screen": a_text(payload.get("screen")),
-        "flow_action_data": an_object(payload.get("data")),
-    }
+    opened = {"screen": a_text(payload.get("screen")), "flow_action_data": an_object(payload.get("data"))}
     button |= {name: value for name, value in opened.items() if value}
     return [button]
 

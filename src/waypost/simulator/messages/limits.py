@@ -41,8 +41,7 @@ class Limits:
             sent.popleft()
         if len(sent) >= throughput:
             raise message_refused(
-                130429,
-                "Message failed to send because there were too many messages sent in a second.",
+                130429, "Message failed to send because there were too many messages sent in a second."
             )
         pair = (phone_number_id, phone)
         paid_until = max(self._paid_until.get(pair, 0), now_ms)
@@ -65,6 +64,4 @@ class Limits:
         self._paid_until.clear()
 
     def _forget(self, now_ms: int) -> None:
-        self._paid_until = {
-            pair: paid_until for pair, paid_until in self._paid_until.items() if paid_until > now_ms
-        }
+        self._paid_until = {pair: paid_until for pair, paid_until in self._paid_until.items() if paid_until > now_ms}

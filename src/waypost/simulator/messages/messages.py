@@ -21,13 +21,7 @@ from waypost.simulator.messages.limits import Limits
 from waypost.simulator.messages.message_kinds import KINDS, shown_message
 from waypost.simulator.messages.receptions import Receptions
 from waypost.simulator.messages.standings import Standings
-from waypost.simulator.messages.statuses import (
-    FAILURES,
-    Fate,
-    Sent,
-    errors_of,
-    planned_updates,
-)
+from waypost.simulator.messages.statuses import FAILURES, Fate, Sent, errors_of, planned_updates
 from waypost.simulator.messages.takings import Taken, take_all, waiting_row
 from waypost.simulator.messages.template_plans import TemplatePlans
 from waypost.simulator.messages.template_sends import Shown, shown_template
@@ -98,12 +92,7 @@ class Messages:
         return next(self._positions)
 
     async def take(
-        self,
-        number: Number,
-        request: dict[str, Any],
-        raw: bytes,
-        *,
-        fail_code: int | None = None,
+        self, number: Number, request: dict[str, Any], raw: bytes, *, fail_code: int | None = None
     ) -> dict[str, Any]:
         """Check a message, keep it on disk together with its planned statuses, and answer.
 
@@ -137,14 +126,8 @@ class Messages:
         else:
             raise message_refused(131051, f"Message type {kind!r} is not supported")
         if group is not None:
-            wamid = await self._keep_of_group(
-                number, group, kind, shown, callback_data, request, raw, fail_code
-            )
-            return {
-                "messaging_product": "whatsapp",
-                "contacts": [group_contact(group)],
-                "messages": [{"id": wamid}],
-            }
+            wamid = await self._keep_of_group(number, group, kind, shown, callback_data, request, raw, fail_code)
+            return {"messaging_product": "whatsapp", "contacts": [group_contact(group)], "messages": [{"id": wamid}]}
         if phone == number.phone_number:
             raise message_refused(131021, "Recipient phone number is the sender's own")
         if self._blocks.is_blocked(number.phone_number_id, phone):
@@ -155,22 +138,14 @@ class Messages:
         self._typing_until_ms.pop((phone, number.phone_number_id), None)
         if fail_code is None:
             fail_code = self._standings.failure_of(number)
-        wamid = await self._keep(
-            number, phone, kind, shown, template, direct, callback_data, request, raw, fail_code
-        )
+        wamid = await self._keep(number, phone, kind, shown, template, direct, callback_data, request, raw, fail_code)
         message = {"id": wamid}
         if template is not None:
             held = template.is_paced
             message["message_status"] = "held_for_quality_assessment" if held else "accepted"
-        return {
-            "messaging_product": "whatsapp",
-            "contacts": [self._contact(request, phone)],
-            "messages": [message],
-        }
+        return {"messaging_product": "whatsapp", "contacts": [self._contact(request, phone)], "messages": [message]}
 
-    async def mark_read(
-        self, number: Number, message_id: object, typing_indicator: object = None
-    ) -> None:
+    async def mark_read(self, number: Number, message_id: object, typing_indicator: object = None) -> None:
         """The business has read a phone's message, and perhaps says that it is typing.
 
         Args:
@@ -184,8 +159,7 @@ class Messages:
         Source: facts 4.1, "Mark as read / typing".
         """
         found = await self._store.rows(
-            "SELECT position, phone FROM messages "
-            "WHERE wamid=? AND phone_number_id=? AND is_inbound=1",
+            "SELECT position, phone FROM messages WHERE wamid=? AND phone_number_id=? AND is_inbound=1",
             (message_id if isinstance(message_id, str) else "", number.phone_number_id),
         )
         if not found:
@@ -219,12 +193,7 @@ class Messages:
         return self._arrivals.setdefault(phone, asyncio.Event())
 
     def _check_window(
-        self,
-        number: Number,
-        phone: str,
-        template: Template | None,
-        shown: Shown,
-        direct: DirectSend,
+        self, number: Number, phone: str, template: Template | None, shown: Shown, direct: DirectSend
     ) -> None:
         """Refuse what the window decides at once. Source: facts 5.2 (131047), 8, 13."""
         is_open = self._phones.window_is_open(number.phone_number_id, phone, self._clock.now_ms())
@@ -246,8 +215,7 @@ class Messages:
         template = self._templates.by_key.get((number.waba_id, name, language))
         if template is not None and template.status in _NOT_SENDABLE:
             raise message_refused(
-                _NOT_SENDABLE[template.status],
-                f"template name ({name}) is {template.status.lower()}",
+                _NOT_SENDABLE[template.status], f"template name ({name}) is {template.status.lower()}"
             )
         if template is None or template.status != "APPROVED":
             raise message_refused(132001, f"template name ({name}) does not exist in {language}")
@@ -322,9 +290,7 @@ class Messages:
             skips_delivered=self._settings.value.skips_delivered,
             at_ms=now_ms,
             callback_data=callback_data,
-            category=direct.category or "service"
-            if template is None
-            else template.category.lower(),
+            category=direct.category or "service" if template is None else template.category.lower(),
             is_in_window=is_in_window,
         )
         updates = self._planned(sent, fate)

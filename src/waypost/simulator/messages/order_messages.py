@@ -101,9 +101,7 @@ def _parameters(action: Action, name: str) -> dict[str, Any]:
 def _reference(parameters: dict[str, Any]) -> str:
     reference_id = sized(parameters, "reference_id", _PATH, _REFERENCE_AT_MOST)
     if not _REFERENCE.fullmatch(reference_id):
-        raise wrong(
-            f"{_PATH}']['reference_id", "has letters, digits, underscores, dashes and dots only"
-        )
+        raise wrong(f"{_PATH}']['reference_id", "has letters, digits, underscores, dashes and dots only")
     return reference_id
 
 
@@ -153,18 +151,13 @@ def _check_order(order: dict[str, Any], total: int) -> None:
     of_items = sum(_price(item, f"{path}']['items") for item in items)
     subtotal = _amount(order, "subtotal", path)
     if subtotal != of_items:
-        raise wrong(
-            f"{path}']['subtotal", f"must be {of_items}, the sum of the items; it is {subtotal}"
-        )
+        raise wrong(f"{path}']['subtotal", f"must be {of_items}, the sum of the items; it is {subtotal}")
     due = subtotal + sum(
-        sign * _amount(order, member, path)
-        for member, sign in _BESIDE.items()
-        if order.get(member) is not None
+        sign * _amount(order, member, path) for member, sign in _BESIDE.items() if order.get(member) is not None
     )
     if total != due:
         raise wrong(
-            f"{_PATH}']['total_amount",
-            f"must be {due}: subtotal, tax and shipping less discount; it is {total}",
+            f"{_PATH}']['total_amount", f"must be {due}: subtotal, tax and shipping less discount; it is {total}"
         )
 
 

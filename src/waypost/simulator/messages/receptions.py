@@ -83,9 +83,7 @@ class Receptions:
             wants_marketing=self._phones.wants_marketing(number.phone_number_id, phone.phone),
         )
         code = sender_fails if sender_fails is not None else failure_of(situation)
-        is_dropped = deliver_after_ms > lives_ms or self._phones.has_blocked(
-            number.phone_number_id, phone.phone
-        )
+        is_dropped = deliver_after_ms > lives_ms or self._phones.has_blocked(number.phone_number_id, phone.phone)
         plan = self._scripts.plan(
             phone.phone,
             number.phone_number_id,

@@ -70,9 +70,7 @@ RULES: Final = (  # Source: facts 2.4, the rules that lead to a rejection with I
 # fmt: on
 
 
-def verdict(
-    template: Template, others: Iterable[Template] = (), marketing_words: Iterable[str] = ()
-) -> Decision:
+def verdict(template: Template, others: Iterable[Template] = (), marketing_words: Iterable[str] = ()) -> Decision:
     """What a review ends with when nobody interferes: approval, unless a rule is broken.
 
     Args:

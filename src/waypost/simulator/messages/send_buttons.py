@@ -37,9 +37,7 @@ class SendKind:
     shown: Callable[[str, ButtonPlan, Parameter], dict[str, Any]]
 
 
-def shown_button(
-    place: str, index: int, plan: ButtonPlan, component: dict[str, Any] | None
-) -> dict[str, Any]:
+def shown_button(place: str, index: int, plan: ButtonPlan, component: dict[str, Any] | None) -> dict[str, Any]:
     """One button as the phone shows it: `index`, `type`, `text`, and what it does.
 
     Args:
@@ -86,9 +84,7 @@ def _quick_reply(words: str, plan: ButtonPlan, parameter: Parameter) -> dict[str
         return {"payload": plan.text}
     payload = _text(words, plan, parameter, "payload")
     if len(payload) > _PAYLOAD_AT_MOST:
-        raise message_refused(
-            131009, f"{words}: the payload has at most {_PAYLOAD_AT_MOST} characters"
-        )
+        raise message_refused(131009, f"{words}: the payload has at most {_PAYLOAD_AT_MOST} characters")
     return {"payload": payload}
 
 
@@ -96,9 +92,7 @@ def _url(words: str, plan: ButtonPlan, parameter: Parameter) -> dict[str, Any]:
     if not plan.url.names:
         if parameter:
             raise message_refused(
-                132000,
-                "buttons: number of localizable_params (1) does not match the expected number of "
-                "params (0)",
+                132000, "buttons: number of localizable_params (1) does not match the expected number of params (0)"
             )
         return {"url": plan.url.fill({})}
     text = _text(words, plan, parameter, "text")
@@ -113,9 +107,7 @@ def _phone_number(_words: str, plan: ButtonPlan, _parameter: Parameter) -> dict[
 def _copy_code(words: str, plan: ButtonPlan, parameter: Parameter) -> dict[str, Any]:
     code = _text(words, plan, parameter, "coupon_code")
     if len(code) > _COUPON_AT_MOST:
-        raise message_refused(
-            131009, f"{words}: the coupon_code has at most {_COUPON_AT_MOST} characters"
-        )
+        raise message_refused(131009, f"{words}: the coupon_code has at most {_COUPON_AT_MOST} characters")
     return {"code": code}
 
 
@@ -184,14 +176,10 @@ def checked_sections(words: str, sections: list[dict[str, Any]]) -> list[dict[st
     for section in sections:
         title = a_text(section.get("title")) or ""
         if len(title) > _SECTION_TITLE_AT_MOST or (not title and len(sections) > 1):
-            raise message_refused(
-                131009, f"{words}: a section's title has 1 to {_SECTION_TITLE_AT_MOST} characters"
-            )
+            raise message_refused(131009, f"{words}: a section's title has 1 to {_SECTION_TITLE_AT_MOST} characters")
         items = objects(section.get("product_items"))
         if not items or not all(a_text(item.get("product_retailer_id")) for item in items):
-            raise message_refused(
-                131008, f"{words}: a section has product_items, each with a product_retailer_id"
-            )
+            raise message_refused(131008, f"{words}: a section has product_items, each with a product_retailer_id")
         count += len(items)
     if count > _PRODUCTS_AT_MOST:
         raise message_refused(131009, f"{words}: at most {_PRODUCTS_AT_MOST} products")

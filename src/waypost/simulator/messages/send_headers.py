@@ -48,23 +48,17 @@ def shown_header(
     member = received.lower()
     content = an_object(first.get(member))
     if not content:
-        raise message_refused(
-            131008, f"{component}: Parameter of type {member} is missing its value"
-        )
+        raise message_refused(131008, f"{component}: Parameter of type {member} is missing its value")
     return {"format": wished, member: _content(component, wished, content, known)}
 
 
-def _content(
-    component: str, wished: str, content: dict[str, Any], known: Known | None
-) -> dict[str, Any]:
+def _content(component: str, wished: str, content: dict[str, Any], known: Known | None) -> dict[str, Any]:
     match wished:
         case "LOCATION":
             return location_of(component, content)
         case "PRODUCT":
             if not a_text(content.get("product_retailer_id")):
-                raise message_refused(
-                    131008, f"{component}: the product is missing its product_retailer_id"
-                )
+                raise message_refused(131008, f"{component}: the product is missing its product_retailer_id")
             return content
         case _:
             if "caption" in content:  # Source: facts 4.2

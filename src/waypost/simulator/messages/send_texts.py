@@ -39,9 +39,7 @@ def filled(component: str, plan: TextPlan, given: list[Any], *, is_named: bool) 
         parameter = an_object(one)
         if parameter is None:
             raise message_refused(131009, f"{component}: a parameter must be an object")
-        values[_name(component, plan, parameter) if is_named else name] = _value(
-            component, parameter
-        )
+        values[_name(component, plan, parameter) if is_named else name] = _value(component, parameter)
     if len(values) != len(plan.names):
         raise message_refused(132000, f"{component}: a parameter_name is given twice")
     return plan.fill(values)
@@ -59,17 +57,14 @@ def check_text(component: str, text: str) -> None:
         raise message_refused(132018, f"{component}: Param text cannot be empty")
     if _BAD_TEXT.search(text):
         raise message_refused(
-            132018,
-            "Param text cannot have new-line/tab characters or more than 4 consecutive spaces",
+            132018, "Param text cannot have new-line/tab characters or more than 4 consecutive spaces"
         )
 
 
 def _name(component: str, plan: TextPlan, parameter: Mapping[str, Any]) -> str:
     name = a_text(parameter.get("parameter_name"))
     if name is None or name not in plan.names:
-        raise message_refused(
-            132000, f"{component}: parameter_name {name!r} is none of {', '.join(plan.names)}"
-        )
+        raise message_refused(132000, f"{component}: parameter_name {name!r} is none of {', '.join(plan.names)}")
     return name
 
 
@@ -81,8 +76,7 @@ def _value(component: str, parameter: Mapping[str, Any]) -> str:
             text = (an_object(parameter.get(kind)) or {}).get("fallback_value")
         case kind:
             raise message_refused(
-                132012,
-                f"{component}: Format mismatch, expected TEXT, received {kind.upper() or 'UNKNOWN'}",
+                132012, f"{component}: Format mismatch, expected TEXT, received {kind.upper() or 'UNKNOWN'}"
             )
     if not isinstance(text, str):
         raise message_refused(131008, f"{component}: Parameter of type text is missing text value")

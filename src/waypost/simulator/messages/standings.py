@@ -69,9 +69,7 @@ TIERS: Final = {  # Source: facts 8, "Messaging limit": unique users outside the
 class Standings:
     """Answers whether a number may send, by its records and by the clock."""
 
-    def __init__(
-        self, records: Records, ledger: Ledger, flows: Flows, clock: Clock, settings: LiveSettings
-    ) -> None:
+    def __init__(self, records: Records, ledger: Ledger, flows: Flows, clock: Clock, settings: LiveSettings) -> None:
         self._records = records
         self._ledger = ledger
         self._flows = flows
@@ -152,9 +150,7 @@ class Standings:
             f"The messaging limit of {tier} users in 24 hours outside their window is reached.",
         )
 
-    def notes(
-        self, number: Number, phone: str, shown: Shown, wamid: str, *, is_free: bool
-    ) -> list[tuple[str, Row]]:
+    def notes(self, number: Number, phone: str, shown: Shown, wamid: str, *, is_free: bool) -> list[tuple[str, Row]]:
         """Count a message that is taken; the statements belong into its transaction."""
         notes: list[tuple[str, Row]] = []
         if not is_free and self._tier(number) is not None:
@@ -178,9 +174,7 @@ class Standings:
             raise message_refused(132068, f"the flow {flow_id} is blocked")
         sent = self._ledger.count(FLOW_SENDS, flow_id, within_ms=HOUR_MS)
         if flow.status == THROTTLED and sent >= _FLOW_SENDS_AT_MOST:
-            raise message_refused(
-                132069, f"the flow {flow_id} is throttled: {_FLOW_SENDS_AT_MOST} messages an hour"
-            )
+            raise message_refused(132069, f"the flow {flow_id} is throttled: {_FLOW_SENDS_AT_MOST} messages an hour")
 
     def _tier(self, number: Number) -> int | None:
         if not self._settings.value.limits:

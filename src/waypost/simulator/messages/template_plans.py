@@ -88,13 +88,8 @@ def plan_template(template: Template) -> TemplatePlan:
         template=template,
         face=_face(template.components),
         footer=a_text(parts.get("FOOTER", {}).get("text")) or "",
-        offer=None
-        if offer is None
-        else OfferPlan(a_text(offer.get("text")) or "", bool(offer.get("has_expiration"))),
-        cards=tuple(
-            _face(objects(card.get("components")))
-            for card in objects(parts.get("CAROUSEL", {}).get("cards"))
-        ),
+        offer=None if offer is None else OfferPlan(a_text(offer.get("text")) or "", bool(offer.get("has_expiration"))),
+        cards=tuple(_face(objects(card.get("components"))) for card in objects(parts.get("CAROUSEL", {}).get("cards"))),
     )
 
 
@@ -114,8 +109,7 @@ def _button(button: dict[str, Any]) -> ButtonPlan:
     is_otp = "otp_type" in button
     return ButtonPlan(
         type="OTP" if is_otp else str(button.get("type", "")),
-        text=a_text(button.get("text"))
-        or ("Copy offer code" if button["type"] == "COPY_CODE" else ""),
+        text=a_text(button.get("text")) or ("Copy offer code" if button["type"] == "COPY_CODE" else ""),
         url=plan_text(url) if url and not is_otp else _EMPTY,
         submitted=button,
     )

@@ -51,13 +51,7 @@ def shown_template(plan: TemplatePlan, given: Any, *, now_ms: int, known: Known 
     """
     carried = _read("", plan.face, given)
     template = plan.template
-    shown: Shown = {
-        "template": {
-            "name": template.name,
-            "language": template.language,
-            "category": template.category,
-        }
-    }
+    shown: Shown = {"template": {"name": template.name, "language": template.language, "category": template.category}}
     at_most = _BODY_AT_MOST if plan.offer is None else _OFFER_BODY_AT_MOST
     shown |= _face("", plan, plan.face, carried, known, at_most)
     if plan.offer is not None:
@@ -67,8 +61,7 @@ def shown_template(plan: TemplatePlan, given: Any, *, now_ms: int, known: Known 
     if len(carried.cards) != len(plan.cards):
         raise message_refused(
             132012,
-            f"carousel: number of cards ({len(carried.cards)}) does not match the template's "
-            f"({len(plan.cards)})",
+            f"carousel: number of cards ({len(carried.cards)}) does not match the template's ({len(plan.cards)})",
         )
     if plan.cards:
         shown["cards"] = _cards(plan, carried.cards, known)
@@ -89,8 +82,7 @@ def _read(place: str, plan: FacePlan, given: Any) -> _Carried:
                 index = an_integer(component.get("index"))
                 if index is None or not 0 <= index < len(plan.buttons):
                     raise message_refused(
-                        131009,
-                        f"{place}buttons: Button at index {component.get('index')} does not exist",
+                        131009, f"{place}buttons: Button at index {component.get('index')} does not exist"
                     )
                 carried.buttons[index] = component
             case "carousel" if not place:
@@ -116,12 +108,7 @@ def _components(given: Any) -> list[dict[str, Any]]:
 
 
 def _face(
-    place: str,
-    plan: TemplatePlan,
-    face: FacePlan,
-    carried: _Carried,
-    known: Known | None,
-    body_at_most: int,
+    place: str, plan: TemplatePlan, face: FacePlan, carried: _Carried, known: Known | None, body_at_most: int
 ) -> Shown:
     """Header, text and buttons of the message, or of a card."""
     shown: Shown = {}
@@ -135,8 +122,7 @@ def _face(
             check_code("body", str(parameter.get("text", "")))
     if face.buttons:
         shown["buttons"] = [
-            shown_button(place, index, button, carried.buttons.get(index))
-            for index, button in enumerate(face.buttons)
+            shown_button(place, index, button, carried.buttons.get(index)) for index, button in enumerate(face.buttons)
         ]
     return shown
 
@@ -150,30 +136,22 @@ def _offer(plan: OfferPlan, given: dict[str, Any] | None, now_ms: int) -> Shown:
     if not plan.has_expiration:
         return shown
     if given is None or given.get("expiration_time_ms") is None:
-        raise message_refused(
-            131008, "limited_time_offer: Parameter of type limited_time_offer is missing its value"
-        )
+        raise message_refused(131008, "limited_time_offer: Parameter of type limited_time_offer is missing its value")
     until_ms = given["expiration_time_ms"]
     if isinstance(until_ms, str) and until_ms.isascii() and until_ms.isdigit():
         until_ms = int(until_ms[:20])
     if not isinstance(until_ms, int) or isinstance(until_ms, bool) or until_ms <= now_ms:
-        raise message_refused(
-            131009, "limited_time_offer: expiration_time_ms must be milliseconds in the future"
-        )
+        raise message_refused(131009, "limited_time_offer: expiration_time_ms must be milliseconds in the future")
     return shown | {"expiration_time_ms": until_ms}
 
 
-def _cards(
-    plan: TemplatePlan, given: list[dict[str, Any]], known: Known | None
-) -> list[dict[str, Any]]:
+def _cards(plan: TemplatePlan, given: list[dict[str, Any]], known: Known | None) -> list[dict[str, Any]]:
     """The cards in the template's order, whatever order the send has them in."""
     by_index: dict[int, dict[str, Any]] = {}
     for place, card in enumerate(given):
         index = an_integer(card.get("card_index", place))
         if index is None or not 0 <= index < len(plan.cards) or index in by_index:
-            raise message_refused(
-                131009, f"carousel: card_index {card.get('card_index')} does not fit the template"
-            )
+            raise message_refused(131009, f"carousel: card_index {card.get('card_index')} does not fit the template")
         by_index[index] = card
     cards: list[dict[str, Any]] = []
     for index, face in enumerate(plan.cards):

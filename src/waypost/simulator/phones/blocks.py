@@ -52,9 +52,7 @@ class Blocks:
         """
         now_ms = self._clock.now_ms()
         failed = {
-            phone: why
-            for phone in phones
-            if (why := self._hindrance(phone_number_id, phone, now_ms)) is not None
+            phone: why for phone in phones if (why := self._hindrance(phone_number_id, phone, now_ms)) is not None
         }
         done = [phone for phone in phones if phone not in failed]
         rows: list[Row] = [(phone_number_id, phone, now_ms) for phone in done]
@@ -78,9 +76,7 @@ class Blocks:
         if phone in self._accounts.numbers_by_digits:
             return NotBlocked(139100, "Another WhatsApp Business account cannot be blocked.")
         if not self._phones.window_is_open(phone_number_id, phone, now_ms):
-            return NotBlocked(
-                131047, "Only users who have messaged in the last 24 hours can be blocked."
-            )
+            return NotBlocked(131047, "Only users who have messaged in the last 24 hours can be blocked.")
         if len(self._since_ms.get(phone_number_id, {})) >= BLOCKED_AT_MOST:
             return NotBlocked(139101, f"A block list has at most {BLOCKED_AT_MOST} users.")
         return None

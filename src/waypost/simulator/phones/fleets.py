@@ -147,9 +147,7 @@ class Fleets:
         """What became of the messages to its phones, and what the phones sent."""
         first, last, size = fleet.range
         values = {"now": now_ms, "first": first, "last": last, "size": size}
-        [row] = await self._store.read(
-            lambda connection: connection.execute(_COUNTS, values).fetchall()
-        )
+        [row] = await self._store.read(lambda connection: connection.execute(_COUNTS, values).fetchall())
         [(waiting,)] = await self._store.rows(
             f"SELECT count(*) FROM waiting WHERE {_RANGE}",  # noqa: S608
             fleet.range,

@@ -34,9 +34,7 @@ class Intention:
     act: dict[str, Any]
 
 
-def intentions(
-    script: Script, phone: str, ordinal: int, shown: Shown, uses: dict[int, int]
-) -> list[Intention]:
+def intentions(script: Script, phone: str, ordinal: int, shown: Shown, uses: dict[int, int]) -> list[Intention]:
     """The steps that one phone takes about one message, in the order of the script.
 
     Args:

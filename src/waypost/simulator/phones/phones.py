@@ -50,17 +50,10 @@ class Phones:
                 has_chat_open=has_chat_open,
                 is_offline=is_offline,
             )
-        for phone, user_id, username, shows_number in await self._store.rows(
-            "SELECT * FROM phone_users"
-        ):
+        for phone, user_id, username, shows_number in await self._store.rows("SELECT * FROM phone_users"):
             if phone in self.all:
                 self.learn(
-                    replace(
-                        self.all[phone],
-                        user_id=user_id,
-                        username=username,
-                        shows_number=bool(shows_number),
-                    )
+                    replace(self.all[phone], user_id=user_id, username=username, shows_number=bool(shows_number))
                 )
         for number_id, phone in await self._store.rows("SELECT * FROM marketing_stops"):
             self._stops.add((number_id, phone))

@@ -105,9 +105,7 @@ def button_of(step: Step, shown: Shown) -> dict[str, Any] | None:
     wanted = (
         button
         for button in buttons
-        if is_tapped(button)
-        and step.index in (None, button.get("index"))
-        and step.text in (None, button.get("text"))
+        if is_tapped(button) and step.index in (None, button.get("index")) and step.text in (None, button.get("text"))
     )
     return next(wanted, None)
 
@@ -120,9 +118,7 @@ def form_of(shown: Shown) -> dict[str, Any] | None:
 
 def _every_button(shown: Shown) -> list[dict[str, Any]]:
     cards = objects(shown.get("cards"))
-    return objects(shown.get("buttons")) + [
-        button for card in cards for button in objects(card.get("buttons"))
-    ]
+    return objects(shown.get("buttons")) + [button for card in cards for button in objects(card.get("buttons"))]
 
 
 def _is_whole(value: Any, at_most: int) -> bool:
@@ -189,9 +185,7 @@ def _step(place: str, raw: Any) -> Step:
     must, may = DOINGS[given["do"]]
     for name in must:
         if name not in given:
-            raise NotScripted(
-                f"{place}.{name}", f"is missing, and {given['do']} needs it", _MEMBERS[name][1]
-            )
+            raise NotScripted(f"{place}.{name}", f"is missing, and {given['do']} needs it", _MEMBERS[name][1])
     for name in given:
         if name not in (*_EVERYWHERE, *must, *may):
             accepted = ", ".join((*_EVERYWHERE, *must, *may))

@@ -116,14 +116,7 @@ class Scripts:
         return self._own.get(phone)
 
     def plan(
-        self,
-        phone: str,
-        phone_number_id: str,
-        wamid: str,
-        shown: Shown,
-        *,
-        arrives_ms: int | None,
-        is_delivered: bool,
+        self, phone: str, phone_number_id: str, wamid: str, shown: Shown, *, arrives_ms: int | None, is_delivered: bool
     ) -> Plan:
         """Decide what a phone will do about a message that is being taken; it is counted as received.
 
@@ -160,18 +153,7 @@ class Scripts:
             elif one.act:
                 due_ms = None if arrives_ms is None else arrives_ms + one.after_ms
                 act = _encode(one.act).decode()
-                rows.append(
-                    (
-                        due_ms,
-                        one.after_ms,
-                        phone,
-                        phone_number_id,
-                        wamid,
-                        script.owner,
-                        one.step,
-                        act,
-                    )
-                )
+                rows.append((due_ms, one.after_ms, phone, phone_number_id, wamid, script.owner, one.step, act))
         return Plan(
             says_reading=any(step.do == "read" for step in script.steps),
             read_after_ms=read_after_ms,
@@ -182,9 +164,7 @@ class Scripts:
 
     async def counts(self, owner: str, steps: Sequence[Step]) -> list[dict[str, Any]]:
         """Of each step how often it was decided on, and how often it has been done."""
-        rows = await self._store.rows(
-            "SELECT step, planned, done FROM script_counts WHERE owner=?", (owner,)
-        )
+        rows = await self._store.rows("SELECT step, planned, done FROM script_counts WHERE owner=?", (owner,))
         by_step = {row[0]: row[1:] for row in rows}
         views: list[dict[str, Any]] = []
         for place, step in enumerate(steps):

@@ -111,12 +111,7 @@ def pacing_ended(verdict: str | None = None) -> Change:
     def change(template: Template, now_ms: int) -> tuple[Template, News]:
         if not template.is_paced:
             return template, []
-        ended = replace(
-            template,
-            is_paced=False,
-            pace_due_ms=None,
-            pace_verdict=verdict or template.pace_verdict,
-        )
+        ended = replace(template, is_paced=False, pace_due_ms=None, pace_verdict=verdict or template.pace_verdict)
         if ended.pace_verdict == "drop" and ended.status == "APPROVED":
             return done("pacing-pause")(ended, now_ms)
         return ended, []

@@ -32,11 +32,7 @@ class Check:
 
 
 def check_draft(
-    fields: Mapping[str, Any],
-    known: Known | None = None,
-    *,
-    any_language: bool = False,
-    strict: bool = False,
+    fields: Mapping[str, Any], known: Known | None = None, *, any_language: bool = False, strict: bool = False
 ) -> Draft:
     """Read a submission and hold it against every check.
 
@@ -64,11 +60,7 @@ def check_draft(
 
 
 def _body_missing(draft: Draft) -> str | None:
-    return (
-        None
-        if draft.text_of("BODY").strip()
-        else "A component of type BODY with a text is required."
-    )
+    return None if draft.text_of("BODY").strip() else "A component of type BODY with a text is required."
 
 
 def _too_long(component: str, at_most: int) -> Callable[[Draft], str | None]:
@@ -104,9 +96,7 @@ def _header_malformed(draft: Draft) -> str | None:
 def _names_malformed(component: str) -> Callable[[Draft], str | None]:
     def complaint(draft: Draft) -> str | None:
         if draft.parameter_format == "NAMED":
-            wrong = [
-                name for name in variables(draft.text_of(component)) if not _NAMED.fullmatch(name)
-            ]
+            wrong = [name for name in variables(draft.text_of(component)) if not _NAMED.fullmatch(name)]
             if wrong:
                 return f"The variable {{{{{wrong[0]}}}}} is not made of lowercase letters and underscores."
         elif any(_NAMED.fullmatch(name) for name in variables(draft.text_of(component))):
@@ -127,11 +117,7 @@ def _leading_or_trailing(draft: Draft) -> str | None:
 def _too_few_words(draft: Draft) -> str | None:
     text = draft.text_of("BODY")
     count = len(variables(text))
-    if (
-        count
-        and draft.category != "AUTHENTICATION"
-        and len(without_variables(text).split()) < 2 * count + 1
-    ):
+    if count and draft.category != "AUTHENTICATION" and len(without_variables(text).split()) < 2 * count + 1:
         return "This template has too many variables for its length. Reduce the number of variables or increase the message length."
     return None
 
@@ -181,9 +167,7 @@ def _lacking(
         return None
     if parameter_format == "NAMED":
         member += "_named_params"
-        given = {
-            str(one.get("param_name")) for one in objects(example.get(member)) if one.get("example")
-        }
+        given = {str(one.get("param_name")) for one in objects(example.get(member)) if one.get("example")}
         enough = given >= set(names)
     else:
         enough = len(_values(example.get(member))) == len(names)
@@ -211,9 +195,7 @@ def _lifetime(draft: Draft) -> str | None:
     return f"The message_send_ttl_seconds of a {draft.category} template is {low} to {high}."
 
 
-def _in_cards(
-    complaint: Callable[[Draft], str | None],
-) -> Callable[[Draft], str | None]:
+def _in_cards(complaint: Callable[[Draft], str | None]) -> Callable[[Draft], str | None]:
     """The same check for every card of a carousel."""
 
     def in_cards(draft: Draft) -> str | None:

@@ -88,26 +88,21 @@ def read_draft(fields: Mapping[str, Any], *, any_language: bool = False) -> Draf
     if not isinstance(name, str) or not _NAME.fullmatch(name):
         raise template_refused(
             None,
-            "The name of a message template has 1 to 512 characters: lowercase letters, digits "
-            "and underscores.",
+            "The name of a message template has 1 to 512 characters: lowercase letters, digits and underscores.",
             "Invalid template name",
         )
     if not isinstance(language, str) or not (language in LANGUAGES or (any_language and language)):
         raise bad_parameter(f"Param language must be a supported language code - got {language!r}.")
     category = str(fields.get("category", "")).upper()
     if category not in CATEGORIES:
-        raise bad_parameter(
-            f"Param category must be one of {{{', '.join(CATEGORIES)}}} - got {category!r}."
-        )
+        raise bad_parameter(f"Param category must be one of {{{', '.join(CATEGORIES)}}} - got {category!r}.")
     parameter_format = str(fields.get("parameter_format") or "POSITIONAL").upper()
     if parameter_format not in ("POSITIONAL", "NAMED"):
         raise bad_parameter("Param parameter_format must be one of {POSITIONAL, NAMED}.")
     ttl = fields.get("message_send_ttl_seconds")
     if ttl is not None and ttl != -1 and an_integer(ttl) is None:
         raise bad_parameter("Param message_send_ttl_seconds must be an integer.")
-    components = with_preset_texts(
-        category, _components("components", fields.get("components"), COMPONENT_TYPES)
-    )
+    components = with_preset_texts(category, _components("components", fields.get("components"), COMPONENT_TYPES))
     return Draft(
         name=name,
         language=language,
@@ -125,9 +120,7 @@ def _extras(fields: Mapping[str, Any]) -> dict[str, Any]:
     if "sub_category" in extras:
         extras["sub_category"] = str(extras["sub_category"]).upper()
         if extras["sub_category"] not in SUB_CATEGORIES:
-            raise bad_parameter(
-                f"Param sub_category must be one of {{{', '.join(SUB_CATEGORIES)}}}."
-            )
+            raise bad_parameter(f"Param sub_category must be one of {{{', '.join(SUB_CATEGORIES)}}}.")
     return extras
 
 
@@ -140,9 +133,7 @@ def _components(path: str, value: Any, types: tuple[str, ...]) -> list[dict[str,
         component = an_object(one)
         kind = str((component or {}).get("type", "")).upper()
         if component is None or kind not in types:
-            raise bad_parameter(
-                f"Param {path}[{place}]['type'] must be one of {{{', '.join(types)}}}."
-            )
+            raise bad_parameter(f"Param {path}[{place}]['type'] must be one of {{{', '.join(types)}}}.")
         if any(other["type"] == kind for other in read):
             raise template_refused(None, f"There can be only one component of type {kind}.")
         read.append(_in_upper_case(f"{path}[{place}]", {**component, "type": kind}))
@@ -155,17 +146,14 @@ def _in_upper_case(path: str, component: dict[str, Any]) -> dict[str, Any]:
             component["format"] = str(component.get("format", "TEXT")).upper()
         case "BUTTONS":
             component["buttons"] = [
-                {**button, "type": str(button.get("type", "")).upper()}
-                for button in objects(component.get("buttons"))
+                {**button, "type": str(button.get("type", "")).upper()} for button in objects(component.get("buttons"))
             ]
         case "CAROUSEL":
             component["cards"] = [
                 {
                     **card,
                     "components": _components(
-                        f"{path}['cards'][{place}]['components']",
-                        card.get("components"),
-                        CARD_COMPONENT_TYPES,
+                        f"{path}['cards'][{place}]['components']", card.get("components"), CARD_COMPONENT_TYPES
                     ),
                 }
                 for place, card in enumerate(objects(component.get("cards")))

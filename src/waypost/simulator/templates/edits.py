@@ -9,14 +9,10 @@ from waypost.simulator.templates.template import Template
 
 _EDITS_IN_30_DAYS: Final = 10  # Source: facts 2.6
 _EDITABLE: Final = frozenset({"APPROVED", "REJECTED", "PAUSED"})  # Source: facts 2.6
-_CHANGES: Final = frozenset(
-    {"components", "category", "parameter_format", "message_send_ttl_seconds"}
-)
+_CHANGES: Final = frozenset({"components", "category", "parameter_format", "message_send_ttl_seconds"})
 
 
-def check_editable(
-    template: Template, fields: Mapping[str, Any], now_ms: int, *, is_limited: bool
-) -> None:
+def check_editable(template: Template, fields: Mapping[str, Any], now_ms: int, *, is_limited: bool) -> None:
     """Refuse an edit that may not be.
 
     Args:
@@ -39,12 +35,8 @@ def check_editable(
         return
     category = str(fields.get("category", template.category)).upper()
     if category != template.category:
-        raise template_refused(
-            None, "The category of an approved message template cannot be edited."
-        )
+        raise template_refused(None, "The category of an approved message template cannot be edited.")
     recent = [at_ms for at_ms in template.edited_ms if at_ms > now_ms - 30 * DAY_MS]
     is_too_soon = bool(recent) and recent[-1] > now_ms - DAY_MS
     if is_limited and (is_too_soon or len(recent) >= _EDITS_IN_30_DAYS):
-        raise template_refused(
-            None, "An approved template can be edited once in 24 hours and 10 times in 30 days."
-        )
+        raise template_refused(None, "An approved template can be edited once in 24 hours and 10 times in 30 days.")

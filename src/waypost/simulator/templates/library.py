@@ -126,9 +126,7 @@ def draft_from_library(fields: Mapping[str, Any]) -> dict[str, Any]:
     found = [one for one in LIBRARY if one.name == wish and one.language == language]
     if not found:
         raise template_refused(
-            None,
-            f"There is no template {wish} in {language} in the template library.",
-            "Library template not found",
+            None, f"There is no template {wish} in {language} in the template library.", "Library template not found"
         )
     if str(fields.get("category", "UTILITY")).upper() != "UTILITY":
         raise bad_parameter("Param category must be UTILITY for a template of the library.")
@@ -139,10 +137,7 @@ def draft_from_library(fields: Mapping[str, Any]) -> dict[str, Any]:
     example = {"body_text": [list(one.body_params)]}
     components.append({"type": "BODY", "text": one.body, "example": example})
     inputs = objects(fields.get("library_template_button_inputs"))
-    buttons = [
-        _button(kind, label, _input_of(kind, inputs, place))
-        for place, (kind, label) in enumerate(one.buttons)
-    ]
+    buttons = [_button(kind, label, _input_of(kind, inputs, place)) for place, (kind, label) in enumerate(one.buttons)]
     components.append({"type": "BUTTONS", "buttons": buttons})
     return {
         "name": fields.get("name"),
@@ -157,10 +152,7 @@ def _input_of(kind: str, inputs: list[dict[str, Any]], place: int) -> dict[str, 
     if not inputs:
         return {}
     if place >= len(inputs) or str(inputs[place].get("type", "")).upper() != kind:
-        raise bad_parameter(
-            f"Param library_template_button_inputs must have an input of type {kind} at "
-            f"index {place}."
-        )
+        raise bad_parameter(f"Param library_template_button_inputs must have an input of type {kind} at index {place}.")
     return inputs[place]
 
 
@@ -169,9 +161,7 @@ def _button(kind: str, label: str, wish: dict[str, Any]) -> dict[str, Any]:
     if kind == "PHONE_NUMBER":
         number = a_text(wish.get("phone_number")) or _PLACEHOLDERS[kind]
         if not _PHONE.fullmatch(number):
-            raise bad_parameter(
-                "Param library_template_button_inputs has no readable phone_number."
-            )
+            raise bad_parameter("Param library_template_button_inputs has no readable phone_number.")
         return {**button, "phone_number": number}
     url = an_object(wish.get("url")) or {}
     button["url"] = a_text(url.get("base_url")) or _PLACEHOLDERS[kind]

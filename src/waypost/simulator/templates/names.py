@@ -47,9 +47,7 @@ class TemplateNames:
         for waba_id, name, language, until_ms in await self._store.rows("SELECT * FROM name_locks"):
             self._locked_until_ms[waba_id, name, language] = until_ms
 
-    def check(
-        self, waba_id: str, draft: Draft, known: Callable[[Key], Template | None], count: int
-    ) -> None:
+    def check(self, waba_id: str, draft: Draft, known: Callable[[Key], Template | None], count: int) -> None:
         """Refuse a new template because of its name, or because there are enough.
 
         Args:
@@ -78,13 +76,8 @@ class TemplateNames:
                 "can create a new template and try again.",
             )
         if count >= settings.templates_at_most:
-            raise template_refused(
-                2388019, f"An account has at most {settings.templates_at_most} message templates."
-            )
-        if (
-            settings.strict
-            and self._ledger.count(CREATIONS, waba_id, within_ms=HOUR_MS) >= _CREATIONS_AT_MOST
-        ):
+            raise template_refused(2388019, f"An account has at most {settings.templates_at_most} message templates.")
+        if settings.strict and self._ledger.count(CREATIONS, waba_id, within_ms=HOUR_MS) >= _CREATIONS_AT_MOST:
             status, title = TITLES[_TOO_MANY]
             error = {"message": f"(#{_TOO_MANY}) {title}", "type": "OAuthException"}
             raise GraphRefused(status, {**error, "code": _TOO_MANY})
@@ -93,9 +86,7 @@ class TemplateNames:
         """Count a creation; the statement belongs into its transaction."""
         return self._ledger.note(CREATIONS, template.waba_id, template.template_id)
 
-    def locks(
-        self, doomed: list[Template], *, for_all_languages: bool
-    ) -> tuple[dict[Key, int], list[tuple[str, Row]]]:
+    def locks(self, doomed: list[Template], *, for_all_languages: bool) -> tuple[dict[Key, int], list[tuple[str, Row]]]:
         """What deleting these templates locks, and the statements that write it.
 
         Source: facts 2.6: the name of an approved one, for 30 days.
@@ -127,7 +118,4 @@ class TemplateNames:
 def _being_deleted(language: str, again: str) -> str:
     """Source: facts 2.4: one number, two texts."""
     name = language_name(language)
-    return (
-        f"New {name} content can't be added while the existing {name} content is being "
-        f"deleted. Try again {again}."
-    )
+    return f"New {name} content can't be added while the existing {name} content is being deleted. Try again {again}."

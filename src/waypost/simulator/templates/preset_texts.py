@@ -27,14 +27,8 @@ def _preset(component: dict[str, Any]) -> dict[str, Any]:
         case "BODY":
             more = _SECURITY if component.get("add_security_recommendation") is True else ""
             if component.get("text") not in (None, "", _BODY, _BODY + _SECURITY):
-                raise template_refused(
-                    2388072, "The body of an AUTHENTICATION template has no text of its own."
-                )
-            return {
-                **component,
-                "text": _BODY + more,
-                "example": {"body_text": [["123456"]]},
-            }
+                raise template_refused(2388072, "The body of an AUTHENTICATION template has no text of its own.")
+            return {**component, "text": _BODY + more, "example": {"body_text": [["123456"]]}}
         case "FOOTER" if an_integer(component.get("code_expiration_minutes")) is not None:
             minutes = an_integer(component["code_expiration_minutes"])
             return {**component, "text": _FOOTER.format(minutes=minutes)}

@@ -33,10 +33,7 @@ def _check_handle(draft: Draft, known: Known) -> None:
     if kind is None:
         raise template_refused(None, _UNKNOWN.format(handle=handle[:80]))
     if not kind.startswith(wished):
-        raise template_refused(
-            None,
-            f"The header's example is of the type {kind}, which does not fit its format.",
-        )
+        raise template_refused(None, f"The header's example is of the type {kind}, which does not fit its format.")
 
 
 def _check_flows(draft: Draft, known: Known) -> None:
@@ -46,6 +43,4 @@ def _check_flows(draft: Draft, known: Known) -> None:
             continue
         flow = known.flow(str(flow_id))
         if flow is None or flow.status in ("DEPRECATED", "BLOCKED"):
-            raise template_refused(
-                None, f"The flow {flow_id} does not exist in this account, or cannot be used."
-            )
+            raise template_refused(None, f"The flow {flow_id} does not exist in this account, or cannot be used.")

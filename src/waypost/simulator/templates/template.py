@@ -113,11 +113,7 @@ def status_update(template: Template, decision: Decision, at_ms: int) -> dict[st
 
 def quality_update(template: Template, score: str) -> dict[str, Any]:
     """What a webhook says of a new quality. Source: facts 3.3."""
-    return {
-        "previous_quality_score": template.quality,
-        "new_quality_score": score,
-        **_named(template),
-    }
+    return {"previous_quality_score": template.quality, "new_quality_score": score, **_named(template)}
 
 
 def category_update(template: Template, category: str, due_ms: int | None) -> dict[str, Any]:

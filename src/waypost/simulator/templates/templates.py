@@ -18,12 +18,7 @@ from waypost.simulator.templates.changes import STATUS, Change, News, news_of
 from waypost.simulator.templates.checks import check_draft
 from waypost.simulator.templates.edits import check_editable
 from waypost.simulator.templates.names import TemplateNames
-from waypost.simulator.templates.template import (
-    Decision,
-    Template,
-    components_update,
-    decided,
-)
+from waypost.simulator.templates.template import Decision, Template, components_update, decided
 from waypost.simulator.templates.texts import says_any, texts_of
 from waypost.simulator.webhooks.outbox import ADD_UPDATE, Outbox
 
@@ -86,10 +81,7 @@ class Templates:
         """
         settings = self._settings.value
         draft = check_draft(
-            fields,
-            self._references.of(waba_id),
-            any_language=not settings.check_languages,
-            strict=settings.strict,
+            fields, self._references.of(waba_id), any_language=not settings.check_languages, strict=settings.strict
         )
         async with self._changes:
             self._names.check(waba_id, draft, self.by_key.get, len(self.of(waba_id)))
@@ -181,9 +173,7 @@ class Templates:
             ]
             if not doomed:
                 refused = template_refused(
-                    None,
-                    f"There is no message template named {name}.",
-                    "Message Template Not Found",
+                    None, f"There is no message template named {name}.", "Message Template Not Found"
                 )
                 refused.status = 404  # Source: facts 2.6: consumers take 404 as already gone
                 raise refused
@@ -203,9 +193,7 @@ class Templates:
             found = [self.by_id.get(template_id) for template_id in template_ids]
             doomed = [one for one in found if one is not None and one.waba_id == waba_id]
             if len(doomed) != len(template_ids):
-                raise template_refused(
-                    None, "Param hsm_ids names a template that does not exist in this account."
-                )
+                raise template_refused(None, "Param hsm_ids names a template that does not exist in this account.")
             if any(template.status == "DISABLED" for template in doomed):
                 raise template_refused(None, "A disabled message template cannot be deleted.")
             await self._remove(doomed, for_all_languages=False)
@@ -276,14 +264,10 @@ class Templates:
         """Remove templates, but keep those whose messages are under way as pending deletion."""
         now_ms = self._clock.now_ms()
         awaited = [one for one in doomed if await self._has_undelivered(one)]
-        await self._drop(
-            [one for one in doomed if one not in awaited], for_all_languages=for_all_languages
-        )
+        await self._drop([one for one in doomed if one not in awaited], for_all_languages=for_all_languages)
         for template in awaited:
             decision = Decision("PENDING_DELETION", None)
-            pending = replace(
-                decided(template, decision, now_ms), delete_due_ms=now_ms + _DELIVERED_WITHIN_MS
-            )
+            pending = replace(decided(template, decision, now_ms), delete_due_ms=now_ms + _DELIVERED_WITHIN_MS)
             locks, statements = self._names.locks([template], for_all_languages=for_all_languages)
             news = news_of(pending, decision, now_ms)
             await self._keep(pending, [*statements, *self._told(pending, news, now_ms)])

@@ -30,9 +30,7 @@ _READY: Final = _OF_OUTLET + "together<=1 AND until_ms<=? ORDER BY position LIMI
 _GATHERED: Final = _OF_OUTLET + "together>1 ORDER BY position LIMIT ?"
 _BEFORE_NEXT: Final = _OF_OUTLET + "together=1"
 _NEXT: Final = "SELECT min(until_ms) FROM judged_updates WHERE {}"
-_NEXT_OF_EACH: Final = (
-    "SELECT waba_id, app_id, min(until_ms) FROM judged_updates GROUP BY waba_id, app_id"
-)
+_NEXT_OF_EACH: Final = "SELECT waba_id, app_id, min(until_ms) FROM judged_updates GROUP BY waba_id, app_id"
 _LEFT: Final = "SELECT 1 FROM judged_updates WHERE waba_id=? LIMIT 1"
 _DROP: Final = "DELETE FROM judged_updates WHERE position=?"
 
@@ -70,11 +68,7 @@ class JudgedUpdates:
         return waba_id in self._accounts
 
     async def keep(
-        self,
-        taken: Sequence[Update],
-        kept: Sequence[Row],
-        moved: Parcel | None,
-        counts: Sequence[tuple[str, Row]],
+        self, taken: Sequence[Update], kept: Sequence[Row], moved: Parcel | None, counts: Sequence[tuple[str, Row]]
     ) -> None:
         """Take updates out of the outbox and keep what faults make of them, in one transaction.
 
@@ -93,9 +87,7 @@ class JudgedUpdates:
                 *counts,
             ]
         )
-        self._accounts.update(
-            one.waba_id for one in taken
-        )  # another outlet has seen none meanwhile
+        self._accounts.update(one.waba_id for one in taken)  # another outlet has seen none meanwhile
 
     async def ready(self, outlet: Outlet, *, now_ms: int, at_most: int) -> list[Parcel]:
         """What one POST carries now, in this order; at most so many, unless more belong together."""

@@ -104,9 +104,7 @@ class Outbox:
         rest = ascii_json(value)
         return (waba_id, at_ms, self.next_id(), TEMPLATE, "", template_id, rest)
 
-    def account_update(
-        self, waba_id: str, at_ms: int, field: str, value: Any, *, subject: str = ""
-    ) -> Row:
+    def account_update(self, waba_id: str, at_ms: int, field: str, value: Any, *, subject: str = "") -> Row:
         """The row of anything about an account, for `ADD_UPDATE`: the field, and its whole value."""
         kind = FIELD + field
         return (waba_id, at_ms, self.next_id(), kind, "", subject, ascii_json(value))
@@ -134,9 +132,7 @@ class Outbox:
             await self._store.write(_drop, rows)
 
 
-def status_rest(
-    recipient: str, callback_data: str | None, more: str = "", *, contact: str = ""
-) -> str:
+def status_rest(recipient: str, callback_data: str | None, more: str = "", *, contact: str = "") -> str:
     """What a status says after its time stamp, closing brace included, and its contact.
 
     Args:
@@ -147,11 +143,7 @@ def status_rest(
 
     Source: facts 7.3, 7.5.
     """
-    echoed = (
-        f',"biz_opaque_callback_data":{ascii_json(callback_data)}'
-        if callback_data is not None
-        else ""
-    )
+    echoed = f',"biz_opaque_callback_data":{ascii_json(callback_data)}' if callback_data is not None else ""
     beside = _CONTACT + contact if contact else ""
     return (recipient + echoed + more).removeprefix(",") + "}" + beside
 
@@ -217,8 +209,7 @@ def _statuses(updates: Iterable[Update]) -> str:
         if contact:
             contacts[contact] = None
         statuses.append(
-            f'{{"id":"{update.subject}","status":"{update.kind}",'
-            f'"timestamp":"{update.due_ms // 1000}"{_joined(rest)}'
+            f'{{"id":"{update.subject}","status":"{update.kind}","timestamp":"{update.due_ms // 1000}"{_joined(rest)}'
         )
     beside = f'"contacts":[{",".join(contacts)}],' if contacts else ""
     return f'{beside}"statuses":[{",".join(statuses)}]}}'

@@ -36,14 +36,7 @@ class _Verdicts:
 class WebhookFaults:
     """Asks the armed faults about each update when it is due, and about each POST."""
 
-    def __init__(
-        self,
-        store: Store,
-        accounts: Accounts,
-        outbox: Outbox,
-        faults: Faults,
-        judged: JudgedUpdates,
-    ) -> None:
+    def __init__(self, store: Store, accounts: Accounts, outbox: Outbox, faults: Faults, judged: JudgedUpdates) -> None:
         self._store = store
         self._accounts = accounts
         self._outbox = outbox
@@ -73,9 +66,7 @@ class WebhookFaults:
             counts += statements
             _apply(verdicts, update, fault)
         if verdicts.waiting is not None:
-            verdicts.kept.append(
-                judged_row(verdicts.waiting, wait_ms=COMPANY_MS, together=AFTER_NEXT)
-            )
+            verdicts.kept.append(judged_row(verdicts.waiting, wait_ms=COMPANY_MS, together=AFTER_NEXT))
         await self._judged.keep(updates, verdicts.kept, before, counts)
 
     async def spoil_post(self, updates: Sequence[Update]) -> str | None:

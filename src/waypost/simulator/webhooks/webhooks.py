@@ -106,10 +106,7 @@ class Webhooks:
                 name = f"webhooks {waba_id} {outlet.app_id} {outlet.phone_number_id}".rstrip()
                 wake = self._outbox.wake_of(waba_id).event()
                 loop = self._loops[outlet] = Loop(
-                    name,
-                    partial(self._deliver, outlet, wake),
-                    partial(self._wait, wake),
-                    log=_LOG,
+                    name, partial(self._deliver, outlet, wake), partial(self._wait, wake), log=_LOG
                 )
                 loop.start()
 
@@ -162,15 +159,9 @@ class Webhooks:
         if not uri.startswith(("http://", "https://")):
             raise HandshakeFailed(f"{uri!r} is not an address: it begins with http:// or https://")
         challenge = self._ids.digits(10)
-        query = {
-            "hub.mode": "subscribe",
-            "hub.challenge": challenge,
-            "hub.verify_token": verify_token,
-        }
+        query = {"hub.mode": "subscribe", "hub.challenge": challenge, "hub.verify_token": verify_token}
         try:
-            async with self._http().get(
-                uri, params=query, timeout=_HANDSHAKE_TIMEOUT, allow_redirects=False
-            ) as answer:
+            async with self._http().get(uri, params=query, timeout=_HANDSHAKE_TIMEOUT, allow_redirects=False) as answer:
                 text = (await answer.content.read(4096)).decode(errors="replace").strip()
                 status = answer.status
         except (aiohttp.ClientError, TimeoutError, OSError, ValueError) as error:
@@ -247,9 +238,7 @@ class Webhooks:
             await self._judged.drop(judged)
         await self._outbox.drop(one.update for one in batch if not one.position)
 
-    async def _post(
-        self, waba_id: str, updates: Sequence[Update], destination: Destination
-    ) -> str | None:
+    async def _post(self, waba_id: str, updates: Sequence[Update], destination: Destination) -> str | None:
         """Tell updates in one POST; gives what went wrong, or None after a 200."""
         body = envelope(waba_id, updates, self._accounts.numbers)
         secret = destination.app_secret

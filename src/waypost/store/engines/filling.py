@@ -49,9 +49,7 @@ class Filling:
         try:
             self._connection = self._pool.connect()
         except DBAPIError as error:
-            raise StoreAway(
-                f"no PostgreSQL server answers there: {str(error.orig).splitlines()[0]}"
-            ) from error
+            raise StoreAway(f"no PostgreSQL server answers there: {str(error.orig).splitlines()[0]}") from error
         try:
             with self._at.begin():
                 is_ours = self._at.execute(_KEEP_OUT).scalar_one()
@@ -63,19 +61,14 @@ class Filling:
                 self._let_others_in()
         except (DBAPIError, psycopg.Error) as error:
             cause = error.orig if isinstance(error, DBAPIError) else error
-            raise StoreAway(
-                f"the database took it no further: {str(cause).splitlines()[0]}"
-            ) from error
+            raise StoreAway(f"the database took it no further: {str(cause).splitlines()[0]}") from error
         finally:
             self._connection.close()
             self._pool.dispose()
 
     def _let_others_in(self) -> None:
         """Unlock before the connection is closed: the server notices that a moment after the next filler asks."""
-        with (
-            suppress(SQLAlchemyError),
-            self._at.begin(),
-        ):  # unlocked already, if the connection broke
+        with suppress(SQLAlchemyError), self._at.begin():  # unlocked already, if the connection broke
             self._at.execute(_LET_IN)
 
     def prepare(self, parts: Sequence[Part], *, only_again: bool = False) -> bool:
@@ -138,8 +131,7 @@ class Filling:
         """Let new numbers of a column begin beyond the last one that was ever given out."""
         with self._at.begin():
             self._at.execute(
-                _COUNT_FROM,
-                {"table": table.name, "column": column, "last": max(last, 1), "used": last > 0},
+                _COUNT_FROM, {"table": table.name, "column": column, "last": max(last, 1), "used": last > 0}
             )
 
     def finish(self) -> None:

@@ -25,9 +25,7 @@ class ManyRows:
         if adding not in self._copies:
             names = sql.SQL(", ").join(sql.Identifier(name) for name in adding.columns)
             self._copies[adding] = (
-                sql.SQL("COPY {} ({}) FROM STDIN (FORMAT BINARY)").format(
-                    sql.Identifier(adding.table.name), names
-                ),
+                sql.SQL("COPY {} ({}) FROM STDIN (FORMAT BINARY)").format(sql.Identifier(adding.table.name), names),
                 [type_of(adding.table.c[name]) for name in adding.columns],
             )
         statement, types = self._copies[adding]
@@ -78,9 +76,7 @@ class ManyRows:
 
     def now_ms(self, connection: Connection) -> int | None:
         """By the server, and by the moment, not by the transaction's beginning."""
-        return connection.exec_driver_sql(
-            "SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint"
-        ).scalar_one()
+        return connection.exec_driver_sql("SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint").scalar_one()
 
 
 def driver_of(connection: Connection) -> psycopg.Connection[Any]:

@@ -12,11 +12,7 @@ from typing import Any, Final, cast
 
 import psycopg
 from psycopg.conninfo import conninfo_to_dict
-from sqlalchemy import (
-    Connection,
-    create_engine,
-    text,
-)
+from sqlalchemy import Connection, create_engine, text
 from sqlalchemy.engine import Engine as Pool
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.pool import NullPool
@@ -58,7 +54,9 @@ CLASHES: Final = ("40001", "40P01", "55P03")
 CLASHES_AT_OPENING: Final = 8  # each waits for a lock as long as lock_timeout says
 # fmt: on
 
-FLUSHED: Final = "SELECT set_config('synchronous_commit', 'on', false) WHERE current_setting('synchronous_commit') = 'off'"
+FLUSHED: Final = (
+    "SELECT set_config('synchronous_commit', 'on', false) WHERE current_setting('synchronous_commit') = 'off'"
+)
 """A commit that does not wait for its flush is no acknowledgement, whatever the server's default is."""
 
 WAITS_FOR_STANDBY: Final = "SyncRepWaitForLSN"
@@ -118,21 +116,15 @@ class PostgresEngine:
             try:
                 with self.write() as connection:
                     self._check_server(connection)
-                    connection.execute(
-                        text("SELECT pg_advisory_xact_lock(hashtext('waypost revision'))")
-                    )
+                    connection.execute(text("SELECT pg_advisory_xact_lock(hashtext('waypost revision'))"))
                     make_or_check(connection, upgrade=self._upgrade)
             except Exception as error:
                 if self.is_away(error):
-                    raise StoreAway(
-                        f"no PostgreSQL server answers as database_url says: {_short(error)}"
-                    ) from error
+                    raise StoreAway(f"no PostgreSQL server answers as database_url says: {_short(error)}") from error
                 if not self.is_clash(error):
                     raise
                 if not left:
-                    raise StoreAway(
-                        "the store is being upgraded, or too busy to be; try again later"
-                    ) from error
+                    raise StoreAway("the store is being upgraded, or too busy to be; try again later") from error
             else:
                 break
         self._aside.put(None)
@@ -233,10 +225,7 @@ class PostgresEngine:
     def listen(self, hear: Hear) -> None:
         """Hear what other processes tell, on a thread and a connection of their own."""
         self._bell = socket.socketpair()
-        for name, work in (
-            ("store-hears", lambda: self._hear_on(hear)),
-            ("store-tells", self._tell_on),
-        ):
+        for name, work in (("store-hears", lambda: self._hear_on(hear)), ("store-tells", self._tell_on)):
             thread = threading.Thread(target=work, name=name, daemon=True)
             self._threads.append(thread)
             thread.start()
@@ -291,14 +280,9 @@ class PostgresEngine:
         """Refuse a server that is too old; hold one that does not flush to what we promise, or say so."""
         version = int(connection.exec_driver_sql("SHOW server_version_num").scalar_one())
         if version < 140_000:
-            raise WrongStore(
-                f"this PostgreSQL has version {version // 10_000}; waypost works on 14 and newer"
-            )
+            raise WrongStore(f"this PostgreSQL has version {version // 10_000}; waypost works on 14 and newer")
         standbys = connection.exec_driver_sql("SHOW synchronous_standby_names").scalar_one()
-        if (
-            standbys
-            and connection.exec_driver_sql("SHOW synchronous_commit").scalar_one() == "local"
-        ):
+        if standbys and connection.exec_driver_sql("SHOW synchronous_commit").scalar_one() == "local":
             self._log.warning(
                 "this PostgreSQL has synchronous standbys and does not wait for them (synchronous_commit = local): "
                 "what is acknowledged can be lost with this server"
@@ -309,9 +293,9 @@ class PostgresEngine:
             )
 
     def _noticed(self, nth: int, diagnostic: psycopg.errors.Diagnostic) -> None:
-        if diagnostic.source_function == WAITS_FOR_STANDBY or (
-            diagnostic.message_primary or ""
-        ).startswith(NOT_REPLICATED):
+        if diagnostic.source_function == WAITS_FOR_STANDBY or (diagnostic.message_primary or "").startswith(
+            NOT_REPLICATED
+        ):
             self._not_replicated.add(nth)
 
     def _discard_broken(self, nth: int) -> None:
@@ -383,9 +367,7 @@ class PostgresEngine:
 
 
 def _is_broken(connection: Connection) -> bool:
-    if (
-        connection.invalidated
-    ):  # asked first: to touch it would connect it anew, without what we gave the first
+    if connection.invalidated:  # asked first: to touch it would connect it anew, without what we gave the first
         return True
     try:
         driver: Any = connection.connection.driver_connection

@@ -117,10 +117,7 @@ class SqliteEngine:
     def is_away(self, error: BaseException) -> bool:
         """Whether the disk is full, broken or gone for now: what was to be written is not, and may be later."""
         cause = error.orig if isinstance(error, DBAPIError) else error
-        return (
-            isinstance(cause, sqlite3.OperationalError)
-            and getattr(cause, "sqlite_errorcode", 0) & 0xFF in AWAY
-        )
+        return isinstance(cause, sqlite3.OperationalError) and getattr(cause, "sqlite_errorcode", 0) & 0xFF in AWAY
 
     def is_clash(self, error: BaseException) -> bool:
         """Never: there is one writer."""
@@ -167,9 +164,7 @@ def take_lock(path: Path) -> int:
 
 
 def _set_up(connection: Any, _record: Any) -> None:
-    connection.isolation_level = (
-        None  # transactions begin where we say, not where the driver guesses
-    )
+    connection.isolation_level = None  # transactions begin where we say, not where the driver guesses
     cursor = connection.cursor()
     for name, value in PRAGMAS:
         cursor.execute(f"PRAGMA {name} = {value}")

@@ -39,15 +39,9 @@ def steps_after(revision: int, *, further: Sequence[Path] = ()) -> list[Any]:
     config = Config()
     config.set_main_option("script_location", str(STEPS.parent))
     config.set_main_option("path_separator", "os")
-    directory = ScriptDirectory(
-        str(STEPS.parent), version_locations=[str(STEPS), *map(str, further)]
-    )
+    directory = ScriptDirectory(str(STEPS.parent), version_locations=[str(STEPS), *map(str, further)])
     lower = str(revision) if revision else "base"
-    return [
-        step.module
-        for step in directory.walk_revisions(lower, "heads")
-        if int(step.revision) > revision
-    ][::-1]
+    return [step.module for step in directory.walk_revisions(lower, "heads") if int(step.revision) > revision][::-1]
 
 
 def upgrade_store(connection: Connection, revision: int, *, further: Sequence[Path] = ()) -> int:

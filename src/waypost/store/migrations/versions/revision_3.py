@@ -51,9 +51,7 @@ def upgrade() -> None:
         sa.Column("left_ms", sa.BigInteger(), nullable=False),
         sa.PrimaryKeyConstraint("app_id", "operator_account_id"),
     )
-    op.create_index(
-        "app_stays_by_number", "app_stays", ["operator_account_id", "phone_number_id"], unique=False
-    )
+    op.create_index("app_stays_by_number", "app_stays", ["operator_account_id", "phone_number_id"], unique=False)
     op.create_table(
         "apps",
         sa.Column("id", Words, nullable=False),
@@ -158,15 +156,8 @@ def upgrade() -> None:
         sa.Column("failed", Words, nullable=True),
         sa.PrimaryKeyConstraint("key"),
     )
-    op.create_index(
-        "inbound_media_by_operators_id",
-        "inbound_media",
-        ["app_id", "operator_media_id"],
-        unique=False,
-    )
-    op.create_index(
-        op.f("ix_inbound_media_expires_on_ms"), "inbound_media", ["expires_on_ms"], unique=False
-    )
+    op.create_index("inbound_media_by_operators_id", "inbound_media", ["app_id", "operator_media_id"], unique=False)
+    op.create_index(op.f("ix_inbound_media_expires_on_ms"), "inbound_media", ["expires_on_ms"], unique=False)
     op.create_index(op.f("ix_inbound_media_sha256"), "inbound_media", ["sha256"], unique=False)
     op.create_table(
         "inbound_messages",
@@ -179,12 +170,7 @@ def upgrade() -> None:
         sa.Column("received_on_ms", sa.BigInteger(), nullable=False),
         sa.PrimaryKeyConstraint("operator_message_id"),
     )
-    op.create_index(
-        "inbound_messages_by_kind",
-        "inbound_messages",
-        ["app_id", "kind", "received_on_ms"],
-        unique=False,
-    )
+    op.create_index("inbound_messages_by_kind", "inbound_messages", ["app_id", "kind", "received_on_ms"], unique=False)
     op.create_table(
         "journal",
         sa.Column("position", Number, nullable=False),
@@ -235,9 +221,7 @@ def upgrade() -> None:
         sa.Column("expires_on_ms", sa.BigInteger(), nullable=False),
         sa.PrimaryKeyConstraint("media_id", "place"),
     )
-    op.create_index(
-        op.f("ix_media_copies_expires_on_ms"), "media_copies", ["expires_on_ms"], unique=False
-    )
+    op.create_index(op.f("ix_media_copies_expires_on_ms"), "media_copies", ["expires_on_ms"], unique=False)
     _create_ranged(
         "message_events",
         "message_id",
@@ -250,9 +234,7 @@ def upgrade() -> None:
         sa.Column("detail", Words, nullable=False),
     )
     if not _on_postgresql():
-        op.create_index(
-            op.f("ix_message_events_message_id"), "message_events", ["message_id"], unique=False
-        )
+        op.create_index(op.f("ix_message_events_message_id"), "message_events", ["message_id"], unique=False)
     op.create_table(
         "messages",
         sa.Column("id", Words, nullable=False),
@@ -325,9 +307,7 @@ def upgrade() -> None:
         sa.Column("window_until_ms", sa.BigInteger(), nullable=True),
         sa.PrimaryKeyConstraint("id"),
     )
-    op.create_index(
-        "recipients_by_phone_number", "recipients", ["app_id", "phone_number"], unique=True
-    )
+    op.create_index("recipients_by_phone_number", "recipients", ["app_id", "phone_number"], unique=True)
     op.create_index("recipients_by_user_id", "recipients", ["app_id", "user_id"], unique=True)
     op.create_table(
         "sequences",
@@ -395,9 +375,7 @@ def upgrade() -> None:
         sa.Column("modified_on_ms", sa.BigInteger(), nullable=False),
         sa.PrimaryKeyConstraint("id"),
     )
-    op.create_index(
-        "templates_by_account", "templates", ["business_account_id", "id"], unique=False
-    )
+    op.create_index("templates_by_account", "templates", ["business_account_id", "id"], unique=False)
     op.create_index("templates_by_app", "templates", ["app_id", "id"], unique=False)
     op.create_index(
         "templates_by_name",
@@ -414,19 +392,12 @@ def _on_postgresql() -> bool:
     return op.get_context().dialect.name == "postgresql"
 
 
-def _create_ranged(
-    name: str, by: str, key: tuple[str, ...], *columns: sa.Column[Any], **options: Any
-) -> None:
+def _create_ranged(name: str, by: str, key: tuple[str, ...], *columns: sa.Column[Any], **options: Any) -> None:
     if not _on_postgresql():
         op.create_table(name, *columns, sa.PrimaryKeyConstraint("id"), **options)
         return
     for column in columns:
         if column.type is Number and column.name == "id":
             column.autoincrement = True
-    op.create_table(
-        name,
-        *columns,
-        sa.PrimaryKeyConstraint(*key),
-        postgresql_partition_by=f"RANGE ({by})",
-    )
+    op.create_table(name, *columns, sa.PrimaryKeyConstraint(*key), postgresql_partition_by=f"RANGE ({by})")
     op.execute(f"CREATE TABLE {name}_default PARTITION OF {name} DEFAULT")

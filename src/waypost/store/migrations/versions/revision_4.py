@@ -39,12 +39,7 @@ def upgrade() -> None:
         sa.PrimaryKeyConstraint("partner_id", "route", "key"),
         sqlite_with_rowid=False,
     )
-    op.create_index(
-        op.f("ix_idempotency_keys_expires_on_ms"),
-        "idempotency_keys",
-        ["expires_on_ms"],
-        unique=False,
-    )
+    op.create_index(op.f("ix_idempotency_keys_expires_on_ms"), "idempotency_keys", ["expires_on_ms"], unique=False)
     op.create_table(
         "processes",
         sa.Column("holder", Words, nullable=False),
@@ -62,22 +57,14 @@ def upgrade() -> None:
         sa.PrimaryKeyConstraint("name", "whose"),
         sqlite_with_rowid=False,
     )
-    op.create_index(
-        op.f("ix_rate_windows_expires_on_ms"), "rate_windows", ["expires_on_ms"], unique=False
-    )
+    op.create_index(op.f("ix_rate_windows_expires_on_ms"), "rate_windows", ["expires_on_ms"], unique=False)
     op.add_column("attempts", sa.Column("subscription_id", sa.BigInteger(), nullable=True))
     op.add_column("attempts", sa.Column("request_headers", Words, nullable=True))
     op.add_column("attempts", sa.Column("answer_headers", Words, nullable=True))
-    op.create_index(
-        "attempts_by_subscription", "attempts", ["subscription_id", "at_ms"], unique=False
-    )
+    op.create_index("attempts_by_subscription", "attempts", ["subscription_id", "at_ms"], unique=False)
     op.create_index("callbacks_by_message", "callbacks", ["message_id"], unique=False)
-    op.create_index(
-        "callbacks_by_subscription", "callbacks", ["subscription_id", "created_on_ms"], unique=False
-    )
-    op.create_index(
-        "inbound_messages_by_time", "inbound_messages", ["received_on_ms"], unique=False
-    )
+    op.create_index("callbacks_by_subscription", "callbacks", ["subscription_id", "created_on_ms"], unique=False)
+    op.create_index("inbound_messages_by_time", "inbound_messages", ["received_on_ms"], unique=False)
     op.create_index(
         "journal_set_aside",
         "journal",
@@ -94,10 +81,7 @@ def upgrade() -> None:
         sqlite_where=sa.text("recipient_id IS NOT NULL"),
         postgresql_where=sa.text("recipient_id IS NOT NULL"),
     )
-    op.add_column(
-        "subscriptions",
-        sa.Column("key_serial", sa.Integer(), server_default=sa.text("1"), nullable=False),
-    )
+    op.add_column("subscriptions", sa.Column("key_serial", sa.Integer(), server_default=sa.text("1"), nullable=False))
     op.add_column("subscriptions", sa.Column("old_key_until_ms", sa.BigInteger(), nullable=True))
     op.add_column("subscriptions", sa.Column("failing_since_ms", sa.BigInteger(), nullable=True))
     op.add_column("subscriptions", sa.Column("asked_until_ms", sa.BigInteger(), nullable=True))

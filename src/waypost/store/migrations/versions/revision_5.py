@@ -24,9 +24,7 @@ def upgrade() -> None:
         sa.PrimaryKeyConstraint("hash"),
     )
     for column in ("partner_id", "expires_on_ms"):
-        op.create_index(
-            op.f(f"ix_console_sessions_{column}"), "console_sessions", [column], unique=False
-        )
+        op.create_index(op.f(f"ix_console_sessions_{column}"), "console_sessions", [column], unique=False)
     op.create_table(
         "template_events",
         sa.Column("id", Number, nullable=False),
@@ -37,6 +35,4 @@ def upgrade() -> None:
         sa.Column("detail", Words, nullable=False),
         sa.PrimaryKeyConstraint("id"),
     )
-    op.create_index(
-        "template_events_by_template", "template_events", ["template_id", "id"], unique=False
-    )
+    op.create_index("template_events_by_template", "template_events", ["template_id", "id"], unique=False)

@@ -43,9 +43,7 @@ def _add_audit_log() -> None:
 def _add_origins_of_access() -> None:
     """Which client secret issued a token, and which session may administrate."""
     op.add_column("partner_tokens", sa.Column("secret_hash", Words, nullable=True))
-    op.add_column(
-        "console_sessions", sa.Column("administers_until_ms", sa.BigInteger(), nullable=True)
-    )
+    op.add_column("console_sessions", sa.Column("administers_until_ms", sa.BigInteger(), nullable=True))
 
 
 def _add_app_users() -> None:
@@ -65,14 +63,10 @@ def _add_app_users() -> None:
 
 def _add_delivery_history() -> None:
     """Add why each attempt was made, and when the next one of an open circuit is due."""
-    op.add_column(
-        "attempts", sa.Column("kind", Words, server_default=sa.text("''"), nullable=False)
-    )
+    op.add_column("attempts", sa.Column("kind", Words, server_default=sa.text("''"), nullable=False))
     op.add_column("subscriptions", sa.Column("next_attempt_ms", sa.BigInteger(), nullable=True))
 
 
 def _add_media_by_partner() -> None:
     """What a partner has stored, for its quota."""
-    op.create_index(
-        "media_by_partner", "media", ["partner_id", "sha256", "expires_on_ms", "size_bytes"]
-    )
+    op.create_index("media_by_partner", "media", ["partner_id", "sha256", "expires_on_ms", "size_bytes"])
