@@ -20,14 +20,14 @@ from benchmarks.stores import Store, Stores
 SERVER_CORE, LOAD_CORE = 0, 1
 WARM_S = 0.3
 # fmt: off
-TARGETS = {  # Source: design, section 7, T1: by engine and connections the ratio that must be reached, and the aim
+TARGETS = {  # Source: decision 0087, T1: by engine and connections the ratio that must be reached, and the aim
     ("sqlite",     16): (0.35, None),
     ("sqlite",     64): (0.45, 0.60),
     ("postgresql", 16): (0.35, None),
     ("postgresql", 64): (0.60, 0.70),
 }
-P99_OF_P50 = 5      # Source: T1
-CPU_AIM_US = 75     # Source: T2; on PostgreSQL 55 in the service and 20 in the database
+P99_OF_P50 = 5      # Source: decision 0087, T1
+CPU_AIM_US = 75     # Source: decision 0087, T2; on PostgreSQL 55 in the service and 20 in the database
 KINDS = {"session text": session_text, "template": template_message}
 # fmt: on
 

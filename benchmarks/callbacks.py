@@ -14,7 +14,7 @@ from benchmarks.stores import Store, Stores
 from waypost.store.journal import Lane
 from waypost.store.tables import callbacks, journal, sequences, subscriptions
 
-LEAST = 0.5  # Source: design, section 7, T4
+LEAST = 0.5  # Source: decision 0087, T4
 AT_ONCE = 64
 RECIPIENTS = 2_000
 WITHIN_S = 60

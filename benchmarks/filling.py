@@ -1,6 +1,6 @@
 """Fills a store as years of traffic would: set by set within the engine, in proportion to what is kept how long.
 
-Message rows are kept for 400 days and what hangs on them for 30 (design 12.10), so that one message in ten has its
+Message rows are kept for 400 days and what hangs on them for 30 (decision 0051), so that one message in ten has its
 trace, its arrivals, its callbacks and their attempts still. Each number has 50 messages, in random order of numbers; what a
 random key costs is therefore in it. Indexes are there when it is measured, and are built after the rows.
 """

@@ -22,7 +22,7 @@ from waypost.store.message_lists import messages_of_app
 from waypost.store.tables import apps
 
 FEW = 5_000
-LEAST = 0.9  # Source: design, section 7, T5
+LEAST = 0.9  # Source: decision 0087, T5
 BYTES_A_MESSAGE = 2_000
 """On disk with all that hangs on it, as far as it was seen, and as much again for what is built meanwhile."""
 LOOKS = 300

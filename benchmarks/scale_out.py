@@ -11,7 +11,7 @@ from benchmarks.figures import Figure
 from benchmarks.seeding import seed
 from benchmarks.stores import Stores
 
-COST = 1.15  # Source: design, section 7, T6: of processor time an acknowledgement, on 2 cores
+COST = 1.15  # Source: decision 0087, T6: of processor time an acknowledgement, on 2 cores
 GAIN = 1.7  # of throughput, on 6 or more
 MANY_CORES = 6
 

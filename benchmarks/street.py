@@ -24,7 +24,7 @@ GATHER_MS = 50
 WITHIN_S = 120
 WARM_MESSAGES = 500
 # fmt: off
-TARGET, AIM = 600, 1000  # messages a second. Source: design, section 7, T3
+TARGET, AIM = 600, 1000  # messages a second. Source: decision 0087, T3
 # fmt: on
 
 

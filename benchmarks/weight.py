@@ -16,7 +16,7 @@ from typing import Any
 from benchmarks.figures import Figure
 from benchmarks.processes import free_port
 
-FIRST_S = 1.5  # Source: design, section 7, T7
+FIRST_S = 1.5  # Source: decision 0087, T7
 IDLE_MB = 120
 SETTLED_S = 3
 WITHIN_S = 30

@@ -32,7 +32,7 @@ from waypost.store.kind import mark_demo
 from waypost.store.partners import add_partner
 
 # fmt: off
-VARIABLES: Final = {  # Source: design, section 11
+VARIABLES: Final = {  # Source: decision 0088
     "PARTNER_URL", "API_URL", "GRAPH_URL", "CONTROL_URL", "EMAIL", "PASSWORD", "CLIENT_SECRET",
     "APP_ID", "APP_TOKEN", "API_KEY", "SOURCE", "SRC_NAME", "WABA_ID", "PHONE_NUMBER_ID",
     "GRAPH_TOKEN", "DESTINATION", "TEMPLATE_ID", "ADMIN_URL", "ADMIN_TOKEN",

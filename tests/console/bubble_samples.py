@@ -67,7 +67,7 @@ def _card(index: int) -> Any:
 
 
 # fmt: off
-_SENT: Final[dict[str, tuple[str, Any]]] = {  # by free-form sends; Source: design, section 9
+_SENT: Final[dict[str, tuple[str, Any]]] = {  # by free-form sends; Source: decision 0057
     "text":       ("text", {"body": "Hello *Ann*, your _order_ is ~late~ `4711`.\n> As you asked\n* one\n* two\n1. first\n2. second"}),
     "preview":    ("text", {"body": "Look: https://shop.test/teas/green?of=today.", "preview_url": True}),
     "emoji":      ("text", {"body": "🎉"}),

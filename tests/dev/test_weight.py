@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 # fmt: off
-LATE = {  # what is loaded only when it is needed, and when that is. Source: design, section 7, T7
+LATE = {  # what is loaded only when it is needed, and when that is. Source: decision 0087, T7
     "alembic":           "a store of an earlier revision is brought up to date",
     "PIL":               "an uploaded image is looked at",
     "rich":              "a command prints a table",

@@ -53,7 +53,7 @@ async def ask(
         Refused: the app has no business account; the operator refuses, in its own words; or it does not
             answer, with 503, because then it is not known whether it has done what was asked.
 
-    Source: design, section 3, "Direct calls"; decision 0026.
+    Source: decision 0026.
     """
     account = await services.directory.operator_account_of(app)
     if account is None:

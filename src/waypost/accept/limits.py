@@ -22,10 +22,10 @@ class Rate:
 
 
 # fmt: off
-RATES: Final = {  # Source: spec, "Limits"; facts 11; design, section 5. One window per route, never shared between routes.
+RATES: Final = {  # Source: spec, "Limits"; facts 11; decision 0078. One window per route, never shared between routes.
     # name                   at most  within        per                 source
     "login":            Rate(10,          60_000,  "e-mail and address", "facts 1.2, 11"),
-    "login_address":    Rate(60,          60_000,  "address or /64",   "design, section 9"),
+    "login_address":    Rate(60,          60_000,  "address or /64",   "decision 0072"),
     "login_failures":         Rate(10,    60_000,  "e-mail and address", "decision 0072; always on", "failed logins"),
     "login_failures_address": Rate(60,    60_000,  "address or /64",   "decision 0072; always on", "failed logins"),
     "login_failures_email":   Rate(200,   60_000,  "e-mail",           "decision 0072; always on", "failed logins"),
@@ -34,7 +34,7 @@ RATES: Final = {  # Source: spec, "Limits"; facts 11; design, section 5. One win
     "app_token":        Rate(10,          60_000,  "app",              "facts 11, with health and capping"),
     "templates":        Rate(10,          60_000,  "app",              "spec, Limits; facts 11: create, list, edit"),
     "send_template":    Rate(10,          60_000,  "app",              "spec, Limits"),
-    "session":          Rate(20,           1_000,  "source",           "facts 11; design, section 5"),
+    "session":          Rate(20,           1_000,  "source",           "facts 11; decision 0078"),
     "subscription":     Rate(5,           60_000,  "app",              "facts 4.1, 11"),
     "create_app":       Rate(10,          60_000,  "partner",          "facts 11, `/partner/app`"),
     "delete_app":       Rate(20,          60_000,  "partner",          "facts 11"),

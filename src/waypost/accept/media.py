@@ -22,7 +22,7 @@ from waypost.wire.errors import UPLOAD_FAILED_TEXT
 from waypost.wire.media import content_type, disposition, handle_answer, media_id_answer, no_room, stored_answer
 
 MOST_ID_DIGITS: Final = 32  # Source: operator's facts 1, "IDs"
-WITHIN_S: Final = 10  # Source: design, section 3, direct calls
+WITHIN_S: Final = 10  # Source: decision 0026
 _log = log("accept")
 
 

@@ -10,7 +10,7 @@ from waypost.domain.refusals import Reason, Refused
 _APP: Final = "/partner/app/{app_id}"
 
 # fmt: off
-NO_MEANING: Final = {  # Source: facts 2, 13; design, section 5; decision 0025
+NO_MEANING: Final = {  # Source: facts 2, 13; decision 0025
     "POST /partner/account/api/wallet/balance/transfer": "This service has no money in it: nobody is charged, so there is nothing to transfer.",
     f"GET {_APP}/onboarding/embed/link":                 "This service has no onboarding: the administrator connects numbers with `waypost app connect`.",
 }

@@ -26,7 +26,7 @@ MOST_BYTES: Final = 1024 * 1024
 FORM_TYPE: Final = "application/x-www-form-urlencoded"
 
 UNCOUNTED: Final = "waypost.uncounted"
-"""In the scope of the console's own calls, which spend nothing. Source: design, section 5."""
+"""In the scope of the console's own calls, which spend nothing. Source: decision 0078."""
 
 _encode: Final = msgspec.json.Encoder().encode
 
@@ -70,7 +70,7 @@ class Request:
         self.spent.append((self.rate, window, at_ms))
 
     async def give_back(self, limiter: Limiter) -> None:
-        """Refused requests do not spend. Source: design, section 5."""
+        """Refused requests do not spend. Source: decision 0078."""
         while self.spent:
             await limiter.give_back(*self.spent.pop())
 

@@ -41,7 +41,7 @@ class RouteRow:
         query: likewise from the query.
         answers: the statuses it may give, but 429, 413 and 500, which any may.
         shape: the name of its successful answer in the table of shapes; empty: no body.
-        calls: whether it may call somebody else before it answers (design, section 3).
+        calls: whether it may call somebody else before it answers (decision 0026).
         refuses: the reasons it may give beside those that its credential, its body and its key bring along.
         once: whether it takes an idempotency key.
         deprecated_s: since when its address is an older one, in seconds since the epoch: every response

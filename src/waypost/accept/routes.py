@@ -196,7 +196,7 @@ ROUTES: Final = (  # Source: spec, "Endpoints"; facts 1.4, 3.5, 4.1
     # Templates
     RouteRow("POST",   f"{_APP}/templates",      create_template,          _APP_TOKEN, "templates",     (200, 400, 401),      "template",      "spec, Create template", _FORM, _TEMPLATE, calls=True, refuses=_CREATE_REFUSES, once=_MARKED),
     RouteRow("GET",    f"{_APP}/templates",      list_templates,           _APP_TOKEN, "templates",     (200, 400, 401),      "templates",     "facts 3.5", query=_LIST, refuses=(Reason.FIELD_BROKEN,)),
-    RouteRow("POST",   f"{_APP}/templates/check", check_template,          _APP_TOKEN, "partner_call",  (200, 400, 401),      "findings",      "ours; design, section 10", _FORM, _TEMPLATE_CHECK, refuses=(Reason.FIELD_BROKEN, Reason.TEMPLATE_NOT_FOUND)),
+    RouteRow("POST",   f"{_APP}/templates/check", check_template,          _APP_TOKEN, "partner_call",  (200, 400, 401),      "findings",      "ours; decision 0057", _FORM, _TEMPLATE_CHECK, refuses=(Reason.FIELD_BROKEN, Reason.TEMPLATE_NOT_FOUND)),
     RouteRow("GET",    _ONE_TEMPLATE,            show_template,            _APP_TOKEN, "partner_call",  (200, 400, 401),      "template",      "facts 3.5; ours", refuses=(Reason.TEMPLATE_NOT_FOUND,)),
     RouteRow("PUT",    _ONE_TEMPLATE,            change_template,          _APP_TOKEN, "templates",     (200, 400, 401),      "success",       "facts 3.6", _FORM, _TEMPLATE_CHANGE, calls=True, refuses=_EDIT_REFUSES),
     RouteRow("GET",    f"{_APP}/template/sync",  sync_templates,           _APP_TOKEN, "template_sync", (202, 400, 401, 503), "success",       "facts 3.6", calls=True, refuses=(Reason.UNAUTHORIZED_ACCESS, *_DIRECT)),

@@ -16,7 +16,7 @@ from waypost.store.media import uploads_named
 from waypost.wire.media import not_fetched
 
 FETCH_S: Final = 10
-"""How long all samples of one draft that are named by address may take. Source: design, section 3."""
+"""How long all samples of one draft that are named by address may take. Source: decision 0079."""
 
 
 @dataclass(frozen=True, slots=True)

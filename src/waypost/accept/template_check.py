@@ -28,7 +28,7 @@ async def check_template(services: Services, request: Request) -> Answer:
     Refuses in this order: 401 wrong token, 429, 400 unknown `templateId`, 400 a field that cannot be
     read at all.
 
-    Source: ours; design, section 10, "Templates".
+    Source: ours; decision 0057.
     """
     app = await admitted_app(services, request)
     form = request.form()

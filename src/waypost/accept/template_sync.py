@@ -35,7 +35,7 @@ async def sync_templates(services: Services, request: Request) -> Answer:
     Refuses in this order: 401, 429, 400 in the operator's words, 503 the operator's list did not come
     whole within 10 s: then nothing is changed, because what is not on half a list may be there.
 
-    Source: facts 3.6: 202, once an hour, 401 `Unauthorized Access`; design, section 3.
+    Source: facts 3.6: 202, once an hour, 401 `Unauthorized Access`; decision 0026.
     """
     app = await _admitted(services, request)
     account_id = account_of(app)

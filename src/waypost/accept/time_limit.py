@@ -9,7 +9,7 @@ from waypost.accept.direct import unavailable
 from waypost.domain.app import App
 
 WITHIN_S: Final = 10
-"""For all that one request asks of the operator. Source: design, section 3."""
+"""For all that one request asks of the operator. Source: decision 0026."""
 
 
 @asynccontextmanager

@@ -13,7 +13,7 @@ def check_origin(request: Request, hosts: Sequence[str]) -> None:
     """Return when no page of another site has sent the request.
 
     Host and origin keep a page in somebody's browser out, also one whose name resolves to this
-    machine. Source: design, section 9.
+    machine. Source: decision 0081.
 
     Raises:
         Refused: wrong host, or foreign origin.

@@ -82,7 +82,7 @@ class Running:
 
 
 class Dev:
-    """Service and simulator in one process; opened, and closed in the order of design 12.14.
+    """Service and simulator in one process; opened, and closed in the opposite order.
 
     It is the keeper of the simulator's control door: it brings both sides to another state by closing
     them, exchanging their files and opening them anew, behind servers that go on listening.
@@ -144,7 +144,7 @@ class Dev:
         self._opened.callback(os.close, lock)
         self._clock = self._given_clock or kept_clock(settings.data)
         self._travel = Travel(self._clock)
-        # What is opened first is closed last: doors, stages, simulator, store (design 12.14).
+        # What is opened first is closed last: doors, stages, simulator, store.
         self._opened.push_async_callback(self._close_pair)
         token = await self._begin()
         await self._serve(sockets)

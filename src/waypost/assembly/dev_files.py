@@ -27,7 +27,7 @@ def instance_key(settings: Settings) -> str:
 
 
 def variables(places: Places, admin_token: str, app_token: str) -> dict[str, str]:
-    """What other programs need to know. Source: design, section 11."""
+    """What other programs need to know. Source: decision 0088."""
     base_url, graph_url = places.base_url, places.graph_url
     return {
         "PARTNER_URL": base_url,

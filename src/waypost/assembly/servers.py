@@ -23,7 +23,7 @@ from waypost.assembly.sockets import port_of as port_of
 from waypost.base.logs import log
 
 KEEP_ALIVE_S: Final = 75
-"""Longer than any pool of ours keeps an idle connection (design, section 4)."""
+"""Longer than any pool of ours keeps an idle connection (decision 0014)."""
 
 
 TURNS_OF_AN_ACCEPT: Final = 5

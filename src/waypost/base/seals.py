@@ -58,7 +58,7 @@ class Seals:
     def app_token(self, app_id: str, serial: int) -> str:
         """The app token: `sk_` and 32 hex digits, the same whenever it is asked for.
 
-        Source: facts 1.4; design, section 9.
+        Source: facts 1.4; decision 0082.
         """
         message = f"app token\0{app_id}\0{serial}".encode()
         return TOKEN_PREFIX + hmac.new(self._key, message, hashlib.sha256).hexdigest()[:32]

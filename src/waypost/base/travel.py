@@ -1,6 +1,6 @@
 """Travelling in time: from due time to due time, waiting at each until everything due has happened.
 
-Source: design, section 6, "virtual clock".
+Source: decision 0039.
 """
 
 import asyncio

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-# Source: design, section 9; OWASP, "HTTP Headers Cheat Sheet"
+# Source: OWASP, "HTTP Headers Cheat Sheet"
 SECURE: Final = {
     "Content-Security-Policy": (
         "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob:; "

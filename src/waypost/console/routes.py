@@ -13,7 +13,7 @@ from waypost.console.simulator.routes import SIMULATOR
 from waypost.console.templates.routes import TEMPLATES
 
 # fmt: off
-OWN: Final = (  # Source: design, section 10
+OWN: Final = (  # Source: decision 0057
     #       kind       path              endpoint                what it does
     PageRow(Kind.PAGE, "/sign-in",       sign_in.show_sign_in,   "ask who it is", Who.ANYBODY),
     PageRow(Kind.ACT,  "/sign-in",       sign_in.sign_in,        "begin a session", Who.ANYBODY),

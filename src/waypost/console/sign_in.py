@@ -36,7 +36,7 @@ async def sign_in(desk: Desk, visit: Visit) -> Response:
     Refuses alike what is wrong and what does not exist, after the same time; and too many attempts
     from one address or for one e-mail address, before anything is looked up.
 
-    Source: design, section 9; spec, "Authentication", rule 2: the portal takes a changed password.
+    Source: decision 0058; spec, "Authentication", rule 2: the portal takes a changed password.
     """
     parts = desk.parts
     next_page = own_page(await visit.field("next", "/"))

@@ -60,7 +60,7 @@ class TemplateOutcomes:
         A refusal becomes REJECTED with the operator's words and a `rejected` callback; a template
         that could not be handed in at all becomes FAILED; an edited one also where the operator has
         spoken of its old text meanwhile. A deleted template stays deleted, whatever the operator
-        says. Source: design, section 3.
+        says. Source: decision 0021.
         """
         at_ms = self._clock.now_ms()
         telling = Telling(connection, self._ids, at_ms)

@@ -6,7 +6,7 @@ from waypost.domain.message import MessageState as M
 from waypost.domain.template import TemplateStatus as T
 
 # fmt: off
-MESSAGE_MOVES: Final = {  # Source: design 12.8; spec leaves it open; order from facts 5
+MESSAGE_MOVES: Final = {  # Source: decision 0085; facts 5
     # from          the states it may go to
     M.ACCEPTED:  {M.UNCERTAIN, M.ENQUEUED, M.FAILED},
     M.UNCERTAIN: {M.ENQUEUED, M.FAILED},
@@ -17,7 +17,7 @@ MESSAGE_MOVES: Final = {  # Source: design 12.8; spec leaves it open; order from
     M.DELETED:   set[M](),
     M.FAILED:    set[M](),
 }
-DOUBTED_FAILURE_MOVES: Final = {M.SENT, M.DELIVERED, M.READ, M.DELETED}  # the one edge out of `failed`: design, promise 2
+DOUBTED_FAILURE_MOVES: Final = {M.SENT, M.DELIVERED, M.READ, M.DELETED}  # the one edge out of `failed`: decision 0085
 
 TEMPLATE_MOVES: Final = {  # Source: facts 3.4; operator's facts 3.2
     # from                 the statuses it may go to

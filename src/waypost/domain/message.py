@@ -327,7 +327,7 @@ class Message:
         source: the app's phone number, digits.
         destination: the recipient's phone number as sent by the partner, digits; of a passthrough to
             a business-scoped user id that id, such as `US.1349`; to a group as `group_destination` has it.
-        sandbox: as sent; kept and shown, no other effect (design 12.13).
+        sandbox: as sent; kept and shown, no other effect (decision 0079).
         request: the form as it came, for the trace; it holds no credential.
     """
 

@@ -15,7 +15,7 @@ def read_phone_number(text: str) -> str | None:
     `+`, spaces, hyphens and brackets are taken away; 8 to 15 digits must remain. Whether the
     number exists is for the operator to say.
 
-    Source: design, section 4; facts 14 ("`+` or spaces in destination numbers").
+    Source: decision 0084; facts 14 ("`+` or spaces in destination numbers").
     """
     digits = text.translate(_PUNCTUATION)
     return digits if _DIGITS.fullmatch(digits) else None

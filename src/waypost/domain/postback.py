@@ -89,7 +89,7 @@ def postback_text_of(event: InboundEvent, answered: Content | None, template: Te
         answered: what the answered message said; None when it is not known.
         template: of the answered message.
 
-    Source: design, section 5, "Fidelity".
+    Source: decision 0028.
     """
     if not event.is_tap:
         return None

@@ -107,7 +107,7 @@ def product_header(content: str) -> str:
     The first line of the body, at most 60 characters; variables and formatting are left out,
     because a header's variable would take a parameter that no sender knows of.
 
-    Source: design, section 5, "Fidelity"; decision 0017.
+    Source: decision 0017.
     """
     line = " ".join(without_variables(content.strip().partition("\n")[0]))
     plain = re.sub(r"\s+", " ", re.sub(r"[*_~`]", "", line))

@@ -28,7 +28,7 @@ class LanePlan:
 
 
 # fmt: off
-PLANS: Final = {  # Source: design, section 3 and promise 2 (`in_flight`, 64 a process)
+PLANS: Final = {  # Source: decisions 0006, 0007
     #                 in flight     share   ahead ms  rests ms
     Lane.SUBMISSIONS: LanePlan(64,   48,    1_000,    1_000),  # the operator counts a source's messages by the second
     Lane.ARRIVALS:    LanePlan(512, 512,    1_000),  # work in the store only: nothing outside can be slow
@@ -36,13 +36,13 @@ PLANS: Final = {  # Source: design, section 3 and promise 2 (`in_flight`, 64 a p
     Lane.DOUBTS:      LanePlan(256, 256,     None),
     Lane.MEDIA:       LanePlan(32,   16,    1_000),  # what recipients have sent: large, and never urgent
 }
-LANES_OF: Final[Mapping[str, tuple[Lane, ...]]] = {  # what a process with `--stages` works. Source: design, section 8
+LANES_OF: Final[Mapping[str, tuple[Lane, ...]]] = {  # what a process with `--stages` works. Source: decision 0053
     "accept":    (),
     "dispatch":  (Lane.SUBMISSIONS, Lane.DOUBTS),
     "events":    (Lane.ARRIVALS, Lane.MEDIA),
     "callbacks": (Lane.CALLBACKS,),
 }
-DEFECT_DELAYS_S: Final = (1, 5, 30, 120)  # after the fifth defect an entry is set aside. Source: design, section 3
+DEFECT_DELAYS_S: Final = (1, 5, 30, 120)  # after the fifth defect an entry is set aside. Source: decision 0086
 # fmt: on
 
 

@@ -180,7 +180,7 @@ _C, _G, _H = Kind.COUNTER, Kind.GAUGE, Kind.HISTOGRAM
 _LANE: Final = ("lane",)
 
 # fmt: off
-METRICS: Final = (  # Source: design, section 3, for the stages; decision 0046
+METRICS: Final = (  # Source: decision 0046
     #         name                              kind labels               of         meaning
     # 1 accept
     MetricRow("requests_total",                 _C, ("route", "status"),  "process", "Requests answered.", _of_requests),

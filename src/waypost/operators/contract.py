@@ -16,7 +16,7 @@ from waypost.domain.template import Template
 
 
 class Ask(StrEnum):
-    """A direct call: it only asks or sets something, and its answer is the operator's (design, section 3)."""
+    """A direct call: it only asks or sets something, and its answer is the operator's (decision 0026)."""
 
     NUMBER = "number"
     ACCOUNT = "account"

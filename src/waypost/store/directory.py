@@ -20,7 +20,7 @@ from waypost.store.templates import template_by_id
 
 Found = TypeVar("Found")
 
-KEPT_MS: Final = 5_000  # Source: design, section 9
+KEPT_MS: Final = 5_000  # Source: decision 0082
 MOST_KEPT: Final = 50_000
 FORGET: Final = "forget"
 """What processes tell each other when something has changed that the others may remember."""

@@ -196,7 +196,7 @@ def forget_sequences(connection: Connection, _before_ms: int, after: str) -> str
 
 
 # fmt: off
-RULES: Final = (  # Source: design 12.10; decision 0051. In this order
+RULES: Final = (  # Source: decision 0051. In this order
     #    what           for how many days                               how                ranges
     Rule("words",       lambda keep: keep.bodies_days,                      clear_messages),
     Rule("messages",    lambda keep: keep.messages_days,                    forget_messages),

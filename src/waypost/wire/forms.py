@@ -1,7 +1,7 @@
 """The one place where forms and JSON texts are read. It refuses what cannot be read; it never guesses.
 
 UTF-8 is strict, JSON at most 32 deep, U+0000 and unpaired surrogates are refused, integers are within
-64 bits, and a form has at most 200 fields. Source: design, section 5, "Reading what is sent".
+64 bits, and a form has at most 200 fields. Source: decision 0077.
 """
 
 import re

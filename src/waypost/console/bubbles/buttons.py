@@ -31,7 +31,7 @@ class Kind:
 
 
 # fmt: off
-KINDS: Final = {  # Source: design, section 9; what the simulator's `send_buttons` and `interactive_kinds` give
+KINDS: Final = {  # Source: decision 0057; what the simulator's `send_buttons` and `interactive_kinds` give
     #                             does           icon        label                  value
     "QUICK_REPLY":          Kind("reply",       "reply"),
     "REPLY":                Kind("reply",       "reply"),

@@ -19,7 +19,7 @@ _ONE: Final = _BASE + "/subscriptions/{subscription_id}"
 _TOLD: Final = _BASE + "/deliveries/{callback_id}"
 
 # fmt: off
-_ROWS: Final = (  # Source: design, section 10
+_ROWS: Final = (  # Source: decision 0057
     #       kind       path                        endpoint                                  what it does
     PageRow(Kind.PAGE, _BASE,                      subscriptions.show_subscriptions,         "who is told, and how they are doing"),
     PageRow(Kind.LIVE, _BASE + "/live",            subscriptions.live_subscriptions,         "and what changes of it"),

@@ -81,7 +81,7 @@ class Places:
 def digits_of(text: str) -> str:
     """The digits of what somebody has typed as a phone number; empty where it is none.
 
-    Source: design, section 4: 8 to 15 digits after removing signs of punctuation.
+    Source: decision 0084.
     """
     digits = text.translate(_PUNCTUATION)
     return digits if digits.isascii() and digits.isdigit() and 8 <= len(digits) <= 15 else ""

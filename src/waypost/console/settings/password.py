@@ -29,7 +29,7 @@ async def change_password(desk: Desk, visit: Visit) -> Response:
     The old password is checked by argon2id, or it is a client secret: whoever has no password signs in
     with one. Attempts count as attempts to sign in do.
 
-    Source: spec, "Authentication", rule 2; design, section 9.
+    Source: spec, "Authentication", rule 2; decision 0058.
     """
     parts, partner = desk.parts, visit.partner
     old, new = await visit.field("old"), await visit.field("new")

@@ -103,7 +103,7 @@ async def _lint(desk: Desk, visit: Visit, editing: Editing) -> None:
         field, _, _ = says.partition(" ")
         editing.findings = [
             {
-                "field": field, "rule": "readable", "says": says, "source": "design, section 5",
+                "field": field, "rule": "readable", "says": says, "source": "decision 0077",
                 "remedy": says, "refused_by": "api",
             }
         ]  # fmt: skip

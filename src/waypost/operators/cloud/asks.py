@@ -15,7 +15,7 @@ from waypost.operators.cloud.usage import Kind
 from waypost.operators.contract import Ask, Question, Told
 
 WITHIN_S: Final = 10
-"""For a whole direct call. Source: design, section 3."""
+"""For a whole direct call. Source: decision 0026."""
 
 FLOW_FILE: Final = "flow.json"
 FLOW_TYPE: Final = "FLOW_JSON"

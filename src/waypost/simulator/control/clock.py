@@ -1,4 +1,4 @@
-"""The control door's calls about time: read the clock, move it, stop it, let it run. Source: design, section 6."""
+"""The control door's calls about time: read the clock, move it, stop it, let it run. Source: decision 0039."""
 
 import asyncio
 from collections.abc import Awaitable

@@ -20,7 +20,7 @@ from waypost.store.prepared import WAYS, OneByOne
 from waypost.store.revision import make_or_check
 
 # fmt: off
-PRAGMAS: Final = (  # Source: design 12.15; sqlite.org, "PRAGMA Statements"
+PRAGMAS: Final = (  # Source: decisions 0002, 0003; sqlite.org, "PRAGMA Statements"
     #  name                value      why
     ("journal_mode",       "WAL"),    # readers do not stop the writer
     ("synchronous",        "FULL"),   # a commit is on disk when it returns, power loss included
