@@ -11,7 +11,7 @@ from crashes.load import Load
 from crashes.town import Town
 
 IN_FLIGHT: Final = 64
-"""The most POSTs that one process has under way. Source: promise 2."""
+"""The most POSTs that one process has under way. Source: decision 0006."""
 
 NEWS: Final = ("enqueued", "sent", "delivered", "read")
 NEWS_AFTER_DOUBT: Final = ("failed", *NEWS[1:])

@@ -37,7 +37,7 @@ class Row:
 
 
 # fmt: off
-ROWS: Final = (  # Source: issue 5, "Build", 5
+ROWS: Final = (  # Source: decision 0047
     #   name        title                                        engines  strike                    needs          may log
     Row("service",  "kill -9 the service",                       BOTH,    faults.kill_service,      None,          False),
     Row("worker",   "kill -9 one process of two, mid-send",      SERVER,  faults.kill_worker,       "many",        False),

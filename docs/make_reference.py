@@ -1,4 +1,4 @@
-"""Makes the pages of `docs/reference/` from the tables in the code. `make reference` writes them.
+"""Makes the pages of `docs/reference/`, and that of the specification, from tables. `make reference` writes them.
 
 A test holds each page to what this module makes, so no page can say anything that the code does not.
 """
@@ -12,6 +12,7 @@ from typing import Any
 
 import typer.main
 
+from docs.specification import ALIASES, grouped, rows
 from docs.statements import holders, statements
 from docs.testing_page import testing_parts
 from waypost.accept.fields import wire_name
@@ -47,6 +48,7 @@ from waypost.wire.callback_kinds import KINDS as CALLBACKS
 from waypost.wire.errors import ERRORS
 
 FOLDER = Path(__file__).parent / "reference"
+SPECIFICATION = Path(__file__).parent / "sources" / "specification.md"
 MADE = "<!-- Made from the tables in the code by `make reference`. Do not edit. -->"
 
 
@@ -432,6 +434,21 @@ def compatibility_page() -> str:
     )
 
 
+def specification_page() -> str:
+    """Every statement under the names that code and wire cases cite it by."""
+    parts: list[str] = []
+    for level, heading, part in grouped():
+        also = ", ".join(f'"{name}"' for name in ALIASES.get(heading, ()))
+        parts += [f"{'#' * level} {heading}", *([f"Also cited as {also}."] if also else [])]
+        parts.append(table(("Statement", "Here"), rows(part)))
+    return page(
+        "Specification",
+        "The statements of the specification, in our words, cited as `spec, Limits`. "
+        "[Compatibility](../reference/compatibility.md) says which tests hold each.",
+        *parts,
+    )
+
+
 def _holders(names: list[str]) -> str:
     """At most three, by name; the rest as a number."""
     parts = [name.partition("#" if "#" in name else "::") for name in names[:3]]
@@ -501,6 +518,7 @@ def main() -> int:
     FOLDER.mkdir(exist_ok=True)
     for name, make in PAGES.items():
         (FOLDER / name).write_text(make(), encoding="utf-8")
+    SPECIFICATION.write_text(specification_page(), encoding="utf-8")
     return 0
 
 

@@ -46,17 +46,6 @@ def test_decision_is_listed_under_its_own_title(page: Path) -> None:
     assert f"| [{number}]({page.name}) | {title} |" in index
 
 
-def test_decisions_named_in_code_exist() -> None:
-    numbers = {page.name[:4] for page in DECISIONS}
-    named = {
-        (name_of(path), number)
-        for path in sorted((ROOT / "src").rglob("*.py"))
-        for number in re.findall(r"\bdecision (\d{4})\b", path.read_text(encoding="utf-8"))
-    }
-
-    assert [place for place in sorted(named) if place[1] not in numbers] == []
-
-
 def headings_of(page: Path) -> list[str]:
     """The headings below the title."""
     return re.findall(r"^## (.+)$", page.read_text(encoding="utf-8"), re.MULTILINE)

@@ -50,7 +50,7 @@ async def note_opted_out(services: Services, request: Request) -> Answer:
 async def user_status(services: Services, request: Request) -> Answer:
     """What is known of a user, who counts as opted in until the user opts out.
 
-    Source: facts 2, `userStatus`, and its public page.
+    Source: facts 2, `userStatus`; public page "User status".
     """
     app = await admitted_app(services, request)
     phone = request.query("phone")

@@ -110,7 +110,7 @@ async def compare_templates(services: Services, request: Request) -> Answer:
     window or list that is not accepted, 400 an unknown template, 400 one of another business account,
     400 one that is not approved, and where the service is strict 400 one of fewer than 1,000 sends.
 
-    Source: the call's public page; facts 3.6.
+    Source: public page "Compare templates"; facts 3.6.
     """
     app = await admitted_app(services, request)
     _check_on(app)

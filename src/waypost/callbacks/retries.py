@@ -9,7 +9,7 @@ from typing import Final
 from waypost.base.backoff import delay_ms
 
 # fmt: off
-SCHEDULE_S: Final = (  # Source: facts 4.6 leave it open; day-long like the best (field, section C)
+SCHEDULE_S: Final = (  # Source: facts 4.6 leave it open; a day long is ours
     1, 5, 30, 120, 300, 900, 1800, 3600, 7200, 14400, 21600, 28800, 36000,
 )
 MOST_ASKED_S: Final = 86_400  # a receiver that asks for more is asked again after a day. Source: decision 0042

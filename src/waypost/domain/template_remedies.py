@@ -15,7 +15,7 @@ _SAMPLE: Final = "Upload a sample, or give its public address."
 _LABEL: Final = "Give the button all the fields of its kind, or remove it."
 
 # fmt: off
-REMEDIES: Final = {  # Source: the row of each rule in template_rules.py; said the other way round
+REMEDIES: Final = {  # Source: domain/template_rules.py, said the other way round
     # rule                  what to do
     "name-given":           "Give it a name such as order_update.",
     "category-given":       "Choose UTILITY for what somebody waits for, MARKETING for what you offer, AUTHENTICATION for one-time codes.",

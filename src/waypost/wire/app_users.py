@@ -7,7 +7,7 @@ from waypost.domain.app_user import WINDOW_MS, AppUser
 from waypost.domain.phone_number import country_and_national
 
 NOT_OPTED_IN: Final = "Check User optin & User Preference. Please contact developer support."
-"""Source: the public page of `userStatus`, without the vendor's name."""
+"""Source: public page "User status", without the vendor's name."""
 
 
 def user_item(user: AppUser) -> dict[str, Any]:
@@ -28,7 +28,7 @@ def user_status_object(app: App, user: AppUser, now_ms: int) -> dict[str, Any]:
 
     A user is active while session messages may be sent to it.
 
-    Source: the public page of `userStatus`; facts 12, codes 1004 to 1008.
+    Source: public page "User status"; facts 12, codes 1004 to 1008.
     """
     country, national = country_and_national(user.phone_number)
     is_out = user.opted_in is False

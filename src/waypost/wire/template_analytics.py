@@ -90,7 +90,7 @@ def read_comparison(query: Query, now_s: int) -> AnalyticsWish:
     The window is `start` and `end`; `days` before the end, or now, is a shorter way of ours.
 
     Raises:
-        Refused: no other template, or another window. Source: the call's public page; facts 3.6.
+        Refused: no other template, or another window. Source: public page "Compare templates"; facts 3.6.
     """
     days = _number(query, "days", most=MOST_DAYS)
     days = WINDOWS_D[0] if days is None else days
@@ -121,7 +121,7 @@ def read_comparison(query: Query, now_s: int) -> AnalyticsWish:
 def shown_comparison(points: Sequence[Point]) -> list[dict[str, Any]]:
     """The metrics of a comparison. Nobody tells us of blocks, so what is said of them is empty.
 
-    Source: the call's public page.
+    Source: public page "Compare templates".
     """
     sends = [{"key": point.template_id, "value": point.sent} for point in points]
     return [

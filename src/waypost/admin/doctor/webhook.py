@@ -52,7 +52,7 @@ async def look_at_subscription(
 
 
 async def look_at_handshake(office: Office, account: OperatorAccount) -> list[Finding]:
-    """Whether our public address gives the right challenge, and a wrong token none. Source: facts 7.1."""
+    """Whether our public address gives the right challenge, and a wrong token none. Source: operator's facts 7.1."""
     about, address = f"{account.id}: our address", callback_url(office, account.id)
     remedy = "start the service, and set WAYPOST_PUBLIC_URL to where the operator reaches it"
     if urlsplit(address).scheme != "https" and not is_local(account.base_url):

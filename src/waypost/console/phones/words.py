@@ -7,7 +7,7 @@ from waypost.client.door import DoorRefused
 from waypost.console.not_there import NotMeant, NotThere
 
 # fmt: off
-WORDS: Final = (  # Source: the refusals of simulator/control; the first that begins so is said
+WORDS: Final = (  # of simulator/control; the first that begins so is said
     ("phone: is offline",
      "This phone is offline.", "Switch it back on first."),
     ("to: has been blocked",

@@ -21,12 +21,12 @@ SENDS: Final = ("auto", "image", "video", "audio", "document", "sticker")
 _UNREADABLE: Final = "That is not a place on earth."
 
 # fmt: off
-MANNERS: Final = {  # how a message is marked; Source: facts 7.4, `context`
+MANNERS: Final = {  # how a message is marked; Source: operator's facts 7.4, `context`
     "":          {},
     "forwarded": {"forwarded": True},
     "often":     {"forwarded": True, "frequently_forwarded": True},
 }
-KINDS: Final = (  # how a file's type begins, and what it is sent as if nobody says; Source: facts 6.1
+KINDS: Final = (  # how a file's type begins, and what it is sent as if nobody says; Source: operator's facts 6.1
     ("image/webp",  "sticker"),
     ("image/jpeg",  "image"),
     ("image/png",   "image"),

@@ -35,7 +35,7 @@ class Rule:
 
 
 # fmt: off
-RULES: Final[tuple[tuple[str, tuple[Rule, ...]], ...]] = (  # Source: SimulatorSettings, CHANGEABLE
+RULES: Final[tuple[tuple[str, tuple[Rule, ...]], ...]] = (  # Source: simulator/settings.py
     ("Templates", (
         Rule("review_delay_ms",      "seconds", "Review after", "From submission to review.", "reviews wait for a person"),
         Rule("marketing_words",      "words",   "Words of marketing", "One on each line. A UTILITY template that says one of them is taken as MARKETING, or rejected."),

@@ -55,7 +55,7 @@ class TemplateAct:
 
 
 # fmt: off
-ACTS: Final = {  # Source: facts 3.1 to 3.3; the control door's calls of these names
+ACTS: Final = {  # Source: operator's facts 3.1 to 3.3; the control door's calls of these names
     #                              call                said
     "approve":          TemplateAct("approve",          "{} is approved."),
     "reject":           TemplateAct("reject",           "{} is rejected.", _rejection),

@@ -3,7 +3,7 @@
 from typing import Final
 
 # fmt: off
-MOST_CHARS: Final = {  # Source: the rule of each row; a test holds each number to it
+MOST_CHARS: Final = {  # Source: domain/template_rules.py; a test holds each number to it
     # field                 at most   the rule of template_rules.py that it is of
     "elementName":         (180,     "name-length"),
     "vertical":            (180,     "vertical-length"),

@@ -12,7 +12,7 @@ import msgspec
 from waypost.domain.outcome import MOST_ID_CHARS
 
 MOST_CHARS_OF_NAME: Final = MOST_ID_CHARS
-"""PostgreSQL takes 2,704 bytes into an index. Source: its manual, "B-Tree Indexes"; the operator's names have 100."""
+"""PostgreSQL takes 2,704 bytes into an index. Source: PostgreSQL, "B-Tree Indexes"; the operator's names have 100."""
 
 _decode: Final = msgspec.json.Decoder().decode
 

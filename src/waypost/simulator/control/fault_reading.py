@@ -50,7 +50,7 @@ def read_faults(given: object, *, path: str = "") -> list[dict[str, Any]]:
     Raises:
         ControlRefused: 400; names the member, the rule and what would be accepted.
 
-    Source: the tables of `fault_kinds`.
+    Source: simulator/faults/fault_kinds.py.
     """
     members = _object(given, path or "body", ", ".join(_MEMBERS))
     if "faults" not in members:

@@ -1,0 +1,307 @@
+"""Citations of sources in code and wire cases: found, parsed, and resolved to a heading or a decision.
+
+A citation names a page of `docs/sources` and a place on it, such as `facts 9.2`, `operator's facts 5.1`,
+`ledger row 63`, `spec, Limits`, `decision 0026`, or a name that stands on a page, such as `public page "Flow JSON"`
+or `RFC 9110`. `docs/sources/README.md` has the forms. Words in quotes or between commas after a place have to stand
+there.
+"""
+
+import io
+import re
+import tokenize
+import tomllib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any, Final
+
+from docs.specification import ALIASES
+from waypost.accept.limits import RATES
+from waypost.accept.routes import ROUTES
+from waypost.domain.template_rules import OPERATORS_RULES, SPEC_RULES
+from waypost.simulator.faults.fault_kinds import KINDS as FAULTS
+from waypost.wire.callback_kinds import KINDS
+from waypost.wire.errors import ERRORS
+
+ROOT: Final = Path(__file__).parents[1]
+SOURCES: Final = ROOT / "docs" / "sources"
+OPERATORS: Final = (  # files whose `facts` are the operator's: they know no other interface
+    "src/waypost/simulator/", "src/waypost/operators/", "tests/simulator/", "tests/operators/", "tests/referee/",
+)  # fmt: skip
+PAGES: Final = {
+    "facts": "partner-api.md",
+    "operator": "operator-api.md",
+    "ledger": "ledger.md",
+    "spec": "specification.md",
+    "named": "public-pages.md",
+    "own": "README.md",
+}
+NAMES: Final = {  # what is cited without a number or quotes: the page and the heading
+    "client": ("named", "Public clients"),
+    "older messaging api": ("named", "Older messaging API"),
+    "ours": ("own", "Ours"),
+    **dict.fromkeys(
+        (
+            "appnote.txt", "clock_gettime", "header's standard", "iana", "libpq", "owasp", "postgresql", "sqlite.org",
+            "standard webhooks", "unicode", "w3c trace context", "webp container",
+        ),
+        ("named", "Standards and manuals"),
+    ),
+}  # fmt: skip
+OWN_TEST: Final = "test_sources.py"
+"""Cites what is not there."""
+
+_HINT: Final = re.compile(r'Source|acts \d|operator \d|ledger|spec[,\']|decision|page "|RFC|design|issue')
+_HEAD: Final = re.compile(
+    r"""(?P<operator>\b(?:operator's|Cloud\ API)\ (?:own\ )?facts\ (?=\d)|\boperator\ (?=\d))
+    |(?P<facts>\b[Ff]acts\ (?=\d))
+    |(?P<ledger>\bledger(?:,\ contradiction)?(?:\ rows?)?\ (?=[\dCS]))
+    |(?P<spec>\bspec(?:,|'s)\ (?=["`A-Zm]))
+    |(?P<decision>\bdecisions?\ (?=\d{4}))
+    |(?P<pages>\bpages?\ (?="))
+    |(?P<design>\b(?:design,?\ (?:section\ )?\d|issue:))
+    |(?P<named>\bRFC\ (?=\d))""",
+    re.VERBOSE,
+)
+_NUMBER: Final = re.compile(r"(?:,| and|, and| to)? ?(?:row )?([CS]?\d+(?:\.\d+)?)(?![\w`])")
+_QUOTED: Final = re.compile(r'(?:,| and|, and)? ?(?:"([^"]*)"|`([^`]*)`)')
+_BARE: Final = re.compile(r"(?:, and|,| and) ([A-Za-z_][^,;:.()\"`]*)")
+_FILE: Final = re.compile(r"\b[\w/-]+\.(?:py|md|toml)\b")
+_QUOTES: Final = re.compile(r"""^[A-Za-z]*(\"{3}|\"|')|(\"{3}|\"|')$""")
+_PHRASE: Final = re.compile(r"[\w/]{3,}")
+
+
+@dataclass(frozen=True, slots=True)
+class CitedText:
+    """A text that cites.
+
+    Attributes:
+        place: `file:line`, `file#case` or the row of a table.
+        is_source: the text says nothing but the source of something, so it has to name one.
+    """
+
+    place: str
+    text: str
+    is_source: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Citation:
+    """One place that a text names.
+
+    Attributes:
+        page: a key of `PAGES`, `decision` or `file`.
+        name: a number, a heading, or a file's path.
+        words: what has to stand there.
+    """
+
+    page: str
+    name: str
+    words: tuple[str, ...] = ()
+
+
+class UnreadableCitation(ValueError):
+    """A text that looks like a citation and is none."""
+
+
+def citations(cited: CitedText) -> list[Citation]:
+    """Return the citations in a text, in order.
+
+    Raises:
+        UnreadableCitation: a source names none, or what follows the name of a page is no place on one.
+    """
+    text = re.sub(r"\s+#?\s*", " ", cited.text).strip()
+    is_case = ".toml#" in cited.place
+    found: list[Citation] = []
+    for number, clause in enumerate(_clauses(text)):
+        in_clause = list(_in_clause(clause, is_operators=cited.place.startswith(OPERATORS), is_case=is_case))
+        if cited.is_source and not in_clause:
+            in_clause = list(_by_name(clause))
+            if number == 0 and not in_clause:
+                raise UnreadableCitation(f"names no source: {clause}")
+        found += in_clause
+    return found
+
+
+def resolved(citation: Citation) -> str | None:
+    """Return where a citation leads, as a path from the root with an anchor; None: nowhere."""
+    if citation.page == "decision":
+        pages = sorted((ROOT / "docs" / "decisions").glob(f"{citation.name}-*.md"))
+        return pages[0].relative_to(ROOT).as_posix() if pages else None
+    if citation.page == "file":
+        homes = (ROOT, ROOT / "src" / "waypost")
+        return next((citation.name for home in homes if (home / citation.name).is_file()), None)
+    section = sections(PAGES[citation.page]).get(citation.name)
+    if section is None or not all(_stands_in(words, section.text) for words in citation.words):
+        return None
+    return f"docs/sources/{PAGES[citation.page]}#{section.anchor}"
+
+
+@dataclass(frozen=True, slots=True)
+class PageSection:
+    """A heading of a page, with all that stands below it."""
+
+    anchor: str
+    text: str
+
+
+@cache
+def sections(page: str) -> dict[str, PageSection]:
+    """Return the sections of a page by number and by name, and the rows of its numbered tables."""
+    text = (SOURCES / page).read_text(encoding="utf-8")
+    heads = list(re.finditer(r"^(#+) (?:(\d+(?:\.\d+)?)\.? )?(.+)$", text, re.MULTILINE))
+    found: dict[str, PageSection] = {}
+    for at, head in enumerate(heads):
+        end = next((one.start() for one in heads[at + 1 :] if len(one[1]) <= len(head[1])), len(text))
+        title = head[0].removeprefix(head[1]).strip()
+        anchor = re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-")
+        section = PageSection(anchor, _plain(text[head.start() : end]))
+        for name in (head[2], head[3], *ALIASES.get(head[3], ())):
+            if name:
+                found.setdefault(name, section)
+        for row in re.finditer(r"^\| ([CS]?\d+|RFC \d+) \|.*$", text[head.start() : end], re.MULTILINE):
+            name = f"row {row[1]}" if row[1].isdigit() else row[1]
+            found.setdefault(name, PageSection(anchor, _plain(row[0])))
+    return found
+
+
+def cited_texts() -> Iterator[CitedText]:
+    """Yield every text of the code and the wire cases that may cite, and the sources of the tables."""
+    yield from (CitedText(f"{table} {key}", source, is_source=True) for table, key, source in _of_tables())
+    for folder in ("src", "tests", "benchmarks", "crashes"):
+        for path in sorted((ROOT / folder).rglob("*.py")):
+            if path.name != OWN_TEST and _HINT.search(path.read_text(encoding="utf-8")):
+                yield from _of_python(path)
+    for path in (*sorted((ROOT / "tests" / "wire" / "cases").glob("*.toml")), ROOT / "tests" / "wire" / "common.toml"):
+        yield from _of_cases(path)
+
+
+def _of_tables() -> Iterator[tuple[str, str, str]]:
+    yield from (("wire/errors.py", reason.name, row.source) for reason, row in ERRORS.items())
+    yield from (("accept/limits.py", name, row.source) for name, row in RATES.items())
+    yield from (("accept/routes.py", f"{row.method} {row.path}", row.source) for row in ROUTES)
+    yield from (("domain/template_rules.py", row.id, row.source) for row in (*SPEC_RULES, *OPERATORS_RULES))
+    yield from (("wire/callback_kinds.py", row.when, row.source) for row in KINDS)
+    yield from (("src/waypost/simulator/faults/fault_kinds.py", row.name, row.source) for row in FAULTS)
+
+
+def _of_cases(path: Path) -> Iterator[CitedText]:
+    file = tomllib.loads(path.read_text(encoding="utf-8"))
+    groups: list[dict[str, dict[str, Any]]] = [file["cases"]] if "cases" in file else list(file.values())
+    for name, case in (one for group in groups for one in group.items()):
+        yield CitedText(f"{path.relative_to(ROOT).as_posix()}#{name}", case.get("source", ""), is_source=True)
+
+
+def _of_python(path: Path) -> Iterator[CitedText]:
+    place = path.relative_to(ROOT).as_posix()
+    for line, text in _prose(path):
+        before, *sources = re.split(r"\bSources?: ", text)
+        yield CitedText(f"{place}:{line}", before, is_source=False)
+        for source in sources:
+            clause, rest = _first_sentence(source)
+            yield CitedText(f"{place}:{line}", clause, is_source=True)
+            yield CitedText(f"{place}:{line}", rest, is_source=False)
+
+
+def _prose(path: Path) -> Iterator[tuple[int, str]]:
+    """Yield the strings and the comments of a file with their lines; a comment of several lines is one."""
+    comment: list[str] = []
+    begins = last = 0
+    is_alone = False
+    for token in tokenize.generate_tokens(io.StringIO(path.read_text(encoding="utf-8")).readline):
+        if token.type == tokenize.COMMENT:
+            goes_on = is_alone and token.start[0] == last + 1 and token.line.strip() == token.string
+            if comment and not goes_on:
+                yield begins, " ".join(comment)
+                comment = []
+            begins = begins if comment else token.start[0]
+            last = token.start[0]
+            is_alone = token.line.strip() == token.string
+            comment.append(token.string.lstrip("# "))
+        elif token.type == tokenize.STRING or tokenize.tok_name[token.type] == "FSTRING_MIDDLE":
+            yield token.start[0], _QUOTES.sub("", token.string)
+    if comment:
+        yield begins, " ".join(comment)
+
+
+def _first_sentence(text: str) -> tuple[str, str]:
+    """Split a text after its first sentence or paragraph."""
+    first, *rest = re.split(r'\.(?=\s|"""|$)(?=(?:[^"]*"[^"]*")*[^"]*$)|\n\s*\n', text, maxsplit=1)
+    return first, "".join(rest)
+
+
+def _clauses(text: str) -> list[str]:
+    return [one.strip() for one in re.split(r";(?=(?:[^\"]*\"[^\"]*\")*[^\"]*$)", text)]
+
+
+def _in_clause(clause: str, *, is_operators: bool, is_case: bool) -> Iterator[Citation]:
+    heads = list(_HEAD.finditer(clause))
+    for head, end in zip(heads, [*(one.start() for one in heads[1:]), len(clause)], strict=False):
+        page = str(head.lastgroup)
+        tail = clause[head.end() : end]
+        match page:
+            case "design":
+                raise UnreadableCitation(f"the page is not in this repository: {clause}")
+            case "decision":
+                yield from (Citation("decision", number) for number in re.findall(r"\b\d{4}\b", tail))
+            case "pages":
+                names = re.findall(r'"([^"]*)"', tail)
+                yield from (Citation("named", name) for name in names)
+            case "named":
+                yield from (Citation("named", f"RFC {number}") for number in re.findall(r"\b\d{4}\b", tail))
+            case "spec":
+                yield from _of_specification(tail, is_case=is_case)
+            case _:
+                page = "operator" if page == "facts" and is_operators else page
+                yield from _of_numbers(page, tail, is_case=is_case, is_row="row" in head[0])
+
+
+def _of_numbers(page: str, tail: str, *, is_case: bool, is_row: bool) -> Iterator[Citation]:
+    """Yield the numbered places that a text begins with, each with its words."""
+    known = sections(PAGES[page])
+    names = list[str]()
+    words: dict[str, list[str]] = {}
+    at = 0
+    while found := (_NUMBER.match(tail, at) or _QUOTED.match(tail, at) or (_BARE.match(tail, at) if is_case else None)):
+        at = found.end()
+        [said] = [one for one in found.groups() if one is not None]
+        name = f"row {said}" if is_row or "row" in found[0].split() else said
+        if found.re is _NUMBER and (name in known or not names or len(said) < len("100") or "." in said):
+            names.append(name)
+        else:  # a code or a status is words
+            words.setdefault(names[-1], []).append(said)
+    yield from (Citation(page, name, tuple(words.get(name, ()))) for name in names)
+
+
+def _of_specification(tail: str, *, is_case: bool) -> Iterator[Citation]:
+    """Yield the headings that a text begins with, each with its words."""
+    names = sorted(sections(PAGES["spec"]), key=len, reverse=True)
+    plain = re.sub(r'^["`]|(?<=\w|\))["`](?=[,;. ]|$)|(?<=[,d] )["`](?=[A-Z])', "", tail)
+    name = next((one for one in names if re.match(rf"{re.escape(one)}(?!\w)", plain)), None)
+    if name is None:
+        raise UnreadableCitation(f"no section of the specification: {tail}")
+    rest = plain[len(name) :]
+    words: list[str] = []
+    others: list[Citation] = []
+    for part in re.split(r", | and ", rest.partition(":")[0].partition(".")[0]):
+        if part in names:
+            others.append(Citation("spec", part))
+        elif part and is_case and not others and not part.isdigit():
+            words.append(part)
+    yield Citation("spec", name, tuple(words))
+    yield from others
+
+
+def _by_name(clause: str) -> Iterator[Citation]:
+    """Yield what a clause names that has no number: clients, a manual, ourselves, a file of ours."""
+    yield from (Citation(page, name) for word, (page, name) in NAMES.items() if word in clause.lower())
+    yield from (Citation("file", path) for path in _FILE.findall(clause))
+
+
+def _stands_in(words: str, text: str) -> bool:
+    return all(word in text for word in _PHRASE.findall(_plain(words)))
+
+
+def _plain(text: str) -> str:
+    return re.sub(r"[`\\]", "", text).lower()

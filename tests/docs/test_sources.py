@@ -1,0 +1,142 @@
+"""Every citation of a source leads to a page of ours, and every section of those pages is cited."""
+
+import re
+from functools import cache
+
+import pytest
+
+from docs.citations import PAGES, SOURCES, Citation, CitedText, UnreadableCitation, citations, cited_texts, resolved
+from docs.make_reference import SPECIFICATION, specification_page
+from tests.docs.repository import links_of, name_of, pages
+from waypost.wire.errors import ERRORS
+
+LEAST_SOURCES = 3_000
+
+
+def test_every_citation_leads_to_a_heading_or_a_decision() -> None:
+    found, problems = read_citations()
+    sources = {cited for cited, _ in found if cited.is_source}
+
+    assert problems == []
+    assert len(sources) >= LEAST_SOURCES
+
+
+def test_every_section_of_the_facts_is_cited() -> None:
+    cited = {(one.page, one.name) for _, one in read_citations()[0]}
+    below = {(page, name.partition(".")[0]) for page, name in cited}
+
+    uncited = [
+        (page, number)
+        for page in ("facts", "operator", "ledger")
+        for number in re.findall(r"^#+ (\d+(?:\.\d+)?)\.? ", text_of(PAGES[page]), re.MULTILINE)
+        if (page, number) not in cited | below and (page, number.partition(".")[0]) not in cited
+    ]
+
+    assert uncited == [("ledger", "2"), ("ledger", "4"), ("ledger", "5")]  # cited by their rows
+
+
+def test_every_public_page_and_standard_is_cited() -> None:
+    cited = {one.name for _, one in read_citations()[0] if one.page == "named"}
+
+    named = re.findall(r"^(?:### |\| (?=RFC \d))([^|\n]+?)(?: \||$)", text_of(PAGES["named"]), re.MULTILINE)
+
+    assert len(named) > 40
+    assert set(named) - cited == set()
+
+
+def test_every_documented_text_of_an_error_is_on_a_page() -> None:
+    known = "".join(text_of(page) for page in PAGES.values())
+
+    assert [reason for reason, row in ERRORS.items() if row.text and row.text not in known] == []
+
+
+def test_page_of_the_specification_is_made_from_its_statements() -> None:
+    stored = SPECIFICATION.read_text(encoding="utf-8")
+
+    assert stored == specification_page(), "docs/sources/specification.md is old: run `make reference`"
+
+
+def test_pages_of_sources_are_linked_for_contributors_only() -> None:
+    linking = {
+        name_of(page)
+        for page in pages()
+        if page.parent != SOURCES and any("sources/" in link for link in links_of(page))
+    }
+
+    assert linking == {"CONTRIBUTING.md"}
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("facts 4.1, 11", [("facts", "4.1"), ("facts", "11")]),
+        ("facts 2, `app/list`; decision 0024", [("facts", "2"), ("decision", "0024")]),
+        ("operator's facts 5.1 to 5.3; ours", [("operator", "5.1"), ("operator", "5.3"), ("own", "Ours")]),
+        ("ledger 1.4, row 76", [("ledger", "1.4"), ("ledger", "row 76")]),
+        ("spec, Create template, rule 3", [("spec", "Create template, rule 3")]),
+        ('spec, "Create template", footer; the shape is ours', [("spec", "Create template"), ("own", "Ours")]),
+        ('the operator\'s pages "Flow JSON" and "Flows API"', [("named", "Flow JSON"), ("named", "Flows API")]),
+        ("RFC 4291, 6052", [("named", "RFC 4291"), ("named", "RFC 6052")]),
+        ("docs/how-to/receive-callbacks.md", [("file", "docs/how-to/receive-callbacks.md")]),
+    ],
+)
+def test_citation_is_read(text: str, expected: list[tuple[str, str]]) -> None:
+    found = citations(CitedText("tests/wire/cases/one.toml#a_case", text, is_source=True))
+
+    assert [(one.page, one.name) for one in found] == expected
+    assert None not in map(resolved, found)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "facts 3.8",
+        "facts 3.6, no such word",
+        "facts 3.6, 9.9",
+        "facts 8, 99",
+        "facts 8, 499",
+        "operator's facts 9.9",
+        "ledger row 1",
+        "spec, Nothing",
+        "spec, Limits, no such limit",
+        "decision 9999",
+        'public page "Nothing"',
+        "docs/nothing.md",
+        "design, section 5",
+        "hearsay",
+        "",
+    ],
+)
+def test_citation_of_what_is_not_there_is_a_problem(text: str) -> None:
+    assert problem_with(CitedText("tests/wire/cases/one.toml#a_case", text, is_source=True))[1] != []
+
+
+def test_facts_in_files_of_the_operator_are_the_operators() -> None:
+    for place, page in (("src/waypost/simulator/one.py:1", "operator"), ("src/waypost/wire/one.py:1", "facts")):
+        assert [one.page for one in citations(CitedText(place, "facts 6.1", is_source=True))] == [page]
+
+
+@cache
+def read_citations() -> tuple[list[tuple[CitedText, Citation]], list[str]]:
+    """Return all citations with the texts that have them, and what is wrong with any."""
+    found: list[tuple[CitedText, Citation]] = []
+    problems: list[str] = []
+    for cited in cited_texts():
+        ones, wrong = problem_with(cited)
+        found += [(cited, one) for one in ones]
+        problems += wrong
+    return found, problems
+
+
+def problem_with(cited: CitedText) -> tuple[list[Citation], list[str]]:
+    """Return the citations of a text, and those that lead nowhere with their place."""
+    try:
+        ones = citations(cited)
+    except UnreadableCitation as error:
+        return [], [f"{cited.place}: {error}"]
+    return ones, [f"{cited.place}: {one} leads nowhere" for one in ones if resolved(one) is None]
+
+
+def text_of(page: str) -> str:
+    """Return a page of sources."""
+    return (SOURCES / page).read_text(encoding="utf-8")
