@@ -7,31 +7,19 @@ import pytest
 from tests.support.builders import ANN, draft, id_number, message, template
 from waypost.domain.buttons import VIEW_CATALOG, VIEW_ITEMS, Button, ButtonKind
 from waypost.domain.cards import Card
-from waypost.domain.message import (
-    CardSend,
-    Choice,
-    Content,
-    ListSection,
-    MediaKind,
-    MediaRef,
-    Passthrough,
-    Place,
-    ProductSection,
+from waypost.domain.message import CardSend, Content, Passthrough, TemplateSend, media_references, reply_to_of
+from waypost.domain.postback import payload_of
+from waypost.domain.session_messages.buttons import SessionLocationRequest, SessionUrlButton
+from waypost.domain.session_messages.choices import ListSection, SessionList, SessionQuickReply, choice_reference
+from waypost.domain.session_messages.content import Choice, MediaKind, MediaRef, Place, ProductSection
+from waypost.domain.session_messages.plain import (
     SessionContacts,
-    SessionList,
     SessionLocation,
-    SessionLocationRequest,
     SessionMedia,
-    SessionProducts,
-    SessionQuickReply,
     SessionReaction,
     SessionText,
-    SessionUrlButton,
-    TemplateSend,
-    media_references,
-    reply_to_of,
 )
-from waypost.domain.postback import payload_of, reply_id_of
+from waypost.domain.session_messages.products import SessionProducts
 from waypost.domain.template import Draft
 from waypost.operators.cloud.messages import message_body
 
@@ -107,7 +95,7 @@ def test_any_content_in_reply_names_the_operators_id() -> None:
 
 
 def reply(number: int, title: str) -> dict[str, Any]:
-    return {"type": "reply", "reply": {"id": reply_id_of(MESSAGE_ID, number, None), "title": title}}
+    return {"type": "reply", "reply": {"id": choice_reference(MESSAGE_ID, number), "title": title}}
 
 
 CHOICES = (Choice("Yes", "y-1"), Choice("No"))
@@ -177,11 +165,11 @@ CARD = [{"name": {"formatted_name": "Ann"}}]
                         {
                             "title": "Colours",
                             "rows": [
-                                {"id": reply_id_of(MESSAGE_ID, 1, "r"), "title": "Red", "description": "like fire"},
-                                {"id": reply_id_of(MESSAGE_ID, 2, None), "title": "Blue"},
+                                {"id": choice_reference(MESSAGE_ID, 1), "title": "Red", "description": "like fire"},
+                                {"id": choice_reference(MESSAGE_ID, 2), "title": "Blue"},
                             ],
                         },
-                        {"rows": [{"id": reply_id_of(MESSAGE_ID, 3, None), "title": "None"}]},
+                        {"rows": [{"id": choice_reference(MESSAGE_ID, 3), "title": "None"}]},
                     ],
                 },
             },

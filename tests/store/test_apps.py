@@ -10,7 +10,8 @@ from tests.support.builders import ACCOUNT, APP, AT_MS, PARTNER, draft, message,
 from waypost.base.clock import ManualClock
 from waypost.base.ids import RandomIds
 from waypost.domain.app import App
-from waypost.domain.message import SessionText, TemplateSend
+from waypost.domain.message import TemplateSend
+from waypost.domain.session_messages.plain import SessionText
 from waypost.domain.template import Category
 from waypost.store.apps import Taken, apps_of, change_app, delete_app
 from waypost.store.database import Database

@@ -12,16 +12,9 @@ from benchmarks.statements import Statements, plan_of, scans
 from tests.support import stores
 from tests.support.builders import ACCOUNT, ANN, APP, AT_MS, BEN, PARTNER, id_number, message
 from waypost.domain.app import App
-from waypost.domain.message import (
-    MediaKind,
-    MediaRef,
-    Message,
-    MessageState,
-    Passthrough,
-    SessionMedia,
-    SessionText,
-    TemplateSend,
-)
+from waypost.domain.message import Message, MessageState, Passthrough, TemplateSend
+from waypost.domain.session_messages.content import MediaKind, MediaRef
+from waypost.domain.session_messages.plain import SessionMedia, SessionText
 from waypost.store.database import Database
 from waypost.store.message_lists import Place
 from waypost.store.message_search import Wanted, messages_again, search_messages

@@ -7,7 +7,8 @@ import pytest
 from sqlalchemy import Connection, insert
 
 from tests.support.builders import APP, AT_MS, PARTNER, draft, message, template
-from waypost.domain.message import Content, Message, Passthrough, SessionText, TemplateSend
+from waypost.domain.message import Content, Message, Passthrough, TemplateSend
+from waypost.domain.session_messages.plain import SessionText
 from waypost.domain.template import Category
 from waypost.store.database import Database
 from waypost.store.message_search import Wanted, search_messages

@@ -16,7 +16,8 @@ from waypost.base.clock import ManualClock, SystemClock
 from waypost.base.ids import uuid7_text
 from waypost.domain.arrival import Arrival, ArrivalItem
 from waypost.domain.callback import Attempt
-from waypost.domain.message import Message, MessageState, SessionText
+from waypost.domain.message import Message, MessageState
+from waypost.domain.session_messages.plain import SessionText
 from waypost.operations.retention import Retention
 from waypost.store.arrivals import record_arrivals
 from waypost.store.callbacks import Tried, add_callbacks, record_attempts

@@ -23,7 +23,8 @@ from waypost.base.clock import ManualClock
 from waypost.base.seals import Seals, WrongInstanceKey
 from waypost.domain.arrival import Arrival, ArrivalItem
 from waypost.domain.buttons import Button, ButtonKind
-from waypost.domain.message import Content, MessageState, SessionText, TemplateSend
+from waypost.domain.message import Content, MessageState, TemplateSend
+from waypost.domain.session_messages.plain import SessionText
 from waypost.domain.subscription import Subscription
 from waypost.domain.template import TemplateStatus
 from waypost.domain.template_wish import TemplateWish

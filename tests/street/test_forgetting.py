@@ -11,7 +11,8 @@ from tests.support.builders import ANN, message
 from tests.support.patience import patiently
 from tests.support.street import Street
 from waypost.base.clock import VirtualClock
-from waypost.domain.message import Message, MessageState, SessionText
+from waypost.domain.message import Message, MessageState
+from waypost.domain.session_messages.plain import SessionText
 from waypost.store.retention import DAY_MS
 from waypost.store.rows import message_columns
 from waypost.store.tables import callbacks, messages

@@ -4,8 +4,9 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from waypost.domain.app import App, BusinessAccount, OperatorAccount
-from waypost.domain.message import Content, Message, SessionText
+from waypost.domain.message import Content, Message
 from waypost.domain.partner import Partner
+from waypost.domain.session_messages.plain import SessionText
 from waypost.domain.template import Category, Draft, Template, TemplateStatus
 
 AT_MS: Final = 1_760_000_000_000

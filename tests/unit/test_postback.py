@@ -5,17 +5,7 @@ import pytest
 from tests.support.builders import draft, id_number, template
 from waypost.domain.buttons import Button, ButtonKind
 from waypost.domain.event import InboundEvent
-from waypost.domain.message import (
-    CardSend,
-    Choice,
-    Content,
-    ListSection,
-    MediaRef,
-    Passthrough,
-    SessionList,
-    SessionQuickReply,
-    TemplateSend,
-)
+from waypost.domain.message import CardSend, Content, Passthrough, TemplateSend
 from waypost.domain.postback import (
     LONGEST_PAYLOAD,
     Reply,
@@ -23,9 +13,10 @@ from waypost.domain.postback import (
     is_reference,
     payload_of,
     postback_text_of,
-    reply_id_of,
     reply_of,
 )
+from waypost.domain.session_messages.choices import ListSection, SessionList, SessionQuickReply, choice_reference
+from waypost.domain.session_messages.content import Choice, MediaRef
 
 MESSAGE = id_number(1)
 YES_AND_NO = template(of=draft(buttons=(Button(ButtonKind.QUICK_REPLY, "Yes"), Button(ButtonKind.QUICK_REPLY, "No"))))
@@ -124,7 +115,7 @@ def test_reference_that_leads_nowhere_has_no_text(payload: str) -> None:
 
 @pytest.mark.parametrize(("number", "postback"), [(1, "same"), (2, "same"), (3, None)])
 def test_choice_is_told_by_its_number_although_texts_are_the_same(number: int, postback: str | None) -> None:
-    travels = reply_id_of(MESSAGE, number, postback)
+    travels = choice_reference(MESSAGE, number)
 
     assert len(travels) <= 64
     assert reply_of(event("button_reply", id=travels), QUESTION) == Reply("q-1", number, postback)
@@ -132,14 +123,14 @@ def test_choice_is_told_by_its_number_although_texts_are_the_same(number: int, p
 
 @pytest.mark.parametrize(("number", "postback"), [(1, "pick-a"), (2, "pick-b"), (3, "pick-c")])
 def test_rows_are_numbered_through_all_sections(number: int, postback: str) -> None:
-    travels = reply_id_of(MESSAGE, number, postback)
+    travels = choice_reference(MESSAGE, number)
 
     assert reply_of(event("list_reply", id=travels), LIST) == Reply("l-1", number, postback)
 
 
 @pytest.mark.parametrize("number", [0, 4])
 def test_number_that_no_choice_has_is_no_choice(number: int) -> None:
-    travels = reply_id_of(MESSAGE, number, None)
+    travels = choice_reference(MESSAGE, number)
 
     assert reply_of(event("button_reply", id=travels), QUESTION) == Reply("q-1", None, None)
 
@@ -157,13 +148,13 @@ def test_choice_of_a_passthrough_is_found_by_the_partners_own_id(body: object, i
 
 @pytest.mark.parametrize("content", [None, TemplateSend("t")])
 def test_choice_of_a_message_that_is_not_known_keeps_its_number(content: Content | None) -> None:
-    travels = reply_id_of(MESSAGE, 2, None)
+    travels = choice_reference(MESSAGE, 2)
 
     assert reply_of(event("list_reply", id=travels), content) == Reply("", 2, None)
 
 
 def test_reference_names_the_message_that_it_came_with() -> None:
-    assert answered_id_of(event("button_reply", id=reply_id_of(MESSAGE, 1, None))) == MESSAGE
+    assert answered_id_of(event("button_reply", id=choice_reference(MESSAGE, 1))) == MESSAGE
     assert answered_id_of(tap(payload_of(MESSAGE, 0, "a", card=2))) == MESSAGE
     assert answered_id_of(tap("own-1")) is None
     assert answered_id_of(event("text", body="waypost-reply:x:1")) is None

@@ -5,10 +5,10 @@ from functools import partial
 from waypost.accept.auth import admitted_app, holder_of_api_key
 from waypost.accept.requests import Answer, Request
 from waypost.accept.services import Services
+from waypost.domain.lenient import read_integer
 from waypost.domain.refusals import Reason, Refused
 from waypost.store.usage import usage_of
 from waypost.wire.account import messaging_wallet_answer, read_days, usage_item, wallet_answer
-from waypost.wire.lenient import read_integer
 
 
 async def wallet_balance(services: Services, request: Request) -> Answer:

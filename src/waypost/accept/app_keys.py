@@ -10,10 +10,10 @@ from waypost.accept.services import Services
 from waypost.base.seals import TOKEN_PREFIX, hash_of
 from waypost.domain.app import App
 from waypost.domain.app_key import LONGEST_LIFE_MS, MOST_MINTED, MOST_SECOND_KEYS, SHORTEST_LIFE_MS, AppKey, KeyStatus
+from waypost.domain.lenient import read_integer
 from waypost.domain.refusals import Reason, Refused
 from waypost.store.app_keys import NameTaken, TooManyKeys, add_app_key, app_keys_of, revoke_app_key
 from waypost.wire.apps import key_object, token_object
-from waypost.wire.lenient import read_integer
 
 LONGEST_NAME = 100
 

@@ -10,13 +10,13 @@ from waypost.accept.services import Services
 from waypost.base.ids import Ids
 from waypost.domain.app import App
 from waypost.domain.app_user import AppUser
+from waypost.domain.lenient import read_integer
 from waypost.domain.phone_number import read_phone_number
 from waypost.domain.refusals import Reason, Refused
 from waypost.journal.telling import Telling
 from waypost.journal.user_events import emit_opted
 from waypost.store.app_users import app_user, opted_users, set_opted
 from waypost.wire.app_users import user_item, user_status_object
-from waypost.wire.lenient import read_integer
 
 MOST_LISTED: Final = 10_000
 _PHONE: Final = "a phone number of 8 to 15 digits"

@@ -11,12 +11,12 @@ from waypost.accept.requests import Answer, Request
 from waypost.accept.services import Services
 from waypost.base.seals import hash_of
 from waypost.domain.app import App
+from waypost.domain.lenient import read_integer
 from waypost.domain.partner import Partner
 from waypost.domain.refusals import Reason, Refused
 from waypost.store.apps import Taken, app_by_name, apps_of, change_app, delete_app
 from waypost.store.partners import add_app, partner_by_id
 from waypost.wire.apps import AppForm, app_details, changed_app, linked_app, listed_app, partner_app, read_app
-from waypost.wire.lenient import read_integer
 
 PAGE_SIZE = 10
 MOST_ON_A_PAGE = 1000

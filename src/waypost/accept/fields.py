@@ -8,7 +8,7 @@ from waypost.wire.account import BlockedUser, ChatCommand
 from waypost.wire.drafts import SentButton, SentCard
 from waypost.wire.library_buttons import LibraryButton
 from waypost.wire.passthrough import AnsweredMessage, ReadMessage, TemplateObject, TypingIndicator
-from waypost.wire.session_shapes import SessionMessage
+from waypost.wire.session_forms import SESSION_MESSAGE
 from waypost.wire.subscriptions import SubscriptionMeta
 from waypost.wire.template_forms import PostbackText, TemplateId, TemplateMessage
 
@@ -96,7 +96,7 @@ FIELDS: Final = {  # Source: spec, "Endpoints"; facts 1 to 4, 8, 9, 13
     "src":                  Field(_T, False, "Another name of `source`.", "15550001000"),
     "destination":          Field(_T, True,  "The recipient's phone number: 8 to 15 digits.", "15550002001"),
     "src.name":             Field(_T, False, "The app's name; required for session messages with an API key. Where the path names the app, its id serves too.", "WaypostDemo"),
-    "message@session":      Field(_J, True,  "JSON text: the message, by its type. A text that is no JSON object is sent as it is.", '{"type":"text","text":"Hello"}', SessionMessage),
+    "message@session":      Field(_J, True,  "JSON text: the message, by its type. A text that is no JSON object is sent as it is.", '{"type":"text","text":"Hello"}', SESSION_MESSAGE),
     "disablePreview":       Field(_B, False, "true shows no preview of an address in the text.", "false"),
     "template":             Field(_J, True,  "JSON text: the template's id and the values of its variables, in order.", '{"id":"01990000-0000-7000-8000-0000000000b1","params":["Ann","4711"]}', TemplateId),
     "message@template":     Field(_J, False, "JSON text: the medium, place or cards that the template shows.", '{"type":"text","text":"Hi Ann"}', TemplateMessage),

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Final
 
-from waypost.domain.message import MediaKind
+from waypost.domain.session_messages.content import MediaKind
 
 DAY_MS: Final = 24 * 60 * 60 * 1000
 MEDIA_LIFE_MS: Final = 30 * DAY_MS  # Source: facts 8, "Life of media id"

@@ -4,6 +4,15 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Final, cast
 
+from waypost.domain.session_messages.content import (
+    NO_MEDIUM,
+    MediaKind,
+    MediaRef,
+    Place,
+    ProductSection,
+    SessionContent,
+)
+
 
 class MessageKind(StrEnum):
     """How a callback of type `enqueued` names a message."""
@@ -23,227 +32,6 @@ class MessageState(StrEnum):
     READ = "read"
     DELETED = "deleted"
     FAILED = "failed"
-
-
-class MediaKind(StrEnum):
-    """The kinds of media, in the operator's words; the wire's `file` is a document.
-
-    A GIF is only a template's header, and never uploaded.
-    """
-
-    IMAGE = "image"
-    VIDEO = "video"
-    AUDIO = "audio"
-    DOCUMENT = "document"
-    STICKER = "sticker"
-    GIF = "gif"
-
-
-@dataclass(frozen=True, slots=True)
-class MediaRef:
-    """Where a message's medium is: exactly one of the two.
-
-    Attributes:
-        id: a media id, ours or the operator's own.
-        link: fetched by the operator, not by us.
-    """
-
-    id: str | None = None
-    link: str | None = None
-
-
-NO_MEDIUM: Final = MediaRef()
-"""Where there is none; one for all, because making one costs as much as reading a short field."""
-
-
-@dataclass(frozen=True, slots=True)
-class SessionText:
-    """A free-form text.
-
-    Attributes:
-        reply_to: id of the message this one answers: ours, or the operator's. So in every kind.
-
-    Source: spec, "Send session text message", message object.
-    """
-
-    text: str
-    preview_url: bool = False
-    reply_to: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class SessionMedia:
-    """An image, video, audio, document or sticker. Source: facts 9.1."""
-
-    kind: MediaKind
-    media: MediaRef
-    caption: str = ""
-    file_name: str = ""
-    reply_to: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Place:
-    """A location. Degrees; names may be empty."""
-
-    latitude: float
-    longitude: float
-    name: str = ""
-    address: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class SessionLocation:
-    """A location. Source: facts 9.1."""
-
-    place: Place
-    reply_to: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class SessionContacts:
-    """Contact cards, in the operator's shape. Source: facts 9.1, `contact`; operator's facts 4.1."""
-
-    contacts: list[dict[str, Any]]
-    reply_to: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Choice:
-    """One option that the recipient can choose.
-
-    Attributes:
-        postback_text: what its choice calls back; None where the sender gave none.
-    """
-
-    title: str
-    postback_text: str | None = None
-    description: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class ListSection:
-    """A titled part of a list."""
-
-    title: str
-    subtitle: str
-    choices: tuple[Choice, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class SessionList:
-    """A list to choose from. Choices are numbered from 1 through all sections.
-
-    Attributes:
-        sender_id: the sender's own `msgid`; comes back as the reply's `id`.
-
-    Source: facts 9.1, `list`; 6.4, `list_reply`.
-    """
-
-    body: str
-    button: str
-    sections: tuple[ListSection, ...]
-    title: str = ""
-    footer: str = ""
-    sender_id: str = ""
-    reply_to: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class SessionQuickReply:
-    """A text or medium with up to three reply buttons. Choices are numbered from 1.
-
-    Attributes:
-        header: a text above; only where there is no medium.
-        media_kind: image, video or document; None where there is no medium.
-
-    Source: facts 9.1, `quick_reply`; 6.4, `button_reply`.
-    """
-
-    text: str
-    choices: tuple[Choice, ...]
-    header: str = ""
-    footer: str = ""
-    media_kind: MediaKind | None = None
-    media: MediaRef = NO_MEDIUM
-    file_name: str = ""
-    sender_id: str = ""
-    reply_to: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class ProductSection:
-    """A titled part of a product list; products by their id in the catalogue."""
-
-    title: str
-    product_ids: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class SessionProducts:
-    """One product, a list of products, or the whole catalogue.
-
-    Attributes:
-        sub_type: `product`, `product_list` or `catalog_message`.
-
-    Source: facts 9.1, `product_details`.
-    """
-
-    sub_type: str
-    catalog_id: str = ""
-    product_id: str = ""
-    header: str = ""
-    body: str = ""
-    footer: str = ""
-    sections: tuple[ProductSection, ...] = ()
-    thumbnail_id: str = ""
-    reply_to: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class SessionUrlButton:
-    """A text with one button that opens a URL.
-
-    Attributes:
-        label: of the button.
-        media_kind: image or video, above the text; None where there is no medium.
-
-    Source: public page "Session messages", `cta_url`.
-    """
-
-    body: str
-    label: str
-    url: str
-    footer: str = ""
-    media_kind: MediaKind | None = None
-    media: MediaRef = NO_MEDIUM
-    reply_to: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class SessionReaction:
-    """A reaction to a message.
-
-    Attributes:
-        emoji: empty removes the reaction.
-        message_id: of the message reacted to: ours, or the operator's.
-
-    Source: public page "Session messages", `reaction`.
-    """
-
-    emoji: str
-    message_id: str
-
-
-@dataclass(frozen=True, slots=True)
-class SessionLocationRequest:
-    """A text with a button that shares the recipient's location.
-
-    Source: public page "Session messages", `location_request_message`.
-    """
-
-    body: str
-    reply_to: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -303,20 +91,7 @@ class Passthrough:
     members: dict[str, Any] | None = None
 
 
-Content = (
-    SessionText
-    | SessionMedia
-    | SessionLocation
-    | SessionContacts
-    | SessionList
-    | SessionQuickReply
-    | SessionProducts
-    | SessionUrlButton
-    | SessionReaction
-    | SessionLocationRequest
-    | TemplateSend
-    | Passthrough
-)
+Content = SessionContent | TemplateSend | Passthrough
 
 
 @dataclass(frozen=True, slots=True)
@@ -361,8 +136,8 @@ def reply_to_of(content: Content) -> str | None:
     match content:
         case TemplateSend():
             return None
-        case SessionReaction(message_id=message_id):
-            return message_id
+        case SessionContent():
+            return content.answered_id
         case Passthrough(type="reaction", body={"message_id": str(message_id)}):
             return message_id
         case _:
@@ -379,14 +154,12 @@ PARTNERS_DATA: Final = frozenset({"flow_action_data", "flow_action_payload"})
 def media_references(content: Content) -> tuple[str, ...]:
     """Every media id that a message holds, ours and the operator's, in order; links are none."""
     match content:
-        case SessionMedia(media=media) | SessionQuickReply(media=media) | SessionUrlButton(media=media):
-            found = [media.id]
+        case SessionContent():
+            found = [media.id for media in content.media_refs()]
         case TemplateSend(media=media, cards=cards):
             found = [media.id, *(card.media.id for card in cards)]
         case Passthrough(type=kind, body=body):
             found = _ids_in({kind: body})
-        case _:
-            found = []
     return tuple(one for one in found if one)
 
 

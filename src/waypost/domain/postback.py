@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from typing import Any, Final, cast
 
 from waypost.domain.event import InboundEvent
-from waypost.domain.message import Choice, Content, Passthrough, SessionList, SessionQuickReply, TemplateSend
+from waypost.domain.message import Content, Passthrough, TemplateSend
+from waypost.domain.session_messages.choices import SessionList, SessionQuickReply, is_choice_reference
 from waypost.domain.template import Template
 
 LONGEST_PAYLOAD: Final = 256  # Source: operator's facts 4.2, quick_reply payload length
 _POSTBACK: Final = "waypost-postback"
-_REPLY: Final = "waypost-reply"
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,24 +49,9 @@ def payload_of(message_id: str, index: int, postback_text: str, card: int | None
     return f"{_POSTBACK}:{message_id}:{index}"
 
 
-def reply_id_of(message_id: str, number: int, choice_postback: str | None) -> str:
-    """What travels behind a choice of a session message: a reference of at most 64 characters.
-
-    Always a reference: the operator refuses a message in which two ids are the same, and two
-    choices of one message may well call back the same text.
-
-    Args:
-        message_id: ours.
-        number: of the choice, from 1 through all sections.
-        choice_postback: what the partner gave for it; it stays here, with the message.
-    """
-    del choice_postback
-    return f"{_REPLY}:{message_id}:{number}"
-
-
 def is_reference(text: str) -> bool:
     """Whether what came back is a reference of ours, which no partner is shown."""
-    return text.partition(":")[0] in (_POSTBACK, _REPLY)
+    return text.partition(":")[0] == _POSTBACK or is_choice_reference(text)
 
 
 def answered_id_of(event: InboundEvent) -> str | None:
@@ -121,29 +106,17 @@ def reply_of(event: InboundEvent, answered: Content | None) -> Reply:
     Source: facts 6.4, `button_reply`, `list_reply`.
     """
     came_back = event.text("id")
-    kind, _, place = came_back.partition(":")
-    choices = choices_of(answered)
-    if kind != _REPLY:
+    if not is_choice_reference(came_back):
         ids = _ids_in(answered.body) if isinstance(answered, Passthrough) else []
         number = ids.index(came_back) + 1 if came_back in ids else None
         return Reply(came_back, number, came_back or None)
-    number = _index(place.rpartition(":")[2])
+    number = _index(came_back.rpartition(":")[2])
     if not isinstance(answered, SessionQuickReply | SessionList):
         return Reply("", number, None)
+    choices = answered.numbered_choices()
     if number is None or not 1 <= number <= len(choices):
         return Reply(answered.sender_id, None, None)
     return Reply(answered.sender_id, number, choices[number - 1].postback_text)
-
-
-def choices_of(content: Content | None) -> tuple[Choice, ...]:
-    """The choices of a session message in the order of their numbers; empty where it has none."""
-    match content:
-        case SessionQuickReply():
-            return content.choices
-        case SessionList():
-            return tuple(choice for section in content.sections for choice in section.choices)
-        case _:
-            return ()
 
 
 def _ids_in(body: Any) -> list[str]:

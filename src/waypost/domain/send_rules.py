@@ -4,75 +4,19 @@ Otherwise the operator refuses, and the message fails with the operator's code.
 """
 
 import re
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
-from waypost.domain.message import (
-    Content,
-    MediaRef,
-    SessionList,
-    SessionLocation,
-    SessionLocationRequest,
-    SessionMedia,
-    SessionProducts,
-    SessionQuickReply,
-    SessionUrlButton,
-    TemplateSend,
-)
+from waypost.domain.message import Content, TemplateSend
 from waypost.domain.parameters import least_and_most
+from waypost.domain.session_messages.content import Limit, SessionContent, is_http_address
+from waypost.domain.session_messages.products import all_products
 from waypost.domain.template import Draft, TemplateType
 
-
-@dataclass(frozen=True, slots=True)
-class Longest:
-    """One row: the values of a field, and how long each may be.
-
-    Attributes:
-        of: gives every value that the row holds; a text has characters, a tuple has members.
-    """
-
-    content: type[Content]
-    field: str
-    of: Callable[[Any], Iterable[str | tuple[object, ...]]]
-    at_most: int
-
-
-def _choices(content: SessionList) -> Iterable[Any]:
-    return (choice for section in content.sections for choice in section.choices)
-
-
 # fmt: off
-LONGEST: Final = (  # Source: operator's facts 2.3, "MPM at send", and 4.1
-    Longest(SessionMedia,      "caption",              lambda c: [c.caption],                             1024),
-    Longest(SessionList,       "title",                lambda c: [c.title],                                 60),
-    Longest(SessionList,       "body",                 lambda c: [c.body],                                1024),
-    Longest(SessionList,       "footer",               lambda c: [c.footer],                                60),
-    Longest(SessionList,       "globalButtons.title",  lambda c: [c.button],                                20),
-    Longest(SessionList,       "items",                lambda c: [c.sections],                              10),
-    Longest(SessionList,       "items.title",          lambda c: [one.title for one in c.sections],         24),
-    Longest(SessionList,       "items.options",        lambda c: [tuple(_choices(c))],                      10),
-    Longest(SessionList,       "options.title",        lambda c: [one.title for one in _choices(c)],        24),
-    Longest(SessionList,       "options.description",  lambda c: [one.description for one in _choices(c)],  72),
-    Longest(SessionQuickReply, "content.text",         lambda c: [c.text],                                1024),
-    Longest(SessionQuickReply, "content.header",       lambda c: [c.header],                                60),
-    Longest(SessionQuickReply, "content.caption",      lambda c: [c.footer],                                60),
-    Longest(SessionQuickReply, "options",              lambda c: [c.choices],                                3),
-    Longest(SessionQuickReply, "options.title",        lambda c: [one.title for one in c.choices],          20),
-    Longest(SessionProducts,   "header.text",          lambda c: [c.header],                                60),
-    Longest(SessionProducts,   "body.text",            lambda c: [c.body],                                1024),
-    Longest(SessionProducts,   "footer.text",          lambda c: [c.footer],                                60),
-    Longest(SessionProducts,   "sections",             lambda c: [c.sections],                              10),
-    Longest(SessionProducts,   "sections.title",       lambda c: [one.title for one in c.sections],         24),
-    Longest(SessionProducts,   "sections.productList", lambda c: [_products(c.sections)],                   30),
-    Longest(SessionUrlButton,  "body",                 lambda c: [c.body],                                1024),
-    Longest(SessionUrlButton,  "footer",               lambda c: [c.footer],                                60),
-    Longest(SessionUrlButton,  "display_text",         lambda c: [c.label],                                 20),
-    Longest(SessionUrlButton,  "url",                  lambda c: [c.url],                                 2000),
-    Longest(SessionLocationRequest, "body.text",       lambda c: [c.body],                                1024),
-    Longest(TemplateSend,      "mpm.sections",         lambda c: [c.sections],                              10),
-    Longest(TemplateSend,      "mpm.sections.title",   lambda c: [one.title for one in c.sections],         24),
-    Longest(TemplateSend,      "mpm.products",         lambda c: [_products(c.sections)],                   30),
+TEMPLATE_LIMITS: Final = (  # Source: operator's facts 2.3, "MPM at send"; of session messages: their kinds
+    Limit("mpm.sections",       lambda c: [c.sections],                         10),
+    Limit("mpm.sections.title", lambda c: [one.title for one in c.sections],    24),
+    Limit("mpm.products",       lambda c: [all_products(c.sections)],           30),
 )
 _OF_TYPE: Final = {  # the media that each type of template takes
     TemplateType.IMAGE:    "image",
@@ -81,11 +25,6 @@ _OF_TYPE: Final = {  # the media that each type of template takes
 }
 # fmt: on
 _UNSENDABLE: Final = re.compile(r"[\n\r\t]| {5}")  # Source: operator's facts 4.2, 132018
-_ADDRESS: Final = re.compile(r"https?://.+", re.DOTALL)
-
-
-def _products(sections: tuple[Any, ...]) -> tuple[object, ...]:
-    return tuple(product for section in sections for product in section.product_ids)
 
 
 def postback_complaint(send: TemplateSend, draft: Draft) -> str | None:
@@ -115,33 +54,21 @@ def postback_complaint(send: TemplateSend, draft: Draft) -> str | None:
 
 def operators_complaint(content: Content) -> str | None:
     """What the operator will refuse in a message, or None: field, rule, and what it has."""
-    name = "template" if isinstance(content, TemplateSend) else "message"
-    for row in LONGEST:
-        if isinstance(content, row.content):
-            for value in row.of(content):
-                if len(value) > row.at_most:
-                    kind = "characters" if isinstance(value, str) else "entries"
-                    return f"{name}.{row.field} must have at most {row.at_most} {kind}; it has {len(value)}"
-    for media in _media_of(content):
-        if media.link is not None and not _ADDRESS.fullmatch(media.link):
-            return "message must name its medium by an address that begins with http:// or https://"
-    if isinstance(content, SessionUrlButton) and not _ADDRESS.fullmatch(content.url):
-        return "message.url must begin with http:// or https://"
-    if isinstance(content, SessionLocation):
-        place = content.place
-        if not (-90 <= place.latitude <= 90 and -180 <= place.longitude <= 180):
-            return "message.latitude must be within 90 degrees, and message.longitude within 180"
-    return None
-
-
-def _media_of(content: Content) -> list[MediaRef]:
     match content:
-        case SessionMedia(media=media) | SessionQuickReply(media=media) | SessionUrlButton(media=media):
-            return [media]
-        case TemplateSend(media=media, cards=cards):
-            return [media, *(card.media for card in cards)]
+        case SessionContent():
+            name, limits, media = "message", content.limits, content.media_refs()
+        case TemplateSend():
+            name, limits, media = "template", TEMPLATE_LIMITS, (content.media, *(card.media for card in content.cards))
         case _:
-            return []
+            return None
+    for limit in limits:
+        for value in limit.values(content):
+            if len(value) > limit.at_most:
+                kind = "characters" if isinstance(value, str) else "entries"
+                return f"{name}.{limit.field} must have at most {limit.at_most} {kind}; it has {len(value)}"
+    if any(one.link is not None and not is_http_address(one.link) for one in media):
+        return "message must name its medium by an address that begins with http:// or https://"
+    return content.operator_error() if isinstance(content, SessionContent) else None
 
 
 def templates_complaint(send: TemplateSend, draft: Draft, *, now_ms: int) -> str | None:

@@ -9,10 +9,11 @@ from waypost.domain.app_user import WINDOW_MS
 from waypost.domain.event import InboundEvent
 from waypost.domain.inbound import Around, MediaLink
 from waypost.domain.media import INBOUND_LIFE_MS, InboundMedia
-from waypost.domain.message import Content, MediaKind, TemplateSend
+from waypost.domain.message import Content, TemplateSend
 from waypost.domain.outcome import MOST_ID_CHARS
 from waypost.domain.phone_number import group_destination
 from waypost.domain.postback import answered_id_of, postback_text_of, reply_of
+from waypost.domain.session_messages.content import MediaKind
 from waypost.events.book import Applying, reacted_to
 from waypost.store.arrivals import NO_RECIPIENT, record_inbound
 from waypost.store.contents import kept_content_of

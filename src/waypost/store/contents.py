@@ -4,38 +4,14 @@ from typing import Any, Final
 
 import msgspec
 
-from waypost.domain.message import (
-    Content,
-    Passthrough,
-    SessionContacts,
-    SessionList,
-    SessionLocation,
-    SessionLocationRequest,
-    SessionMedia,
-    SessionProducts,
-    SessionQuickReply,
-    SessionReaction,
-    SessionText,
-    SessionUrlButton,
-    TemplateSend,
-)
+from waypost.domain.message import Content, Passthrough, TemplateSend
+from waypost.domain.session_messages import SESSION_KINDS
 
-# fmt: off
 NAMES: Final[dict[type[Content], str]] = {  # the names are stored
-    SessionText:       "text",
-    SessionMedia:      "media",
-    SessionLocation:   "location",
-    SessionContacts:   "contacts",
-    SessionList:       "list",
-    SessionQuickReply: "quick_reply",
-    SessionProducts:   "products",
-    SessionUrlButton:  "cta_url",
-    SessionReaction:   "reaction",
-    SessionLocationRequest: "location_request",
-    TemplateSend:      "template",
-    Passthrough:       "passthrough",
+    **{kind: kind.stored_as for kind in SESSION_KINDS},
+    TemplateSend: "template",
+    Passthrough: "passthrough",
 }
-# fmt: on
 TEMPLATE_PASSTHROUGH: Final = "template_passthrough"
 OF_TEMPLATES: Final = {NAMES[TemplateSend], TEMPLATE_PASSTHROUGH}
 """The kinds that a callback calls a template message."""

@@ -6,14 +6,14 @@ from typing import Final
 
 from sqlalchemy import Connection, func, select
 
-from waypost.domain.message import SessionMedia
+from waypost.domain.session_messages.plain import SessionMedia
 from waypost.domain.template import Category
-from waypost.store.contents import NAMES, OF_TEMPLATES
+from waypost.store.contents import OF_TEMPLATES
 from waypost.store.tables import inbound_messages, messages
 from waypost.store.templates import templates_by_ids
 
 DAY_MS: Final = 24 * 60 * 60 * 1000
-_OUTGOING_MEDIA: Final = NAMES[SessionMedia]
+_OUTGOING_MEDIA: Final = SessionMedia.stored_as
 _MEDIA_TYPES: Final = {"IMAGE", "VIDEO", "DOCUMENT"}
 
 

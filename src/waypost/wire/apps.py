@@ -6,12 +6,12 @@ from typing import Any, Final
 
 from waypost.domain.app import App
 from waypost.domain.app_key import AppKey
+from waypost.domain.lenient import read_integer
 from waypost.domain.partner import Partner
 from waypost.domain.phone_number import read_phone_number
 from waypost.domain.refusals import Reason, Refused
 from waypost.domain.subscription import MODE_ALIASES, MODES
 from waypost.wire.forms import Form
-from waypost.wire.lenient import read_integer
 
 SHORTEST_NAME: Final = 6
 LONGEST_NAME: Final = 150

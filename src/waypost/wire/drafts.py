@@ -7,10 +7,10 @@ import msgspec
 from waypost.domain.buttons import Button, ButtonKind, OtpType, SupportedApp
 from waypost.domain.cards import Card
 from waypost.domain.languages import spelled
+from waypost.domain.lenient import Flag, Text, as_text, read_flag, read_integer
 from waypost.domain.refusals import Reason, Refused
 from waypost.domain.template import Draft, completed
 from waypost.wire.forms import Form, read_json
-from waypost.wire.lenient import Flag, Text, as_text, read_flag, read_integer
 
 MOST_BUTTONS: Final = 20  # read; how many a template may have is a row of the rule table
 MOST_CARDS: Final = 20  # likewise

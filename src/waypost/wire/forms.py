@@ -10,9 +10,9 @@ from urllib.parse import unquote_to_bytes
 
 import msgspec
 
+from waypost.domain.lenient import read_flag
 from waypost.domain.refusals import Reason, Refused
 from waypost.wire.field_parts import Branch, is_part, joined, json_of
-from waypost.wire.lenient import read_flag
 
 Shape = TypeVar("Shape")
 

@@ -6,11 +6,11 @@ from typing import Any, Final, TypeVar
 
 import msgspec
 
+from waypost.domain.lenient import Text, as_text
 from waypost.domain.message import Passthrough
 from waypost.domain.phone_number import group_destination, group_of, read_phone_number
 from waypost.domain.refusals import Reason, Refused
 from waypost.wire.forms import Form, read_json, read_json_body
-from waypost.wire.lenient import Text, as_text
 
 Shape = TypeVar("Shape")
 PRODUCT: Final = "whatsapp"

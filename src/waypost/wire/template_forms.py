@@ -4,11 +4,11 @@ from typing import Annotated, Any, Final
 
 import msgspec
 
-from waypost.domain.message import CardSend, MediaKind, Place, ProductSection, TemplateSend
+from waypost.domain.lenient import Text, as_text, read_integer
+from waypost.domain.message import CardSend, TemplateSend
 from waypost.domain.refusals import Reason, Refused
+from waypost.domain.session_messages.content import MediaKind, Place, ProductSection, media_ref, read_place
 from waypost.wire.forms import Form, read_json
-from waypost.wire.lenient import Text, as_text, read_integer
-from waypost.wire.session_forms import media_ref, read_place
 
 MOST_PARAMS: Final = 400
 MOST_CARDS: Final = 30

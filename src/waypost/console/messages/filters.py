@@ -8,23 +8,15 @@ from typing import Final
 from urllib.parse import urlencode
 
 from waypost.domain.message import MessageState
+from waypost.domain.session_messages import SESSION_KINDS
 from waypost.store.message_lists import Place
 from waypost.store.message_search import LEAST_DIGITS, Wanted
 
 # fmt: off
-KINDS: Final = (  # Source: store/contents.py
+KINDS: Final = (
     # in the address  in the store                           label
     ("template",    ("template", "template_passthrough"),  "Template"),
-    ("text",        ("text",),                             "Text"),
-    ("media",       ("media",),                            "Media"),
-    ("list",        ("list",),                             "List"),
-    ("quick_reply", ("quick_reply",),                      "Quick replies"),
-    ("location",    ("location",),                         "Location"),
-    ("contacts",    ("contacts",),                         "Contacts"),
-    ("products",    ("products",),                         "Products"),
-    ("cta_url",     ("cta_url",),                          "URL button"),
-    ("reaction",    ("reaction",),                         "Reaction"),
-    ("location_request", ("location_request",),            "Location request"),
+    *((kind.stored_as, (kind.stored_as,), kind.kind_label) for kind in SESSION_KINDS),
     ("passthrough", ("passthrough",),                      "In the operator's words"),
 )
 TIMES: Final = (

@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 from typing import Any, Final, cast
 
-from waypost.domain.message import MEDIA_MEMBERS, PARTNERS_DATA, Message, Passthrough, SessionReaction, TemplateSend
+from waypost.domain.message import MEDIA_MEMBERS, PARTNERS_DATA, Message, Passthrough, TemplateSend
+from waypost.domain.session_messages.content import SendContext
 from waypost.domain.template import Template
-from waypost.operators.cloud.session_bodies import session_body
 from waypost.operators.cloud.template_bodies import template_object
 
 CALLBACK_DATA: Final = "biz_opaque_callback_data"
@@ -48,10 +48,6 @@ def message_body(
         case TemplateSend() as send:
             body["type"] = "template"
             body["template"] = template_object(send, template, message.id, copies)
-        case SessionReaction(emoji=emoji):
-            body["type"] = "reaction"
-            body["reaction"] = {"message_id": reply_to, "emoji": emoji}
-            return body
         case Passthrough(type="reaction", body={"message_id": str()} as reaction):
             body["type"] = "reaction"
             body["reaction"] = {**cast("dict[str, Any]", reaction), "message_id": reply_to}
@@ -60,7 +56,10 @@ def message_body(
             body["type"] = kind
             body |= cast("dict[str, Any]", _with_copies({kind: given}, copies))
         case content:
-            body |= session_body(content, message.id, copies)
+            kind, given = content.operator_body(SendContext(message.id, reply_to, copies))
+            body |= {"type": kind, kind: given}
+            if kind == "reaction":
+                return body
     if reply_to is not None:
         body["context"] = {"message_id": reply_to}
     return body

@@ -6,9 +6,9 @@ from waypost.domain.buttons import Button, ButtonKind
 from waypost.domain.message import CardSend, TemplateSend
 from waypost.domain.parameters import CardParameters, Parameters, split
 from waypost.domain.postback import payload_of
+from waypost.domain.session_messages.content import Body, medium_body, place_body, product_section_body
 from waypost.domain.template import Draft, Template
 from waypost.domain.variables import variables
-from waypost.operators.cloud.session_bodies import Body, location, medium, product_section
 
 
 def template_object(send: TemplateSend, template: Template | None, message_id: str, copies: Mapping[str, str]) -> Body:
@@ -66,9 +66,9 @@ def _header(send: TemplateSend, draft: Draft, params: Parameters, copies: Mappin
     if send.media_kind is not None:
         kind = send.media_kind.value
         name = send.file_name if kind == "document" else ""
-        return [{"type": kind, kind: medium(send.media, copies, name)}]
+        return [{"type": kind, kind: medium_body(send.media, copies, name)}]
     if send.place is not None:
-        return [{"type": "location", "location": location(send.place)}]
+        return [{"type": "location", "location": place_body(send.place)}]
     return _texts(params.header, draft.header, draft)
 
 
@@ -116,7 +116,7 @@ def _products(send: TemplateSend, button: Button, thumbnail: str | None) -> Body
     if thumbnail:
         action["thumbnail_product_retailer_id"] = thumbnail
     if send.sections and button.kind is ButtonKind.MPM:
-        action["sections"] = [product_section(section.title, section.product_ids) for section in send.sections]
+        action["sections"] = [product_section_body(section) for section in send.sections]
     return {"type": "action", "action": action} if action else None
 
 
@@ -136,7 +136,7 @@ def _card(
     """One card, as many as were sent: their number is for the operator to check."""
     of_template = draft.cards[at] if draft.cards and at < len(draft.cards) else None
     kind = _card_media_kind(send, of_template.header_type if of_template else "")
-    components: list[Body] = [{"type": "header", "parameters": [{"type": kind, kind: medium(card.media, copies)}]}]
+    components: list[Body] = [{"type": "header", "parameters": [{"type": kind, kind: medium_body(card.media, copies)}]}]
     if params.body:
         text = of_template.body if of_template else None
         components.append({"type": "body", "parameters": _texts(params.body, text, draft)})

@@ -1,0 +1,163 @@
+"""Session messages with one button: an address to open, and a request for a location."""
+
+from dataclasses import dataclass
+from typing import Any, ClassVar, Final
+
+from waypost.domain.lenient import Text, as_text
+from waypost.domain.refusals import Reason, Refused
+from waypost.domain.session_messages.content import (
+    NO_MEDIUM,
+    Body,
+    HeaderMediumObject,
+    HeaderObject,
+    Limit,
+    MediaKind,
+    MediaRef,
+    SendContext,
+    SessionContent,
+    TextObject,
+    interactive_body,
+    is_http_address,
+    media_header,
+    media_ref,
+    missing,
+    text_of,
+)
+
+
+@dataclass(slots=True)
+class UrlButtonShape:
+    """A text, a label and an address."""
+
+    body: Text | TextObject | None = None
+    header: Text | HeaderObject | None = None
+    footer: Text | TextObject | None = None
+    display_text: Text | None = None
+    url: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SessionUrlButton(SessionContent):
+    """A text with one button that opens a URL.
+
+    Attributes:
+        label: of the button.
+        media_kind: image or video, above the text; None where there is no medium.
+
+    Source: public page "Session messages", `cta_url`.
+    """
+
+    wire_types: ClassVar = ("cta_url",)
+    stored_as: ClassVar = "cta_url"
+    kind_label: ClassVar = "URL button"
+    shape: ClassVar = UrlButtonShape
+    # fmt: off
+    limits: ClassVar = (
+        Limit("body",         lambda c: [c.body],       1024),
+        Limit("footer",       lambda c: [c.footer],       60),
+        Limit("display_text", lambda c: [c.label],   20),
+        Limit("url",          lambda c: [c.url],        2000),
+    )
+    # fmt: on
+
+    body: str
+    label: str
+    url: str
+    footer: str = ""
+    media_kind: MediaKind | None = None
+    media: MediaRef = NO_MEDIUM
+    reply_to: str | None = None
+
+    @classmethod
+    def read(cls, given: UrlButtonShape, wire_type: str, reply_to: str | None) -> "SessionUrlButton":
+        body, label, url = text_of(given.body), as_text(given.display_text), (given.url or "").strip()
+        if not body.strip():
+            raise missing("body", "the text of the message")
+        if not label.strip():
+            raise missing("display_text", "the label of the button")
+        if not url:
+            raise missing("url", "the address that the button opens")
+        media_kind, media = _header_medium(given.header)
+        return cls(body, label, url, text_of(given.footer), media_kind, media, reply_to)
+
+    def operator_body(self, context: SendContext) -> tuple[str, Any]:
+        header: Body | None = None
+        if self.media_kind is not None:
+            header = media_header(self.media_kind, self.media, context.copies)
+        parameters = {"display_text": self.label, "url": self.url}
+        action: Body = {"name": "cta_url", "parameters": parameters}
+        return interactive_body("cta_url", action, header, self.body, self.footer)
+
+    def media_refs(self) -> tuple[MediaRef, ...]:
+        return (self.media,)
+
+    def operator_error(self) -> str | None:
+        return None if is_http_address(self.url) else "message.url must begin with http:// or https://"
+
+
+@dataclass(slots=True)
+class LocationActionObject:
+    """What the button of a location request does."""
+
+    name: Text | None = None
+
+
+@dataclass(slots=True)
+class LocationRequestShape:
+    """A text, and the one action that there is."""
+
+    body: Text | TextObject | None = None
+    action: LocationActionObject | None = None
+
+
+_SEND_LOCATION: Final = "send_location"
+
+
+@dataclass(frozen=True, slots=True)
+class SessionLocationRequest(SessionContent):
+    """A text with a button that shares the recipient's location.
+
+    Source: public page "Session messages", `location_request_message`.
+    """
+
+    wire_types: ClassVar = ("location_request_message",)
+    stored_as: ClassVar = "location_request"
+    kind_label: ClassVar = "Location request"
+    shape: ClassVar = LocationRequestShape
+    limits: ClassVar = (Limit("body.text", lambda c: [c.body], 1024),)
+
+    body: str
+    reply_to: str | None = None
+
+    @classmethod
+    def read(cls, given: LocationRequestShape, wire_type: str, reply_to: str | None) -> "SessionLocationRequest":
+        body = text_of(given.body)
+        if not body.strip():
+            raise missing("body.text", "the text of the message")
+        name = as_text(given.action.name) if given.action else _SEND_LOCATION
+        if name != _SEND_LOCATION:
+            raise Refused(Reason.FIELD_BROKEN, f"message.action.name must be {_SEND_LOCATION}.")
+        return cls(body, reply_to)
+
+    def operator_body(self, context: SendContext) -> tuple[str, Any]:
+        return interactive_body("location_request_message", {"name": _SEND_LOCATION}, None, self.body, "")
+
+
+def _header_medium(given: Text | HeaderObject | None) -> tuple[MediaKind | None, MediaRef]:
+    """Return the medium of a header; None and no medium where there is no header.
+
+    Raises:
+        Refused: a header of another type, or one without its medium.
+    """
+    if given is None or given == "":
+        return None, NO_MEDIUM
+    header = given if isinstance(given, HeaderObject) else HeaderObject()
+    kind = as_text(header.type).strip().lower()
+    if kind not in ("image", "video"):
+        raise Refused(Reason.FIELD_BROKEN, f'message.header.type must be image or video; it is "{kind[:20]}".')
+    medium = header.image if kind == "image" else header.video
+    if medium is None:
+        medium = HeaderMediumObject(header.id, header.url or header.originalUrl)
+    name = f"header.{kind}.link"
+    accepted = f"an address, or message.header.{kind}.id, of the {kind}"
+    return MediaKind(kind), media_ref(medium.id, medium.link, name, accepted)

@@ -1,0 +1,244 @@
+"""Session messages that offer no choice: text, media, location, contacts and reaction."""
+
+from dataclasses import dataclass
+from typing import Any, ClassVar, Final, cast
+
+from waypost.domain.lenient import Text, as_text
+from waypost.domain.refusals import Reason, Refused
+from waypost.domain.session_messages.content import (
+    Limit,
+    MediaKind,
+    MediaRef,
+    Place,
+    SendContext,
+    SessionContent,
+    media_ref,
+    medium_body,
+    missing,
+    place_body,
+    read_place,
+)
+
+MOST_TEXT: Final = 4096  # Source: facts 9.1; operator's facts 4.1
+
+
+@dataclass(slots=True)
+class TextShape:
+    """A text, and whether an address in it is shown with a preview."""
+
+    text: Text | None = None
+    preview_url: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class SessionText(SessionContent):
+    """A free-form text. Source: spec, "Send session text message", message object."""
+
+    wire_types: ClassVar = ("text",)
+    stored_as: ClassVar = "text"
+    kind_label: ClassVar = "Text"
+    shape: ClassVar = TextShape
+
+    text: str
+    preview_url: bool = False
+    reply_to: str | None = None
+
+    @classmethod
+    def read(cls, given: TextShape, wire_type: str, reply_to: str | None) -> "SessionText":
+        text = as_text(given.text)
+        if not text or not text.strip():
+            raise Refused(Reason.FIELD_BROKEN, "message.text is required: at least one character.")
+        if len(text) > MOST_TEXT:
+            rule = f"message.text must be at most {MOST_TEXT} characters; it has {len(text)}."
+            raise Refused(Reason.FIELD_BROKEN, rule)
+        return cls(text, given.preview_url, reply_to)
+
+    def operator_body(self, context: SendContext) -> tuple[str, Any]:
+        return "text", {"body": self.text, "preview_url": self.preview_url}
+
+
+@dataclass(slots=True)
+class MediaShape:
+    """A medium by its id, or by one of two addresses."""
+
+    id: Text | None = None
+    url: str | None = None
+    originalUrl: str | None = None  # noqa: N815  the wire's name, as all like it
+    caption: Text | None = None
+    filename: Text | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SessionMedia(SessionContent):
+    """An image, video, audio, document or sticker. Source: facts 9.1."""
+
+    wire_types: ClassVar = ("image", "video", "audio", "file", "document", "sticker")
+    stored_as: ClassVar = "media"
+    kind_label: ClassVar = "Media"
+    shape: ClassVar = MediaShape
+    limits: ClassVar = (Limit("caption", lambda c: [c.caption], 1024),)
+
+    kind: MediaKind
+    media: MediaRef
+    caption: str = ""
+    file_name: str = ""
+    reply_to: str | None = None
+
+    @classmethod
+    def read(cls, given: MediaShape, wire_type: str, reply_to: str | None) -> "SessionMedia":
+        kind = MediaKind("document" if wire_type == "file" else wire_type)
+        address = "originalUrl" if kind is MediaKind.IMAGE else "url"
+        link = given.originalUrl or given.url
+        return cls(
+            kind,
+            media_ref(given.id, link, address, f"an address, or message.id, of the {kind}"),
+            caption=as_text(given.caption),
+            file_name=as_text(given.filename),
+            reply_to=reply_to,
+        )
+
+    def operator_body(self, context: SendContext) -> tuple[str, Any]:
+        kind = self.kind
+        body = medium_body(self.media, context.copies, self.file_name if kind is MediaKind.DOCUMENT else "")
+        if self.caption and kind in (MediaKind.IMAGE, MediaKind.VIDEO, MediaKind.DOCUMENT):
+            body["caption"] = self.caption
+        return kind.value, body
+
+    def media_refs(self) -> tuple[MediaRef, ...]:
+        return (self.media,)
+
+
+@dataclass(slots=True)
+class LocationShape:
+    """Degrees and names."""
+
+    longitude: Text | None = None
+    latitude: Text | None = None
+    name: Text | None = None
+    address: Text | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SessionLocation(SessionContent):
+    """A location. Source: facts 9.1."""
+
+    wire_types: ClassVar = ("location",)
+    stored_as: ClassVar = "location"
+    kind_label: ClassVar = "Location"
+    shape: ClassVar = LocationShape
+
+    place: Place
+    reply_to: str | None = None
+
+    @classmethod
+    def read(cls, given: LocationShape, wire_type: str, reply_to: str | None) -> "SessionLocation":
+        return cls(read_place(given.latitude, given.longitude, given.name, given.address, "message"), reply_to)
+
+    def operator_body(self, context: SendContext) -> tuple[str, Any]:
+        return "location", place_body(self.place)
+
+    def operator_error(self) -> str | None:
+        if -90 <= self.place.latitude <= 90 and -180 <= self.place.longitude <= 180:
+            return None
+        return "message.latitude must be within 90 degrees, and message.longitude within 180"
+
+
+@dataclass(slots=True)
+class ContactShape:
+    """One card, or several."""
+
+    contact: dict[str, Any] | list[dict[str, Any]] | None = None
+
+
+# fmt: off
+_OPERATOR_NAMES: Final = {  # Source: facts 9.1, `contact`; operator's facts 4.1
+    "firstName":     "first_name",
+    "middleName":    "middle_name",
+    "lastName":      "last_name",
+    "formattedName": "formatted_name",
+    "countryCode":   "country_code",
+    "waId":          "wa_id",
+}
+# fmt: on
+
+
+@dataclass(frozen=True, slots=True)
+class SessionContacts(SessionContent):
+    """Contact cards, in the operator's shape. Source: facts 9.1, `contact`; operator's facts 4.1."""
+
+    wire_types: ClassVar = ("contact",)
+    stored_as: ClassVar = "contacts"
+    kind_label: ClassVar = "Contacts"
+    shape: ClassVar = ContactShape
+
+    contacts: list[dict[str, Any]]
+    reply_to: str | None = None
+
+    @classmethod
+    def read(cls, given: ContactShape, wire_type: str, reply_to: str | None) -> "SessionContacts":
+        cards = given.contact if isinstance(given.contact, list) else [given.contact or {}]
+        if not cards or not all(cards):
+            raise missing("contact", '{"name":{"formattedName":"..."},"phones":[...]}')
+        return cls([cast("dict[str, Any]", _with_operator_names(card)) for card in cards], reply_to)
+
+    def operator_body(self, context: SendContext) -> tuple[str, Any]:
+        return "contacts", self.contacts
+
+
+def _with_operator_names(value: object) -> object:
+    match value:
+        case dict():
+            members = cast("dict[str, object]", value)
+            return {
+                _OPERATOR_NAMES.get(name, name): _with_operator_names(member)
+                for name, member in members.items()
+                if member is not None
+            }
+        case list():
+            return [_with_operator_names(item) for item in cast("list[object]", value)]
+        case _:
+            return value
+
+
+@dataclass(slots=True)
+class ReactionShape:
+    """An emoji, and the message that it is for."""
+
+    emoji: Text | None = None
+    msgId: Text | None = None  # noqa: N815
+
+
+@dataclass(frozen=True, slots=True)
+class SessionReaction(SessionContent):
+    """A reaction to a message.
+
+    Attributes:
+        emoji: empty removes the reaction.
+        message_id: of the message reacted to: ours, or the operator's.
+
+    Source: public page "Session messages", `reaction`.
+    """
+
+    wire_types: ClassVar = ("reaction",)
+    stored_as: ClassVar = "reaction"
+    kind_label: ClassVar = "Reaction"
+    shape: ClassVar = ReactionShape
+
+    emoji: str
+    message_id: str
+
+    @classmethod
+    def read(cls, given: ReactionShape, wire_type: str, reply_to: str | None) -> "SessionReaction":
+        message_id = as_text(given.msgId).strip()
+        if not message_id:
+            raise missing("msgId", "the id of the message reacted to, ours or the operator's")
+        if given.emoji is None:
+            raise missing("emoji", "one emoji, or an empty text to remove the reaction")
+        return cls(as_text(given.emoji).strip(), message_id)
+
+    def operator_body(self, context: SendContext) -> tuple[str, Any]:
+        return "reaction", {"message_id": context.reply_to, "emoji": self.emoji}
+
+    @property
+    def answered_id(self) -> str | None:
+        return self.message_id
