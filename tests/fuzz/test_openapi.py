@@ -23,6 +23,7 @@ from waypost.accept.route_row import RouteRow
 from waypost.accept.routes import ROUTES
 from waypost.assembly import demo
 from waypost.domain.refusals import Reason
+from waypost.domain.session_messages import SESSION_KINDS
 from waypost.operations import openapi
 
 EXAMPLES = int(os.environ.get("WAYPOST_FUZZ_EXAMPLES", "5"))
@@ -30,7 +31,7 @@ IS_LONG = EXAMPLES > 10
 SCHEMA = openapi.document("http://127.0.0.1:1")
 KNOWN: dict[str, tuple[Any, ...]] = {
     "id": (demo.TEMPLATE_ID, "1000000000000017"),
-    "type": ("text", "image", "location", "QUICK_REPLY", "URL", "carousel", "list", "quick_reply", "template", "cta_url", "reaction", "location_request_message"),
+    "type": (*(one for kind in SESSION_KINDS for one in kind.wire_types), "QUICK_REPLY", "URL", "carousel", "template"),
     "link": ("https://media.example/a.png",),
     "url": ("https://shop.example/a",),
     "name": ("order_ready", "Ann"),

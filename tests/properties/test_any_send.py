@@ -13,6 +13,7 @@ from waypost.domain.cards import Card
 from waypost.domain.message import Content, Passthrough, TemplateSend, media_references, reply_to_of
 from waypost.domain.refusals import Refused
 from waypost.domain.send_rules import operators_complaint, templates_complaint
+from waypost.domain.session_messages import SESSION_KINDS
 from waypost.operators.cloud.messages import message_body
 from waypost.store.contents import content_of, name_of
 from waypost.wire.forms import Form
@@ -35,28 +36,8 @@ ALL = template(
     )
 )
 TYPES = [
-    "text",
-    "image",
-    "video",
-    "audio",
-    "file",
-    "sticker",
-    "location",
-    "contact",
-    "list",
-    "quick_reply",
-    "cta_url",
-    "location_request_message",
-    "product_details",
-    "carousel",
-    "gif",
-    "LOCATION",
-    "document",
-    "reaction",
-    "contacts",
-    "interactive",
-    "template",
-    "read",
+    *(wire_type for kind in SESSION_KINDS for wire_type in kind.wire_types),
+    *("carousel", "gif", "LOCATION", "contacts", "interactive", "template", "read"),
 ]
 NAMES = [
     "type",

@@ -13,142 +13,11 @@ from tests.support.both_versions import (
 )
 from tests.support.builders import ANN
 from tests.support.media_samples import sample
+from tests.support.session_samples import SESSION_SAMPLES
 from tests.support.street import Street
 from tests.support.third_version import ThirdVersion
 
-LINK: Final = "https://files.acme.test/one"
-OPTIONS: Final = [
-    {"type": "text", "title": "Yes", "postbackText": "come"},
-    {"type": "text", "title": "No", "postbackText": "stay"},
-]
-OPTIONS_SHOWN: Final = [{"index": 0, "type": "REPLY", "text": "Yes"}, {"index": 1, "type": "REPLY", "text": "No"}]
-SECTIONS: Final = [{"title": "Shoes", "productList": [{"productId": "shoe-1"}, {"productId": "shoe-2"}]}]
-SECTIONS_SHOWN: Final = [
-    {"title": "Shoes", "product_items": [{"product_retailer_id": "shoe-1"}, {"product_retailer_id": "shoe-2"}]}
-]
-
-Kind = tuple[dict[str, Any], dict[str, Any]]
-
-
-def with_replies(kind: str, above: dict[str, Any], **content: str) -> Kind:
-    """A question with a header of some kind."""
-    return (
-        {
-            "type": "quick_reply",
-            "msgid": "q-1",
-            "content": {"type": kind, "text": "Shall we come?", "caption": "Acme", **content},
-            "options": OPTIONS,
-        },
-        {"type": "interactive", "header": above, "text": "Shall we come?", "footer": "Acme", "buttons": OPTIONS_SHOWN},
-    )
-
-
-def url_button(header: dict[str, Any], above: dict[str, Any]) -> Kind:
-    """A text with a button that opens an address, under a header or none."""
-    return (
-        {"type": "cta_url", "body": "See the plan.", "display_text": "Open", "url": LINK,
-         "footer": "Acme", **header},
-        {"type": "interactive", "text": "See the plan.", "footer": "Acme", **above,
-         "buttons": [{"index": 0, "type": "URL", "text": "Open", "url": LINK}]},
-    )  # fmt: skip
-
-
 # fmt: off
-KINDS: Final[dict[str, Kind]] = {  # Source: facts 9.1; what is sent, and what the phone shows
-    "text": (
-        {"type": "text", "text": "See https://acme.test", "previewUrl": True},
-        {"type": "text", "text": "See https://acme.test", "preview_url": True},
-    ),
-    "image": (
-        {"type": "image", "originalUrl": LINK, "previewUrl": LINK, "caption": "New"},
-        {"type": "image", "text": "New", "media": {"kind": "image", "link": LINK, "caption": "New"}},
-    ),
-    "video": (
-        {"type": "video", "url": LINK, "caption": "New"},
-        {"type": "video", "text": "New", "media": {"kind": "video", "link": LINK, "caption": "New"}},
-    ),
-    "audio": (
-        {"type": "audio", "url": LINK},
-        {"type": "audio", "text": "", "media": {"kind": "audio", "link": LINK}},
-    ),
-    "file": (
-        {"type": "file", "url": LINK, "filename": "bill.pdf", "caption": "Your bill"},
-        {"type": "document", "text": "Your bill",
-         "media": {"kind": "document", "link": LINK, "filename": "bill.pdf", "caption": "Your bill"}},
-    ),
-    "sticker": (
-        {"type": "sticker", "url": LINK},
-        {"type": "sticker", "text": "", "media": {"kind": "sticker", "link": LINK}},
-    ),
-    "location": (
-        {"type": "location", "longitude": "13.405", "latitude": 52.52, "name": "Acme", "address": "High Street 1"},
-        {"type": "location", "text": "Acme, High Street 1",
-         "location": {"longitude": 13.405, "latitude": 52.52, "name": "Acme", "address": "High Street 1"}},
-    ),
-    "contact": (
-        {"type": "contact", "contact": {
-            "name": {"firstName": "Ben", "formattedName": "Ben Bell", "lastName": "Bell"},
-            "addresses": [{"city": "Bonn", "country": "Germany", "countryCode": "de", "street": "High Street 1", "type": "WORK", "zip": "53111"}],
-            "emails": [{"email": "ben@acme.test", "type": "WORK"}],
-            "phones": [{"phone": "+4915112345678", "type": "CELL", "wa_id": "4915112345678"}]}},
-        {"type": "contacts", "text": "Ben Bell", "contacts": [{
-            "name": {"first_name": "Ben", "formatted_name": "Ben Bell", "last_name": "Bell"},
-            "addresses": [{"city": "Bonn", "country": "Germany", "country_code": "de", "street": "High Street 1", "type": "WORK", "zip": "53111"}],
-            "emails": [{"email": "ben@acme.test", "type": "WORK"}],
-            "phones": [{"phone": "+4915112345678", "type": "CELL", "wa_id": "4915112345678"}]}]},
-    ),
-    "list": (
-        {"type": "list", "title": "Menu", "body": "What would you like?", "footer": "Acme", "msgid": "l-1",
-         "globalButtons": [{"type": "text", "title": "Open"}],
-         "items": [
-             {"title": "Warm", "subtitle": "", "options": [
-                 {"type": "text", "title": "Soup", "description": "Hot", "postbackText": "soup"}]},
-             {"title": "Cold", "subtitle": "", "options": [
-                 {"type": "text", "title": "Ice", "description": "Cold", "postbackText": "ice"}]}]},
-        {"type": "interactive", "header": {"format": "TEXT", "text": "Menu"},
-         "text": "What would you like?", "footer": "Acme", "opens_with": "Open",
-         "buttons": [
-             {"index": 0, "type": "LIST_ROW", "text": "Soup", "description": "Hot", "section": "Warm"},
-             {"index": 1, "type": "LIST_ROW", "text": "Ice", "description": "Cold", "section": "Cold"}]},
-    ),
-    "quick_reply": with_replies("text", {"format": "TEXT", "text": "Order"}, header="Order"),
-    "quick_reply with an image": with_replies("image", {"format": "IMAGE", "image": {"link": LINK}}, url=LINK),
-    "quick_reply with a video": with_replies("video", {"format": "VIDEO", "video": {"link": LINK}}, url=LINK),
-    "quick_reply with a file": with_replies(
-        "file", {"format": "DOCUMENT", "document": {"link": LINK, "filename": "bill.pdf"}},
-        url=LINK, filename="bill.pdf"),
-    "product": (
-        {"type": "product_details", "subType": "product", "catalogId": "4711", "productId": "shoe-1",
-         "body": {"text": "Our best"}, "footer": {"text": "Acme"}},
-        {"type": "interactive", "text": "Our best", "footer": "Acme", "buttons": [
-            {"index": 0, "type": "PRODUCT", "text": "View", "catalog_id": "4711", "product_retailer_id": "shoe-1"}]},
-    ),
-    "product_list": (
-        {"type": "product_details", "sub_type": "product_list", "catalogId": "4711", "header": {"text": "New"},
-         "body": {"text": "See what is new"}, "footer": {"text": "Acme"}, "sections": SECTIONS},
-        {"type": "interactive", "header": {"format": "TEXT", "text": "New"}, "text": "See what is new", "footer": "Acme",
-         "buttons": [{"index": 0, "type": "MPM", "text": "View items", "catalog_id": "4711", "sections": SECTIONS_SHOWN}]},
-    ),
-    "catalog_message": (
-        {"type": "product_details", "subType": "catalog_message", "body": {"text": "All we have"},
-         "footer": {"text": "Acme"}, "thumbnailId": "shoe-1"},
-        {"type": "interactive", "text": "All we have", "footer": "Acme", "buttons": [
-            {"index": 0, "type": "CATALOG", "text": "View catalog", "thumbnail_product_retailer_id": "shoe-1"}]},
-    ),
-    "cta_url": url_button({}, {}),
-    "cta_url with an image": url_button(
-        {"header": {"type": "image", "image": {"link": LINK}}},
-        {"header": {"format": "IMAGE", "image": {"link": LINK}}}),
-    "cta_url with a video": url_button(
-        {"header": {"type": "video", "video": {"link": LINK}}},
-        {"header": {"format": "VIDEO", "video": {"link": LINK}}}),
-    "location_request_message": (
-        {"type": "location_request_message", "body": {"type": "text", "text": "Where are you?"},
-         "action": {"name": "send_location"}},
-        {"type": "interactive", "text": "Where are you?",
-         "buttons": [{"index": 0, "type": "LOCATION_REQUEST", "text": "Send location"}]},
-    ),
-}
 OF_UPLOADS: Final = {  # kind, MIME type, sample
     "image":   ("image",    "image/png",       sample("png")),
     "video":   ("video",    "video/mp4",       sample("mp4")),
@@ -180,11 +49,13 @@ async def test_every_kind_of_session_message_is_seen_as_it_was_meant(
     asked = await street.reply(ANN, "What have you got?")
     context = {"context": {"msgId": asked["payload"]["id"]}}
 
-    sent = {name: await street.send_session(message | context, by=api) for name, (message, _) in KINDS.items()}
+    sent = {
+        name: await street.send_session(message | context, by=api) for name, (message, _, _) in SESSION_SAMPLES.items()
+    }
     untyped = await street.send_session({"text": "As you like"}, by=api)
 
     shown = {name: seen(await street.shown(message_id)) for name, message_id in sent.items()}
-    assert shown == {name: {"buttons": [], **expected} for name, (_, expected) in KINDS.items()}
+    assert shown == {name: {"buttons": [], **expected} for name, (_, _, expected) in SESSION_SAMPLES.items()}
     assert await street.shown(untyped) == {"type": "text", "text": "As you like", "buttons": []}
     for message_id in sent.values():
         await is_told_as_delivered(street, third, message_id, kind="session")
@@ -194,7 +65,7 @@ async def test_every_kind_of_session_message_is_seen_as_it_was_meant(
     await a_choice_comes_back(
         street, third, sent["list"], 1, "list_reply", {"id": "l-1", "postbackText": "ice", **row},
     )  # fmt: skip
-    for name in (name for name in KINDS if name.startswith("quick_reply")):
+    for name in (name for name in SESSION_SAMPLES if name.startswith("quick_reply")):
         await a_choice_comes_back(
             street, third, sent[name], 1, "button_reply",
             {"id": "q-1", "postbackText": "stay", "title": "No"},
@@ -265,8 +136,7 @@ async def test_reaction_to_a_message_of_the_recipient_names_it(street: Street) -
 
 async def test_phone_answers_a_request_for_its_location_in_reply_to_it(street: Street, third: ThirdVersion) -> None:
     await street.open_window()
-    message, _ = KINDS["location_request_message"]
-    message_id = await street.send_session(message)
+    message_id = await street.send_session(SESSION_SAMPLES["location_request_message"].sent)
     place = {"latitude": 52.52, "longitude": 13.405, "name": "Home", "address": "High Street 1"}
 
     await an_answer_comes_back(
