@@ -1,5 +1,6 @@
 """Template forms to drafts: what is read in whatever spelling, and that nothing breaks the reader."""
 
+import dataclasses
 import json
 from typing import Any
 
@@ -10,7 +11,8 @@ from hypothesis import strategies as st
 from tests.support.builders import template
 from waypost.domain.buttons import ButtonKind, SupportedApp
 from waypost.domain.refusals import Refused
-from waypost.domain.template import Category, TemplateType
+from waypost.domain.template import Category, Draft, TemplateType
+from waypost.domain.template_fields import TEMPLATE_FIELDS
 from waypost.domain.template_rules import RULES
 from waypost.operators.cloud.templates import template_body
 from waypost.wire.drafts import read_buttons, read_cards, read_draft
@@ -164,3 +166,8 @@ def test_any_form_is_refused_or_judged_kept_shown_and_handed_in(form: dict[str, 
     assert len(broken) < len(RULES)
     assert json.loads(record["containerMeta"])["enableSample"] is True
     assert body["components"]
+
+
+def test_every_attribute_of_a_draft_is_one_field_of_the_form() -> None:
+    assert [field.attribute for field in TEMPLATE_FIELDS] == [field.name for field in dataclasses.fields(Draft)]
+    assert len({field.name for field in TEMPLATE_FIELDS}) == len(TEMPLATE_FIELDS)

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Final
 
+from waypost.domain.template_fields import TEMPLATE_FIELDS, FieldFormat
 from waypost.wire.account import BlockedUser, ChatCommand
 from waypost.wire.drafts import SentButton, SentCard
 from waypost.wire.library_buttons import LibraryButton
@@ -43,6 +44,18 @@ class Field:
 
 
 _T, _I, _B, _J, _F, _O = FieldType
+_TYPES: Final = {
+    FieldFormat.FLAG: _B,
+    FieldFormat.OPTIONAL_FLAG: _B,
+    FieldFormat.WHOLE: _I,
+    FieldFormat.BUTTONS: _J,
+    FieldFormat.CARDS: _J,
+}
+_SHAPES: Final = {FieldFormat.BUTTONS: list[SentButton], FieldFormat.CARDS: list[SentCard]}
+_TEMPLATE_ROWS: Final = {
+    one.name: Field(_TYPES.get(one.format, _T), one.required, one.meaning, one.example, _SHAPES.get(one.format))
+    for one in TEMPLATE_FIELDS
+}
 
 # fmt: off
 FIELDS: Final = {  # Source: spec, "Endpoints"; facts 1 to 4, 8, 9, 13
@@ -50,32 +63,7 @@ FIELDS: Final = {  # Source: spec, "Endpoints"; facts 1 to 4, 8, 9, 13
     "password": Field(_T, False, "The portal password, or a client secret.", "Demo-password-1"),
     "secret":   Field(_T, False, "A client secret; accepted in place of `password`.", ""),
 
-    # Templates. Source: spec, "Create template"; facts 3.1, 3.6
-    "elementName":      Field(_T, True,  "The template's name: lower-case letters, digits and underscores, at most 180 characters.", "order_packed"),
-    "languageCode":     Field(_T, False, "The operator's code of its language; in any case.", "en_US"),
-    "category":         Field(_T, True,  "MARKETING, UTILITY or AUTHENTICATION.", "UTILITY"),
-    "templateType":     Field(_T, True,  "TEXT, IMAGE, LOCATION, VIDEO, DOCUMENT, PRODUCT, CATALOG or CAROUSEL.", "TEXT"),
-    "vertical":         Field(_T, True,  "What it is about; at most 180 characters.", "Orders"),
-    "content":          Field(_T, True,  "The body, at most 1024 characters; variables are {{1}}, {{2}} and so on.", "Hi {{1}}, your order is ready."),
-    "example":          Field(_T, True,  "The body with each variable replaced by a value.", "Hi Ann, your order is ready."),
-    "enableSample":     Field(_B, False, "When true, media types need a sample.", "true"),
-    "exampleMedia":     Field(_T, False, "The handle id of the sample; DOCUMENT needs one, or one of the next two.", ""),
-    "mediaId":          Field(_T, False, "A media id, in place of a handle id.", ""),
-    "mediaUrl":         Field(_T, False, "The public address of the sample, in place of a handle id.", ""),
-    "header":           Field(_T, False, "Of TEXT: at most 60 characters, with one variable at most.", "Order {{1}}"),
-    "exampleHeader":    Field(_T, False, "The header with its variable replaced by a value.", "Order 4711"),
-    "footer":           Field(_T, False, "At most 60 characters; not for AUTHENTICATION.", "Acme"),
-    "buttons":          Field(_J, False, "The buttons, as a JSON array.", '[{"type":"QUICK_REPLY","text":"Yes"}]', list[SentButton]),
-    "cards":            Field(_J, False, "Of CAROUSEL: the cards, as a JSON array.", '[{"headerType":"IMAGE","mediaUrl":"https://shop.example/a.png","body":"A coat","buttons":[{"type":"QUICK_REPLY","text":"More"}]}]', list[SentCard]),
-    "allowTemplateCategoryChange": Field(_B, False, "Whether the operator may file it under another category.", "false"),
-    "isLTO":            Field(_B, False, "true makes a TEXT template a limited-time offer.", "false"),
-    "limitedOfferText": Field(_T, False, "Of an LTO template: the offer, at most 16 characters.", ""),
-    "hasExpiration":    Field(_B, False, "Of an LTO template: whether it expires; then it needs a COPY_CODE button.", ""),
-    "addSecurityRecommendation": Field(_B, False, "Of AUTHENTICATION: whether the body warns not to share the code.", ""),
-    "codeExpirationMinutes": Field(_I, False, "Of AUTHENTICATION: how long the code lives, 1 to 90 minutes; becomes the footer.", ""),
-    "messageValidity":  Field(_I, False, "How long the operator tries to deliver, in seconds; the range is its category's.", ""),
-    "isCPR":            Field(_B, False, "Whether it asks for the permission to call.", ""),
-    "parameterFormat":  Field(_T, False, "POSITIONAL, or NAMED for variables such as {{order}}.", ""),
+    **_TEMPLATE_ROWS,
 
     # Subscriptions. Source: facts 4.2
     "modes":        Field(_T, True,  "Which callbacks: modes with commas, or the field repeated.", "MESSAGE,SENT,DELIVERED,FAILED"),

@@ -80,6 +80,7 @@ from waypost.accept.template_list import list_own_templates, list_templates, lis
 from waypost.accept.template_sync import sync_templates
 from waypost.accept.templates import create_template
 from waypost.domain.refusals import Reason
+from waypost.domain.template_fields import TEMPLATE_FIELDS
 
 _NONE, _PARTNER, _APP_TOKEN, _KEY = Credential
 _, _IN_ONE, _MARKED = Once
@@ -87,20 +88,12 @@ _FORM, _JSON, _MULTIPART, _BOTH = (Carries.FORM, Carries.JSON, Carries.MULTIPART
 
 # What forms hold. Each name is a row in `fields.py`.
 # fmt: off
-_TEMPLATE: Final = (
-    "elementName", "languageCode", "category", "templateType", "vertical", "content", "example", "enableSample",
-    "exampleMedia", "mediaId", "mediaUrl", "header", "exampleHeader", "footer", "buttons", "cards",
-    "allowTemplateCategoryChange", "isLTO", "limitedOfferText", "hasExpiration", "addSecurityRecommendation",
-    "codeExpirationMinutes", "messageValidity", "isCPR", "parameterFormat",
-)
+_TEMPLATE: Final = tuple(field.name for field in TEMPLATE_FIELDS)
 _TEMPLATE_CHECK: Final = (
-    "elementName@check", "category@check", "templateType@check", "vertical@check", "content@check", "example@check",
-    *(name for name in _TEMPLATE if name not in ("elementName", "category", "templateType", "vertical", "content", "example")),
-    "templateId@check",
+    *(f"{field.name}@check" if field.required else field.name for field in TEMPLATE_FIELDS), "templateId@check",
 )
-_TEMPLATE_CHANGE: Final = (
-    "content@change", "templateType@change", "example@change", "enableSample", "header", "exampleHeader", "footer",
-    "buttons", "exampleMedia", "mediaId", "mediaUrl", "category@change", "cards",
+_TEMPLATE_CHANGE: Final = tuple(
+    f"{field.name}@change" if field.required else field.name for field in TEMPLATE_FIELDS if field.changeable
 )
 _FROM_LIBRARY: Final = ("elementName", "category", "languageCode@library", "libraryTemplateName", "buttons@library")
 _LIST: Final = (

@@ -1,6 +1,7 @@
 """Template forms to drafts."""
 
-from typing import Final
+from collections.abc import Callable
+from typing import Any, Final
 
 import msgspec
 
@@ -10,6 +11,7 @@ from waypost.domain.languages import spelled
 from waypost.domain.lenient import Flag, Text, as_text, read_flag, read_integer
 from waypost.domain.refusals import Reason, Refused
 from waypost.domain.template import Draft, completed
+from waypost.domain.template_fields import TEMPLATE_FIELDS, FieldFormat
 from waypost.wire.forms import Form, read_json
 
 MOST_BUTTONS: Final = 20  # read; how many a template may have is a row of the rule table
@@ -72,37 +74,11 @@ def read_draft(form: Form) -> Draft:
     Raises:
         Refused: a field that cannot be read at all.
     """
-    cards = read_cards(form.text("cards"))
-    has_expiration = form.text("hasExpiration")
-    return completed(
-        Draft(
-            element_name=form.text("elementName"),
-            language_code=spelled(form.text("languageCode") or "en_US"),
-            category=form.text("category"),
-            template_type=form.text("templateType"),
-            vertical=form.text("vertical"),
-            content=form.text("content"),
-            example=form.text("example"),
-            header=form.text("header") or None,
-            example_header=form.text("exampleHeader") or None,
-            footer=form.text("footer") or None,
-            buttons=read_buttons(form.text("buttons")),
-            enable_sample=form.flag("enableSample"),
-            example_media=form.text("exampleMedia") or None,
-            media_id=form.text("mediaId") or None,
-            media_url=form.text("mediaUrl") or None,
-            allow_template_category_change=form.flag("allowTemplateCategoryChange"),
-            is_lto=form.flag("isLTO"),
-            limited_offer_text=form.text("limitedOfferText") or None,
-            has_expiration=form.flag("hasExpiration") if has_expiration else None,
-            cards=cards,
-            add_security_recommendation=form.flag("addSecurityRecommendation"),
-            code_expiration_minutes=_whole(form, "codeExpirationMinutes"),
-            message_validity_s=_whole(form, "messageValidity"),
-            is_call_permission_request=form.flag("isCPR"),
-            parameter_format=(form.text("parameterFormat") or "").upper() or None,
-        )
-    )
+    given: dict[str, Any] = {"cards": read_cards(form.text("cards"))}
+    for field in TEMPLATE_FIELDS:
+        if field.format is not FieldFormat.CARDS:
+            given[field.attribute] = _READERS[field.format](form, field.name)
+    return completed(Draft(**given))
 
 
 def read_buttons(text: str | None) -> tuple[Button, ...]:
@@ -132,6 +108,20 @@ def read_cards(text: str | None) -> tuple[Card, ...] | None:
     if len(given) > MOST_CARDS:
         raise Refused(Reason.FIELD_BROKEN, "cards must hold 1 to 10 cards.")
     return tuple(_read_card(at, card) for at, card in enumerate(given))
+
+
+# fmt: off
+_READERS: Final[dict[FieldFormat, Callable[[Form, str], Any]]] = {
+    FieldFormat.TEXT:          lambda form, name: form.text(name),
+    FieldFormat.OPTIONAL:      lambda form, name: form.text(name) or None,
+    FieldFormat.UPPER:         lambda form, name: (form.text(name) or "").upper() or None,
+    FieldFormat.LANGUAGE:      lambda form, name: spelled(form.text(name) or "en_US"),
+    FieldFormat.FLAG:          lambda form, name: form.flag(name),
+    FieldFormat.OPTIONAL_FLAG: lambda form, name: form.flag(name) if form.text(name) else None,
+    FieldFormat.WHOLE:         lambda form, name: _whole(form, name),
+    FieldFormat.BUTTONS:       lambda form, name: read_buttons(form.text(name)),
+}
+# fmt: on
 
 
 def _json(text: str | None) -> str | None:

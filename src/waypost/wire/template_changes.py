@@ -6,37 +6,14 @@ from typing import Any, Final
 from waypost.domain.cards import Card
 from waypost.domain.refusals import Reason, Refused
 from waypost.domain.template import Draft, TemplateType, completed
+from waypost.domain.template_fields import ATTRIBUTES, CHANGEABLE
 from waypost.wire.drafts import read_draft
 from waypost.wire.forms import Form
 
-# fmt: off
-CHANGEABLE: Final = {  # Source: facts 3.6; operator's facts 2.6: name and language are not editable
-    # wire              draft
-    "content":         "content",
-    "templateType":    "template_type",
-    "example":         "example",
-    "enableSample":    "enable_sample",
-    "header":          "header",
-    "exampleHeader":   "example_header",
-    "footer":          "footer",
-    "buttons":         "buttons",
-    "exampleMedia":    "example_media",
-    "mediaId":         "media_id",
-    "mediaUrl":        "media_url",
-    "category":        "category",
-    "cards":           "cards",
-}
 _MEDIA: Final = ("header_type", "media_url", "media_id", "example_media")  # of a card
 _SAMPLES: Final = ("exampleMedia", "mediaId", "mediaUrl")  # one of them takes the place of the others
-_READ_BY: Final = {  # what a reader of forms may need to know of the rest of the draft
-    "elementName":     "element_name",
-    "languageCode":    "language_code",
-    "vertical":        "vertical",
-    "category":        "category",
-    "templateType":    "template_type",
-    "content":         "content",
-}
-# fmt: on
+_READ_WITH: Final = ("elementName", "languageCode", "vertical", "category", "templateType", "content")
+"""What a reader of forms may need to know of the rest of the draft."""
 
 
 def edited_draft(before: Draft, form: Form) -> Draft:
@@ -53,9 +30,9 @@ def edited_draft(before: Draft, form: Form) -> Draft:
     """
     given = [name for name in CHANGEABLE if form.text(name) is not None]
     read = read_draft(_completed(before, form))
-    changes: dict[str, Any] = {CHANGEABLE[name]: getattr(read, CHANGEABLE[name]) for name in given}
     if any(form.text(name) for name in _SAMPLES):
-        changes |= {CHANGEABLE[name]: getattr(read, CHANGEABLE[name]) for name in _SAMPLES}
+        given += _SAMPLES
+    changes: dict[str, Any] = {ATTRIBUTES[name]: getattr(read, ATTRIBUTES[name]) for name in given}
     after = replace(before, **changes)
     if TemplateType.CAROUSEL in (before.template_type, after.template_type):
         after = replace(after, cards=_cards(before, after, form))
@@ -65,10 +42,10 @@ def edited_draft(before: Draft, form: Form) -> Draft:
 def _completed(before: Draft, form: Form) -> Form:
     """What the form has of the changeable fields, and what its reader may need beside them."""
     pairs: list[tuple[str, str]] = []
-    for name in {**CHANGEABLE, **_READ_BY}:
+    for name in dict.fromkeys((*CHANGEABLE, *_READ_WITH)):
         value = form.text(name) if name in CHANGEABLE else None
-        if value is None and name in _READ_BY:
-            value = getattr(before, _READ_BY[name])
+        if value is None and name in _READ_WITH:
+            value = getattr(before, ATTRIBUTES[name])
         if value is not None:
             pairs.append((name, value))
     return Form(pairs)

@@ -8,18 +8,12 @@ from typing import Any, Final
 from waypost.console.templates.writing import CODE_LINE, CardWriting, Texts, Writing, names_of
 from waypost.domain.buttons import ButtonKind
 from waypost.domain.template import OF_MEDIA, Draft, TemplateType
+from waypost.domain.template_fields import CHANGEABLE, TEMPLATE_FIELDS, FieldFormat, TemplateField, TemplatePart
 from waypost.domain.variables import variables
-from waypost.wire.template_changes import CHANGEABLE
 from waypost.wire.template_parts import submitted_buttons, submitted_cards
 
+_PART: Final = {field.name: field.part for field in TEMPLATE_FIELDS}
 # fmt: off
-SHOWN_FOR: Final = {  # which types have the field at all; what is typed into a field that is gone is not sent
-    "header":       (TemplateType.TEXT,),
-    "exampleMedia": OF_MEDIA,
-    "mediaUrl":     OF_MEDIA,
-}
-OF_OFFERS: Final = ("limitedOfferText", "hasExpiration")
-OF_CODES: Final = ("addSecurityRecommendation", "codeExpirationMinutes")
 _OF_KIND: Final = {  # the fields that a kind of button has, as the API writes them
     ButtonKind.QUICK_REPLY:  ("text",),
     ButtonKind.URL:          ("text", "url"),
@@ -75,53 +69,50 @@ def filled(text: str, values: Mapping[str, str], *, gaps: bool = False) -> str:
 
 def fields_of_draft(draft: Draft) -> dict[str, str]:
     """The API's form that makes a stored draft."""
-    given: dict[str, Any] = {
-        "elementName": draft.element_name,
-        "languageCode": draft.language_code,
-        "category": draft.category,
-        "templateType": draft.template_type,
-        "vertical": draft.vertical,
-        "content": draft.content,
-        "example": draft.example,
-        "header": draft.header,
-        "exampleHeader": draft.example_header,
-        "footer": draft.footer,
-        "buttons": _json(submitted_buttons(draft.buttons)) if draft.buttons else None,
-        "cards": _json(submitted_cards(draft.cards)) if draft.cards else None,
-        "enableSample": draft.enable_sample or None,
-        "exampleMedia": draft.example_media,
-        "mediaId": draft.media_id if not draft.example_media else None,
-        "mediaUrl": draft.media_url if not draft.example_media else None,
-        "allowTemplateCategoryChange": draft.allow_template_category_change or None,
-        "isLTO": draft.is_lto or None,
-        "limitedOfferText": draft.limited_offer_text,
-        "hasExpiration": draft.has_expiration,
-        "addSecurityRecommendation": draft.add_security_recommendation or None,
-        "codeExpirationMinutes": draft.code_expiration_minutes,
-        "messageValidity": draft.message_validity_s,
-        "isCPR": draft.is_call_permission_request or None,
-        "parameterFormat": draft.parameter_format,
-    }
+    given = {field.name: _submitted(field, draft) for field in TEMPLATE_FIELDS}
+    if draft.example_media:
+        given |= {"mediaId": None, "mediaUrl": None}
     return {name: _text(value) for name, value in given.items() if value is not None}
 
 
+def _submitted(field: TemplateField, draft: Draft) -> object:
+    """Return the value of a field as it was submitted; None where it says nothing."""
+    value = getattr(draft, field.attribute)
+    match field.format:
+        case FieldFormat.BUTTONS:
+            return _json(submitted_buttons(value)) if value else None
+        case FieldFormat.CARDS:
+            return _json(submitted_cards(value)) if value else None
+        case FieldFormat.FLAG:
+            return value or None
+        case _:
+            return value
+
+
 def _has(writing: Writing, name: str, kind: str) -> bool:
-    """Whether the template that is written has this field at all."""
-    if name in SHOWN_FOR and (kind not in SHOWN_FOR[name] or writing.is_code):
-        return False
-    if name == "footer" and writing.is_code:
-        return False
-    if name in OF_OFFERS or name == "isLTO":
-        is_offer = kind == TemplateType.TEXT and not writing.is_code
-        return is_offer and (name == "isLTO" or "isLTO" in writing.flags)
-    return writing.is_code or name not in OF_CODES
+    """Return whether the template that is written has this field: what is typed into one that is gone is not sent."""
+    may_be_offer = kind == TemplateType.TEXT and not writing.is_code
+    match _PART.get(name, TemplatePart.ANY):
+        case TemplatePart.HEADER:
+            return may_be_offer
+        case TemplatePart.MEDIA:
+            return kind in OF_MEDIA and not writing.is_code
+        case TemplatePart.FOOTER:
+            return not writing.is_code
+        case TemplatePart.OFFER:
+            return may_be_offer and "isLTO" in writing.flags
+        case TemplatePart.CODE:
+            return writing.is_code
+        case _:
+            return may_be_offer or name != "isLTO"
 
 
 def _may_change(name: str, kind: str) -> bool:
     """Whether an edit says something of a field: media of a carousel stay, others' cards are none."""
     if name == "cards":
         return kind == TemplateType.CAROUSEL
-    return name != "mediaId" and (kind != TemplateType.CAROUSEL or name not in SHOWN_FOR)
+    of_header = _PART[name] in (TemplatePart.HEADER, TemplatePart.MEDIA) and name != "exampleHeader"
+    return name != "mediaId" and not (kind == TemplateType.CAROUSEL and of_header)
 
 
 def _has_sample(texts: Texts) -> bool:

@@ -8,16 +8,14 @@ from typing import Final
 from waypost.domain.buttons import Button, ButtonKind
 from waypost.domain.cards import Card
 from waypost.domain.template import Category, Draft, TemplateType
+from waypost.domain.template_fields import FieldFormat, typed_fields
 from waypost.domain.variables import named_examples, variables
 
+_FLAGS: Final = typed_fields(FieldFormat.FLAG, FieldFormat.OPTIONAL_FLAG)
+_TEXTS: Final = typed_fields(
+    FieldFormat.TEXT, FieldFormat.OPTIONAL, FieldFormat.UPPER, FieldFormat.LANGUAGE, FieldFormat.WHOLE
+)
 # fmt: off
-TEXTS: Final = (  # what the form holds as it stands in the API's own
-    "elementName", "languageCode", "category", "templateType", "vertical", "content", "header", "footer",
-    "exampleMedia", "mediaUrl", "limitedOfferText", "codeExpirationMinutes", "messageValidity", "parameterFormat",
-)
-FLAGS: Final = (
-    "allowTemplateCategoryChange", "isLTO", "hasExpiration", "addSecurityRecommendation", "isCPR",
-)
 CARD_TEXTS: Final = ("headerType", "exampleMedia", "mediaUrl", "body")
 BUTTON_TEXTS: Final = (
     "type", "text", "url", "example", "phone_number", "otp_type", "autofill_text", "apps", "zero_tap_terms_accepted",
@@ -103,8 +101,8 @@ def read_writing(pairs: Iterable[tuple[str, str]], edits: str = "") -> Writing:
     """
     given = {name: value.replace("\r\n", "\n") for name, value in pairs}
     writing = Writing(
-        texts={name: _typed(name, given.get(name, "")) for name in TEXTS},
-        flags={name for name in FLAGS if given.get(name) in ("on", "true")},
+        texts={field.name: _typed(field.name, given.get(field.name, "")) for field in _TEXTS},
+        flags={field.name for field in _FLAGS if given.get(field.name) in ("on", "true")},
         values=_values(given, "value-"),
         header_value=given.get("header-value", ""),
         buttons=_buttons(given),
@@ -120,33 +118,12 @@ def read_writing(pairs: Iterable[tuple[str, str]], edits: str = "") -> Writing:
 
 def writing_of(draft: Draft, edits: str = "") -> Writing:
     """What the editor holds of a draft that is stored."""
-    minutes, validity = draft.code_expiration_minutes, draft.message_validity_s
-    flags = {
-        "allowTemplateCategoryChange": draft.allow_template_category_change,
-        "isLTO": draft.is_lto,
-        "hasExpiration": bool(draft.has_expiration),
-        "addSecurityRecommendation": draft.add_security_recommendation,
-        "isCPR": draft.is_call_permission_request,
-    }
+    values = {field.name: getattr(draft, field.attribute) for field in _TEXTS}
+    texts = {name: "" if value is None else str(value) for name, value in values.items()}
     header_values = named_examples(draft.header or "", draft.example_header or "") or {}
     return Writing(
-        texts={
-            "elementName": draft.element_name or "",
-            "languageCode": draft.language_code,
-            "category": draft.category or "",
-            "templateType": draft.template_type or "",
-            "vertical": draft.vertical or "",
-            "content": draft.content or "",
-            "header": draft.header or "",
-            "footer": draft.footer or "",
-            "exampleMedia": draft.example_media or draft.media_id or "",
-            "mediaUrl": draft.media_url or "",
-            "limitedOfferText": draft.limited_offer_text or "",
-            "codeExpirationMinutes": "" if minutes is None else str(minutes),
-            "messageValidity": "" if validity is None else str(validity),
-            "parameterFormat": draft.parameter_format or "",
-        },
-        flags={name for name, is_set in flags.items() if is_set},
+        texts=texts | {"exampleMedia": texts["exampleMedia"] or draft.media_id or ""},
+        flags={field.name for field in _FLAGS if getattr(draft, field.attribute)},
         values=named_examples(draft.content or "", draft.example or "") or {},
         header_value=next(iter(header_values.values()), ""),
         buttons=[_button_texts(one) for one in draft.buttons],

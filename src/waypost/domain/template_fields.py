@@ -1,0 +1,108 @@
+"""The fields of a template's form: one row for each, from which form, draft, edit, editor and reference derive.
+
+Rules are in `template_rules.py`; how the operator's body and the record show a field is theirs to say.
+"""
+
+from dataclasses import dataclass
+from enum import Enum, StrEnum
+from typing import Final
+
+
+class FieldFormat(Enum):
+    """How the text of a field is read; `wire/drafts.py` has the reader of each."""
+
+    TEXT = "as it is"
+    OPTIONAL = "empty is none"
+    UPPER = "in upper case; empty is none"
+    LANGUAGE = "the operator's code of a language, in any case; en_US where it is missing"
+    FLAG = "a boolean; false where it is missing"
+    OPTIONAL_FLAG = "a boolean; none where it is missing"
+    WHOLE = "a whole number"
+    BUTTONS = "a JSON array of buttons"
+    CARDS = "a JSON array of cards"
+
+
+class TemplatePart(StrEnum):
+    """The part of a template that a field belongs to; the editor shows a part only where there is one."""
+
+    ANY = "every template"
+    HEADER = "TEXT, but no one-time code"
+    MEDIA = "IMAGE, VIDEO and DOCUMENT"
+    FOOTER = "all but one-time codes"
+    OFFER = "a limited-time offer"
+    CODE = "a one-time code"
+
+
+@dataclass(frozen=True, slots=True)
+class TemplateField:
+    """One row.
+
+    Attributes:
+        name: the wire's.
+        attribute: of `Draft`.
+        changeable: whether an edit may change it. Source: facts 3.6; operator's facts 2.6.
+        typed: whether the editor has an input for it; the others it fills in itself, or not at all.
+        meaning: one sentence, for the reference.
+        example: as it stands in a form.
+    """
+
+    name: str
+    attribute: str
+    format: FieldFormat
+    part: TemplatePart
+    required: bool
+    changeable: bool
+    typed: bool
+    meaning: str
+    example: str = ""
+
+
+_T, _O, _U, _L, _F, _OF, _W, _B, _C = (
+    FieldFormat.TEXT, FieldFormat.OPTIONAL, FieldFormat.UPPER, FieldFormat.LANGUAGE, FieldFormat.FLAG,
+    FieldFormat.OPTIONAL_FLAG, FieldFormat.WHOLE, FieldFormat.BUTTONS, FieldFormat.CARDS,
+)  # fmt: skip
+_P: Final = TemplatePart
+_ORDER_READY: Final = "Hi {{1}}, your order is ready."
+_CARDS: Final = (
+    '[{"headerType":"IMAGE","mediaUrl":"https://shop.example/a.png","body":"A coat",'
+    '"buttons":[{"type":"QUICK_REPLY","text":"More"}]}]'
+)
+
+# fmt: off
+TEMPLATE_FIELDS: Final = (  # Source: spec, "Create template"; facts 3.1, 3.6
+    #             name                attribute           format part   required changeable typed  meaning
+    TemplateField("elementName",      "element_name",       _T, _P.ANY,    True,  False, True,  "The template's name: lower-case letters, digits and underscores, at most 180 characters.", "order_packed"),
+    TemplateField("languageCode",     "language_code",      _L, _P.ANY,    False, False, True,  "The operator's code of its language; in any case.", "en_US"),
+    TemplateField("category",         "category",           _T, _P.ANY,    True,  True,  True,  "MARKETING, UTILITY or AUTHENTICATION.", "UTILITY"),
+    TemplateField("templateType",     "template_type",      _T, _P.ANY,    True,  True,  True,  "TEXT, IMAGE, LOCATION, VIDEO, DOCUMENT, PRODUCT, CATALOG or CAROUSEL.", "TEXT"),
+    TemplateField("vertical",         "vertical",           _T, _P.ANY,    True,  False, True,  "What it is about; at most 180 characters.", "Orders"),
+    TemplateField("content",          "content",            _T, _P.ANY,    True,  True,  True,  "The body, at most 1024 characters; variables are {{1}}, {{2}} and so on.", _ORDER_READY),
+    TemplateField("example",          "example",            _T, _P.ANY,    True,  True,  False, "The body with each variable replaced by a value.", "Hi Ann, your order is ready."),
+    TemplateField("header",           "header",             _O, _P.HEADER, False, True,  True,  "Of TEXT: at most 60 characters, with one variable at most.", "Order {{1}}"),
+    TemplateField("exampleHeader",    "example_header",     _O, _P.HEADER, False, True,  False, "The header with its variable replaced by a value.", "Order 4711"),
+    TemplateField("footer",           "footer",             _O, _P.FOOTER, False, True,  True,  "At most 60 characters; not for AUTHENTICATION.", "Acme"),
+    TemplateField("buttons",          "buttons",            _B, _P.ANY,    False, True,  False, "The buttons, as a JSON array.", '[{"type":"QUICK_REPLY","text":"Yes"}]'),
+    TemplateField("enableSample",     "enable_sample",      _F, _P.ANY,    False, True,  False, "When true, media types need a sample.", "true"),
+    TemplateField("exampleMedia",     "example_media",      _O, _P.MEDIA,  False, True,  True,  "The handle id of the sample; DOCUMENT needs one, or one of the next two."),
+    TemplateField("mediaId",          "media_id",           _O, _P.MEDIA,  False, True,  False, "A media id, in place of a handle id."),
+    TemplateField("mediaUrl",         "media_url",          _O, _P.MEDIA,  False, True,  True,  "The public address of the sample, in place of a handle id."),
+    TemplateField("allowTemplateCategoryChange", "allow_template_category_change", _F, _P.ANY, False, False, True, "Whether the operator may file it under another category.", "false"),
+    TemplateField("isLTO",            "is_lto",             _F, _P.ANY,    False, False, True,  "true makes a TEXT template a limited-time offer.", "false"),
+    TemplateField("limitedOfferText", "limited_offer_text", _O, _P.OFFER,  False, False, True,  "Of an LTO template: the offer, at most 16 characters."),
+    TemplateField("hasExpiration",    "has_expiration",    _OF, _P.OFFER,  False, False, True,  "Of an LTO template: whether it expires; then it needs a COPY_CODE button."),
+    TemplateField("cards",            "cards",              _C, _P.ANY,    False, True,  False, "Of CAROUSEL: the cards, as a JSON array.", _CARDS),
+    TemplateField("addSecurityRecommendation", "add_security_recommendation", _F, _P.CODE, False, False, True, "Of AUTHENTICATION: whether the body warns not to share the code."),
+    TemplateField("codeExpirationMinutes", "code_expiration_minutes", _W, _P.CODE, False, False, True, "Of AUTHENTICATION: how long the code lives, 1 to 90 minutes; becomes the footer."),
+    TemplateField("messageValidity",  "message_validity_s", _W, _P.ANY,    False, False, True,  "How long the operator tries to deliver, in seconds; the range is its category's."),
+    TemplateField("isCPR",            "is_call_permission_request", _F, _P.ANY, False, False, True, "Whether it asks for the permission to call."),
+    TemplateField("parameterFormat",  "parameter_format",   _U, _P.ANY,    False, False, True,  "POSITIONAL, or NAMED for variables such as {{order}}."),
+)
+# fmt: on
+ATTRIBUTES: Final = {field.name: field.attribute for field in TEMPLATE_FIELDS}
+"""The draft's attribute of each field."""
+CHANGEABLE: Final = tuple(field.name for field in TEMPLATE_FIELDS if field.changeable)
+
+
+def typed_fields(*formats: FieldFormat) -> tuple[TemplateField, ...]:
+    """Return the fields that a person fills in, of some formats."""
+    return tuple(field for field in TEMPLATE_FIELDS if field.typed and field.format in formats)
