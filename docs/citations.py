@@ -190,7 +190,8 @@ def _of_cases(path: Path) -> Iterator[CitedText]:
     file = tomllib.loads(path.read_text(encoding="utf-8"))
     groups: list[dict[str, dict[str, Any]]] = [file["cases"]] if "cases" in file else list(file.values())
     for name, case in (one for group in groups for one in group.items()):
-        yield CitedText(f"{path.relative_to(ROOT).as_posix()}#{name}", case.get("source", ""), is_source=True)
+        source = case.get("source", file.get("source", ""))
+        yield CitedText(f"{path.relative_to(ROOT).as_posix()}#{name}", source, is_source=True)
 
 
 def _of_python(path: Path) -> Iterator[CitedText]:

@@ -2,6 +2,7 @@
 
 A file under `tests/wire/cases` has:
 
+    source        where the statements of cases stand that name no other source
     [common]      names of rows of `tests/wire/common.toml`, by their group: cases that differ in the same
                   way from the default request of many files, such as a missing credential
     [requests.*]  valid requests, each whole or as differences from the one it names by `request`;
@@ -15,8 +16,8 @@ of another file) and give what differs: members that are not named stay, `"<abse
 another kind of body replaces the one that was there. A table as the value of a form field or of `body` is
 sent as compact JSON; `parts` are a table by name, or a list, where a part may be repeated `times`. A step may be only a name, of a list of steps or of a request, in this file or the shared one.
 
-A case has `error`, a row of `tests/wire/errors.toml`, which gives the status and the body, with `message`
-where the text varies; or `response`; or else the response of its request.
+A case has `error`, a row of `tests/wire/errors.toml`, which gives the status and the body (`error.NAME` is the text
+where that varies); or `response`; or else the response of its request.
 """
 
 import json
@@ -36,7 +37,7 @@ DEFAULT: Final = "default"
 BODIES: Final = ("form", "parts", "body", "hex")
 RESPONSE_BODIES: Final = ("body", "body_has", "text", "json_texts")
 COPIED: Final = ("source", "why", "holds", "strict", "settings")
-NOT_OF_THE_REQUEST: Final = (*COPIED, "request", "before", "error", "message", "response")
+NOT_OF_THE_REQUEST: Final = (*COPIED, "request", "before", "error", "response")
 
 Table = dict[str, Any]
 
@@ -44,6 +45,7 @@ Table = dict[str, Any]
 class CaseFile(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     """One file, as it stands."""
 
+    source: str = ""
     common: dict[str, list[str]] = {}
     requests: dict[str, Table] = {}
     before: dict[str, list[str | Table]] = {}
@@ -67,12 +69,12 @@ def whole_case(file: CaseFile, case: Table) -> Table:
     change = {name: value for name, value in case.items() if name not in NOT_OF_THE_REQUEST}
     request = changed(request_named(file, base), change)
     steps = [one for step in case.get("before", []) for one in steps_of(file, step, base=base)]
-    whole = {name: case[name] for name in COPIED if name in case}
+    whole: Table = {"source": file.source} | {name: case[name] for name in COPIED if name in case}
     whole["response"] = response_of(case, usual=request.get("response", {}))
     whole["before"] = [as_sent(step) for step in steps]
     whole["request"] = as_sent(request)
     if "error" in case:
-        whole["reason"] = case["error"]
+        whole["reason"], _ = error_of(case)
     return whole
 
 
@@ -128,12 +130,22 @@ def response_of(case: Table, *, usual: Table) -> Table:
     own: Table = case.get("response", {})
     if "error" not in case:
         return {"status": 200, **(own or usual)}
-    row = read_toml(FOLDER / "errors.toml")[case["error"]]
-    text = case.get("message", row.get("text"))
+    name, text = error_of(case)
+    row = read_toml(FOLDER / "errors.toml")[name]
+    text = text or row.get("text")
     if text is None or any(name in own for name in RESPONSE_BODIES):
         return {"status": row["status"], **own}
     message = {"message": text} if row.get("nested") else text
     return {"status": row["status"], "body": {"status": "error", "message": message}, **own}
+
+
+def error_of(case: Table) -> tuple[str, str | None]:
+    """Return the row of a case's error, and its text where the case has one."""
+    error: str | Table = case["error"]
+    if isinstance(error, str):
+        return error, None
+    [(name, text)] = error.items()
+    return name, text
 
 
 def as_sent(request: Table) -> Table:
