@@ -1,11 +1,10 @@
 """Who may use a door that is not for partners: the right host, no foreign origin, JSON, and the credential."""
 
 from collections.abc import Sequence
-from ipaddress import ip_address
-from urllib.parse import urlsplit
 
 from starlette.requests import Request
 
+from waypost.base.hosts import hostname_of, is_loopback
 from waypost.domain.refusals import Reason, Refused
 
 
@@ -18,11 +17,12 @@ def check_origin(request: Request, hosts: Sequence[str]) -> None:
     Raises:
         Refused: wrong host, or foreign origin.
     """
-    host = _host_of("//" + request.headers.get("host", ""))
-    if not _is_ours(host, hosts):
+    host = hostname_of("//" + request.headers.get("host", ""))
+    if not (host in hosts or is_loopback(host)):
         raise Refused(Reason.FORBIDDEN_ORIGIN, "Host must be a loopback name or one of admin_hosts.")
     origin = request.headers.get("origin")
-    if origin is not None and not _is_ours(_host_of(origin), hosts):
+    of_origin = host if origin is None else hostname_of(origin)
+    if not (of_origin in hosts or is_loopback(of_origin)):
         raise Refused(Reason.FORBIDDEN_ORIGIN, "Origin must be this service's own.")
 
 
@@ -40,19 +40,3 @@ def check_json(request: Request) -> None:
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if request.method in ("POST", "PUT") and kind != "application/json":
         raise Refused(Reason.MEDIA_TYPE, "Content-Type must be application/json.")
-
-
-def _host_of(address: str) -> str:
-    try:
-        return urlsplit(address).hostname or ""
-    except ValueError:
-        return ""
-
-
-def _is_ours(host: str, hosts: Sequence[str]) -> bool:
-    if host == "localhost" or host in hosts:
-        return True
-    try:
-        return ip_address(host).is_loopback
-    except ValueError:
-        return False

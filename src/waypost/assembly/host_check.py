@@ -8,12 +8,11 @@ that the settings know, notices nothing.
 """
 
 from collections.abc import Callable, Sequence
-from ipaddress import ip_address
 from typing import Any, Final
-from urllib.parse import urlsplit
 
 import msgspec
 
+from waypost.base.hosts import hostname_of, is_ip_address, is_loopback, netloc_of
 from waypost.config import Settings
 
 SETTING: Final = "WAYPOST_ADMIN_HOSTS"
@@ -33,8 +32,8 @@ def graph_error(text: str) -> dict[str, Any]:
 
 def accepted_hosts(settings: Settings) -> tuple[str, ...]:
     """The names under which a demonstration may be reached, besides IP addresses."""
-    named = (settings.host, _host_of(settings.public_url or ""), *settings.admin_hosts)
-    names = (name.lower() for name in named if name and not _is_address(name))
+    named = (settings.host, hostname_of(settings.public_url or ""), *settings.admin_hosts)
+    names = (name.lower() for name in named if name and not is_ip_address(name))
     return tuple(dict.fromkeys(("localhost", *names)))
 
 
@@ -69,8 +68,8 @@ class HostCheck:
         hosts = [value for name, value in scope["headers"] if name == b"host"]
         origins = [value for name, value in scope["headers"] if name == b"origin"]
         host = hosts[0].decode("latin-1") if len(hosts) == 1 else ""
-        name = _host_of(f"//{host}")
-        if not (name in self._hosts or _is_address(name)):
+        name = hostname_of(f"//{host}")
+        if not (name in self._hosts or is_ip_address(name)):
             return (
                 f"Host {host[:100]!r} is not accepted by a demonstration: use {self._accepted}. "
                 f"The setting {SETTING} adds a name."
@@ -86,29 +85,5 @@ class HostCheck:
         return ""
 
     def _is_own(self, origin: str, host: str) -> bool:
-        name = _host_of(origin)
-        if name in self._hosts or _netloc_of(origin) == host.lower():
-            return True
-        return _is_address(name) and ip_address(name).is_loopback
-
-
-def _host_of(address: str) -> str:
-    try:
-        return urlsplit(address).hostname or ""
-    except ValueError:
-        return ""
-
-
-def _netloc_of(address: str) -> str | None:
-    try:
-        return urlsplit(address).netloc.lower() or None
-    except ValueError:
-        return None
-
-
-def _is_address(host: str) -> bool:
-    try:
-        ip_address(host)
-    except ValueError:
-        return False
-    return True
+        name, netloc = hostname_of(origin), netloc_of(origin)
+        return name in self._hosts or is_loopback(name) or (netloc != "" and netloc == host.lower())

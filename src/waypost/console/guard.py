@@ -1,7 +1,6 @@
 """Before an endpoint is asked: who it is, whether a page of ours sent it, and whose app the path names."""
 
 from collections.abc import Awaitable, Callable, Collection
-from ipaddress import ip_address
 from typing import Final
 from urllib.parse import quote, urlsplit
 
@@ -9,6 +8,7 @@ from starlette.datastructures import MutableHeaders
 from starlette.requests import Request
 from starlette.responses import JSONResponse, RedirectResponse, Response
 
+from waypost.base.hosts import hostname_of, is_loopback, netloc_of
 from waypost.base.logs import log
 from waypost.base.seals import same
 from waypost.client.door import DoorRefused, NotReached
@@ -98,8 +98,8 @@ def check_host(desk: Desk, visit: Visit) -> None:
     """
     if desk.parts.demo_partner_id is None:
         return
-    host = _host_of("//" + visit.request.headers.get("host", ""))
-    if host == "localhost" or host in desk.parts.hosts or _is_loopback(host):
+    host = hostname_of("//" + visit.request.headers.get("host", ""))
+    if host in desk.parts.hosts or is_loopback(host):
         return
     raise NotMeant(
         f"The demonstration does not answer to the name {host[:100]!r}.",
@@ -145,7 +145,7 @@ async def _admit(row: PageRow, desk: Desk, visit: Visit) -> Response | None:
 def _page_before(visit: Visit) -> str:
     """The page of ours that a form was on; the first page where no browser says."""
     referer = visit.request.headers.get("referer", "")
-    if _place_of(referer) != visit.request.headers.get("host", "").lower():
+    if netloc_of(referer) != visit.request.headers.get("host", "").lower():
         return "/"
     page = urlsplit(referer)
     return page.path + (f"?{page.query}" if page.query else "")
@@ -172,8 +172,8 @@ async def _check_ours(desk: Desk, visit: Visit) -> None:
     site, origin = headers.get("sec-fetch-site"), headers.get("origin")
     if site is not None and site not in _OWN_SITES:
         raise NotMeant("Another site sent this.", "Open the console itself and try there.")
-    own = (headers.get("host", "").lower(), _place_of(desk.parts.public_url))
-    if origin is not None and (_place_of(origin) or "nowhere") not in own:
+    own = (headers.get("host", "").lower(), netloc_of(desk.parts.public_url))
+    if origin is not None and (netloc_of(origin) or "nowhere") not in own:
         raise NotMeant("Another site sent this.", "Open the console itself and try there.")
     if visit.session is None:  # signing in: there is nothing yet that a token could be bound to
         return
@@ -233,25 +233,3 @@ def _dressed(response: Response, desk: Desk, visit: Visit) -> Response:
             httponly=True, samesite="lax", secure=desk.parts.is_secure,
         )  # fmt: skip
     return response
-
-
-def _place_of(address: str) -> str:
-    """Host and port of an address; empty where there is none, as in `null`."""
-    try:
-        return urlsplit(address).netloc.lower()
-    except ValueError:
-        return ""
-
-
-def _host_of(address: str) -> str:
-    try:
-        return urlsplit(address).hostname or ""
-    except ValueError:
-        return ""
-
-
-def _is_loopback(host: str) -> bool:
-    try:
-        return ip_address(host).is_loopback
-    except ValueError:
-        return False

@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Sequence
-from ipaddress import ip_address
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any, Final
 
@@ -11,6 +10,7 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
 from waypost.base.counts import Spread
+from waypost.base.hosts import is_loopback
 from waypost.base.logs import log
 from waypost.base.seals import same
 from waypost.operations.metrics import METRICS, Kind, MetricRow, Scene
@@ -79,9 +79,9 @@ class Exposition:
         given = request.headers.get("authorization", "").removeprefix("Bearer ")
         if given:
             return any(same(given, token) for token in self._tokens)
-        is_near = request.client is not None and _is_loopback(request.client.host)
+        is_near = request.client is not None and is_loopback(request.client.host)
         is_passed_on = any(name in request.headers for name in _FORWARDED)
-        return is_near and not is_passed_on and _is_loopback(request.url.hostname or "")
+        return is_near and not is_passed_on and is_loopback((request.url.hostname or "").strip("[]"))
 
     async def _fresh_depths(self) -> Depths | None:
         async with self._one_at_a_time:
@@ -143,12 +143,3 @@ def buckets(spread: Spread) -> list[tuple[str, float]]:
     """Each bound with how many values are not above it."""
     bounds = [*(repr(float(bound)) for bound in spread.bounds), "+Inf"]
     return list(zip(bounds, map(float, accumulate(spread.counts)), strict=True))
-
-
-def _is_loopback(host: str) -> bool:
-    if host == "localhost":
-        return True
-    try:
-        return ip_address(host.strip("[]")).is_loopback
-    except ValueError:
-        return False

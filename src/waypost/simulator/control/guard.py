@@ -1,10 +1,10 @@
 """Who may use the control door: this machine, a program that speaks JSON, the holder of the token."""
 
 import hmac
-import ipaddress
 from collections.abc import Mapping
 from typing import Final
-from urllib.parse import urlsplit
+
+from waypost.base.hosts import hostname_of, is_loopback, netloc_of
 
 JSON: Final = "application/json"
 BYTES: Final = "application/octet-stream"
@@ -61,7 +61,8 @@ def check_caller(
         ControlRefused: 403, 401 or 415.
     """
     host = headers.get("host", "")
-    if not _is_allowed(_hostname(host), allowed_hosts):
+    name = hostname_of(f"//{host}")
+    if not (is_loopback(name) or name in (one.lower() for one in allowed_hosts)):
         raise ControlRefused(
             403,
             field="Host",
@@ -69,7 +70,7 @@ def check_caller(
             accepted=", ".join(("localhost", "127.0.0.1", "[::1]", *allowed_hosts)),
         )
     origin = headers.get("origin")
-    if origin is not None and _netloc(origin) != host.lower():
+    if origin is not None and netloc_of(origin) != host.lower():
         raise ControlRefused(403, field="Origin", rule="is another site", accepted=f"no Origin, or http://{host}")
     if control_token is not None and not _has_token(headers, control_token):
         raise ControlRefused(
@@ -82,29 +83,6 @@ def check_caller(
 def kind_of(headers: Mapping[str, str]) -> str:
     """The content type of a request, in lower case and without parameters."""
     return headers.get("content-type", "").partition(";")[0].strip().lower()
-
-
-def _hostname(host: str) -> str:
-    try:
-        return urlsplit(f"//{host}").hostname or ""
-    except ValueError:
-        return ""
-
-
-def _netloc(origin: str) -> str:
-    try:
-        return urlsplit(origin).netloc.lower()
-    except ValueError:
-        return ""
-
-
-def _is_allowed(name: str, allowed_hosts: tuple[str, ...]) -> bool:
-    if name == "localhost" or name in (host.lower() for host in allowed_hosts):
-        return True
-    try:
-        return ipaddress.ip_address(name).is_loopback
-    except ValueError:
-        return False
 
 
 def _has_token(headers: Mapping[str, str], control_token: str) -> bool:
