@@ -34,7 +34,6 @@ from waypost.domain.lifecycle import (
 )
 from waypost.domain.outcome import INVALID_ANSWER, Again
 from waypost.domain.subscription import MODE_ALIASES, MODE_BITS, MODES, VERSIONS
-from waypost.domain.template_remedies import REMEDIES
 from waypost.domain.template_rules import OPERATORS_RULES, SPEC_RULES, Rule
 from waypost.operations.metrics import METRICS
 from waypost.operations.readiness import CHECKS
@@ -131,8 +130,7 @@ def rules_page() -> str:
 
 def _rules(rules: tuple[Rule, ...]) -> str:
     rows = [
-        (f"`{rule.id}`", f"`{rule.field}`", rule.says, REMEDIES[rule.id], _only(rule.hosting), rule.source)
-        for rule in rules
+        (f"`{rule.id}`", f"`{rule.field}`", rule.says, rule.hint, _only(rule.hosting), rule.source) for rule in rules
     ]
     return table(("Rule", "Field", "Text", "Remedy", "Only", "Source"), rows)
 

@@ -5,28 +5,21 @@ import pytest
 from tests.support.builders import draft
 from waypost.domain.app import Hosting
 from waypost.domain.template import Draft
-from waypost.domain.template_findings import SAID_BY, RefusedBy, findings_of
-from waypost.domain.template_remedies import REMEDIES
+from waypost.domain.template_findings import RefusedBy, findings_of
 from waypost.domain.template_rules import RULES
 
 
-def test_every_rule_has_a_remedy_and_no_remedy_is_left_over() -> None:
-    assert set(REMEDIES) == {rule.id for rule in RULES}
+@pytest.mark.parametrize("hint", sorted({rule.hint for rule in RULES}))
+def test_hint_is_a_sentence(hint: str) -> None:
+    assert hint[0].isupper()
+    assert hint.endswith(".")
 
 
-@pytest.mark.parametrize("remedy", sorted(set(REMEDIES.values())))
-def test_remedy_is_a_sentence(remedy: str) -> None:
-    assert remedy[0].isupper()
-    assert remedy.endswith(".")
-
-
-def test_rules_that_say_nothing_new_are_rules() -> None:
-    named = {*SAID_BY, *(rule for rules in SAID_BY.values() for rule in rules)}
-    order = [rule.id for rule in RULES]
-
-    assert named <= set(order)
-    for rule, others in SAID_BY.items():
-        assert all(order.index(other) < order.index(rule) for other in others), rule
+def test_rules_are_suppressed_by_rules_that_are_tried_before_them() -> None:
+    tried: set[str] = set()
+    for rule in RULES:
+        assert tried.issuperset(rule.suppressed_by), rule.id
+        tried.add(rule.id)
 
 
 def test_draft_of_the_builders_has_no_findings() -> None:

@@ -2,12 +2,10 @@
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Final
 
 from waypost.domain.app import Hosting
 from waypost.domain.refusals import Reason
 from waypost.domain.template import Draft
-from waypost.domain.template_remedies import REMEDIES
 from waypost.domain.template_rules import RULES, Rule, told
 
 
@@ -36,34 +34,6 @@ class Finding:
     refused_by: RefusedBy
 
 
-# fmt: off
-SAID_BY: Final = {  # a rule that says nothing new where one of the others is broken too
-    # rule                 said by
-    "sales-category":      ("category-of-type",),
-    "lto-marketing":       ("lto-category", "category-known", "category-given"),
-    "lto-content":         ("content-length",),
-    "carousel-count":      ("cards-count",),
-    "sample-media":        ("sample-enabled",),
-    "header-category":     ("header-type",),
-    "lto-header":          ("header-type", "header-category"),
-    "lto-footer":          ("footer-category",),
-    "carousel-footer":     ("footer-category",),
-    "content-numbered":    ("content-finished",),
-    "content-inside":      ("content-finished",),
-    "content-apart":       ("content-finished",),
-    "content-words":       ("content-finished",),
-    "example-fits":        ("content-finished", "content-of-codes"),
-    "header-example-fits": ("header-finished", "header-variable"),
-    "header-numbered":     ("header-finished",),
-    "header-variable":     ("header-numbered",),
-    "card-body-numbered":  ("card-body-finished",),
-    "card-sample-fits":    ("card-body-finished",),
-    "lto-buttons":         ("expiry-copy-code",),
-    "code-button":         ("otp-type",),
-}
-# fmt: on
-
-
 def findings_of(draft: Draft, *, strict: bool = False, hosting: Hosting = Hosting.CLOUD) -> list[Finding]:
     """All that is wrong with a draft, in the order of the table; of each rule the first place.
 
@@ -86,11 +56,11 @@ def findings_of(draft: Draft, *, strict: bool = False, hosting: Hosting = Hostin
         broken.add(rule.id)
         if rule.reason is Reason.FIELD_MISSING:
             missing.add(rule.field)
-        if broken.isdisjoint(SAID_BY.get(rule.id, ())):
+        if broken.isdisjoint(rule.suppressed_by):
             said = told(rule, wrong)
             by = _refused_by(rule, strict)
             field = f"{rule.field}{wrong.place}"
-            found.append(Finding(field, rule.id, said, rule.source, REMEDIES[rule.id], by))
+            found.append(Finding(field, rule.id, said, rule.source, rule.hint, by))
     return found
 
 
