@@ -5,7 +5,7 @@ import re
 from collections.abc import Callable
 from typing import Final
 
-from waypost.domain.buttons import FIELDS, Button, ButtonKind, OtpType, SupportedApp
+from waypost.domain.buttons import BUTTON_KINDS, Button, ButtonKind, OtpType, SupportedApp
 from waypost.domain.template import Draft
 from waypost.domain.template_musts import If, Must, Wrong, has_text
 
@@ -52,7 +52,7 @@ def each_app(member: str, is_right: Callable[[SupportedApp], bool]) -> Must:
 def have_their_fields(draft: Draft) -> Wrong | None:
     """Every button has the fields of its kind."""
     for at, button in enumerate(draft.buttons):
-        for field in FIELDS[button.kind]:
+        for field in BUTTON_KINDS[button.kind].required:
             value = getattr(button, field)
             if not value or not has_text(value):
                 return Wrong(f"[{at}].{field}", f"{button.kind} has it")

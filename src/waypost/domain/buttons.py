@@ -1,6 +1,7 @@
 """The kinds of template button: their fields, their codes, and how each reads in a record."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final
 
@@ -73,26 +74,34 @@ class Button:
         return "{{" in self.url
 
 
+@dataclass(frozen=True, slots=True)
+class ButtonKindRow:
+    """One row of the table of kinds.
+
+    Attributes:
+        code: in a record's `buttonSupported`.
+        required: the fields that it must have.
+        typed: the fields that the editor asks for and the form has under the same names.
+        initial: what the editor begins a new one with.
+    """
+
+    code: str
+    required: tuple[str, ...]
+    typed: tuple[str, ...]
+    initial: Mapping[str, str] = field(default_factory=dict[str, str])
+
+
 # fmt: off
-CODES: Final = {  # Source: spec, "Template record", buttonSupported; facts 3.2
-    ButtonKind.CATALOG:      "CLG",
-    ButtonKind.COPY_CODE:    "CC",
-    ButtonKind.FLOW:         "FLOW",
-    ButtonKind.MPM:          "MPM",
-    ButtonKind.OTP:          "OTP",
-    ButtonKind.PHONE_NUMBER: "PN",
-    ButtonKind.QUICK_REPLY:  "QR",
-    ButtonKind.URL:          "URL",
-}
-FIELDS: Final = {  # what each kind must have; Source: spec, "Button shapes"; facts 3.1
-    ButtonKind.CATALOG:      (),  # the service gives it its text
-    ButtonKind.COPY_CODE:    ("example",),
-    ButtonKind.FLOW:         ("text", "flow_id"),
-    ButtonKind.MPM:          (),  # likewise
-    ButtonKind.OTP:          ("otp_type", "text"),
-    ButtonKind.PHONE_NUMBER: ("text", "phone_number"),
-    ButtonKind.QUICK_REPLY:  ("text",),
-    ButtonKind.URL:          ("text", "url"),
+BUTTON_KINDS: Final = {  # Source: spec, "Button shapes" and "Template record", buttonSupported; facts 3.1, 3.2
+    #                                        code    required                 typed
+    ButtonKind.CATALOG:      ButtonKindRow("CLG",  (),                       ("text",)),  # the service gives it its text
+    ButtonKind.COPY_CODE:    ButtonKindRow("CC",   ("example",),             ("text", "example"), {"text": "Copy offer code"}),
+    ButtonKind.FLOW:         ButtonKindRow("FLOW", ("text", "flow_id"),      ("text", "flow_id", "flow_action", "navigate_screen", "icon"), {"flow_action": "NAVIGATE"}),
+    ButtonKind.MPM:          ButtonKindRow("MPM",  (),                       ("text",)),  # likewise
+    ButtonKind.OTP:          ButtonKindRow("OTP",  ("otp_type", "text"),     ("otp_type", "text", "autofill_text"), {"otp_type": OtpType.COPY_CODE.value, "text": "Copy code"}),
+    ButtonKind.PHONE_NUMBER: ButtonKindRow("PN",   ("text", "phone_number"), ("text", "phone_number")),
+    ButtonKind.QUICK_REPLY:  ButtonKindRow("QR",   ("text",),                ("text",)),
+    ButtonKind.URL:          ButtonKindRow("URL",  ("text", "url"),          ("text", "url")),
 }
 # fmt: on
 
@@ -106,4 +115,4 @@ def button_supported(buttons: tuple[Button, ...]) -> str | None:
 
     Source: facts 3.2: the one long sample is alphabetical.
     """
-    return ",".join(sorted({CODES[button.kind] for button in buttons})) or None
+    return ",".join(sorted({BUTTON_KINDS[button.kind].code for button in buttons})) or None

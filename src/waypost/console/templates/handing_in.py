@@ -6,25 +6,13 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from waypost.console.templates.writing import CODE_LINE, CardWriting, Texts, Writing, names_of
-from waypost.domain.buttons import ButtonKind
+from waypost.domain.buttons import BUTTON_KINDS, ButtonKind
 from waypost.domain.template import OF_MEDIA, Draft, TemplateType
 from waypost.domain.template_fields import CHANGEABLE, TEMPLATE_FIELDS, FieldFormat, TemplateField, TemplatePart
 from waypost.domain.variables import variables
 from waypost.wire.template_parts import submitted_buttons, submitted_cards
 
 _PART: Final = {field.name: field.part for field in TEMPLATE_FIELDS}
-# fmt: off
-_OF_KIND: Final = {  # the fields that a kind of button has, as the API writes them
-    ButtonKind.QUICK_REPLY:  ("text",),
-    ButtonKind.URL:          ("text", "url"),
-    ButtonKind.PHONE_NUMBER: ("text", "phone_number"),
-    ButtonKind.COPY_CODE:    ("text", "example"),
-    ButtonKind.OTP:          ("otp_type", "text", "autofill_text"),
-    ButtonKind.FLOW:         ("text", "flow_id", "flow_action", "navigate_screen", "icon"),
-    ButtonKind.MPM:          ("text",),
-    ButtonKind.CATALOG:      ("text",),
-}
-# fmt: on
 _VARIABLE: Final = re.compile(r"\{\{([^{}]*)\}\}")
 
 
@@ -140,7 +128,7 @@ def _card(card: CardWriting, *, gaps: bool) -> dict[str, Any]:
 def _button(texts: Texts) -> dict[str, Any]:
     kind = ButtonKind(texts["type"])
     given: dict[str, Any] = {"type": kind.value}
-    given |= {name: texts[name] for name in _OF_KIND[kind] if texts.get(name)}
+    given |= {name: texts[name] for name in BUTTON_KINDS[kind].typed if texts.get(name)}
     match kind:
         case ButtonKind.URL:
             if texts.get("example") and "{{" in texts.get("url", ""):

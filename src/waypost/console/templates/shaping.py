@@ -5,20 +5,12 @@ from collections.abc import Callable, Mapping
 from typing import Final, TypeVar
 
 from waypost.console.templates.writing import MOST_BUTTONS, MOST_CARDS, CardWriting, Texts, Writing
-from waypost.domain.buttons import ButtonKind, OtpType
+from waypost.domain.buttons import BUTTON_KINDS, ButtonKind
 from waypost.domain.template import TemplateType
 
 _DEED: Final = re.compile(r"(add|remove|up|down)-(?:card-(?P<of>\d{1,2})-)?(?P<what>button|card)(?:-(?P<at>\d{1,2}))?")
 _STEP: Final = {"up": -1, "down": 1}
 _LEAST_CARDS: Final = 2
-
-# fmt: off
-BEGINNINGS: Final[dict[ButtonKind, Texts]] = {  # what a new button of a kind says at first
-    ButtonKind.OTP:       {"otp_type": OtpType.COPY_CODE.value, "text": "Copy code"},
-    ButtonKind.COPY_CODE: {"text": "Copy offer code"},
-    ButtonKind.FLOW:      {"flow_action": "NAVIGATE"},
-}
-# fmt: on
 
 One = TypeVar("One")
 
@@ -60,7 +52,7 @@ def settle(writing: Writing) -> None:
 def new_button(kind: str) -> Texts:
     """A button of a kind, at its beginning; a quick reply where the word is no kind."""
     known = ButtonKind[kind] if kind in ButtonKind.__members__ else ButtonKind.QUICK_REPLY
-    return {"type": known.value, **BEGINNINGS.get(known, {})}
+    return {"type": known.value, **BUTTON_KINDS[known].initial}
 
 
 def _next_card(writing: Writing) -> CardWriting:
