@@ -14,8 +14,8 @@ from tests.dev.conftest import Started, Starter
 from tests.support.callback_sink import CallbackSink, always
 from waypost.assembly import snapshots
 from waypost.base.clock import Bearing
-from waypost.simulator import FILE_REVISION, NotKept
-from waypost.simulator.store import upgrade_file
+from waypost.simulator import NotKept
+from waypost.simulator.store import Store
 
 HOUR_MS = 3_600_000
 LATER_MS = 600_000
@@ -48,50 +48,16 @@ async def test_another_folder_starts_from_a_snapshot_with_everything_pending(
     await _all_happens(other, sink, template_id, message_id)
 
 
-async def test_a_snapshot_of_the_simulator_before_is_upgraded_as_it_is_loaded(
-    start: Starter, tmp_path: Path, sink: CallbackSink
-) -> None:
-    started = await start()
-    template_id, message_id = await _leave_all_pending(started, sink)
-    await started.control("POST", "snapshots", {"name": "older"})
-    _rewrite(tmp_path / "data" / "snapshots" / "older.waypost", tmp_path, _to_revision_2)
-
-    await started.control("POST", "snapshots/older/load", {})
-
-    await _all_happens(started, sink, template_id, message_id)
-
-
-def test_a_file_of_the_simulator_before_keeps_its_updates(tmp_path: Path) -> None:
-    store = tmp_path / "simulator.db"
-    upgrade_file(store)
-    with contextlib.closing(sqlite3.connect(store)) as connection:
-        _to_revision_2(connection)
-        row = ("waba", 5, 1, "read", "number", "wamid", "{}", "app")
-        connection.execute("INSERT INTO outbox VALUES (?,?,?,?,?,?,?,?)", row)
-        connection.commit()
-
-    upgrade_file(store)
-    upgrade_file(store)
-
-    with contextlib.closing(sqlite3.connect(store)) as connection:
-        [kept] = connection.execute(
-            "SELECT waba_id, due_ms, id, kind, phone_number_id, subject, rest, app_id FROM outbox"
-        )
-        assert kept == row
-        assert connection.execute("PRAGMA user_version").fetchone() == (FILE_REVISION,)
-        assert connection.execute("PRAGMA quick_check").fetchall() == [("ok",)]
-
-
 def _null_where_none_may_be(connection: sqlite3.Connection) -> None:
     connection.execute("PRAGMA writable_schema=ON")
     connection.execute(
-        "UPDATE sqlite_schema SET sql=replace(sql, 'name TEXT NOT NULL', 'name TEXT') WHERE name='phones'"
+        "UPDATE sqlite_schema SET sql=replace(sql, 'body TEXT NOT NULL', 'body TEXT') WHERE name='state'"
     )
     connection.commit()
     connection.execute("PRAGMA schema_version=4711")
-    connection.execute("INSERT INTO phones (phone) VALUES ('1')")
+    connection.execute("INSERT INTO state (kind, owner, key) VALUES ('phone', '', '1')")
     connection.execute(
-        "UPDATE sqlite_schema SET sql=replace(sql, 'name TEXT', 'name TEXT NOT NULL') WHERE name='phones'"
+        "UPDATE sqlite_schema SET sql=replace(sql, 'body TEXT', 'body TEXT NOT NULL') WHERE name='state'"
     )
     connection.commit()
 
@@ -103,11 +69,15 @@ def _lost_page(connection: sqlite3.Connection) -> None:
 
 
 @pytest.mark.parametrize("damage", [_null_where_none_may_be, _lost_page])
-def test_a_store_that_is_truly_damaged_is_refused(tmp_path: Path, damage: Callable[[sqlite3.Connection], None]) -> None:
+async def test_a_store_that_is_truly_damaged_is_refused(
+    tmp_path: Path, damage: Callable[[sqlite3.Connection], None]
+) -> None:
     data, file = tmp_path / "data", tmp_path / "one.waypost"
     for name in snapshots.STORES:
         data.mkdir(exist_ok=True)
-        upgrade_file(data / name)
+        store = Store(data / name)
+        await store.open()
+        await store.close()
     snapshots.pack(data, file, bearing=Bearing(1, 1), secret_key="k")
     _rewrite(file, tmp_path, damage)
 
@@ -178,24 +148,6 @@ async def _state(started: Started, message_id: str) -> str:
         f"{known['ADMIN_URL']}/messages/{message_id}", headers={"Authorization": f"Bearer {known['ADMIN_TOKEN']}"}
     ) as answer:
         return (await answer.json())["state"]
-
-
-def _to_revision_2(connection: sqlite3.Connection) -> None:
-    """Put the columns of the outbox as revision 2 had them."""
-    connection.executescript(
-        """
-        ALTER TABLE outbox RENAME TO newer;
-        CREATE TABLE outbox (
-            waba_id TEXT NOT NULL, due_ms INTEGER NOT NULL, id INTEGER NOT NULL, kind TEXT NOT NULL,
-            phone_number_id TEXT NOT NULL, subject TEXT NOT NULL, rest TEXT NOT NULL,
-            app_id TEXT NOT NULL, PRIMARY KEY (waba_id, app_id, due_ms, id)
-        ) WITHOUT ROWID;
-        INSERT INTO outbox SELECT waba_id, due_ms, id, kind, phone_number_id, subject, rest, app_id
-        FROM newer;
-        DROP TABLE newer;
-        PRAGMA user_version=2;
-        """
-    )
 
 
 def _rewrite(file: Path, folder: Path, change: Callable[[sqlite3.Connection], None]) -> None:

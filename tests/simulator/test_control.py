@@ -1,12 +1,14 @@
 """The control door: who may use it, and what it changes."""
 
+import contextlib
+import sqlite3
 from pathlib import Path
 from typing import Any
 
 import aiohttp
 import pytest
 
-from tests.simulator.conftest import ANN, ANN_USER_ID, NUMBER_ID, TOKEN, WABA, Bench, Receiver, make_bench
+from tests.simulator.conftest import ANN, ANN_USER_ID, BUSINESS, NUMBER_ID, TOKEN, WABA, Bench, Receiver, make_bench
 from waypost.base.clock import SystemClock
 
 
@@ -176,3 +178,35 @@ async def test_reset_keeps_accounts_and_removes_the_rest(bench: Bench) -> None:
     wamid = await bench.send_text()
     await bench.receiver.until(lambda: bench.receiver.statuses(wamid))
     assert bench.receiver.statuses(wamid)[0]["status"] == "failed"
+
+
+async def test_reset_leaves_nothing_in_the_file_but_accounts_and_settings(bench: Bench) -> None:
+    await bench.seed_template([{"type": "BODY", "text": "Hello there"}])
+    answering = [{"on": "message", "do": "answer", "text": "Thanks", "times": 5, "after_ms": 60_000}]
+    await bench.control("PUT", f"phones/{ANN}", {"script": answering})
+    wamid = await bench.let_write()
+    await bench.send_text()
+    await bench.control("PUT", f"phones/{ANN}", {"is_offline": True})
+    await bench.send_text()
+    await bench.control("POST", f"phones/{ANN}/report", {"to": BUSINESS})
+    await bench.send({"status": "read", "message_id": wamid, "typing_indicator": {"type": "text"}})
+    await bench.control("POST", "faults", {"on": "webhook", "webhook": "sent", "what": {"delay_ms": 60_000}})
+    await bench.control("PUT", "settings", {"deliver_after_ms": 60_000})
+    await bench.send({"type": "text", "text": {"body": "later"}, "to": "4915799900001"})
+    before = _filled(bench)
+
+    await bench.control("POST", "reset")
+
+    kinds = {"phone", "window", "spam_report", "script_use", "fault", "template"}
+    assert before >= {"messages", "waiting", "planned_acts", "script_counts", "outbox", *kinds}
+    assert _filled(bench) == {"app", "account", "number", "subscription", "setting"}
+    phone = (await bench.control("GET", f"phones/{ANN}")).body
+    assert (phone["script"], phone["reports"], phone["typing"], phone["is_offline"]) == ([], [], [], False)
+
+
+def _filled(bench: Bench) -> set[str]:
+    """The tables of the simulator's file that have rows, and the kinds of what is found by its key."""
+    with contextlib.closing(sqlite3.connect(bench.settings.path)) as connection:
+        tables = [name for (name,) in connection.execute("SELECT name FROM sqlite_schema WHERE type='table'")]
+        filled = {table for table in tables if connection.execute(f"SELECT 1 FROM {table} LIMIT 1").fetchone()}
+        return filled - {"state"} | {kind for (kind,) in connection.execute("SELECT DISTINCT kind FROM state")}

@@ -21,7 +21,7 @@ from waypost.assembly import clock_file
 from waypost.assembly.snapshot_bounds import MAX_MEMBERS, check_members, open_archive, read_page_bytes
 from waypost.base.clock import Bearing
 from waypost.base.error_texts import error_text
-from waypost.simulator import FILE_REVISION, OLDEST_FILE_REVISION, NotKept, upgrade_file
+from waypost.simulator import FILE_REVISION, NotKept
 from waypost.store.revision import OLDEST
 from waypost.store.tables import REVISION
 
@@ -200,17 +200,15 @@ def _copy_store(store: Path, copy: Path) -> None:
 
 
 def _check_store(store: Path) -> None:
-    """Return when a store is sound and of a revision that can be opened; an older simulator's is upgraded."""
+    """Return when a store is sound and of a revision that can be opened."""
     if not store.exists():
         raise sqlite3.DatabaseError(f"{store.name} is missing")
     [(revision,)] = _read_pragma(store, "user_version")
-    if store.name == SIMULATOR:
-        if not OLDEST_FILE_REVISION <= revision <= FILE_REVISION:
-            raise NotKept(
-                f"{store.name} in it has revision {revision}, and this version of waypost works on "
-                f"revisions {OLDEST_FILE_REVISION} to {FILE_REVISION}; load it with the version that saved it"
-            )
-        upgrade_file(store)  # of an older one SQLite 3.40 reports damage that is not there
+    if store.name == SIMULATOR and revision != FILE_REVISION:
+        raise NotKept(
+            f"{store.name} in it has revision {revision}, and this version of waypost works on "
+            f"revision {FILE_REVISION}; load it with the version that saved it"
+        )
     [(verdict,)] = _read_pragma(store, "quick_check(1)")
     if verdict != "ok":
         raise sqlite3.DatabaseError(f"{store.name}: {verdict}")

@@ -4,11 +4,10 @@ from waypost.simulator.control.scenarios import Scenario, WrongScenario, read_sc
 from waypost.simulator.keeper import Keeper, NotAtRest, NotKept, Snapshot
 from waypost.simulator.settings import AccountSeed, NumberSeed, SimulatorSettings, StatusesVersion
 from waypost.simulator.simulator import Simulator
-from waypost.simulator.store import FILE_REVISION, OLDEST_FILE_REVISION, WrongFile, upgrade_file
+from waypost.simulator.store import FILE_REVISION, WrongFile
 
 __all__ = [
     "FILE_REVISION",
-    "OLDEST_FILE_REVISION",
     "AccountSeed",
     "Keeper",
     "NotAtRest",
@@ -22,5 +21,4 @@ __all__ = [
     "WrongFile",
     "WrongScenario",
     "read_scenario",
-    "upgrade_file",
 ]

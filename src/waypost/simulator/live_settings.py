@@ -1,14 +1,11 @@
 """The settings as they are now: those given at the start, then what the control door changed."""
 
 from dataclasses import replace
-from typing import Any, Final
-
-import msgspec
+from typing import Any
 
 from waypost.simulator.settings import CHANGEABLE, SimulatorSettings, StatusesVersion
+from waypost.simulator.state import LoadedKind
 from waypost.simulator.store import Store
-
-_KEEP: Final = "INSERT OR REPLACE INTO settings VALUES (?,?)"
 
 
 class LiveSettings:
@@ -16,16 +13,16 @@ class LiveSettings:
 
     def __init__(self, settings: SimulatorSettings, store: Store) -> None:
         self._store = store
+        self._changed = LoadedKind[Any](store, "setting", object, stays=True)
         self.value = settings
 
-    async def open(self) -> None:
+    def open(self) -> None:
         """Apply what was changed before the last stop."""
-        rows = await self._store.rows("SELECT name, value FROM settings")
-        self._apply({name: msgspec.json.decode(value) for name, value in rows})
+        self._apply(self._changed.all)
 
     async def change(self, changes: dict[str, Any]) -> None:
         """Keep new values of settings in `CHANGEABLE`; their types have been checked."""
-        await self._store.run([(_KEEP, (name, msgspec.json.encode(value).decode())) for name, value in changes.items()])
+        await self._store.run([self._changed.save_statement(value, name) for name, value in changes.items()])
         self._apply(changes)
 
     def changeable(self) -> dict[str, Any]:

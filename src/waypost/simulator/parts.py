@@ -133,7 +133,7 @@ def make_parts(
     outbox = Outbox(store, accounts)
     fleets = Fleets(store)
     phones = Phones(store, live, fleets)
-    scripts = Scripts(store, fleets)
+    scripts = Scripts(store, fleets, phones)
     blocks = Blocks(store, clock, accounts, phones)
     references = References(live, uploads, media, flows)
     records = Records(store)
@@ -156,6 +156,9 @@ def make_parts(
     judged = JudgedUpdates(store)
     webhook_faults = WebhookFaults(store, accounts, outbox, faults, judged)
     webhooks = Webhooks(store, clock, ids, live, accounts, outbox, judged, webhook_faults)
+    usage = Usage(clock, live, accounts)
+    for counted in (limits, usage):
+        store.at_reset(counted.clear)
     reviews = Reviews(clock, live, templates, held, messages, uses)
     return Parts(
         clock=clock,
@@ -164,7 +167,7 @@ def make_parts(
         settings=live,
         accounts=accounts,
         tokens=Tokens(store, clock, accounts),
-        usage=Usage(clock, live, accounts),
+        usage=usage,
         ledger=ledger,
         standings=standings,
         held=held,

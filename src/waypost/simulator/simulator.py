@@ -40,22 +40,14 @@ class Simulator:
         """Open the file, take up what was left, and start the loops."""
         parts = self._parts
         await parts.store.open()
-        for part in (parts.settings, parts.accounts, parts.outbox, parts.templates):
-            await part.open()
-        await parts.fleets.open()
-        await parts.phones.open()
-        await parts.scripts.open()
         await parts.files.open()
-        for shelf in (parts.media, parts.uploads, parts.flows, parts.records, parts.blocks):
-            await shelf.open()
-        await parts.tokens.open()
-        await parts.ledger.open()
-        await parts.held.open()
-        await parts.uses.open()
-        await parts.messages.open()
-        await parts.faults.open()
-        await parts.judged_updates.open()
-        await parts.webhooks.open()
+        parts.settings.open()
+        parts.fleets.sort()
+        for part in (
+            parts.outbox, parts.scripts, parts.media, parts.uploads, parts.ledger, parts.held, parts.messages,
+            parts.judged_updates, parts.webhooks,
+        ):  # fmt: skip
+            await part.open()
         parts.reviews.loop.start()
         parts.planned_acts.loop.start()
 

@@ -20,10 +20,8 @@ from waypost.simulator.accounts.flow import (
 )
 from waypost.simulator.errors import GraphRefused, bad_parameter
 from waypost.simulator.loose import a_list, a_text
+from waypost.simulator.state import LoadedKind
 from waypost.simulator.store import Store
-
-_KEEP: Final = "INSERT OR REPLACE INTO flows VALUES (?,?)"
-_DROP: Final = "DELETE FROM flows WHERE flow_id=?"
 
 # fmt: off
 _STEPS: Final = {  # Source: the operator's page "Flows API", error codes 139001 to 139004
@@ -40,17 +38,11 @@ class Flows:
     """Every flow of every account. Changes happen one at a time."""
 
     def __init__(self, store: Store, clock: Clock, ids: Ids) -> None:
-        self._store = store
         self._clock = clock
         self._ids = ids
         self._changes = asyncio.Lock()
-        self.by_id: dict[str, Flow] = {}
-
-    async def open(self) -> None:
-        """Read everything from the file."""
-        for (body,) in await self._store.rows("SELECT body FROM flows ORDER BY rowid"):
-            flow = msgspec.json.decode(body, type=Flow)
-            self.by_id[flow.flow_id] = flow
+        self._flows = LoadedKind(store, "flow", Flow)
+        self.by_id = self._flows.all
 
     def of(self, waba_id: str) -> list[Flow]:
         """The account's flows, oldest first."""
@@ -164,12 +156,7 @@ class Flows:
         """
         async with self._changes:
             flow = self._now(flow, "delete")
-            await self._store.run([(_DROP, (flow.flow_id,))])
-            self.by_id.pop(flow.flow_id, None)
-
-    def forget(self) -> None:
-        """Drop everything from memory; the file is the caller's matter."""
-        self.by_id.clear()
+            await self._flows.delete(flow.flow_id)
 
     def _now(self, flow: Flow, step: str) -> Flow:
         flow = self.by_id.get(flow.flow_id, flow)
@@ -186,9 +173,7 @@ class Flows:
         return name
 
     async def _keep(self, flow: Flow) -> Flow:
-        body = msgspec.json.encode(flow).decode()
-        await self._store.run([(_KEEP, (flow.flow_id, body))])
-        self.by_id[flow.flow_id] = flow
+        await self._flows.save(flow, flow.flow_id)
         return flow
 
 

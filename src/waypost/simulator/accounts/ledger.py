@@ -4,15 +4,16 @@ A row is written in the transaction of what it counts, so that what was answered
 was refused is not, whenever the process ends.
 """
 
+from collections.abc import Mapping
+from operator import itemgetter
 from typing import Final
 
 from waypost.base.clock import Clock
-from waypost.simulator.store import Row, Store
+from waypost.simulator.state import LoadedKind
+from waypost.simulator.store import Statement, Store
 
 HOUR_MS: Final = 3_600_000
 DAY_MS: Final = 24 * HOUR_MS
-NOTE: Final = "INSERT OR REPLACE INTO ledger VALUES (?,?,?,?)"
-_FORGET: Final = "DELETE FROM ledger WHERE at_ms<=?"
 
 CREATIONS: Final = "creation"
 FLOW_SENDS: Final = "flow"
@@ -28,44 +29,44 @@ class Ledger:
     def __init__(self, store: Store, clock: Clock) -> None:
         self._store = store
         self._clock = clock
-        self._seen: dict[tuple[str, str], dict[str, int]] = {}
+        self._seen = LoadedKind(store, "ledger", int)  # by who: of a kind and a subject
 
     async def open(self) -> None:
-        """Read the last three days from the file, and drop what is older."""
-        await self._store.run([(_FORGET, (self._clock.now_ms() - 3 * DAY_MS,))])
-        rows = await self._store.rows("SELECT * FROM ledger ORDER BY at_ms")
-        for kind, subject, who, at_ms in rows:
-            self._seen.setdefault((kind, subject), {})[who] = at_ms
+        """Drop what is older than three days, and have the rest in the order of time."""
+        old_ms = self._clock.now_ms() - 3 * DAY_MS
+        seen = self._seen.items()
+        self._seen.clear()
+        for owner, who, at_ms in sorted(seen, key=itemgetter(2)):
+            if at_ms > old_ms:
+                self._seen.put(at_ms, who, owner)
+        old = [(owner, who) for owner, who, at_ms in seen if at_ms <= old_ms]
+        await self._store.run([self._seen.delete_statement(who, owner) for owner, who in old])
 
     def count(self, kind: str, subject: str, *, within_ms: int) -> int:
         """How many have been seen in this time; a longer one than three days is not kept."""
-        seen = self._seen.get((kind, subject))
-        if not seen:
-            return 0
-        since_ms = self._clock.now_ms() - within_ms
-        for who in _oldest(seen, since_ms):
-            del seen[who]
-        return len(seen)
+        owner = _owner(kind, subject)
+        for who in _oldest(self._seen.of(owner), self._clock.now_ms() - within_ms):
+            self._seen.pop(who, owner)
+        return len(self._seen.of(owner))
 
     def has(self, kind: str, subject: str, who: str, *, within_ms: int) -> bool:
         """Whether this one has been seen in this time."""
-        at_ms = self._seen.get((kind, subject), {}).get(who)
+        at_ms = self._seen.of(_owner(kind, subject)).get(who)
         return at_ms is not None and at_ms > self._clock.now_ms() - within_ms
 
-    def note(self, kind: str, subject: str, who: str) -> tuple[str, Row]:
+    def note(self, kind: str, subject: str, who: str) -> Statement:
         """See one now; the caller writes the statement."""
-        at_ms = self._clock.now_ms()
-        seen = self._seen.setdefault((kind, subject), {})
-        seen.pop(who, None)  # the order of the dictionary is that of time
-        seen[who] = at_ms
-        return NOTE, (kind, subject, who, at_ms)
-
-    def forget(self) -> None:
-        """Drop everything from memory; the file is the caller's matter."""
-        self._seen.clear()
+        at_ms, owner = self._clock.now_ms(), _owner(kind, subject)
+        self._seen.pop(who, owner)  # the order is that of time
+        self._seen.put(at_ms, who, owner)
+        return self._seen.save_statement(at_ms, who, owner)
 
 
-def _oldest(seen: dict[str, int], until_ms: int) -> list[str]:
+def _owner(kind: str, subject: str) -> str:
+    return f"{kind} {subject}"
+
+
+def _oldest(seen: Mapping[str, int], until_ms: int) -> list[str]:
     old: list[str] = []
     for who, at_ms in seen.items():
         if at_ms > until_ms:

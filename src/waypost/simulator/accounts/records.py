@@ -2,8 +2,7 @@
 
 from typing import Any, Final
 
-import msgspec
-
+from waypost.simulator.state import LoadedKind
 from waypost.simulator.store import Store
 
 PROFILE: Final = "profile"
@@ -22,31 +21,17 @@ SETTINGS: Final = "settings"
 PICTURE_PREFIX: Final = "picture-"
 """What the files of profile pictures begin with."""
 
-_KEEP: Final = "INSERT OR REPLACE INTO records VALUES (?,?,?)"
-
 
 class Records:
     """One JSON object for each number or account and kind; in memory, written through."""
 
     def __init__(self, store: Store) -> None:
-        self._store = store
-        self._all: dict[tuple[str, str], dict[str, Any]] = {}
-
-    async def open(self) -> None:
-        """Read everything from the file."""
-        for node_id, kind, body in await self._store.rows("SELECT * FROM records"):
-            self._all[node_id, kind] = msgspec.json.decode(body, type=dict[str, Any])
+        self._records = LoadedKind(store, "record", dict[str, Any])  # of a number or account, by its kind
 
     def of(self, node_id: str, kind: str) -> dict[str, Any]:
         """A record; empty when there is none."""
-        return dict(self._all.get((node_id, kind), {}))
+        return dict(self._records.of(node_id).get(kind, {}))
 
     async def keep(self, node_id: str, kind: str, record: dict[str, Any]) -> None:
         """Set a record."""
-        body = msgspec.json.encode(record).decode()
-        await self._store.run([(_KEEP, (node_id, kind, body))])
-        self._all[node_id, kind] = record
-
-    def forget(self) -> None:
-        """Drop everything from memory; the file is the caller's matter."""
-        self._all.clear()
+        await self._records.save(record, kind, node_id)

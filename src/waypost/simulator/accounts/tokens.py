@@ -10,13 +10,13 @@ from msgspec.structs import replace
 from waypost.base.clock import Clock
 from waypost.simulator.accounts.accounts import Accounts
 from waypost.simulator.errors import TITLES, GraphRefused, not_authorised
+from waypost.simulator.state import LoadedKind
 from waypost.simulator.store import Store
 
 MESSAGING: Final = "whatsapp_business_messaging"
 MANAGEMENT: Final = "whatsapp_business_management"
 PERMISSIONS: Final = (MANAGEMENT, MESSAGING)  # Source: facts 1, "Permissions"
 EXPIRED: Final = 463  # Source: facts 5.2, code 190
-_KEEP: Final = "INSERT OR REPLACE INTO tokens VALUES (?,?)"
 
 # fmt: off
 _LACKING: Final = {  # Source: facts 1, "Permissions" (200), and 5.2 (10); the wording is ours
@@ -59,20 +59,13 @@ class Tokens:
     """
 
     def __init__(self, store: Store, clock: Clock, accounts: Accounts) -> None:
-        self._store = store
         self._clock = clock
         self._accounts = accounts
-        self._rows: dict[str, Token] = {}
-
-    async def open(self) -> None:
-        """Read everything from the file."""
-        for (body,) in await self._store.rows("SELECT body FROM tokens ORDER BY rowid"):
-            token = msgspec.json.decode(body, type=Token)
-            self._rows[token.token] = token
+        self._tokens = LoadedKind(store, "token", Token)
 
     def find(self, text: str) -> Token | None:
         """What is known of a token, good or not."""
-        known = self._rows.get(text)
+        known = self._tokens.all.get(text)
         if known is not None:
             return known
         waba_ids = self._accounts.holders(text)
@@ -95,7 +88,7 @@ class Tokens:
     def all(self) -> list[Token]:
         """Every token, those of the accounts first."""
         own = [account.token for account in self._accounts.by_id.values()]
-        found = [self.find(text) for text in dict.fromkeys((*own, *self._rows))]
+        found = [self.find(text) for text in dict.fromkeys((*own, *self._tokens.all))]
         return [token for token in found if token is not None]
 
     def check(self, text: str) -> Token:
@@ -147,8 +140,7 @@ class Tokens:
 
     async def keep(self, token: Token) -> Token:
         """Make a token, or change it."""
-        await self._store.run([(_KEEP, (token.token, msgspec.json.encode(token).decode()))])
-        self._rows[token.token] = token
+        await self._tokens.save(token, token.token)
         return token
 
     async def expire(self, token: Token) -> Token:
@@ -158,10 +150,6 @@ class Tokens:
     async def revoke(self, token: Token) -> Token:
         """Take it back for good."""
         return await self.keep(replace(token, is_revoked=True))
-
-    def forget(self) -> None:
-        """Drop everything from memory; the file is the caller's matter."""
-        self._rows.clear()
 
 
 def check_permission(token: Token, permission: str | None) -> None:

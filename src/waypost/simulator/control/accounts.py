@@ -1,14 +1,15 @@
 """The control door's calls about accounts, numbers and where webhooks go."""
 
-from dataclasses import replace
 from typing import Any
 
+from msgspec.structs import replace
 from starlette.requests import Request
 
-from waypost.simulator.accounts.accounts import Account, App, Number, Outlet
+from waypost.simulator.accounts.accounts import Account, App, Number
 from waypost.simulator.control.guard import ControlRefused
 from waypost.simulator.control.shapes import AccountShape, AppShape, NothingShape, NumberShape, WebhookShape, read_shape
 from waypost.simulator.parts import Parts
+from waypost.simulator.tables.updates import Outlet
 from waypost.simulator.webhooks.webhooks import HandshakeFailed
 
 
@@ -147,7 +148,7 @@ def _number_view(parts: Parts, number: Number) -> dict[str, Any]:
         "name": number.name,
         "throughput": number.throughput,
         "hindrance": hindrance,
-        "callback_uri": parts.accounts.overrides.get((app_id, number.phone_number_id)),
+        "callback_uri": parts.accounts.override_of(app_id, number.phone_number_id),
     }
 
 

@@ -235,7 +235,7 @@ async def report_business(parts: Parts, request: Request) -> dict[str, Any]:
 def _check_reach(parts: Parts, phone: str, number: Number) -> None:
     """Refuse what reaches no business: from a phone that is offline, or has blocked it."""
     check_online(parts, phone)
-    if parts.phones.has_blocked(number.phone_number_id, phone):
+    if number.phone_number_id in parts.phones.known(phone).has_blocked:
         raise ControlRefused(
             409,
             field="to",

@@ -10,7 +10,6 @@ from starlette.responses import Response
 from starlette.routing import Route, Router
 
 from waypost.base.logs import log
-from waypost.simulator.accounts.records import PICTURE_PREFIX
 from waypost.simulator.control.accounts import (
     account_view,
     put_account,
@@ -92,32 +91,14 @@ from waypost.simulator.control.templates import (
 )
 from waypost.simulator.control.tokens import expire_token, list_tokens, make_token, revoke_token
 from waypost.simulator.control.updates import tell_account, tell_status
-from waypost.simulator.messages.statuses import Fate, state_at
+from waypost.simulator.messages.statuses import fate_of, state_at
 from waypost.simulator.parts import Parts
 from waypost.simulator.requests import Receive, Scope, Send
 from waypost.simulator.store import STORE_FAILURES
+from waypost.simulator.tables import messages, updates
 
 Call = Callable[[Parts, Request], Awaitable[dict[str, Any] | Response]]
 _OF_FILES: Final = "/control/media"
-_COUNTED: Final = ("messages", "outbox", "phones", "templates", "accounts", "numbers")
-_REMOVED: Final = (
-    "templates", "template_uses", "name_locks", "phones", "windows", "messages", "outbox", "retries",
-    "media", "uploads", "flows", "records", "blocks", "phone_users", "marketing_stops",
-    "faults", "fault_firings", "judged_updates",
-    "ledger", "held", "tokens", "number_webhooks",
-    "phone_habits", "phone_blocks", "spam_reports", "waiting", "fleets", "phone_scripts",
-    "script_counts", "script_uses", "planned_acts",
-)  # fmt: skip
-_WAITING: Final = (
-    "SELECT waba_id, count(*) FROM (SELECT waba_id FROM outbox UNION ALL "
-    "SELECT waba_id FROM judged_updates) GROUP BY waba_id"
-)
-_DELIVERIES: Final = """
-SELECT position, wamid, callback_data, phone, phone_number_id, type, at_ms,
-    delivered_ms, read_ms, failed_ms, failed_code
-FROM messages WHERE is_inbound=0 AND position>? AND (?='' OR callback_data=?) AND (?='' OR phone=?)
-ORDER BY position LIMIT ?
-"""
 
 _LOG = log("simulator")
 
@@ -180,11 +161,15 @@ class ControlDoor:
 
 async def show_state(parts: Parts, _request: Request) -> dict[str, Any]:
     """Counts, settings, and how each account's delivery is doing."""
+    waiting = await updates.counts(parts.store)
     counts = {
-        table: (await parts.store.rows(f"SELECT count(*) FROM {table}"))[0][0]  # noqa: S608
-        for table in _COUNTED
+        "messages": await messages.count(parts.store),
+        "outbox": await updates.count(parts.store),
+        "phones": len(parts.phones.all),
+        "templates": len(parts.templates.by_id),
+        "accounts": len(parts.accounts.by_id),
+        "numbers": len(parts.accounts.numbers),
     }
-    waiting = dict(await parts.store.rows(_WAITING))
     return {
         "now_ms": parts.clock.now_ms(),
         "counts": counts,
@@ -193,7 +178,7 @@ async def show_state(parts: Parts, _request: Request) -> dict[str, Any]:
         "refused": {str(code): count for code, count in sorted(parts.refused.items())},
         **faults_view(parts),
         "accounts": [
-            account_view(parts, account, waiting.get(account.waba_id, 0)) for account in parts.accounts.by_id.values()
+            account_view(parts, account, waiting[account.waba_id]) for account in parts.accounts.by_id.values()
         ],
     }
 
@@ -238,27 +223,8 @@ async def reset(parts: Parts, request: Request) -> dict[str, Any]:
     if parts.keeper is not None:
         await parts.keeper.reset()
         return {"reset": True}
-    await parts.store.run([(f"DELETE FROM {table}", ()) for table in _REMOVED])  # noqa: S608
-    parts.templates.forget()
-    parts.phones.forget()
-    parts.fleets.forget()
-    parts.scripts.forget()
-    parts.flows.forget()
-    parts.records.forget()
-    parts.blocks.forget()
-    parts.ledger.forget()
-    parts.tokens.forget()
-    parts.accounts.overrides.clear()
-    parts.held.forget()
-    parts.uses.forget()
-    parts.usage.clear()
-    await parts.media.forget()
-    await parts.uploads.forget()
-    await parts.files.sweep(PICTURE_PREFIX, frozenset())
-    parts.limits.clear()
-    parts.webhooks.retries.clear()
-    parts.faults.forget()
-    parts.judged_updates.forget()
+    await parts.store.reset()
+    await parts.files.sweep("", frozenset())
     return {"reset": True}
 
 
@@ -268,22 +234,22 @@ async def list_deliveries(parts: Parts, request: Request) -> dict[str, Any]:
     limit = whole_number(request, "limit", default=1000, at_most=20_000)
     data = request.query_params.get("callback_data", "")
     phone = request.query_params.get("to", "").lstrip("+")
-    rows = await parts.store.rows(_DELIVERIES, (after, data, data, phone, phone, limit + 1))
+    rows = await messages.deliveries(parts.store, after=after, callback_data=data, phone=phone, at_most=limit + 1)
     now_ms = parts.clock.now_ms()
     shown = [
         {
-            "position": row[0],
-            "wamid": row[1],
-            "callback_data": row[2],
-            "to": row[3],
-            "phone_number_id": row[4],
-            "type": row[5],
-            "at_ms": row[6],
-            "state": state_at(Fate(*row[7:11]), now_ms),
+            "position": row.position,
+            "wamid": row.wamid,
+            "callback_data": row.callback_data,
+            "to": row.phone,
+            "phone_number_id": row.phone_number_id,
+            "type": row.type,
+            "at_ms": row.at_ms,
+            "state": state_at(fate_of(row), now_ms),
         }
         for row in rows[:limit]
     ]
-    return {"deliveries": shown, "next": rows[limit - 1][0] if len(rows) > limit else None}
+    return {"deliveries": shown, "next": rows[limit - 1].position if len(rows) > limit else None}
 
 
 # fmt: off

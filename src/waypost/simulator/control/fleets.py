@@ -1,8 +1,8 @@
 """The control door's calls about fleets: make one, look at it, drop it."""
 
-from dataclasses import replace
 from typing import Any
 
+from msgspec.structs import replace
 from starlette.requests import Request
 
 from waypost.simulator.control.acts import number_of
@@ -12,7 +12,8 @@ from waypost.simulator.control.shapes import FleetShape, given, read_shape
 from waypost.simulator.parts import Parts
 from waypost.simulator.phones.fleets import PHONES_AT_MOST, Fleet
 from waypost.simulator.phones.phone import ONLY_WHEN_TOLD
-from waypost.simulator.phones.scripts import counting, forgetting
+from waypost.simulator.store import Statement
+from waypost.simulator.tables.phone_plans import add_steps
 
 _HABITS = (
     "deliver_after_ms", "read_after_ms", "condition", "sends_read_receipts", "has_chat_open",
@@ -31,7 +32,7 @@ async def make_fleet(parts: Parts, request: Request) -> dict[str, Any]:
         first=int(shape.first.lstrip("+")),
         count=shape.count,
         seed=shape.name if shape.seed is None else str(shape.seed),
-        steps=steps_of(shape.script),
+        script=[step.raw for step in steps_of(shape.script)],
         habits=habits,
         made_ms=parts.clock.now_ms(),
     )
@@ -42,8 +43,8 @@ async def make_fleet(parts: Parts, request: Request) -> dict[str, Any]:
     async with parts.fleets.turn:
         _check_free(parts, fleet)
         parts.phones.forget_fleet(fleet)
-        await parts.fleets.make(fleet, [*forgetting(fleet.owner), *counting(fleet.owner, len(fleet.steps))])
-        await parts.scripts.learn_fleet(fleet.name)
+        await parts.fleets.make(fleet, [*_begin_anew(parts, fleet), *add_steps(fleet.owner, len(fleet.steps))])
+        await parts.scripts.learn_fleet(fleet)
     return await fleet_view(parts, fleet)
 
 
@@ -62,10 +63,13 @@ async def drop_fleet(parts: Parts, request: Request) -> dict[str, Any]:
     """Drop a fleet; its numbers are ordinary phones again, and what was said stays."""
     async with parts.fleets.turn:
         fleet = _fleet_of(parts, request)
-        parts.scripts.forget_fleet(fleet)
-        await parts.fleets.drop(fleet, forgetting(fleet.owner))
+        await parts.fleets.drop(fleet, _begin_anew(parts, fleet))
         parts.phones.forget_fleet(fleet)
     return {"name": fleet.name, "dropped": True}
+
+
+def _begin_anew(parts: Parts, fleet: Fleet) -> list[Statement]:
+    return [*parts.phones.forget_fleet_statements(fleet), *parts.scripts.forget_fleet(fleet)]
 
 
 async def fleet_view(parts: Parts, fleet: Fleet) -> dict[str, Any]:
@@ -80,7 +84,7 @@ async def fleet_view(parts: Parts, fleet: Fleet) -> dict[str, Any]:
 
 
 def _head(parts: Parts, fleet: Fleet) -> dict[str, Any]:
-    first, last, _ = fleet.range
+    first, last = fleet.range
     number = parts.accounts.numbers.get(fleet.window_number_id)
     return {
         "name": fleet.name,
@@ -88,7 +92,7 @@ def _head(parts: Parts, fleet: Fleet) -> dict[str, Any]:
         "last": last,
         "count": fleet.count,
         "seed": fleet.seed,
-        "script": [step.raw for step in fleet.steps],
+        "script": fleet.script,
         "habits": fleet.habits,
         "open_window_to": number.phone_number if number else None,
         "made_ms": fleet.made_ms,
@@ -104,8 +108,8 @@ def _fleet_of(parts: Parts, request: Request) -> Fleet:
 
 
 def _check_range(parts: Parts, shape: FleetShape, fleet: Fleet) -> None:
-    first, last, size = fleet.range
-    if str(fleet.first) != shape.first.lstrip("+") or len(last) != size:
+    first, last = fleet.range
+    if str(fleet.first) != shape.first.lstrip("+") or len(last) != len(first):
         raise ControlRefused(
             400,
             field="first",
@@ -113,7 +117,7 @@ def _check_range(parts: Parts, shape: FleetShape, fleet: Fleet) -> None:
             accepted=f"8 to 15 digits, the first not 0, for a count of 1 to {PHONES_AT_MOST}",
         )
     for digits in parts.accounts.numbers_by_digits:
-        if len(digits) == size and first <= digits <= last:
+        if len(digits) == len(first) and first <= digits <= last:
             raise ControlRefused(409, field="first", rule=f"{digits} is a business number", accepted="other numbers")
 
 
@@ -122,7 +126,7 @@ def _check_free(parts: Parts, fleet: Fleet) -> None:
         raise ControlRefused(409, field="name", rule="is in use", accepted="another, or DELETE the fleet first")
     other = parts.fleets.overlapping(fleet)
     if other is not None:
-        first, last, _ = other.range
+        first, last = other.range
         raise ControlRefused(
             409, field="first", rule=f"fleet {other.name} has {first} to {last}", accepted="numbers of no other fleet"
         )

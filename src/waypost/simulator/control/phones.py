@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import Any, Final
 
+import msgspec
 from starlette.requests import Request
 
 from waypost.simulator.accounts.accounts import Number
@@ -13,6 +14,8 @@ from waypost.simulator.parts import Parts
 from waypost.simulator.phones.phone import ONLY_WHEN_TOLD, Phone
 from waypost.simulator.phones.phones import phone_digits
 from waypost.simulator.phones.script_steps import NotScripted, Step, read_steps
+from waypost.simulator.store import Statement
+from waypost.simulator.tables.phone_plans import waiting_count
 
 _INBOX: Final = 100
 
@@ -119,9 +122,12 @@ async def change_phone(parts: Parts, request: Request) -> dict[str, Any]:
     seed = str(changes.pop("seed", ""))
     steps = steps_of(changes.pop("script")) if "script" in changes else None
     is_offline = changes.pop("is_offline", None)
+    also: list[Statement] = []
     if steps is not None:
-        await parts.scripts.give(phone, seed, steps)
-    await parts.absences.change(phone, changes)
+        script = msgspec.json.encode([step.raw for step in steps]).decode() if steps else ""
+        changes |= {"seed": seed if steps else "", "script": script}
+        also = await parts.scripts.begin(phone, steps)
+    await parts.absences.change(phone, changes, also)
     if is_offline is not None:
         await (parts.absences.leave if is_offline else parts.absences.come_back)(phone)
     return await whole_view(parts, parts.phones.known(phone))
@@ -157,8 +163,8 @@ def phone_view(parts: Parts, phone: Phone) -> dict[str, Any]:
         "sends_read_receipts": phone.sends_read_receipts,
         "has_chat_open": phone.has_chat_open,
         "is_offline": phone.is_offline,
-        "stopped_marketing_of": parts.phones.stopped_by(phone.phone),
-        "has_blocked": parts.phones.blocked_by(phone.phone),
+        "stopped_marketing_of": phone.stopped_marketing_of,
+        "has_blocked": phone.has_blocked,
         "typing": parts.messages.typing_to(phone.phone),
     }
 
@@ -167,7 +173,6 @@ async def whole_view(parts: Parts, phone: Phone) -> dict[str, Any]:
     """A phone with what it follows, reports and waits for."""
     fleet = parts.fleets.of(phone.phone)
     script = parts.scripts.own(phone.phone)
-    waiting = await parts.store.rows("SELECT count(*) FROM waiting WHERE phone=?", (phone.phone,))
     return {
         **phone_view(parts, phone),
         "fleet": fleet.name if fleet else None,
@@ -175,7 +180,7 @@ async def whole_view(parts: Parts, phone: Phone) -> dict[str, Any]:
         "seed": script.seed if script else "",
         "steps": await parts.scripts.counts(script.owner, script.steps) if script else [],
         "reports": await parts.handsets.reports(phone.phone),
-        "waiting": waiting[0][0],
+        "waiting": await waiting_count(parts.store, phone.phone, phone.phone),
     }
 
 

@@ -1,9 +1,9 @@
 """The control door's calls about how numbers, users and flows stand with the operator."""
 
-from dataclasses import replace
 from typing import Annotated, Any, ClassVar, Final, Literal
 
 from msgspec import Meta
+from msgspec.structs import replace
 from starlette.requests import Request
 
 from waypost.simulator.accounts.accounts import Number
@@ -14,7 +14,7 @@ from waypost.simulator.control.shapes import DelayMs, Digits, Name, NothingShape
 from waypost.simulator.messages.standings import ALLOWED_AT_MOST, HINDRANCES
 from waypost.simulator.parts import Parts
 from waypost.simulator.phones.phones import phone_digits
-from waypost.simulator.webhooks.outbox import ADD_UPDATE
+from waypost.simulator.tables.updates import add_update
 
 _MAINTENANCE_MS: Final = 60_000  # Source: facts 8, "Throughput": up to a minute
 
@@ -96,8 +96,8 @@ async def upgrade_number(parts: Parts, request: Request) -> dict[str, Any]:
             "current_limit": "TIER_UNLIMITED",
         }
         field = "phone_number_quality_update"
-        row = parts.outbox.account_update(number.waba_id, done_ms, field, value)
-        await parts.store.run([(ADD_UPDATE, row)])
+        update = parts.outbox.account_update(number.waba_id, done_ms, field, value)
+        await parts.store.run([add_update(update)])
         parts.outbox.wake_of(number.waba_id).set()
     return {"phone_number_id": number.phone_number_id, "throughput": wish.throughput, "maintenance_until_ms": done_ms}
 
@@ -144,8 +144,8 @@ async def put_flow_status(parts: Parts, request: Request) -> dict[str, Any]:
             "new_status": changed.status,
         }
         now_ms = parts.clock.now_ms()
-        row = parts.outbox.account_update(flow.waba_id, now_ms, "flows", value)
-        await parts.store.run([(ADD_UPDATE, row)])
+        update = parts.outbox.account_update(flow.waba_id, now_ms, "flows", value)
+        await parts.store.run([add_update(update)])
         parts.outbox.wake_of(flow.waba_id).set()
     return {"flow_id": flow.flow_id, "status": changed.status}
 

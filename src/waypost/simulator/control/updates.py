@@ -1,8 +1,8 @@
 """The control door's calls that tell a business something: a status, or anything about an account."""
 
-from dataclasses import replace
-from typing import Any, Final
+from typing import Any
 
+from msgspec.structs import replace
 from starlette.requests import Request
 
 from waypost.simulator.control.guard import ControlRefused
@@ -10,54 +10,39 @@ from waypost.simulator.control.shapes import StatusShape, WebhookUpdateShape, re
 from waypost.simulator.errors import webhook_error
 from waypost.simulator.messages.statuses import FAILURES, contact_text, errors_rest, failed_handset, recipient_of
 from waypost.simulator.parts import Parts
-from waypost.simulator.phones.phones import Phone
-from waypost.simulator.store import Row
-from waypost.simulator.webhooks.outbox import ADD_UPDATE, MESSAGE, TEMPLATE, status_rest
-
-_MESSAGE: Final = "SELECT phone, phone_number_id, callback_data FROM messages WHERE wamid=? AND is_inbound=0"
-_DROP_PLANNED: Final = "DELETE FROM outbox WHERE waba_id=? AND subject=? AND due_ms>? AND (?='' OR kind=?)"
-# fmt: off
-_SET: Final = {  # what a status changes of the message itself; all others change nothing
-    "delivered": "UPDATE messages SET delivered_ms=?1, failed_ms=NULL, failed_code=NULL WHERE wamid=?2",
-    "read":      "UPDATE messages SET read_ms=?1, delivered_ms=min(coalesce(delivered_ms, ?1), ?1), "
-                 "failed_ms=NULL, failed_code=NULL WHERE wamid=?2",
-    "failed":    "UPDATE messages SET failed_ms=?1, failed_code=?3, delivered_ms=NULL, read_ms=NULL "
-                 "WHERE wamid=?2",
-}
-# fmt: on
+from waypost.simulator.phones.phone import Phone
+from waypost.simulator.tables.messages import find, set_status
+from waypost.simulator.tables.updates import MESSAGE, TEMPLATE, Update, add_update, drop_statuses
+from waypost.simulator.webhooks.outbox import status_rest
 
 
 async def tell_status(parts: Parts, request: Request) -> dict[str, Any]:
     """Tell a status of a message now, in place of the planned one; `failed` ends all that is planned."""
     wish = read_shape(StatusShape, await request.body())
-    rows = await parts.store.rows(_MESSAGE, (wish.message_id,))
-    if not rows or wish.status in (MESSAGE, TEMPLATE):
+    message = await find(parts.store, wish.message_id)
+    if message is None or message.is_inbound or wish.status in (MESSAGE, TEMPLATE):
+        is_unknown = message is None or bool(message.is_inbound)
         raise ControlRefused(
-            404 if not rows else 400,
-            field="message_id" if not rows else "status",
-            rule="no business has sent such a message" if not rows else "is no status",
+            404 if is_unknown else 400,
+            field="message_id" if is_unknown else "status",
+            rule="no business has sent such a message" if is_unknown else "is no status",
             accepted="a wamid from GET /control/deliveries, and the name of a status",
         )
-    [(phone, phone_number_id, callback_data)] = rows
-    waba_id = parts.accounts.numbers[phone_number_id].waba_id
+    number_id = message.phone_number_id
+    waba_id = parts.accounts.numbers[number_id].waba_id
     now_ms = parts.clock.now_ms()
-    recipient, contact = _recipient(parts, phone, wish)
-    rest = status_rest(recipient, callback_data, _errors(wish), contact=contact)
-    planned = "" if wish.status == "failed" else wish.status
-    statements: list[tuple[str, Row]] = [(_DROP_PLANNED, (waba_id, wish.message_id, now_ms, planned, planned))]
-    if wish.status in _SET:
-        values: Row = (now_ms, wish.message_id)
-        code = (wish.code or 131000,) if wish.status == "failed" else ()
-        statements.append((_SET[wish.status], (*values, *code)))
+    recipient, contact = _recipient(parts, message.phone, wish)
+    rest = status_rest(recipient, message.callback_data, _errors(wish), contact=contact)
+    statements = [
+        drop_statuses(message.wamid, waba_id, now_ms, "" if wish.status == "failed" else wish.status),
+        *set_status(message.wamid, wish.status, now_ms, wish.code or 131000),
+    ]
     if parts.outbox.listens(waba_id):
-        update: Row = (
-            waba_id, now_ms, parts.outbox.next_id(), wish.status, phone_number_id,
-            wish.message_id, rest,
-        )  # fmt: skip
-        statements.append((ADD_UPDATE, update))
+        update = Update(waba_id, now_ms, parts.outbox.next_id(), wish.status, number_id, message.wamid, rest)
+        statements.append(add_update(update))
     await parts.store.run(statements)
     parts.outbox.wake_of(waba_id).set()
-    parts.messages.tell(phone)
+    parts.messages.tell(message.phone)
     return {"message_id": wish.message_id, "status": wish.status}
 
 
@@ -70,8 +55,8 @@ async def tell_account(parts: Parts, request: Request) -> dict[str, Any]:
         raise ControlRefused(404, field="waba_id", rule="is no account", accepted=known)
     if not parts.outbox.listens(waba_id):
         return {"told": False}
-    row = parts.outbox.account_update(waba_id, parts.clock.now_ms(), wish.field, wish.value)
-    await parts.store.run([(ADD_UPDATE, row)])
+    update = parts.outbox.account_update(waba_id, parts.clock.now_ms(), wish.field, wish.value)
+    await parts.store.run([add_update(update)])
     parts.outbox.wake_of(waba_id).set()
     return {"told": True}
 

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final
 
+import msgspec
+
 from waypost.simulator.faults.fault_kinds import ANY, FILTERS, Kind, kind_of
 
 _FILTERS: Final = tuple(FILTERS)
@@ -31,8 +33,7 @@ class Subject:
     about: str = ""
 
 
-@dataclass(frozen=True)
-class Fault:
+class Fault(msgspec.Struct, frozen=True, dict=True):
     """One that was armed, and how often it has been asked and has fired.
 
     Args:

@@ -1,26 +1,28 @@
 """The armed faults: kept in the file, asked in the order in which they were armed."""
 
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import replace
 from typing import Any, Final
 
 import msgspec
+from msgspec.structs import replace
 
 from waypost.base.clock import Clock
 from waypost.simulator.faults.fault import Fault, Subject
 from waypost.simulator.faults.fault_kinds import FILTERS
-from waypost.simulator.store import Row, Store
+from waypost.simulator.state import LoadedKind, StoredKind
+from waypost.simulator.store import Statement, Store
 
-Statement = tuple[str, Row]
 SHOWN_FIRINGS: Final = 100
 """How many of a fault's last firings are kept."""
 
-_ARM: Final = "INSERT INTO faults VALUES (?,?,?,?,?)"
-_COUNT: Final = "UPDATE faults SET seen=?, hits=? WHERE id=?"
-_DISARM: Final = ("DELETE FROM faults WHERE id=?", "DELETE FROM fault_firings WHERE fault_id=?")
-_FIRED: Final = "INSERT OR REPLACE INTO fault_firings VALUES (?,?,?,?,?)"
-_FORGET_FIRED: Final = "DELETE FROM fault_firings WHERE fault_id=? AND hit<=?"
-_FIRINGS: Final = "SELECT hit, at_ms, name, about FROM fault_firings WHERE fault_id=? ORDER BY hit"
+
+class Firing(msgspec.Struct, frozen=True):
+    """One time that a fault has fired: which, when, at a call or webhook of which name, about what."""
+
+    hit: int
+    at_ms: int
+    name: str
+    about: str
 
 
 class Faults:
@@ -29,28 +31,24 @@ class Faults:
     def __init__(self, store: Store, clock: Clock) -> None:
         self._store = store
         self._clock = clock
-        self._all: dict[int, Fault] = {}
-
-    async def open(self) -> None:
-        """Take up what was armed before, with its counts."""
-        rows = await self._store.rows("SELECT id, body, scenario, seen, hits FROM faults ORDER BY id")
-        self._all = {row[0]: Fault(row[0], msgspec.json.decode(row[1], type=dict[str, Any]), *row[2:]) for row in rows}
+        self._faults = LoadedKind(store, "fault", Fault)
+        self._firings = StoredKind(store, "fault_firing", Firing)  # of a fault, by hit
 
     @property
     def all(self) -> list[Fault]:
         """Every one, spent ones too, in the order of arming."""
-        return list(self._all.values())
+        return list(self._faults.all.values())
 
     def find(self, fault_id: int) -> Fault | None:
         """One by its id."""
-        return self._all.get(fault_id)
+        return self._faults.all.get(str(fault_id))
 
     def armed(self, *each: str) -> list[Fault]:
         """Those that may still fire and are counted by one of these: `call`, `update`, `post`."""
-        if not self._all:
+        if not self._faults.all:
             return []
         now_ms = self._clock.now_ms()
-        return [fault for fault in self._all.values() if fault.kind.each in each and fault.is_armed(now_ms)]
+        return [fault for fault in self._faults.all.values() if fault.kind.each in each and fault.is_armed(now_ms)]
 
     def asks_for(self, *members: str) -> bool:
         """Whether any of the webhooks' faults looks at one of these filters."""
@@ -79,8 +77,8 @@ class Faults:
             fires = asked.fires()
             if fires:
                 asked = replace(asked, hits=asked.hits + 1)
-            self._all[asked.id] = asked
-            statements.append((_COUNT, (asked.seen, asked.hits, asked.id)))
+            self._faults.put(asked, str(asked.id))
+            statements.append(self._faults.save_statement(asked, str(asked.id)))
             if fires:
                 return asked, [*statements, *self._fired(asked, subject)]
         return None, statements
@@ -94,11 +92,12 @@ class Faults:
 
     async def arm(self, wishes: Iterable[dict[str, Any]], *, scenario: str = "") -> list[Fault]:
         """Arm checked faults, and give them with their ids, which begin at 1 when there are none."""
-        first = max(self._all, default=0) + 1
+        first = max((fault.id for fault in self.all), default=0) + 1
         armed = [Fault(first + at, wish, scenario) for at, wish in enumerate(wishes)]
-        self._all |= {fault.id: fault for fault in armed}  # at once: nobody else gets these ids
+        for fault in armed:  # at once: nobody else gets these ids
+            self._faults.put(fault, str(fault.id))
         try:
-            await self._store.run([(_ARM, _row(fault)) for fault in armed])
+            await self._store.run([self._faults.save_statement(fault, str(fault.id)) for fault in armed])
         except BaseException:
             self._drop(armed)
             raise
@@ -107,13 +106,19 @@ class Faults:
     async def disarm(self, faults: Collection[Fault]) -> None:
         """Remove faults with their counts; what they hold back is told in its time."""
         self._drop(faults)
-        await self._store.run([(statement, (fault.id,)) for statement in _DISARM for fault in faults])
+        await self._store.run(
+            [
+                *(self._faults.delete_statement(str(fault.id)) for fault in faults),
+                *(self._firings.delete_owner_statement(str(fault.id)) for fault in faults),
+            ]
+        )
 
     async def firings(self, fault: Fault) -> list[dict[str, Any]]:
         """The last firings of one, oldest first."""
-        rows = await self._store.rows(_FIRINGS, (fault.id,))
+        firings = await self._firings.read(str(fault.id))
         return [
-            {"hit": hit, "at_ms": at_ms, fault.given["on"]: name, "about": about} for hit, at_ms, name, about in rows
+            {"hit": one.hit, "at_ms": one.at_ms, fault.given["on"]: one.name, "about": one.about}
+            for one in firings.values()
         ]
 
     def view(self, fault: Fault) -> dict[str, Any]:
@@ -127,27 +132,18 @@ class Faults:
             "left": fault.left,
         }
 
-    def forget(self) -> None:
-        """Drop everything from memory; the file is the caller's matter."""
-        self._all.clear()
-
     def _drop(self, faults: Collection[Fault]) -> None:
         for fault in faults:
-            self._all.pop(fault.id, None)
+            self._faults.pop(str(fault.id))
 
     def _fired(self, fault: Fault, subject: Subject) -> list[Statement]:
-        at_ms = self._clock.now_ms()
+        firing = Firing(fault.hits, self._clock.now_ms(), subject.name, subject.about)
         return [
-            (_FIRED, (fault.id, fault.hits, at_ms, subject.name, subject.about)),
-            (_FORGET_FIRED, (fault.id, fault.hits - SHOWN_FIRINGS)),
+            self._firings.save_statement(firing, str(fault.hits), str(fault.id)),
+            self._firings.delete_statement(str(fault.hits - SHOWN_FIRINGS), str(fault.id)),
         ]
 
 
 _SHOWN: Final = (
     "label", "on", "call", "webhook", *FILTERS, "when", "what", "until_ms", "seed",
 )  # fmt: skip
-
-
-def _row(fault: Fault) -> Row:
-    body = msgspec.json.encode(fault.given).decode()
-    return (fault.id, body, fault.scenario, fault.seen, fault.hits)

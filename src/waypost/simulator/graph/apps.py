@@ -3,8 +3,9 @@
 Source: the operator's pages "App access tokens" and "App subscriptions".
 """
 
-from dataclasses import replace
 from typing import Any, Final
+
+from msgspec.structs import replace
 
 from waypost.simulator.accounts.accounts import App
 from waypost.simulator.errors import GraphRefused, bad_parameter

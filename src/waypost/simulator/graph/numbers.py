@@ -40,7 +40,7 @@ def view_of(parts: Parts, number: Number, app_id: str) -> NumberView:
         standing=parts.records.of(number_id, STANDING),
         automation=parts.records.of(number_id, AUTOMATION),
         status=hindrance.status if hindrance is not None else "",
-        override_uri=parts.accounts.overrides.get((app_id, number_id), ""),
+        override_uri=parts.accounts.override_of(app_id, number_id) or "",
         account_uri=subscription.override_uri if subscription is not None else "",
         is_limited=parts.records.of(number_id, ALLOWED).get("phones") is not None,
         has_pin=bool(parts.records.of(number_id, REGISTRATION).get("pin")),

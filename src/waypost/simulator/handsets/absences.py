@@ -6,52 +6,32 @@ before is waited for, and only then the file is changed. So no message falls bet
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
-from typing import Any, Final
+from typing import Any
+
+from msgspec.structs import replace
 
 from waypost.base.clock import Clock
 from waypost.simulator.accounts.accounts import Accounts, Number
 from waypost.simulator.live_settings import LiveSettings
 from waypost.simulator.messages.messages import Messages
 from waypost.simulator.messages.statuses import read_rest
-from waypost.simulator.messages.takings import ADD_WAITING
 from waypost.simulator.phones.conditions import lifetime_ms
 from waypost.simulator.phones.phone import Phone
-from waypost.simulator.phones.phones import Phones, keeping
-from waypost.simulator.store import Row, Statement, Store
+from waypost.simulator.phones.phones import Phones
+from waypost.simulator.store import Statement, Store
+from waypost.simulator.tables.messages import PlannedRow, planned, set_delivered, set_read, set_read_first
+from waypost.simulator.tables.phone_plans import (
+    WaitingRow,
+    add_waiting,
+    drop_acts_on,
+    drop_waiting,
+    postpone_acts,
+    resume_acts,
+    waiting,
+)
+from waypost.simulator.tables.updates import Update, add_update, arrival_rest, drop_arrivals, drop_read
 from waypost.simulator.templates.templates import Templates
-from waypost.simulator.webhooks.outbox import ADD_UPDATE, Outbox
-
-_PLANNED: Final = """
-SELECT position, wamid, phone_number_id, at_ms, delivered_ms, read_ms,
-    json_extract(shown, '$.template.name'), json_extract(shown, '$.template.language')
-FROM messages WHERE phone=? AND is_inbound=0 AND (delivered_ms>? OR read_ms>?) ORDER BY position
-"""
-_REST: Final = (
-    "SELECT rest FROM outbox WHERE waba_id=? AND due_ms=? AND subject=? "
-    "AND kind IN ('delivered', 'read') ORDER BY id LIMIT 1"
-)
-_CALL_OFF: Final = (
-    "DELETE FROM outbox WHERE waba_id=? AND due_ms IN (?,?) AND subject=? AND kind IN ('delivered', 'read')"
-)
-_NO_RECEIPT: Final = "DELETE FROM outbox WHERE waba_id=? AND due_ms=? AND subject=? AND kind='read'"
-_UNREAD: Final = "UPDATE messages SET read_ms=NULL WHERE position=?"
-_UNDELIVERED: Final = "UPDATE messages SET delivered_ms=NULL, read_ms=NULL WHERE position=?"
-_ARRIVES: Final = "UPDATE messages SET delivered_ms=?, read_ms=? WHERE position=?"
-_READS: Final = "UPDATE messages SET read_ms=? WHERE position=? AND read_ms IS NULL"
-_POSTPONE_ACTS: Final = "UPDATE planned_acts SET due_ms=NULL WHERE phone=? AND json_extract(act, '$.do')<>'return'"
-_RESUME_ACTS: Final = (
-    "UPDATE planned_acts SET due_ms=?+after_ms WHERE phone=? AND due_ms IS NULL "
-    "AND wamid NOT IN (SELECT wamid FROM held)"
-)
-_DROP_ACTS: Final = "DELETE FROM planned_acts WHERE phone=? AND wamid=?"
-_WAITING: Final = """
-SELECT waiting.position, waiting.wamid, waba_id, waiting.phone_number_id, until_ms, is_delivered,
-    read_after_ms, rest, callback_data
-FROM waiting JOIN messages USING (position) WHERE waiting.phone=? ORDER BY waiting.position
-"""
-_DROP_WAITING: Final = "DELETE FROM waiting WHERE phone=?"
-_DROP_WAITING_OF: Final = "DELETE FROM waiting WHERE phone=? AND position=?"
+from waypost.simulator.webhooks.outbox import Outbox
 
 
 class Absences:
@@ -78,23 +58,28 @@ class Absences:
         self._outbox = outbox
         self._turn = asyncio.Lock()
 
-    async def change(self, phone: str, changes: Mapping[str, Any]) -> None:
-        """Set a phone's name, habits or identity; makes the phone if it is new.
+    async def change(self, phone: str, changes: Mapping[str, Any], also: Sequence[Statement] = ()) -> None:
+        """Set members of a phone; makes the phone if it is new.
 
         One that sends no read receipts any more takes back those that are planned.
+
+        Args:
+            phone: its digits.
+            changes: by the names of its members.
+            also: written in the same transaction.
         """
         async with self._turn:
             known = self._phones.known(phone)
             changed = replace(known, **changes)
             self._phones.learn(changed)
-            statements = keeping(changed)
+            statements = [self._phones.save_statement(changed)]
             if known.sends_read_receipts and not changed.sends_read_receipts:
                 await self._settled()
                 now_ms = self._clock.now_ms()
-                for row in await self._store.rows(_PLANNED, (phone, now_ms, now_ms)):
-                    waba_id = self._accounts.numbers[row[2]].waba_id
-                    statements.append((_NO_RECEIPT, (waba_id, row[5], row[1])))
-            await self._store.run(statements)
+                for row in await planned(self._store, phone, now_ms):
+                    waba_id = self._accounts.numbers[row.phone_number_id].waba_id
+                    statements.append(drop_read(row.wamid, waba_id, row.read_ms))
+            await self._store.run([*statements, *also])
 
     async def leave(self, phone: str, also: Sequence[Statement] = ()) -> None:
         """The phone goes offline: what is on its way waits, and so does what its script has planned.
@@ -107,13 +92,13 @@ class Absences:
             known = self._phones.known(phone)
             gone = replace(known, is_offline=True)
             self._phones.learn(gone)
-            statements = keeping(gone)
+            statements = [self._phones.save_statement(gone)]
             if not known.is_offline:
                 await self._settled()
                 now_ms = self._clock.now_ms()
-                for row in await self._store.rows(_PLANNED, (phone, now_ms, now_ms)):
+                for row in await planned(self._store, phone, now_ms):
                     statements += await self._called_off(phone, row, now_ms)
-                statements.append((_POSTPONE_ACTS, (phone,)))
+                statements.append(postpone_acts(phone))
             await self._store.run([*statements, *also])
 
     async def come_back(self, phone: str, also: Sequence[Statement] = ()) -> None:
@@ -128,14 +113,14 @@ class Absences:
             back = replace(known, is_offline=False)
             self._phones.learn(back)
             at_ms = self._clock.now_ms()
-            statements = keeping(back)
+            statements = [self._phones.save_statement(back)]
             accounts: set[str] = set()
             if known.is_offline:
                 await self._settled()
-                for row in await self._store.rows(_WAITING, (phone,)):
-                    accounts.add(row[2])
+                for row in await waiting(self._store, phone):
+                    accounts.add(row.waba_id)
                     statements += self._arrival(self._phones.seen(back), row, at_ms)
-                statements += [(_DROP_WAITING, (phone,)), (_RESUME_ACTS, (at_ms, phone))]
+                statements += [drop_waiting(phone), resume_acts(phone, at_ms)]
             await self._store.run([*statements, *also])
         for waba_id in accounts:
             self._outbox.wake_of(waba_id).set()
@@ -153,73 +138,73 @@ class Absences:
             also: written in the same transaction.
         """
         async with self._turn:
-            known = self._phones.known(phone)
-            self._phones.learn(known)
-            statements = keeping(known)
-            statements.append(self._phones.block(number.phone_number_id, phone, blocks=blocks))
+            changed = self._phones.listed(phone, "has_blocked", number.phone_number_id, is_listed=blocks)
+            self._phones.learn(changed)
+            statements = [self._phones.save_statement(changed)]
             if blocks:
                 await self._settled()
                 now_ms = self._clock.now_ms()
-                for row in await self._store.rows(_PLANNED, (phone, now_ms, now_ms)):
-                    if row[2] == number.phone_number_id and row[4] > now_ms:
-                        statements += self._undone(row, number.waba_id)
-                        statements.append((_DROP_ACTS, (phone, row[1])))
-                for row in await self._store.rows(_WAITING, (phone,)):
-                    if row[3] == number.phone_number_id:
-                        statements.append((_DROP_WAITING_OF, (phone, row[0])))
-                        statements.append((_DROP_ACTS, (phone, row[1])))
+                for row in await planned(self._store, phone, now_ms):
+                    if row.phone_number_id == number.phone_number_id and row.delivered_ms > now_ms:
+                        statements += [*_undone(row, number.waba_id), drop_acts_on(phone, row.wamid)]
+                for waits in await waiting(self._store, phone):
+                    if waits.phone_number_id == number.phone_number_id:
+                        statements += [drop_waiting(phone, waits.position), drop_acts_on(phone, waits.wamid)]
             await self._store.run([*statements, *also])
 
     async def _settled(self) -> None:
         """Everything handed in before is on disk."""
         await self._store.run([])
 
-    async def _called_off(self, phone: str, row: Row, now_ms: int) -> list[Statement]:
+    async def _called_off(self, phone: str, row: PlannedRow, now_ms: int) -> list[Statement]:
         """The statements that let one planned message wait."""
-        position, wamid, number_id, at_ms, delivered_ms, read_ms, name, language = row
-        waba_id = self._accounts.numbers[number_id].waba_id
-        template = self._templates.by_key.get((waba_id, name, language)) if name else None
-        is_delivered = delivered_ms <= now_ms
-        rests = await self._store.rows(_REST, (waba_id, read_ms if is_delivered else delivered_ms, wamid))
-        read_after_ms = None if read_ms is None else read_ms - delivered_ms
-        waiting: Row = (
-            phone, position, wamid, waba_id, number_id, at_ms + lifetime_ms(template), is_delivered,
-            read_after_ms, rests[0][0] if rests else "",
-        )  # fmt: skip
-        return [*self._undone(row, waba_id, keeps_delivery=is_delivered), (ADD_WAITING, waiting)]
+        waba_id = self._accounts.numbers[row.phone_number_id].waba_id
+        key = (waba_id, row.template or "", row.language or "")
+        is_delivered = row.delivered_ms <= now_ms
+        due_ms = row.read_ms if is_delivered else row.delivered_ms
+        waits = WaitingRow(
+            phone=phone,
+            position=row.position,
+            wamid=row.wamid,
+            waba_id=waba_id,
+            phone_number_id=row.phone_number_id,
+            until_ms=row.at_ms + lifetime_ms(self._templates.by_key.get(key)),
+            is_delivered=is_delivered,
+            read_after_ms=None if row.read_ms is None else row.read_ms - row.delivered_ms,
+            rest=await arrival_rest(self._store, row.wamid, waba_id, due_ms),
+        )
+        return [*_undone(row, waba_id, keeps_delivery=is_delivered), add_waiting(waits)]
 
-    def _undone(self, row: Row, waba_id: str, *, keeps_delivery: bool = False) -> list[Statement]:
-        """The statements that take back a message's planned statuses."""
-        position, wamid, _, _, delivered_ms, read_ms, *_ = row
-        dues = (read_ms, read_ms) if keeps_delivery else (delivered_ms, read_ms)
-        return [(_UNREAD if keeps_delivery else _UNDELIVERED, (position,)), (_CALL_OFF, (waba_id, *dues, wamid))]
-
-    def _arrival(self, phone: Phone, row: Row, at_ms: int) -> list[Statement]:
+    def _arrival(self, phone: Phone, row: WaitingRow, at_ms: int) -> list[Statement]:
         """The statements that let one waiting message arrive, or be read."""
-        position, wamid, waba_id, number_id, until_ms, is_delivered, read_after_ms, rest, data = row
-        if until_ms <= at_ms and not is_delivered:
-            return [(_DROP_ACTS, (phone.phone, wamid))]
-        if phone.has_chat_open:
-            read_after_ms = 0
+        if row.until_ms <= at_ms and not row.is_delivered:
+            return [drop_acts_on(phone.phone, row.wamid)]
+        read_after_ms = 0 if phone.has_chat_open else row.read_after_ms
         read_ms = None if read_after_ms is None else at_ms + read_after_ms
         statements: list[Statement] = [
-            (_READS, (read_ms, position)) if is_delivered else (_ARRIVES, (at_ms, read_ms, position))
+            set_read_first(row.position, read_ms) if row.is_delivered else set_delivered(row.position, at_ms, read_ms)
         ]
-        if not rest:  # nobody hears of it
+        if not row.rest:  # nobody hears of it
             return statements
         is_read = read_ms is not None and phone.sends_read_receipts
-        skips_delivered = is_delivered or (is_read and phone.has_chat_open)
+        skips_delivered = bool(row.is_delivered) or (is_read and phone.has_chat_open)
 
-        def told(kind: str, due_ms: int | None, text: str) -> Statement:
-            update: tuple[Any, ...] = (
-                waba_id, due_ms, self._outbox.next_id(), kind, number_id, wamid, text,
-            )  # fmt: skip
-            return ADD_UPDATE, update
+        def told(kind: str, due_ms: int, text: str) -> Statement:
+            return add_update(
+                Update(row.waba_id, due_ms, self._outbox.next_id(), kind, row.phone_number_id, row.wamid, text)
+            )
 
         if not skips_delivered:
-            statements.append(told("delivered", at_ms, rest))
-        if is_read:
-            priced = rest if skips_delivered and not is_delivered else None
-            bare = read_rest(phone, data, has_contacts=self._settings.value.statuses_contacts)
+            statements.append(told("delivered", at_ms, row.rest))
+        if read_ms is not None and is_read:
+            priced = row.rest if skips_delivered and not row.is_delivered else None
+            bare = read_rest(phone, row.callback_data, has_contacts=self._settings.value.statuses_contacts)
             statements.append(told("read", read_ms, priced or bare))
         return statements
+
+
+def _undone(row: PlannedRow, waba_id: str, *, keeps_delivery: bool = False) -> list[Statement]:
+    """The statements that take back a message's planned statuses."""
+    dues_ms = [row.read_ms] if keeps_delivery else [row.delivered_ms, row.read_ms]
+    undone = set_read(row.position, None) if keeps_delivery else set_delivered(row.position, None, None)
+    return [undone, *drop_arrivals(row.wamid, waba_id, dues_ms)]

@@ -29,17 +29,25 @@ from waypost.simulator.media.references import MEDIA_KINDS
 from waypost.simulator.messages.messages import Messages
 from waypost.simulator.messages.wamids import received_wamid
 from waypost.simulator.phones.blocks import Blocks
-from waypost.simulator.phones.phones import Phones, keeping
-from waypost.simulator.store import Row, Statement, Store
-from waypost.simulator.webhooks.outbox import ADD_UPDATE, Outbox, ascii_json
+from waypost.simulator.phones.phones import Phones
+from waypost.simulator.state import StoredKind
+from waypost.simulator.store import Statement, Store
+from waypost.simulator.tables.messages import numbers_of
+from waypost.simulator.tables.updates import Update, add_update
+from waypost.simulator.webhooks.outbox import Outbox, ascii_json
 
-_REPORT: Final = "INSERT INTO spam_reports (phone_number_id, phone, wamid, at_ms) VALUES (?,?,?,?)"
-_REPORTS: Final = "SELECT phone_number_id, wamid, at_ms FROM spam_reports WHERE phone=? ORDER BY id"
-_CHATS: Final = "SELECT DISTINCT phone_number_id FROM messages WHERE phone=?"
 _DETAILS: Final = {
     True: "User requested to resume marketing messages",
     False: "User requested to stop marketing messages",
 }
+
+
+class _Report(msgspec.Struct, frozen=True):
+    """A business that a phone's owner has reported for spam; without a message: the chat."""
+
+    phone_number_id: str
+    message_id: str
+    at_ms: int
 
 
 class NotThere(Exception):
@@ -72,7 +80,8 @@ class Handsets:
         self._outbox = outbox
         self._media = media
         self._blocks = blocks
-        self._acts = PhoneActs(store, messages, outbox)
+        self._reports = StoredKind(store, "spam_report", _Report)  # of a phone
+        self._acts = PhoneActs(store, phones, messages, outbox)
         self._payments = Payments(store, clock, ids, messages, outbox)
 
     async def read(self, phone: str, numbers: Sequence[Number]) -> int:
@@ -183,7 +192,7 @@ class Handsets:
         """
         handset = self._phones.known(phone)  # a user id that comes from the number stays with it
         identity = {"name": handset.name, "user_id": handset.user_id, "username": handset.username}
-        chats = {row[0] for row in await self._store.rows(_CHATS, (phone,))}
+        chats = await numbers_of(self._store, phone)
         words = number_changed(handset.name, phone, after)
         told = [await self.say(phone, number, words) for number in numbers if number.phone_number_id in chats]
         await self._phones.change(phone, {"user_id": "", "username": "", "shows_number": True})
@@ -201,12 +210,11 @@ class Handsets:
 
         Source: facts 7.2 (`user_preferences`), 5.2 (131050).
         """
-        known = self._phones.known(phone)
-        self._phones.learn(known)
-        stop = self._phones.want_marketing(number.phone_number_id, phone, wants=wants)
-        statements = [*keeping(known), stop, *also]
+        changed = self._phones.listed(phone, "stopped_marketing_of", number.phone_number_id, is_listed=not wants)
+        self._phones.learn(changed)
+        statements = [self._phones.save_statement(changed), *also]
         if self._outbox.listens(number.waba_id):
-            statements.append((ADD_UPDATE, self._preference(phone, number, wants=wants)))
+            statements.append(add_update(self._preference(phone, number, wants=wants)))
         await self._store.run(statements)
         self._outbox.wake_of(number.waba_id).set()
 
@@ -219,16 +227,14 @@ class Handsets:
             wamid: the message that is reported; empty: the chat.
             also: written in the same transaction.
         """
-        row: Row = (number.phone_number_id, phone, wamid, self._clock.now_ms())
-        await self._store.run([(_REPORT, row), *also])
+        report = _Report(number.phone_number_id, wamid, self._clock.now_ms())
+        await self._store.run([self._reports.save_statement(report, self._ids.new(), phone), *also])
 
     async def reports(self, phone: str) -> list[dict[str, Any]]:
         """What the phone's owner has reported, oldest first."""
-        rows = await self._store.rows(_REPORTS, (phone,))
-        names = ("phone_number_id", "message_id", "at_ms")
-        return [dict(zip(names, row, strict=True)) for row in rows]
+        return [msgspec.structs.asdict(report) for report in (await self._reports.read(phone)).values()]
 
-    def _preference(self, phone: str, number: Number, *, wants: bool) -> Row:
+    def _preference(self, phone: str, number: Number, *, wants: bool) -> Update:
         """The update that tells of it. Source: facts 7.2."""
         handset, _ = self._phones.meet(phone)
         at_ms = self._clock.now_ms()

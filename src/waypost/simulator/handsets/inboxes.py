@@ -3,21 +3,17 @@
 import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any
 
 import msgspec
 
 from waypost.base.clock import Clock
 from waypost.simulator.loose import objects
 from waypost.simulator.messages.messages import Messages
-from waypost.simulator.messages.statuses import Fate, state_at
-from waypost.simulator.store import Row, Store
-
-_COLUMNS: Final = (
-    "position, wamid, phone_number_id, is_inbound, type, at_ms, shown, callback_data, context_id, "
-    "delivered_ms, read_ms, failed_ms, failed_code"
-)
-_BEYOND: Final = 2**62
+from waypost.simulator.messages.statuses import Fate, fate_of, state_at
+from waypost.simulator.store import Store
+from waypost.simulator.tables import messages as table
+from waypost.simulator.tables.messages import MessageRow
 
 
 @dataclass(frozen=True)
@@ -77,42 +73,26 @@ class Inboxes:
             before: only messages below this position.
             number_ids: only the chats with these business numbers; none: all.
         """
-        only = "AND phone_number_id IN (SELECT value FROM json_each(?)) " if number_ids else ""
-        rows = await self._store.rows(
-            f"SELECT {_COLUMNS} FROM messages WHERE phone=? AND position>? AND position<? "  # noqa: S608
-            f"AND failed_ms IS NULL AND (is_inbound=1 OR delivered_ms<=?) {only}"
-            "ORDER BY position DESC LIMIT ?",
-            (
-                phone,
-                after,
-                _BEYOND if before is None else before,
-                self._clock.now_ms(),
-                *((msgspec.json.encode(number_ids).decode(),) if number_ids else ()),
-                at_most,
-            ),
+        rows = await table.inbox(
+            self._store,
+            phone,
+            now_ms=self._clock.now_ms(),
+            after=after,
+            before=before,
+            number_ids=number_ids,
+            at_most=at_most,
         )
         return [_item(row) for row in reversed(rows)]
 
     async def at(self, positions: Sequence[int]) -> list[Item]:
         """The messages at these positions, in no order."""
-        rows = await self._store.rows(
-            f"SELECT {_COLUMNS} FROM messages "  # noqa: S608
-            "WHERE position IN (SELECT value FROM json_each(?))",
-            (msgspec.json.encode(positions).decode(),),
-        )
-        return [_item(row) for row in rows]
+        return [_item(row) for row in await table.at(self._store, positions)]
 
     async def quoted(self, phone: str, items: Sequence[Item]) -> list[Item]:
         """What these messages refer to and are not beside: replies quote it."""
         shown = {item.wamid for item in items}
         wanted = sorted({item.context_id for item in items if item.context_id} - shown)
-        if not wanted:
-            return []
-        rows = await self._store.rows(
-            f"SELECT {_COLUMNS} FROM messages WHERE phone=? "  # noqa: S608
-            "AND wamid IN (SELECT value FROM json_each(?))",
-            (phone, msgspec.json.encode(wanted).decode()),
-        )
+        rows = await table.of_wamids(self._store, wanted, phone) if wanted else []
         return [_item(row) for row in rows]
 
     async def wait_for(
@@ -139,17 +119,12 @@ class Inboxes:
 
     async def item(self, phone: str, wamid: str) -> Item | None:
         """One message on the phone, whether it has arrived or not."""
-        rows = await self._store.rows(
-            f"SELECT {_COLUMNS} FROM messages WHERE wamid=? AND phone=?",  # noqa: S608
-            (wamid, phone),
-        )
-        return _item(rows[0]) if rows else None
+        row = await table.find(self._store, wamid)
+        return _item(row) if row is not None and row.phone == phone else None
 
     async def _next_arrival_ms(self, phone: str) -> int:
         now_ms = self._clock.now_ms()
-        [(due_ms,)] = await self._store.rows(
-            "SELECT min(delivered_ms) FROM messages WHERE phone=? AND is_inbound=0 AND delivered_ms>?", (phone, now_ms)
-        )
+        due_ms = await table.next_arrival_ms(self._store, phone, now_ms)
         return now_ms + 3_600_000 if due_ms is None else due_ms
 
 
@@ -177,16 +152,16 @@ def item_view(item: Item, now_ms: int) -> dict[str, Any]:
     }
 
 
-def _item(row: Row) -> Item:
+def _item(row: MessageRow) -> Item:
     return Item(
-        position=row[0],
-        wamid=row[1],
-        phone_number_id=row[2],
-        is_inbound=bool(row[3]),
-        type=row[4],
-        at_ms=row[5],
-        shown=msgspec.json.decode(row[6], type=dict[str, Any]),
-        callback_data=row[7],
-        context_id=row[8],
-        fate=Fate(*row[9:13]),
+        position=row.position,
+        wamid=row.wamid,
+        phone_number_id=row.phone_number_id,
+        is_inbound=bool(row.is_inbound),
+        type=row.type,
+        at_ms=row.at_ms,
+        shown=msgspec.json.decode(row.shown, type=dict[str, Any]),
+        callback_data=row.callback_data,
+        context_id=row.context_id,
+        fate=fate_of(row),
     )

@@ -14,8 +14,10 @@ from waypost.simulator.loose import an_object
 from waypost.simulator.messages.messages import Messages
 from waypost.simulator.messages.statuses import contact_text, recipient_of
 from waypost.simulator.phones.phone import Phone
-from waypost.simulator.store import Row, Store
-from waypost.simulator.webhooks.outbox import ADD_UPDATE, Outbox, ascii_json, status_rest
+from waypost.simulator.store import Statement, Store, run_statements
+from waypost.simulator.tables.messages import of_wamid, set_shown
+from waypost.simulator.tables.updates import Update, add_update
+from waypost.simulator.webhooks.outbox import Outbox, ascii_json, status_rest
 
 # fmt: off
 TRANSACTIONS: Final = {  # status of a payment -> of its transaction; Source: the operator's page "Payment status webhooks"
@@ -24,8 +26,6 @@ TRANSACTIONS: Final = {  # status of a payment -> of its transaction; Source: th
     "failed":   "failed",
 }
 # fmt: on
-_SHOWN: Final = "SELECT shown, callback_data FROM messages WHERE wamid=?"
-_KEEP: Final = "UPDATE messages SET shown=? WHERE wamid=?"
 _encode: Final = msgspec.json.Encoder().encode
 
 
@@ -97,8 +97,9 @@ class Payments:
         return [self._write(connection, attempt) for attempt in attempts]
 
     def _write(self, connection: sqlite3.Connection, attempt: Attempt) -> dict[str, Any] | None:
-        [(raw, callback_data)] = connection.execute(_SHOWN, (attempt.wamid,)).fetchall()
-        shown: dict[str, Any] = msgspec.json.decode(raw)
+        order = of_wamid(connection, attempt.wamid)
+        assert order is not None, "an order that is paid is there"  # noqa: S101  messages are never taken away
+        shown: dict[str, Any] = msgspec.json.decode(order.shown)
         before = an_object(shown.get("payment")) or {}
         if before.get("status") == "captured":
             return None
@@ -112,12 +113,13 @@ class Payments:
             **({"error": attempt.error} if attempt.error else {}),
         }
         kept = _encode({**shown, "payment": payment}).decode()
-        connection.execute(_KEEP, (kept, attempt.wamid))
+        statements: list[Statement] = [set_shown(attempt.wamid, kept)]
         if attempt.is_heard:
-            connection.execute(ADD_UPDATE, self._update(attempt, payment, callback_data))
+            statements.append(add_update(self._update(attempt, payment, order.callback_data)))
+        run_statements(connection, statements)
         return payment
 
-    def _update(self, attempt: Attempt, payment: dict[str, Any], callback_data: str | None) -> Row:
+    def _update(self, attempt: Attempt, payment: dict[str, Any], callback_data: str | None) -> Update:
         """The status that tells of it. Source: the operator's page "Payment status webhooks"."""
         button = attempt.button
         money = {"amount": button["amount"], "currency": button["currency"]}
@@ -135,7 +137,7 @@ class Payments:
         contact = contact_text(attempt.phone) if attempt.has_contacts else ""
         rest = status_rest(recipient_of(attempt.phone), callback_data, more, contact=contact)
         number = attempt.number
-        return (
+        return Update(
             number.waba_id, attempt.at_ms, self._outbox.next_id(), attempt.status,
             number.phone_number_id, attempt.wamid, rest,
         )  # fmt: skip

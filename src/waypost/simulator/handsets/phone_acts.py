@@ -3,24 +3,17 @@
 import sqlite3
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final
 
 from waypost.simulator.accounts.accounts import Number
 from waypost.simulator.messages.messages import Messages
 from waypost.simulator.messages.statuses import read_rest
-from waypost.simulator.messages.takings import ADD_MESSAGE
 from waypost.simulator.phones.phone import Phone
-from waypost.simulator.phones.phones import ADD_PHONE, KEEP_WINDOW, row_of
-from waypost.simulator.store import Row, Statement, Store
-from waypost.simulator.webhooks.outbox import ADD_UPDATE, MESSAGE, Outbox
-
-_UNREAD: Final = """
-SELECT wamid, delivered_ms, read_ms, callback_data FROM messages
-WHERE phone=? AND phone_number_id=? AND is_inbound=0 AND delivered_ms<=? AND (read_ms IS NULL OR read_ms>?)
-ORDER BY position
-"""
-_SOONER: Final = "UPDATE outbox SET due_ms=? WHERE waba_id=? AND due_ms=? AND subject=? AND kind='read'"
-_READ: Final = "UPDATE messages SET read_ms=? WHERE wamid=?"
+from waypost.simulator.phones.phones import Phones
+from waypost.simulator.store import Statement, Store, run_statements
+from waypost.simulator.tables import messages as table
+from waypost.simulator.tables.messages import MessageRow
+from waypost.simulator.tables.updates import MESSAGE, Update, add_update, bring_read_forward
+from waypost.simulator.webhooks.outbox import Outbox
 
 
 @dataclass(frozen=True)
@@ -56,8 +49,9 @@ class Act:
 class PhoneActs:
     """Writes what happens on phones."""
 
-    def __init__(self, store: Store, messages: Messages, outbox: Outbox) -> None:
+    def __init__(self, store: Store, phones: Phones, messages: Messages, outbox: Outbox) -> None:
         self._store = store
+        self._phones = phones
         self._messages = messages
         self._outbox = outbox
 
@@ -72,39 +66,40 @@ class PhoneActs:
         return [self._write_act(connection, act) for act in acts]
 
     def _write_act(self, connection: sqlite3.Connection, act: Act) -> int:
-        number = act.number
-        if act.is_new:
-            connection.execute(ADD_PHONE, row_of(act.phone))
-        unread: list[Row] = []
-        if act.reads:
-            pair_now = (act.phone.phone, number.phone_number_id, act.at_ms, act.at_ms)
-            unread = connection.execute(_UNREAD, pair_now).fetchall()
-        for wamid, _, planned_ms, callback_data in unread:
-            connection.execute(_READ, (act.at_ms, wamid))
-            if planned_ms is not None:
-                connection.execute(_SOONER, (act.at_ms, number.waba_id, planned_ms, wamid))
+        number, phone = act.number, act.phone.phone
+        number_id = number.phone_number_id
+        unread = table.unread(connection, phone, number_id, act.at_ms) if act.reads else []
+        statements: list[Statement] = [self._phones.add_statement(phone)] if act.is_new else []
+        for row in unread:
+            statements.append(table.set_read(row.position, act.at_ms))
+            if row.read_ms is not None:
+                statements.append(bring_read_forward(row.wamid, number.waba_id, row.read_ms, act.at_ms))
             elif act.is_heard and act.phone.sends_read_receipts:
-                rest = read_rest(act.phone, callback_data, has_contacts=act.has_contacts)
-                connection.execute(ADD_UPDATE, self._update(act, "read", wamid, rest))
+                rest = read_rest(act.phone, row.callback_data, has_contacts=act.has_contacts)
+                statements.append(add_update(self._update(act, "read", row.wamid, rest)))
         if act.wamid:
-            message: Row = (
-                self._messages.next_position(), act.wamid, act.phone.phone, number.phone_number_id,
-                1, act.type, act.at_ms, act.shown, act.update, None, act.context_id,
-                None, None, None, None,
-            )  # fmt: skip
-            connection.execute(ADD_MESSAGE, message)
+            message = MessageRow(
+                position=self._messages.next_position(),
+                wamid=act.wamid,
+                phone=phone,
+                phone_number_id=number_id,
+                is_inbound=1,
+                type=act.type,
+                at_ms=act.at_ms,
+                shown=act.shown,
+                body=act.update,
+                context_id=act.context_id,
+            )
+            table.add(connection, [message])
             if act.opens_window:
-                pair = (number.phone_number_id, act.phone.phone)
-                connection.execute(KEEP_WINDOW, (*pair, act.at_ms))
+                statements.append(self._phones.window_statement(number_id, phone, act.at_ms))
             if act.is_heard:
-                connection.execute(ADD_UPDATE, self._update(act, MESSAGE, act.wamid, act.update))
-        for statement, values in act.also:
-            connection.execute(statement, values)
+                statements.append(add_update(self._update(act, MESSAGE, act.wamid, act.update)))
+        run_statements(connection, [*statements, *act.also])
         return len(unread)
 
-    def _update(self, act: Act, kind: str, subject: str, rest: str) -> Row:
+    def _update(self, act: Act, kind: str, subject: str, rest: str) -> Update:
         number = act.number
-        return (
-            number.waba_id, act.at_ms, self._outbox.next_id(), kind, number.phone_number_id,
-            subject, rest,
+        return Update(
+            number.waba_id, act.at_ms, self._outbox.next_id(), kind, number.phone_number_id, subject, rest
         )  # fmt: skip

@@ -5,10 +5,10 @@ What is done and the row that planned it are one transaction: after a crash noth
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, Final
 
 import msgspec
+from msgspec.structs import replace
 
 from waypost.base.clock import Clock
 from waypost.base.logs import log
@@ -20,38 +20,12 @@ from waypost.simulator.handsets.inbound_kinds import Said, answered, said, tappe
 from waypost.simulator.handsets.manners import Manner
 from waypost.simulator.messages.messages import Messages
 from waypost.simulator.phones.phones import Phones
-from waypost.simulator.phones.scripts import ADD_ACT, COUNT_DONE
-from waypost.simulator.store import STORE_FAILURES, Row, Statement, Store
+from waypost.simulator.store import STORE_FAILURES, Statement, Store
+from waypost.simulator.tables.phone_plans import PlannedAct, add_act, count_done, drop_act, due_acts, next_act_ms
 
 _LOG = log("simulator")
 _FAR_MS: Final = 3_600_000
 _AT_ONCE: Final = 500
-_DUE: Final = (
-    "SELECT id, due_ms, phone, phone_number_id, wamid, owner, step, act FROM planned_acts "
-    "WHERE due_ms<=? ORDER BY due_ms, id LIMIT ?"
-)
-_NEXT: Final = "SELECT min(due_ms) FROM planned_acts"
-_DROP: Final = "DELETE FROM planned_acts WHERE id=?"
-
-
-@dataclass(frozen=True)
-class PlannedAct:
-    """One row: what a phone does about a message.
-
-    Args:
-        owner: whose script said so.
-        step: which step of it.
-        act: `do`, and what that needs.
-    """
-
-    id: int
-    due_ms: int
-    phone: str
-    phone_number_id: str
-    wamid: str
-    owner: str
-    step: int
-    act: dict[str, Any]
 
 
 class PlannedActs:
@@ -78,17 +52,15 @@ class PlannedActs:
 
     async def next_due_ms(self) -> int | None:
         """When the next act is due; None when none is planned."""
-        [(due_ms,)] = await self._store.rows(_NEXT)
-        return due_ms
+        return await next_act_ms(self._store)
 
     async def do_due(self) -> int | None:
         """Do one batch; say until when there is nothing to do, None when there may be more."""
         now_ms = self._clock.now_ms()
-        rows = await self._store.rows(_DUE, (now_ms, _AT_ONCE))
-        if not rows:
+        acts = await due_acts(self._store, now_ms, _AT_ONCE)
+        if not acts:
             due_ms = await self.next_due_ms()
             return now_ms + _FAR_MS if due_ms is None else due_ms
-        acts = [_planned(row) for row in rows]
         ends = await asyncio.gather(*map(self._carry_out, acts), return_exceptions=True)
         away = next((end for end in ends if isinstance(end, STORE_FAILURES)), None)
         if away is not None:  # no defect of an act: those that were not done stay due
@@ -96,7 +68,7 @@ class PlannedActs:
         for act, end in zip(acts, ends, strict=True):
             if isinstance(end, BaseException):
                 _LOG.error("planned act failed", act=act.id, step=act.step, error=repr(end))
-                await self._store.run([(_DROP, (act.id,))])
+                await self._store.run([drop_act(act.id)])
         return None
 
     async def _do(self) -> int | None:
@@ -109,24 +81,27 @@ class PlannedActs:
 
     async def _carry_out(self, planned: PlannedAct) -> None:
         number = self._accounts.numbers.get(planned.phone_number_id)
-        drop: Statement = (_DROP, (planned.id,))
-        does = planned.act["do"]
-        if number is None or (does != "return" and self._phones.has_blocked(planned.phone_number_id, planned.phone)):
+        drop = drop_act(planned.id)
+        act: dict[str, Any] = msgspec.json.decode(planned.act)
+        does, phone = act["do"], self._phones.known(planned.phone)
+        if number is None or (does != "return" and planned.phone_number_id in phone.has_blocked):
             await self._store.run([drop])
             return
-        if does != "return" and self._phones.known(planned.phone).is_offline:
+        if does != "return" and phone.is_offline:
             return  # it went offline a moment ago, and that postpones this row
-        also = [drop, (COUNT_DONE, (planned.owner, planned.step))]
-        words = _words(planned)
+        also = [drop, count_done(planned.owner, planned.step)]
+        words = _words(planned, act)
         if words is not None:
             manner = Manner(context_id=None if does == "react" else planned.wamid)
             await self._handsets.say(planned.phone, number, words, manner, also=also)
             return
-        await self._otherwise(planned, number, does, also)
+        await self._otherwise(planned, number, act, also)
 
-    async def _otherwise(self, planned: PlannedAct, number: Number, does: str, also: Sequence[Statement]) -> None:
+    async def _otherwise(
+        self, planned: PlannedAct, number: Number, act: dict[str, Any], also: Sequence[Statement]
+    ) -> None:
         phone = planned.phone
-        match does:
+        match act["do"]:
             case "block":
                 await self._absences.block(phone, number, blocks=True, also=also)
             case "report":
@@ -134,32 +109,22 @@ class PlannedActs:
             case "opt_out":
                 await self._handsets.want_marketing(phone, number, wants=False, also=also)
             case "offline":
-                await self._absences.leave(phone, [*also, *self._return_of(planned)])
+                await self._absences.leave(phone, [*also, *self._return_of(planned, act["for_ms"])])
             case "return":
                 await self._absences.come_back(phone, also[:1])
-            case _:
+            case does:
                 raise ValueError(f"unknown act {does!r}")
 
-    def _return_of(self, planned: PlannedAct) -> list[Statement]:
-        """The row that brings an offline phone back; none when it waits to be told."""
-        for_ms: int | None = planned.act["for_ms"]
+    def _return_of(self, planned: PlannedAct, for_ms: int | None) -> list[Statement]:
+        """The act that brings an offline phone back; none when it waits to be told."""
         if for_ms is None:
             return []
-        row: Row = (
-            self._clock.now_ms() + for_ms, for_ms, planned.phone, planned.phone_number_id,
-            planned.wamid, planned.owner, planned.step, '{"do":"return"}',
-        )  # fmt: skip
-        return [(ADD_ACT, row)]
+        due_ms = self._clock.now_ms() + for_ms
+        return [add_act(replace(planned, due_ms=due_ms, after_ms=for_ms, act='{"do":"return"}'))]
 
 
-def _planned(row: Row) -> PlannedAct:
-    *known, act = row
-    return PlannedAct(*known, act=msgspec.json.decode(act))
-
-
-def _words(planned: PlannedAct) -> Said | None:
+def _words(planned: PlannedAct, act: dict[str, Any]) -> Said | None:
     """The message that the act sends; None when it sends none."""
-    act = planned.act
     match act["do"]:
         case "tap":
             return tapped(act["button"])

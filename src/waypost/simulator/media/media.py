@@ -2,14 +2,17 @@
 
 import base64
 from collections.abc import AsyncIterator
-from dataclasses import dataclass, replace
 from typing import Final
+
+import msgspec
+from msgspec.structs import replace
 
 from waypost.base.clock import Clock
 from waypost.base.ids import Ids
 from waypost.simulator.files import Files
 from waypost.simulator.media.media_kinds import MediaKind, check_size, media_kind, too_large
-from waypost.simulator.store import Row, Store
+from waypost.simulator.state import LoadedKind
+from waypost.simulator.store import Store
 
 _DAY_MS: Final = 24 * 3600 * 1000
 UPLOADED_LIVE_MS: Final = 30 * _DAY_MS  # Source: facts 6.1, "life"
@@ -17,12 +20,8 @@ INBOUND_LIVE_MS: Final = 7 * _DAY_MS
 _PREFIX: Final = "media-"
 _BEGINNING_BYTES: Final = 32
 
-_KEEP: Final = "INSERT OR REPLACE INTO media VALUES (?,?,?,?,?,?,?,?,?)"
-_DROP: Final = "DELETE FROM media WHERE media_id=?"
 
-
-@dataclass(frozen=True)
-class Media:
+class Media(msgspec.Struct, frozen=True):
     """One file with an id.
 
     Args:
@@ -65,20 +64,16 @@ class MediaShelf:
         self._files = files
         self._clock = clock
         self._ids = ids
-        self.all: dict[str, Media] = {}
+        self._media = LoadedKind(store, "media", Media)
+        self.all = self._media.all
 
     async def open(self) -> None:
-        """Read what is there, and remove what is past its time or was never answered for."""
+        """Remove what is past its time or was never answered for."""
         now_ms = self._clock.now_ms()
-        for row in await self._store.rows("SELECT * FROM media ORDER BY rowid"):
-            media_id, number_id, mime, name, size, sha256, is_inbound, created_ms, expires_ms = row
-            media = Media(
-                media_id, number_id, mime, name, size, sha256, bool(is_inbound), created_ms,
-                expires_ms,
-            )  # fmt: skip
-            if media.expires_ms > now_ms:
-                self.all[media.media_id] = media
-        await self._store.run([("DELETE FROM media WHERE expires_ms<=?", (now_ms,))])
+        over = [media.media_id for media in self.all.values() if media.expires_ms <= now_ms]
+        for media_id in over:
+            self._media.pop(media_id)
+        await self._store.run([self._media.delete_statement(media_id) for media_id in over])
         await self._files.sweep(_PREFIX, {media.content_name for media in self.all.values()})
 
     def find(self, media_id: str, phone_number_id: str | None = None) -> Media | None:
@@ -127,7 +122,7 @@ class MediaShelf:
         except BaseException:
             await self._files.remove(media.content_name)
             raise
-        await self._keep(media)
+        await self._media.save(media, media.media_id)
         return media
 
     async def keep_inbound(self, phone_number_id: str, mime_type: str, file_name: str, content: bytes) -> Media:
@@ -144,18 +139,12 @@ class MediaShelf:
 
     async def delete(self, media: Media) -> None:
         """Remove a file and its id."""
-        await self._store.run([(_DROP, (media.media_id,))])
-        self.all.pop(media.media_id, None)
+        await self._media.delete(media.media_id)
         await self._files.remove(media.content_name)
 
     async def expire(self, media: Media) -> None:
         """Let an id's time be over now."""
-        await self._keep(replace(media, expires_ms=self._clock.now_ms()))
-
-    async def forget(self) -> None:
-        """Drop everything from memory and the folder; the rows are the caller's matter."""
-        self.all.clear()
-        await self._files.sweep(_PREFIX, frozenset())
+        await self._media.save(replace(media, expires_ms=self._clock.now_ms()), media.media_id)
 
     async def _written(self, media: Media, kind: MediaKind, chunks: AsyncIterator[bytes]) -> Media:
         writing = await self._files.append(media.content_name, 0)
@@ -171,12 +160,3 @@ class MediaShelf:
             await writing.close()
         check_size(kind, writing.size_bytes, beginning)
         return replace(media, size_bytes=writing.size_bytes, sha256=writing.digest.hexdigest())
-
-    async def _keep(self, media: Media) -> None:
-        values: Row = (
-            media.media_id, media.phone_number_id, media.mime_type, media.file_name,
-            media.size_bytes, media.sha256, int(media.is_inbound), media.created_ms,
-            media.expires_ms,
-        )  # fmt: skip
-        await self._store.run([(_KEEP, values)])
-        self.all[media.media_id] = media

@@ -13,6 +13,7 @@ from waypost.simulator.errors import GraphRefused, bad_parameter
 from waypost.simulator.files import Files
 from waypost.simulator.loose import a_text, an_integer
 from waypost.simulator.media.media_kinds import MEDIA_AT_MOST_BYTES
+from waypost.simulator.state import LoadedKind
 from waypost.simulator.store import Store
 
 # Source: facts 6.2, "Types".
@@ -21,8 +22,6 @@ LIVE_MS: Final = 30 * 24 * 3600 * 1000  # not documented; the time in a handle i
 _LONG_VIDEO_BYTES: Final = 8 * 1024 * 1024
 _LINES_OF_LONG_VIDEO: Final = 3  # Source: facts 6.2: one value, three handles joined by newlines
 _PREFIX: Final = "upload-"
-
-_KEEP: Final = "INSERT OR REPLACE INTO uploads VALUES (?,?)"
 
 
 class Upload(msgspec.Struct, frozen=True):
@@ -56,21 +55,19 @@ class Uploads:
     """Every upload session and every handle."""
 
     def __init__(self, store: Store, files: Files, clock: Clock, ids: Ids) -> None:
-        self._store = store
         self._files = files
         self._clock = clock
         self._ids = ids
         self._busy: set[str] = set()
-        self._by_line: dict[str, Upload] = {}
-        self.by_id: dict[str, Upload] = {}
+        self._uploads = LoadedKind(store, "upload", Upload)
+        self._by_line = self._uploads.index(lambda upload: upload.handle.split("\n") if upload.handle else ())
+        self.by_id = self._uploads.all
 
     async def open(self) -> None:
-        """Read everything, and remove what is past its time."""
+        """Remove what is past its time."""
         now_ms = self._clock.now_ms()
-        for (body,) in await self._store.rows("SELECT body FROM uploads ORDER BY rowid"):
-            upload = msgspec.json.decode(body, type=Upload)
-            if upload.expires_ms > now_ms:
-                self._learn(upload)
+        for upload in [upload for upload in self.by_id.values() if upload.expires_ms <= now_ms]:
+            await self._uploads.delete(upload.upload_id)
         await self._files.sweep(_PREFIX, {one.content_name for one in self.by_id.values()})
 
     def knows(self, handle: str) -> bool:
@@ -126,7 +123,7 @@ class Uploads:
             file_type=file_type,
             expires_ms=self._clock.now_ms() + LIVE_MS,
         )
-        await self._keep(upload)
+        await self._uploads.save(upload, upload.upload_id)
         return upload
 
     async def offset(self, upload: Upload) -> int:
@@ -160,13 +157,7 @@ class Uploads:
 
     async def expire(self, upload: Upload) -> None:
         """Let a handle's time be over now."""
-        await self._keep(replace(upload, expires_ms=self._clock.now_ms()))
-
-    async def forget(self) -> None:
-        """Drop everything from memory and the folder; the rows are the caller's matter."""
-        self.by_id.clear()
-        self._by_line.clear()
-        await self._files.sweep(_PREFIX, frozenset())
+        await self._uploads.save(replace(upload, expires_ms=self._clock.now_ms()), upload.upload_id)
 
     async def _added(self, upload: Upload, offset: int, chunks: AsyncIterator[bytes]) -> Upload:
         there = await self.offset(upload)
@@ -185,7 +176,7 @@ class Uploads:
         if writing.size_bytes < upload.file_length or upload.handle:
             return upload
         done = replace(upload, handle=self._handle(upload))
-        await self._keep(done)
+        await self._uploads.save(done, done.upload_id)
         return done
 
     def _handle(self, upload: Upload) -> str:
@@ -198,16 +189,6 @@ class Uploads:
             f"4::{mime}:AR{_token(self._ids)}:e:{end_s}:{upload.app_id}:{upload.user_id}:AR{_token(self._ids)}"
             for _ in range(lines)
         )
-
-    async def _keep(self, upload: Upload) -> None:
-        body = msgspec.json.encode(upload).decode()
-        await self._store.run([(_KEEP, (upload.upload_id, body))])
-        self._learn(upload)
-
-    def _learn(self, upload: Upload) -> None:
-        self.by_id[upload.upload_id] = upload
-        if upload.handle:
-            self._by_line |= dict.fromkeys(upload.handle.split("\n"), upload)
 
 
 def _wrong_offset(offset: int, there: int) -> GraphRefused:

@@ -9,22 +9,14 @@ import msgspec
 
 from waypost.base.clock import Clock
 from waypost.simulator.accounts.accounts import Accounts
-from waypost.simulator.messages.statuses import Fate, state_at
-from waypost.simulator.store import Row, Store
+from waypost.simulator.messages.statuses import fate_of, state_at
+from waypost.simulator.store import Store
+from waypost.simulator.tables.messages import MessageRow, taps, template_messages
 from waypost.simulator.templates.template import Template
 from waypost.simulator.templates.templates import Templates
 
 DAY_S: Final = 24 * 3600
 METRICS: Final = ("COST", "CLICKED", "DELIVERED", "READ", "SENT")
-
-_SENT: Final = """
-SELECT wamid, phone_number_id, at_ms, body, delivered_ms, read_ms, failed_ms, failed_code
-FROM messages WHERE is_inbound=0 AND type='template' AND at_ms>=? AND at_ms<?
-"""
-_TAPS: Final = """
-SELECT context_id, shown FROM messages
-WHERE is_inbound=1 AND type='button' AND context_id IS NOT NULL AND at_ms>=?
-"""
 
 
 class _Language(msgspec.Struct, frozen=True):
@@ -76,29 +68,28 @@ class Analytics:
         last_s = max(first_s, end_s - 1)
         days = range(first_s, last_s + 1, DAY_S)
         until_s = days[-1] + DAY_S
-        rows = await self._store.rows(_SENT, (first_s * 1000, until_s * 1000))
-        taps = await self._store.rows(_TAPS, (first_s * 1000,))
-        counts = self._counted(rows, taps)
+        rows = await template_messages(self._store, first_s * 1000, until_s * 1000)
+        counts = self._counted(rows, await taps(self._store, first_s * 1000))
         return [(template, day_s, counts[template.template_id, day_s]) for day_s in days for template in templates]
 
-    def _counted(self, rows: Sequence[Row], taps: Sequence[Row]) -> dict[tuple[str, int], Count]:
+    def _counted(self, rows: Sequence[MessageRow], tapped: Sequence[MessageRow]) -> dict[tuple[str, int], Count]:
         now_ms = self._clock.now_ms()
         counts: dict[tuple[str, int], Count] = defaultdict(Count)
         of_message: dict[str, Count] = {}
-        for wamid, number_id, at_ms, body, *fate in rows:
-            template_id = self._template_id(number_id, body)
-            state = state_at(Fate(*fate), now_ms)
+        for row in rows:
+            template_id = self._template_id(row.phone_number_id, row.body)
+            state = state_at(fate_of(row), now_ms)
             if template_id is None or state == "failed":
                 continue
-            day_s = at_ms // 1000 - at_ms // 1000 % DAY_S
-            count = of_message[wamid] = counts[template_id, day_s]
+            day_s = row.at_ms // 1000 - row.at_ms // 1000 % DAY_S
+            count = of_message[row.wamid] = counts[template_id, day_s]
             count.sent += 1
             count.delivered += state in ("delivered", "read")
             count.read += state == "read"
-        for wamid, shown in taps:
-            if wamid in of_message:
-                label = msgspec.json.decode(shown, type=dict[str, Any]).get("text", "")
-                of_message[wamid].clicked[str(label)] += 1
+        for tap in tapped:
+            if tap.context_id in of_message:
+                label = msgspec.json.decode(tap.shown, type=dict[str, Any]).get("text", "")
+                of_message[tap.context_id].clicked[str(label)] += 1
         return counts
 
     def _template_id(self, number_id: str, body: str) -> str | None:

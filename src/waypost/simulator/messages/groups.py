@@ -7,7 +7,7 @@ API, as webhooks of the account.
 from typing import Any, Final
 
 from waypost.simulator.errors import bad_parameter
-from waypost.simulator.store import Row
+from waypost.simulator.tables.updates import Update
 from waypost.simulator.webhooks.outbox import Outbox, ascii_json, status_rest
 
 GROUP: Final = "group:"
@@ -45,10 +45,10 @@ def group_sent(
     callback_data: str | None,
     at_ms: int,
     errors: str = "",
-) -> Row:
-    """The row of the first status of a message to a group: `sent`, or `failed` with errors."""
+) -> Update:
+    """The first status of a message to a group: `sent`, or `failed` with errors."""
     group_id = place.removeprefix(GROUP)
     recipient = f'"recipient_id":{ascii_json(group_id)},"recipient_type":"group"'
     rest = status_rest(recipient, callback_data, errors)
     kind = "failed" if errors else "sent"
-    return (waba_id, at_ms, outbox.next_id(), kind, phone_number_id, wamid, rest)
+    return Update(waba_id, at_ms, outbox.next_id(), kind, phone_number_id, wamid, rest)

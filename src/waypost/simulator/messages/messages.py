@@ -28,13 +28,15 @@ from waypost.simulator.messages.template_sends import Shown, shown_template
 from waypost.simulator.messages.wamids import sent_wamid
 from waypost.simulator.phones.blocks import Blocks
 from waypost.simulator.phones.phones import Phones, phone_digits
-from waypost.simulator.store import Row, Store
+from waypost.simulator.store import Store
+from waypost.simulator.tables import messages as table
+from waypost.simulator.tables.messages import MessageRow
+from waypost.simulator.tables.updates import Update
 from waypost.simulator.templates.template import Template
 from waypost.simulator.templates.templates import Templates
 from waypost.simulator.templates.uses import TemplateUses
 from waypost.simulator.webhooks.outbox import Outbox
 
-_TIMES: Final = 11  # where a message's own times begin in its row
 _TYPING_MS: Final = 25_000  # Source: facts 4.1
 _NOT_SENDABLE: Final = {"PAUSED": 132015, "DISABLED": 132016}  # Source: facts 5.2
 
@@ -79,13 +81,13 @@ class Messages:
         self._positions = itertools.count(1)
         self._arrivals: dict[str, asyncio.Event] = {}
         self._typing_until_ms: dict[tuple[str, str], int] = {}
+        store.at_reset(self._typing_until_ms.clear)
         self.planned = asyncio.Event()
         """Set when a message has made its phone plan something."""
 
     async def open(self) -> None:
         """Go on after the last position in the file."""
-        [(last,)] = await self._store.rows("SELECT coalesce(max(position), 0) FROM messages")
-        self._positions = itertools.count(last + 1)
+        self._positions = itertools.count(await table.last_position(self._store) + 1)
 
     def next_position(self) -> int:
         """A higher position than any before; may be called on the writer's thread."""
@@ -158,21 +160,16 @@ class Messages:
 
         Source: facts 4.1, "Mark as read / typing".
         """
-        found = await self._store.rows(
-            "SELECT position, phone FROM messages WHERE wamid=? AND phone_number_id=? AND is_inbound=1",
-            (message_id if isinstance(message_id, str) else "", number.phone_number_id),
-        )
-        if not found:
+        found = await table.find(self._store, message_id if isinstance(message_id, str) else "")
+        if found is None or not found.is_inbound or found.phone_number_id != number.phone_number_id:
             raise message_refused(131009, "message_id: no message with this id was received")
         now_ms = self._clock.now_ms()
-        [(position, phone)] = found
         if typing_indicator is not None:
             if (an_object(typing_indicator) or {}).get("type") != "text":
                 raise bad_parameter("Param typing_indicator['type'] must be one of {text}.")
-            self._typing_until_ms[phone, number.phone_number_id] = now_ms + _TYPING_MS
-            self.tell(phone)
-        change = "UPDATE messages SET read_ms=? WHERE position=? AND read_ms IS NULL"
-        await self._store.run([(change, (now_ms, position))])
+            self._typing_until_ms[found.phone, number.phone_number_id] = now_ms + _TYPING_MS
+            self.tell(found.phone)
+        await self._store.run([table.set_read_first(found.position, now_ms)])
 
     def typing_to(self, phone: str) -> list[str]:
         """The ids of the business numbers that the phone sees typing."""
@@ -294,30 +291,24 @@ class Messages:
             is_in_window=is_in_window,
         )
         updates = self._planned(sent, fate)
-        context = an_object(request.get("context"))
-        message: Row = (
-            self.next_position(), sent.wamid, phone, number.phone_number_id, 0, kind, now_ms,
-            msgspec.json.encode(shown).decode(), raw.decode(errors="replace"), callback_data,
-            a_text(context.get("message_id")) if context else None,
-            fate.delivered_ms, fate.read_ms, fate.failed_ms, fate.failed_code,
-        )  # fmt: skip
         notes = self._standings.notes(number, phone, shown, sent.wamid, is_free=is_in_window)
         if template is not None:
-            notes = [*notes, *self._uses.note(template)]
-        if template is not None and template.is_paced:
-            message = (*message[:_TIMES], None, None, None, None)
+            notes += self._uses.note(template)
+        if is_new:
+            notes.append(self._phones.add_statement(phone))
+        is_held = template is not None and template.is_paced
+        message = self._row(
+            wamid, phone, number, now_ms, kind, shown, callback_data, request, raw, Fate() if is_held else fate
+        )
+        if template is not None and is_held:
             dropped = self._planned(sent, Fate(failed_ms=now_ms, failed_code=DROPPED_WITH))
             held = self._held.hold(template, message, number.waba_id, reception, updates, dropped)
-            new_phone, plan = handset if is_new else None, reception.plan.put_off()
-            taken = Taken(message, [], new_phone, [*notes, held], plan=plan)
-            await self._store.write(take_all, taken)
+            await self._store.write(take_all, Taken(message, [], [*notes, held], plan=reception.plan.put_off()))
             self._held.template_ids.add(template.template_id)  # settled meanwhile: again
             self._templates.changed.set()
             return sent.wamid
-        waiting = waiting_row(sent, reception, message[0], updates)
-        new_phone = handset if is_new else None
-        taken = Taken(message, updates, new_phone, notes, waiting, reception.plan)
-        await self._store.write(take_all, taken)
+        waiting = waiting_row(sent, reception, message.position, updates)
+        await self._store.write(take_all, Taken(message, updates, notes, waiting, reception.plan))
         if reception.plan.acts:
             self.planned.set()
         self._outbox.wake_of(number.waba_id).set()
@@ -339,14 +330,9 @@ class Messages:
         if fail_code is None:
             fail_code = self._standings.failure_of(number)
         now_ms, wamid = self._clock.now_ms(), sent_wamid(self._ids, number.phone_number)
-        context = an_object(request.get("context"))
-        message: Row = (
-            self.next_position(), wamid, group, number.phone_number_id, 0, kind, now_ms,
-            msgspec.json.encode(shown).decode(), raw.decode(errors="replace"), callback_data,
-            a_text(context.get("message_id")) if context else None,
-            None, None, now_ms if fail_code else None, fail_code,
-        )  # fmt: skip
-        updates: list[Row] = []
+        fate = Fate(failed_ms=now_ms if fail_code else None, failed_code=fail_code)
+        message = self._row(wamid, group, number, now_ms, kind, shown, callback_data, request, raw, fate)
+        updates: list[Update] = []
         if self._outbox.listens(number.waba_id):
             updates = [
                 group_sent(
@@ -360,11 +346,43 @@ class Messages:
                     errors=errors_of(fail_code) if fail_code else "",
                 )
             ]
-        await self._store.write(take_all, Taken(message, updates, None))
+        await self._store.write(take_all, Taken(message, updates))
         self._outbox.wake_of(number.waba_id).set()
         return wamid
 
-    def _planned(self, sent: Sent, fate: Fate) -> list[Row]:
+    def _row(
+        self,
+        wamid: str,
+        phone: str,
+        number: Number,
+        at_ms: int,
+        kind: str,
+        shown: Shown,
+        callback_data: str | None,
+        request: dict[str, Any],
+        raw: bytes,
+        fate: Fate,
+    ) -> MessageRow:
+        context = an_object(request.get("context"))
+        return MessageRow(
+            position=self.next_position(),
+            wamid=wamid,
+            phone=phone,
+            phone_number_id=number.phone_number_id,
+            is_inbound=0,
+            type=kind,
+            at_ms=at_ms,
+            shown=msgspec.json.encode(shown).decode(),
+            body=raw.decode(errors="replace"),
+            callback_data=callback_data,
+            context_id=a_text(context.get("message_id")) if context else None,
+            delivered_ms=fate.delivered_ms,
+            read_ms=fate.read_ms,
+            failed_ms=fate.failed_ms,
+            failed_code=fate.failed_code,
+        )
+
+    def _planned(self, sent: Sent, fate: Fate) -> list[Update]:
         if not self._outbox.listens(sent.waba_id):
             return []
         return planned_updates(sent, fate, self._outbox, self._settings.value.statuses_version)

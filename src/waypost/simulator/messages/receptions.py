@@ -80,10 +80,10 @@ class Receptions:
             category=direct.category.upper() if template is None else template.category,
             is_business=phone.phone in self._accounts.numbers_by_digits,
             is_in_window=is_in_window,
-            wants_marketing=self._phones.wants_marketing(number.phone_number_id, phone.phone),
+            wants_marketing=number.phone_number_id not in phone.stopped_marketing_of,
         )
         code = sender_fails if sender_fails is not None else failure_of(situation)
-        is_dropped = deliver_after_ms > lives_ms or self._phones.has_blocked(number.phone_number_id, phone.phone)
+        is_dropped = deliver_after_ms > lives_ms or number.phone_number_id in phone.has_blocked
         plan = self._scripts.plan(
             phone.phone,
             number.phone_number_id,

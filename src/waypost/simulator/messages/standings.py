@@ -13,7 +13,7 @@ from waypost.simulator.errors import message_refused
 from waypost.simulator.live_settings import LiveSettings
 from waypost.simulator.loose import a_list, a_text, an_integer
 from waypost.simulator.messages.template_sends import Shown
-from waypost.simulator.store import Row
+from waypost.simulator.store import Statement
 from waypost.simulator.templates.template import Template
 
 _FLOW_SENDS_AT_MOST: Final = 10  # Source: facts 8, "Flow in throttled state"
@@ -150,9 +150,9 @@ class Standings:
             f"The messaging limit of {tier} users in 24 hours outside their window is reached.",
         )
 
-    def notes(self, number: Number, phone: str, shown: Shown, wamid: str, *, is_free: bool) -> list[tuple[str, Row]]:
+    def notes(self, number: Number, phone: str, shown: Shown, wamid: str, *, is_free: bool) -> list[Statement]:
         """Count a message that is taken; the statements belong into its transaction."""
-        notes: list[tuple[str, Row]] = []
+        notes: list[Statement] = []
         if not is_free and self._tier(number) is not None:
             notes.append(self._ledger.note(REACHED, number.waba_id, phone))
         flow_id = _flow_of(shown)

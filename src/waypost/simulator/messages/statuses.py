@@ -1,13 +1,16 @@
 """What becomes of a message: which statuses it will have, when, and what each of them says."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final
+
+from msgspec.structs import replace
 
 from waypost.simulator.errors import webhook_error
 from waypost.simulator.phones.phone import Phone
 from waypost.simulator.settings import StatusesVersion
-from waypost.simulator.store import Row
+from waypost.simulator.tables.messages import MessageRow
+from waypost.simulator.tables.updates import Update
 from waypost.simulator.webhooks.outbox import Outbox, ascii_json, status_rest
 
 _DAY_S: Final = 24 * 3600
@@ -45,6 +48,11 @@ class Fate:
     failed_code: int | None = None
 
 
+def fate_of(row: MessageRow) -> Fate:
+    """What has become, or will become, of a message."""
+    return Fate(row.delivered_ms, row.read_ms, row.failed_ms, row.failed_code)
+
+
 @dataclass(frozen=True)
 class Sent:
     """What its statuses need to know of a message.
@@ -67,8 +75,8 @@ class Sent:
     skips_delivered: bool = False
 
 
-def planned_updates(sent: Sent, fate: Fate, outbox: Outbox, version: StatusesVersion) -> list[Row]:
-    """The rows of every status that the message will have as things stand.
+def planned_updates(sent: Sent, fate: Fate, outbox: Outbox, version: StatusesVersion) -> list[Update]:
+    """Every status that the message will have as things stand.
 
     Source: facts 7.3, 7.5: prices are on `sent` and on one of `delivered` and `read`, the first; errors
     are on `failed`, which alone says no user id.
@@ -78,16 +86,16 @@ def planned_updates(sent: Sent, fate: Fate, outbox: Outbox, version: StatusesVer
         paid += _conversation(sent)
     if fate.failed_ms is not None:
         rest = _rest(sent, failed_handset(sent.handset), errors_of(fate.failed_code or 0))
-        return [_row(sent, fate.failed_ms, outbox, "failed", rest)]
+        return [_update(sent, fate.failed_ms, outbox, "failed", rest)]
     priced = _rest(sent, sent.handset, paid)
-    rows = [_row(sent, sent.at_ms, outbox, "sent", priced)]
+    rows = [_update(sent, sent.at_ms, outbox, "sent", priced)]
     is_read = fate.read_ms is not None and sent.handset.sends_read_receipts
     skips_delivered = is_read and (sent.handset.has_chat_open or sent.skips_delivered)
     if fate.delivered_ms is not None and not skips_delivered:
-        rows.append(_row(sent, fate.delivered_ms, outbox, "delivered", priced))
+        rows.append(_update(sent, fate.delivered_ms, outbox, "delivered", priced))
     if fate.read_ms is not None and is_read:
         bare = priced if skips_delivered else _rest(sent, sent.handset)
-        rows.append(_row(sent, fate.read_ms, outbox, "read", bare))
+        rows.append(_update(sent, fate.read_ms, outbox, "read", bare))
     return rows
 
 
@@ -130,8 +138,8 @@ def _rest(sent: Sent, phone: Phone, more: str = "") -> str:
     return status_rest(recipient_of(phone), sent.callback_data, more, contact=contact)
 
 
-def _row(sent: Sent, due_ms: int, outbox: Outbox, kind: str, rest: str) -> Row:
-    return (sent.waba_id, due_ms, outbox.next_id(), kind, sent.phone_number_id, sent.wamid, rest)
+def _update(sent: Sent, due_ms: int, outbox: Outbox, kind: str, rest: str) -> Update:
+    return Update(sent.waba_id, due_ms, outbox.next_id(), kind, sent.phone_number_id, sent.wamid, rest)
 
 
 @lru_cache(maxsize=64)

@@ -4,18 +4,15 @@ import sqlite3
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final
 
 from waypost.simulator.messages.receptions import Reception
 from waypost.simulator.messages.statuses import Sent
-from waypost.simulator.phones.phone import Phone
-from waypost.simulator.phones.phones import ADD_PHONE, row_of
-from waypost.simulator.phones.scripts import ADD_ACT, COUNT_PLANNED, KEEP_USES, NO_PLAN, Plan
-from waypost.simulator.store import Row, Statement
-from waypost.simulator.webhooks.outbox import ADD_UPDATE
-
-ADD_MESSAGE: Final = "INSERT INTO messages VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"
-ADD_WAITING: Final = "INSERT OR REPLACE INTO waiting VALUES (?,?,?,?,?,?,?,?,?)"
+from waypost.simulator.phones.scripts import NO_PLAN, Plan
+from waypost.simulator.store import Statement, run_statements
+from waypost.simulator.tables import messages
+from waypost.simulator.tables.messages import MessageRow
+from waypost.simulator.tables.phone_plans import WaitingRow, add_act, add_waiting, count_planned
+from waypost.simulator.tables.updates import Update, add_updates
 
 
 @dataclass(frozen=True)
@@ -23,48 +20,50 @@ class Taken:
     """One message to be written, and what goes with it.
 
     Args:
-        message: for `ADD_MESSAGE`.
-        updates: its statuses, for `ADD_UPDATE`.
-        new_phone: its phone, if that is new.
-        notes: what it counts for.
-        waiting: for `ADD_WAITING`, when its phone is offline.
+        message: itself.
+        updates: its statuses.
+        notes: what it counts for, and its phone, if that is new.
+        waiting: set when its phone is offline.
         plan: what the phone's script says.
     """
 
-    message: Row
-    updates: list[Row]
-    new_phone: Phone | None
+    message: MessageRow
+    updates: Sequence[Update]
     notes: Sequence[Statement] = ()
-    waiting: Row | None = None
+    waiting: WaitingRow | None = None
     plan: Plan = NO_PLAN
 
 
-def waiting_row(sent: Sent, reception: Reception, position: int, updates: list[Row]) -> Row | None:
-    """The row of a message that waits for its phone; what is told then costs what `sent` said."""
+def waiting_row(sent: Sent, reception: Reception, position: int, updates: Sequence[Update]) -> WaitingRow | None:
+    """A message that waits for its phone; what is told then costs what `sent` said."""
     if reception.until_ms is None:
         return None
-    rest = updates[0][6] if updates else ""
-    return (
-        sent.handset.phone, position, sent.wamid, sent.waba_id, sent.phone_number_id,
-        reception.until_ms, 0, reception.read_after_ms, rest,
-    )  # fmt: skip
+    return WaitingRow(
+        phone=sent.handset.phone,
+        position=position,
+        wamid=sent.wamid,
+        waba_id=sent.waba_id,
+        phone_number_id=sent.phone_number_id,
+        until_ms=reception.until_ms,
+        is_delivered=0,
+        read_after_ms=reception.read_after_ms,
+        rest=updates[0].rest if updates else "",
+    )
 
 
 def take_all(connection: sqlite3.Connection, taken: Sequence[Taken]) -> Sequence[None]:
     """Write messages and all that goes with them, within the caller's transaction."""
-    connection.executemany(ADD_MESSAGE, [one.message for one in taken])
-    connection.executemany(ADD_UPDATE, [row for one in taken for row in one.updates])
-    new_phones = [row_of(one.new_phone) for one in taken if one.new_phone is not None]
-    if new_phones:
-        connection.executemany(ADD_PHONE, new_phones)
-    for statement, values in (note for one in taken for note in one.notes):
-        connection.execute(statement, values)
-    waiting = [one.waiting for one in taken if one.waiting is not None]
-    if waiting:
-        connection.executemany(ADD_WAITING, waiting)
+    messages.add(connection, [one.message for one in taken])
+    add_updates(connection, [update for one in taken for update in one.updates])
     chosen = Counter(step for one in taken for step in one.plan.chosen)
-    if chosen:
-        connection.executemany(ADD_ACT, [row for one in taken for row in one.plan.acts])
-        connection.executemany(COUNT_PLANNED, [(n, *step) for step, n in chosen.items()])
-        connection.executemany(KEEP_USES, [row for one in taken for row in one.plan.uses])
+    run_statements(
+        connection,
+        [
+            *(note for one in taken for note in one.notes),
+            *(add_waiting(one.waiting) for one in taken if one.waiting is not None),
+            *(add_act(act) for one in taken for act in one.plan.acts),
+            *(count_planned(owner, step, count) for (owner, step), count in chosen.items()),
+            *(uses for one in taken for uses in one.plan.uses),
+        ],
+    )
     return [None] * len(taken)

@@ -6,11 +6,10 @@ from typing import Final
 from waypost.base.clock import Clock
 from waypost.simulator.accounts.accounts import Accounts
 from waypost.simulator.phones.phones import Phones
-from waypost.simulator.store import Row, Store
+from waypost.simulator.state import LoadedKind
+from waypost.simulator.store import Store
 
 BLOCKED_AT_MOST: Final = 64_000  # Source: the operator's page "Block users"
-_ADD: Final = "INSERT OR REPLACE INTO blocks VALUES (?,?,?)"
-_DROP: Final = "DELETE FROM blocks WHERE phone_number_id=? AND phone=?"
 
 
 @dataclass(frozen=True)
@@ -29,21 +28,15 @@ class Blocks:
         self._clock = clock
         self._accounts = accounts
         self._phones = phones
-        self._since_ms: dict[str, dict[str, int]] = {}
-
-    async def open(self) -> None:
-        """Read everything from the file."""
-        rows = await self._store.rows("SELECT * FROM blocks ORDER BY rowid")
-        for phone_number_id, phone, since_ms in rows:
-            self._since_ms.setdefault(phone_number_id, {})[phone] = since_ms
+        self._since_ms = LoadedKind(store, "block", int)  # of a business number, by phone
 
     def is_blocked(self, phone_number_id: str, phone: str) -> bool:
         """Whether a number has blocked a phone: then neither hears of the other."""
-        return phone in self._since_ms.get(phone_number_id, {})
+        return phone in self._since_ms.of(phone_number_id)
 
     def of(self, phone_number_id: str) -> list[str]:
         """The phones a number has blocked."""
-        return list(self._since_ms.get(phone_number_id, {}))
+        return list(self._since_ms.of(phone_number_id))
 
     async def add(self, phone_number_id: str, phones: list[str]) -> dict[str, NotBlocked]:
         """Block phones, and say which could not be, and why.
@@ -55,20 +48,16 @@ class Blocks:
             phone: why for phone in phones if (why := self._hindrance(phone_number_id, phone, now_ms)) is not None
         }
         done = [phone for phone in phones if phone not in failed]
-        rows: list[Row] = [(phone_number_id, phone, now_ms) for phone in done]
-        await self._store.run([(_ADD, row) for row in rows])
-        self._since_ms.setdefault(phone_number_id, {}).update(dict.fromkeys(done, now_ms))
+        await self._store.run([self._since_ms.save_statement(now_ms, phone, phone_number_id) for phone in done])
+        for phone in done:
+            self._since_ms.put(now_ms, phone, phone_number_id)
         return failed
 
     async def remove(self, phone_number_id: str, phones: list[str]) -> None:
         """Unblock phones; one that is not blocked stays so."""
-        await self._store.run([(_DROP, (phone_number_id, phone)) for phone in phones])
+        await self._store.run([self._since_ms.delete_statement(phone, phone_number_id) for phone in phones])
         for phone in phones:
-            self._since_ms.get(phone_number_id, {}).pop(phone, None)
-
-    def forget(self) -> None:
-        """Drop everything from memory; the file is the caller's matter."""
-        self._since_ms.clear()
+            self._since_ms.pop(phone, phone_number_id)
 
     def _hindrance(self, phone_number_id: str, phone: str, now_ms: int) -> NotBlocked | None:
         if self.is_blocked(phone_number_id, phone):
@@ -77,6 +66,6 @@ class Blocks:
             return NotBlocked(139100, "Another WhatsApp Business account cannot be blocked.")
         if not self._phones.window_is_open(phone_number_id, phone, now_ms):
             return NotBlocked(131047, "Only users who have messaged in the last 24 hours can be blocked.")
-        if len(self._since_ms.get(phone_number_id, {})) >= BLOCKED_AT_MOST:
+        if len(self._since_ms.of(phone_number_id)) >= BLOCKED_AT_MOST:
             return NotBlocked(139101, f"A block list has at most {BLOCKED_AT_MOST} users.")
         return None

@@ -1,13 +1,13 @@
 """One handset: who its owner is, and how it behaves."""
 
-from dataclasses import dataclass
 from typing import Any, Final
+
+import msgspec
 
 ONLY_WHEN_TOLD: Final = -1
 
 
-@dataclass(frozen=True)
-class Phone:
+class Phone(msgspec.Struct, frozen=True, omit_defaults=True):
     """One handset.
 
     Args:
@@ -21,6 +21,10 @@ class Phone:
         sends_read_receipts: whether businesses hear that their messages are read.
         has_chat_open: messages are read in the moment they arrive; `delivered` is skipped then.
         is_offline: nothing arrives until it is back.
+        has_blocked: the ids of the business numbers that its owner has blocked.
+        stopped_marketing_of: the ids of the business numbers whose marketing its owner has stopped.
+        seed: where the chance of its script comes from.
+        script: the steps of a script of its own, as JSON; empty where it has none.
     """
 
     phone: str
@@ -34,6 +38,10 @@ class Phone:
     sends_read_receipts: bool = True
     has_chat_open: bool = False
     is_offline: bool = False
+    has_blocked: tuple[str, ...] = ()
+    stopped_marketing_of: tuple[str, ...] = ()
+    seed: str = ""
+    script: str = ""
 
     def contact(self) -> dict[str, Any]:
         """The phone's owner, as webhooks name a sender. Source: facts 7.2, 7.5."""

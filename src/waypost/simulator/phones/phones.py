@@ -1,25 +1,20 @@
 """Phones: every number exists as one as soon as it is messaged or named."""
 
 from collections.abc import Mapping
-from dataclasses import replace
 from functools import lru_cache
 from typing import Any, Final
+
+from msgspec.structs import replace
 
 from waypost.simulator.live_settings import LiveSettings
 from waypost.simulator.phones.fleets import Fleet, Fleets
 from waypost.simulator.phones.phone import Phone
 from waypost.simulator.phones.user_ids import phone_of, user_id_of
-from waypost.simulator.store import Row, Statement, Store
+from waypost.simulator.state import LoadedKind
+from waypost.simulator.store import Statement, Store
 
-KEEP_PHONE: Final = "INSERT OR REPLACE INTO phones VALUES (?,?,?,?)"
-ADD_PHONE: Final = "INSERT OR IGNORE INTO phones VALUES (?,?,?,?)"
-_KEEP_USER: Final = "INSERT OR REPLACE INTO phone_users VALUES (?,?,?,?)"
-_KEEP_HABITS: Final = "INSERT OR REPLACE INTO phone_habits VALUES (?,?,?,?,?)"
-_BLOCK: Final = "INSERT OR IGNORE INTO phone_blocks VALUES (?,?)"
-_UNBLOCK: Final = "DELETE FROM phone_blocks WHERE phone_number_id=? AND phone=?"
-_STOP: Final = "INSERT OR IGNORE INTO marketing_stops VALUES (?,?)"
-_RESUME: Final = "DELETE FROM marketing_stops WHERE phone_number_id=? AND phone=?"
-KEEP_WINDOW: Final = "INSERT OR REPLACE INTO windows VALUES (?,?,?)"
+PHONE: Final = "phone"
+"""Their kind in the table of what is found by its key."""
 WINDOW_MS: Final = 24 * 3600 * 1000  # Source: facts 4.1
 _PUNCTUATION: Final = str.maketrans("", "", "+ -()")
 
@@ -31,43 +26,18 @@ class Phones:
         self._store = store
         self._settings = settings
         self._fleets = fleets
-        self._wrote_ms: dict[tuple[str, str], int] = {}
-        self._stops: set[tuple[str, str]] = set()
-        self._blocked: set[tuple[str, str]] = set()
-        self._by_user_id: dict[str, str] = {}
-        self.all: dict[str, Phone] = {}
-
-    async def open(self) -> None:
-        """Read everything from the file."""
-        for row in await self._store.rows("SELECT * FROM phones ORDER BY rowid"):
-            self.all[row[0]] = Phone(*row)
-        for phone, condition, *flags in await self._store.rows("SELECT * FROM phone_habits"):
-            sends_read_receipts, has_chat_open, is_offline = map(bool, flags)
-            self.all[phone] = replace(
-                self.all[phone],
-                condition=condition,
-                sends_read_receipts=sends_read_receipts,
-                has_chat_open=has_chat_open,
-                is_offline=is_offline,
-            )
-        for phone, user_id, username, shows_number in await self._store.rows("SELECT * FROM phone_users"):
-            if phone in self.all:
-                self.learn(
-                    replace(self.all[phone], user_id=user_id, username=username, shows_number=bool(shows_number))
-                )
-        for number_id, phone in await self._store.rows("SELECT * FROM marketing_stops"):
-            self._stops.add((number_id, phone))
-        for number_id, phone in await self._store.rows("SELECT * FROM phone_blocks"):
-            self._blocked.add((number_id, phone))
-        for number_id, phone, wrote_ms in await self._store.rows("SELECT * FROM windows"):
-            self._wrote_ms[number_id, phone] = wrote_ms
+        self._wrote_ms = LoadedKind(store, "window", int)  # of a business number, by phone
+        self._phones = LoadedKind(store, PHONE, Phone)
+        self._by_user_id = self._phones.index(lambda phone: (phone.user_id,) if phone.user_id else ())
+        self.all = self._phones.all
 
     def meet(self, phone: str) -> tuple[Phone, bool]:
-        """The phone of a number as businesses see it, and whether it is new: then its row is to be written."""
+        """The phone of a number as businesses see it, and whether it is new: then it is to be added."""
         known = self.all.get(phone) or self._fleets.phone_of(phone)
         if known is not None:
             return self.seen(known), False
-        new = self.all[phone] = Phone(phone, f"Phone {phone[-4:]}")
+        new = Phone(phone, f"Phone {phone[-4:]}")
+        self.learn(new)
         return self.seen(new), True
 
     def known(self, phone: str) -> Phone:
@@ -85,46 +55,22 @@ class Phones:
         """Set a phone's name, habits or identity; makes the phone if it is new."""
         changed = replace(self.known(phone), **changes)
         self.learn(changed)
-        await self._store.run(keeping(changed))
+        await self._store.run([self.save_statement(changed)])
         return self.seen(changed)
 
     def of_user_id(self, user_id: str) -> Phone | None:
         """The phone with a business-scoped user id, of its own or from its number."""
-        digits = self._by_user_id.get(user_id) or phone_of(user_id) or ""
-        phone = self.all.get(digits) or (self._fleets.phone_of(digits) if digits else None)
+        digits = phone_of(user_id) or ""
+        phone = self._by_user_id.get(user_id) or self.all.get(digits)
+        phone = phone or (self._fleets.phone_of(digits) if digits else None)
         seen = None if phone is None else self.seen(phone)
         return seen if seen is not None and seen.user_id == user_id else None
 
-    def want_marketing(self, phone_number_id: str, phone: str, *, wants: bool) -> Statement:
-        """The owner wants a number's marketing, or does not: the statement that keeps it.
-
-        Everybody does until they say so.
-        """
-        pair = (phone_number_id, phone)
-        (self._stops.discard if wants else self._stops.add)(pair)
-        return (_RESUME if wants else _STOP, pair)
-
-    def block(self, phone_number_id: str, phone: str, *, blocks: bool) -> Statement:
-        """The owner blocks a business number, or takes that back: the statement that keeps it."""
-        pair = (phone_number_id, phone)
-        (self._blocked.add if blocks else self._blocked.discard)(pair)
-        return (_BLOCK if blocks else _UNBLOCK, pair)
-
-    def has_blocked(self, phone_number_id: str, phone: str) -> bool:
-        """Whether the phone's owner has blocked the number."""
-        return (phone_number_id, phone) in self._blocked
-
-    def blocked_by(self, phone: str) -> list[str]:
-        """The ids of the numbers that the phone's owner has blocked."""
-        return sorted(number_id for number_id, blocked_by in self._blocked if blocked_by == phone)
-
-    def stopped_by(self, phone: str) -> list[str]:
-        """The ids of the numbers whose marketing the phone's owner has stopped."""
-        return sorted(number_id for number_id, stopped_by in self._stops if stopped_by == phone)
-
-    def wants_marketing(self, phone_number_id: str, phone: str) -> bool:
-        """Whether the number's marketing reaches the phone."""
-        return (phone_number_id, phone) not in self._stops
+    def listed(self, phone: str, member: str, phone_number_id: str, *, is_listed: bool) -> Phone:
+        """The phone with a business number in one of its lists of them, or without."""
+        known = self.known(phone)
+        others = set(getattr(known, member)) - {phone_number_id}
+        return replace(known, **{member: tuple(sorted({*others, phone_number_id} if is_listed else others))})
 
     def habits_ms(self, phone: Phone) -> tuple[int, int | None]:
         """After how long the phone gets a message, and after how long it reads it, if by itself."""
@@ -138,68 +84,48 @@ class Phones:
 
     def wrote(self, phone_number_id: str, phone: str, at_ms: int) -> None:
         """The phone has written to the number: its window is open."""
-        self._wrote_ms[phone_number_id, phone] = at_ms
+        self._wrote_ms.put(at_ms, phone, phone_number_id)
+
+    def window_statement(self, phone_number_id: str, phone: str, at_ms: int) -> Statement:
+        """The statement that keeps that the phone has written to the number."""
+        return self._wrote_ms.save_statement(at_ms, phone, phone_number_id)
 
     def window_until_ms(self, phone_number_id: str, phone: str) -> int | None:
         """When the window that the phone opened closes, or has closed; None where it never wrote."""
-        wrote_ms = self._wrote_ms.get((phone_number_id, phone))
+        wrote_ms = self._wrote_ms.of(phone_number_id).get(phone)
         made_ms = self._fleets.wrote_ms(phone_number_id, phone)
         times_ms = [one for one in (wrote_ms, made_ms) if one is not None]
         return max(times_ms) + WINDOW_MS if times_ms else None
 
     def window_is_open(self, phone_number_id: str, phone: str, at_ms: int) -> bool:
         """Whether the phone wrote to the number in the last 24 hours."""
-        wrote_ms = self._wrote_ms.get((phone_number_id, phone))
+        wrote_ms = self._wrote_ms.of(phone_number_id).get(phone)
         since_ms = at_ms - WINDOW_MS
         if wrote_ms is not None and wrote_ms > since_ms:
             return True
         made_ms = self._fleets.wrote_ms(phone_number_id, phone)
         return made_ms is not None and made_ms > since_ms
 
-    def forget(self) -> None:
-        """Drop everything from memory; the file is the caller's matter."""
-        self.all.clear()
-        self._wrote_ms.clear()
-        self._stops.clear()
-        self._blocked.clear()
-        self._by_user_id.clear()
-
     def forget_fleet(self, fleet: Fleet) -> None:
         """Drop from memory what the phones of a fleet had become."""
-        first, last, size = fleet.range
+        for collection in (self._phones, self._wrote_ms):
+            collection.pop_range(*fleet.range)
 
-        def is_of(phone: str) -> bool:
-            return len(phone) == size and first <= phone <= last
-
-        for phone in [phone for phone in self.all if is_of(phone)]:
-            self._by_user_id.pop(self.all.pop(phone).user_id, None)
-        self._wrote_ms = {key: ms for key, ms in self._wrote_ms.items() if not is_of(key[1])}
-        self._stops = {key for key in self._stops if not is_of(key[1])}
-        self._blocked = {key for key in self._blocked if not is_of(key[1])}
+    def forget_fleet_statements(self, fleet: Fleet) -> list[Statement]:
+        """The statements that drop from the file what the phones of a fleet had become."""
+        return [one.delete_range_statement(*fleet.range) for one in (self._phones, self._wrote_ms)]
 
     def learn(self, phone: Phone) -> None:
         """A phone is as given from now on; writing it is the caller's matter."""
-        before = self.all.get(phone.phone)
-        if before is not None:
-            self._by_user_id.pop(before.user_id, None)
-        self.all[phone.phone] = phone
-        if phone.user_id:
-            self._by_user_id[phone.user_id] = phone.phone
+        self._phones.put(phone, phone.phone)
 
+    def save_statement(self, phone: Phone) -> Statement:
+        """The statement that keeps a phone."""
+        return self._phones.save_statement(phone, phone.phone)
 
-def row_of(phone: Phone) -> Row:
-    """A phone's row, for `ADD_PHONE`."""
-    return (phone.phone, phone.name, phone.deliver_after_ms, phone.read_after_ms)
-
-
-def keeping(phone: Phone) -> list[Statement]:
-    """The statements that keep all of a phone."""
-    digits = phone.phone
-    habits: Row = (
-        digits, phone.condition, phone.sends_read_receipts, phone.has_chat_open, phone.is_offline,
-    )  # fmt: skip
-    user: Row = (digits, phone.user_id, phone.username, int(phone.shows_number))
-    return [(KEEP_PHONE, row_of(phone)), (_KEEP_USER, user), (_KEEP_HABITS, habits)]
+    def add_statement(self, phone: str) -> Statement:
+        """The statement that keeps a new phone."""
+        return self._phones.add_statement(self.known(phone), phone)
 
 
 @lru_cache(maxsize=16_384)

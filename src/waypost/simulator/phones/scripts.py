@@ -1,34 +1,22 @@
 """Every script there is, and the rows in which what they decide is kept (decision 0036)."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Final
 
 import msgspec
+from msgspec.structs import replace
 
 from waypost.simulator.phones.fleets import Fleet, Fleets
 from waypost.simulator.phones.intentions import Script, intentions
+from waypost.simulator.phones.phones import Phones
 from waypost.simulator.phones.script_steps import Shown, Step, read_steps
-from waypost.simulator.store import Row, Statement, Store
+from waypost.simulator.state import LoadedKind
+from waypost.simulator.store import Statement, Store
+from waypost.simulator.tables import messages
+from waypost.simulator.tables.phone_plans import PlannedAct, StepCount, add_steps, drop_range, drop_script, step_counts
 
-ADD_ACT: Final = (
-    "INSERT INTO planned_acts (due_ms, after_ms, phone, phone_number_id, wamid, owner, step, act) "
-    "VALUES (?,?,?,?,?,?,?,?)"
-)
-COUNT_PLANNED: Final = "UPDATE script_counts SET planned=planned+? WHERE owner=? AND step=?"
-COUNT_DONE: Final = "UPDATE script_counts SET done=done+1 WHERE owner=? AND step=?"
-KEEP_USES: Final = "INSERT OR REPLACE INTO script_uses VALUES (?,?,?,?)"
-_ADD_COUNT: Final = "INSERT OR IGNORE INTO script_counts VALUES (?,?,0,0)"
-_KEEP: Final = "INSERT OR REPLACE INTO phone_scripts VALUES (?,?,?)"
-_DROP: Final = "DELETE FROM phone_scripts WHERE phone=?"
-_FORGET: Final = tuple(
-    f"DELETE FROM {table} WHERE owner=?"  # noqa: S608
-    for table in ("planned_acts", "script_counts", "script_uses")
-)
-_RECEIVED: Final = (
-    "SELECT phone, count(*) FROM messages WHERE is_inbound=0 AND phone BETWEEN ? AND ? "
-    "AND length(phone)=? GROUP BY phone"
-)
 _UNPLANNED: Final = frozenset({"read", "nothing"})
 _encode: Final = msgspec.json.Encoder().encode
 
@@ -40,20 +28,21 @@ class Plan:
     Args:
         says_reading: whether the script decides about reading; if not, the phone's habits do.
         read_after_ms: from delivery; None: it is not read by itself.
-        acts: rows for `ADD_ACT`.
-        chosen: owner and step, for `COUNT_PLANNED`.
-        uses: rows for `KEEP_USES`.
+        acts: what it will do, and when.
+        chosen: owner and step, which are counted.
+        uses: keep how often it has done what it does only so many times.
     """
 
     says_reading: bool = False
     read_after_ms: int | None = None
-    acts: tuple[Row, ...] = ()
+    acts: tuple[PlannedAct, ...] = ()
     chosen: tuple[tuple[str, int], ...] = ()
-    uses: tuple[Row, ...] = ()
+    uses: tuple[Statement, ...] = ()
 
     def put_off(self) -> "Plan":
         """The same, with acts that wait until the message arrives, whenever that is."""
-        return replace(self, acts=tuple((None, *act[1:]) for act in self.acts))
+        acts = tuple(replace(act, due_ms=None) for act in self.acts)
+        return Plan(self.says_reading, self.read_after_ms, acts, self.chosen, self.uses)
 
 
 NO_PLAN: Final = Plan()
@@ -62,58 +51,47 @@ NO_PLAN: Final = Plan()
 class Scripts:
     """Every script, how many messages each scripted phone has had, and how often it did what."""
 
-    def __init__(self, store: Store, fleets: Fleets) -> None:
+    def __init__(self, store: Store, fleets: Fleets, phones: Phones) -> None:
         self._store = store
         self._fleets = fleets
-        self._own: dict[str, Script] = {}
-        self._of_fleets: dict[str, Script] = {}
+        self._phones = phones
         self._received: dict[str, int] = {}
-        self._uses: dict[tuple[str, str, int], int] = {}
+        self._uses = LoadedKind(store, "script_use", dict[int, int])  # by step: of a script's owner, by phone
+        store.at_reset(self._received.clear)
 
     async def open(self) -> None:
-        """Read everything from the file."""
-        for phone, seed, raw in await self._store.rows("SELECT * FROM phone_scripts"):
-            self._own[phone] = _script_of_phone(phone, seed, msgspec.json.decode(raw))
-            await self._count(phone, phone)
+        """Count what the scripted phones have received."""
+        for phone in self._phones.all.values():
+            if phone.script:
+                await self._count(phone.phone, phone.phone)
         for fleet in self._fleets.by_name.values():
-            await self.learn_fleet(fleet.name)
-        for owner, phone, step, uses in await self._store.rows("SELECT * FROM script_uses"):
-            self._uses[owner, phone, step] = uses
+            await self.learn_fleet(fleet)
 
-    async def learn_fleet(self, name: str) -> None:
+    async def learn_fleet(self, fleet: Fleet) -> None:
         """A fleet is there whose script applies from now on."""
-        fleet = self._fleets.by_name[name]
-        self._of_fleets[name] = Script(fleet.owner, fleet.seed, fleet.steps)
         if fleet.steps:
-            await self._count(str(fleet.first), str(fleet.last))
+            await self._count(*fleet.range)
 
-    async def give(self, phone: str, seed: str, steps: tuple[Step, ...]) -> None:
-        """Give a phone a script of its own, or none; what an earlier one planned is dropped."""
-        script = Script(f"phone {phone}", seed, steps)
-        statements = forgetting(script.owner)
-        if steps:
-            raw = _encode([step.raw for step in steps]).decode()
-            statements += [(_KEEP, (phone, seed, raw)), *counting(script.owner, len(steps))]
-        else:
-            statements.append((_DROP, (phone,)))
-        await self._store.run(statements)
-        self._own.pop(phone, None)
-        self.forget_uses(script.owner)
+    async def begin(self, phone: str, steps: Sequence[Step]) -> list[Statement]:
+        """A phone is about to get another script: the statements that drop what its earlier one planned."""
+        owner = _owner(phone)
         if steps:
             await self._count(phone, phone)
-            self._own[phone] = script
+        self._uses.pop_owner(owner)
+        return [*drop_script(owner), self._uses.delete_owner_statement(owner), *add_steps(owner, len(steps))]
 
     def of(self, phone: str) -> Script | None:
         """The script that a phone follows: its own, else its fleet's."""
-        script = self._own.get(phone)
+        script = self.own(phone)
         if script is not None:
             return script
         fleet = self._fleets.of(phone)
-        return None if fleet is None else self._of_fleets.get(fleet.name)
+        return None if fleet is None else fleet.phone_script
 
     def own(self, phone: str) -> Script | None:
         """The phone's own script."""
-        return self._own.get(phone)
+        known = self._phones.all.get(phone)
+        return _script_of(phone, known.seed, known.script) if known is not None and known.script else None
 
     def plan(
         self, phone: str, phone_number_id: str, wamid: str, shown: Shown, *, arrives_ms: int | None, is_delivered: bool
@@ -134,77 +112,62 @@ class Scripts:
         ordinal = self._received[phone] = self._received.get(phone, 0) + 1
         if not is_delivered:
             return NO_PLAN
-        uses = {
-            step: self._uses.get((script.owner, phone, step), 0)
-            for step, one in enumerate(script.steps)
-            if one.times is not None
-        }
+        before = self._uses.of(script.owner).get(phone, {})
+        uses = {step: before.get(step, 0) for step, one in enumerate(script.steps) if one.times is not None}
         chosen = intentions(script, phone, ordinal, shown, uses)
-        rows: list[Row] = []
-        counted: list[Row] = []
+        acts: list[PlannedAct] = []
+        counted: dict[int, int] = {}
         read_after_ms: int | None = None
         for one in chosen:
             if one.step in uses:
-                count = self._uses[script.owner, phone, one.step] = uses[one.step] + 1
-                counted.append((script.owner, phone, one.step, count))
+                counted[one.step] = uses[one.step] + 1
             if script.steps[one.step].do == "read":
                 sooner = one.after_ms if read_after_ms is None else min(read_after_ms, one.after_ms)
                 read_after_ms = sooner
             elif one.act:
                 due_ms = None if arrives_ms is None else arrives_ms + one.after_ms
                 act = _encode(one.act).decode()
-                rows.append((due_ms, one.after_ms, phone, phone_number_id, wamid, script.owner, one.step, act))
+                planned = PlannedAct(
+                    due_ms, one.after_ms, phone, phone_number_id, wamid, script.owner, one.step, act
+                )  # fmt: skip
+                acts.append(planned)
+        if counted:
+            self._uses.put({**before, **counted}, phone, script.owner)
         return Plan(
             says_reading=any(step.do == "read" for step in script.steps),
             read_after_ms=read_after_ms,
-            acts=tuple(rows),
+            acts=tuple(acts),
             chosen=tuple((script.owner, one.step) for one in chosen),
-            uses=tuple(counted),
+            uses=(self._uses.save_statement({**before, **counted}, phone, script.owner),) if counted else (),
         )
 
     async def counts(self, owner: str, steps: Sequence[Step]) -> list[dict[str, Any]]:
         """Of each step how often it was decided on, and how often it has been done."""
-        rows = await self._store.rows("SELECT step, planned, done FROM script_counts WHERE owner=?", (owner,))
-        by_step = {row[0]: row[1:] for row in rows}
+        found = await step_counts(self._store, owner)
         views: list[dict[str, Any]] = []
         for place, step in enumerate(steps):
-            planned, done = by_step.get(place, (0, 0))
-            view = {"step": place, "on": step.on, "do": step.do, "planned": planned}
-            views.append(view if step.do in _UNPLANNED else view | {"done": done})
+            count = found.get(place, StepCount(place, 0, 0))
+            view = {"step": place, "on": step.on, "do": step.do, "planned": count.planned}
+            views.append(view if step.do in _UNPLANNED else view | {"done": count.done})
         return views
 
-    def forget_fleet(self, fleet: Fleet) -> None:
-        """A fleet is gone, and with it the scripts of its own that its phones had."""
-        self._of_fleets.pop(fleet.name, None)
-        self.forget_uses(fleet.owner)
-        for phone in [phone for phone in self._own if self._fleets.of(phone) is fleet]:
-            self.forget_uses(self._own.pop(phone).owner)
-
-    def forget_uses(self, owner: str) -> None:
-        """Drop from memory how often phones did what a script says."""
-        self._uses = {key: uses for key, uses in self._uses.items() if key[0] != owner}
-
-    def forget(self) -> None:
-        """Drop everything from memory; the file is the caller's matter."""
-        self._own.clear()
-        self._of_fleets.clear()
-        self._received.clear()
-        self._uses.clear()
+    def forget_fleet(self, fleet: Fleet) -> list[Statement]:
+        """Drop what the phones of a fleet did and will do, from memory; and the statements that drop it from the file."""
+        self._uses.pop_owner(fleet.owner)
+        self._uses.pop_range(*fleet.range)
+        return [
+            *drop_range(*fleet.range), *drop_script(fleet.owner), self._uses.delete_owner_statement(fleet.owner),
+            self._uses.delete_range_statement(*fleet.range),
+        ]  # fmt: skip
 
     async def _count(self, first: str, last: str) -> None:
-        rows = await self._store.rows(_RECEIVED, (first, last, len(first)))
-        self._received.update(rows)
+        self._received.update(await messages.received_counts(self._store, first, last))
 
 
-def counting(owner: str, steps: int) -> list[Statement]:
-    """The statements that begin to count a script's steps."""
-    return [(_ADD_COUNT, (owner, step)) for step in range(steps)]
+def _owner(phone: str) -> str:
+    return f"phone {phone}"
 
 
-def forgetting(owner: str) -> list[Statement]:
-    """The statements that drop what a script has planned and counted."""
-    return [(statement, (owner,)) for statement in _FORGET]
-
-
-def _script_of_phone(phone: str, seed: str, raw: list[Any]) -> Script:
-    return Script(f"phone {phone}", seed, read_steps(raw))
+@lru_cache(maxsize=16_384)
+def _script_of(phone: str, seed: str, script: str) -> Script:
+    return Script(_owner(phone), seed, read_steps(msgspec.json.decode(script)))

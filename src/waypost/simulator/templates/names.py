@@ -8,14 +8,14 @@ from waypost.simulator.accounts.ledger import CREATIONS, DAY_MS, HOUR_MS, Ledger
 from waypost.simulator.errors import TITLES, GraphRefused, template_refused
 from waypost.simulator.languages import language_name
 from waypost.simulator.live_settings import LiveSettings
-from waypost.simulator.store import Row, Store
+from waypost.simulator.state import LoadedKind
+from waypost.simulator.store import Statement, Store
 from waypost.simulator.templates.drafts import Draft
 from waypost.simulator.templates.template import Template
 
 LOCKED_FOR_MS: Final = 30 * DAY_MS  # Source: facts 2.6
 _CREATIONS_AT_MOST: Final = 100  # Source: facts 2.3, "Creations"
 _TOO_MANY: Final = 80007  # facts 8 name no code for creations; this one is the account's own limit
-_LOCK: Final = "INSERT OR REPLACE INTO name_locks VALUES (?,?,?,?)"
 
 SAMPLES: Final = frozenset(  # Source: facts 2.4, "Name of a sample template"
     {
@@ -36,16 +36,10 @@ class TemplateNames:
     """Checks new names, and remembers those that a deletion has locked."""
 
     def __init__(self, store: Store, clock: Clock, settings: LiveSettings, ledger: Ledger) -> None:
-        self._store = store
         self._clock = clock
         self._settings = settings
         self._ledger = ledger
-        self._locked_until_ms: dict[Key, int] = {}
-
-    async def open(self) -> None:
-        """Read the locks from the file."""
-        for waba_id, name, language, until_ms in await self._store.rows("SELECT * FROM name_locks"):
-            self._locked_until_ms[waba_id, name, language] = until_ms
+        self._locked_until_ms = LoadedKind(store, "name_lock", int)  # of an account, by `_key`
 
     def check(self, waba_id: str, draft: Draft, known: Callable[[Key], Template | None], count: int) -> None:
         """Refuse a new template because of its name, or because there are enough.
@@ -82,11 +76,11 @@ class TemplateNames:
             error = {"message": f"(#{_TOO_MANY}) {title}", "type": "OAuthException"}
             raise GraphRefused(status, {**error, "code": _TOO_MANY})
 
-    def created(self, template: Template) -> tuple[str, Row]:
+    def created(self, template: Template) -> Statement:
         """Count a creation; the statement belongs into its transaction."""
         return self._ledger.note(CREATIONS, template.waba_id, template.template_id)
 
-    def locks(self, doomed: list[Template], *, for_all_languages: bool) -> tuple[dict[Key, int], list[tuple[str, Row]]]:
+    def locks(self, doomed: list[Template], *, for_all_languages: bool) -> tuple[dict[Key, int], list[Statement]]:
         """What deleting these templates locks, and the statements that write it.
 
         Source: facts 2.6: the name of an approved one, for 30 days.
@@ -97,22 +91,24 @@ class TemplateNames:
             for one in doomed
             if one.status == "APPROVED"
         }
-        return locks, [(_LOCK, (*key, until_ms)) for key in locks]
+        return locks, [self._locked_until_ms.save_statement(until_ms, *_key(*key)) for key in locks]
 
     def lock(self, locks: dict[Key, int]) -> None:
         """Remember locks that have been written."""
-        self._locked_until_ms |= locks
-
-    def forget(self) -> None:
-        """Drop everything from memory; the file is the caller's matter."""
-        self._locked_until_ms.clear()
+        for key, until_ms in locks.items():
+            self._locked_until_ms.put(until_ms, *_key(*key))
 
     def _check_locks(self, waba_id: str, draft: Draft) -> None:
         now_ms = self._clock.now_ms()
         for language in ("", draft.language):
-            if self._locked_until_ms.get((waba_id, draft.name, language), 0) > now_ms:
+            key, owner = _key(waba_id, draft.name, language)
+            if self._locked_until_ms.of(owner).get(key, 0) > now_ms:
                 again = "in 4 weeks or consider creating a new message template"
                 raise template_refused(2388023, _being_deleted(draft.language, again))
+
+
+def _key(waba_id: str, name: str, language: str) -> tuple[str, str]:
+    return f"{name} {language}", waba_id
 
 
 def _being_deleted(language: str, again: str) -> str:

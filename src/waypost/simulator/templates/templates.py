@@ -1,10 +1,9 @@
 """Templates: submitted, changed, deleted, decided; kept in memory, written through to the file."""
 
 import asyncio
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-import msgspec
 from msgspec.structs import replace
 
 from waypost.base.clock import Clock
@@ -12,7 +11,10 @@ from waypost.base.ids import Ids
 from waypost.simulator.errors import no_such_object, template_refused
 from waypost.simulator.live_settings import LiveSettings
 from waypost.simulator.media.references import References
-from waypost.simulator.store import Row, Store
+from waypost.simulator.state import LoadedKind
+from waypost.simulator.store import Statement, Store
+from waypost.simulator.tables.phone_plans import has_undelivered
+from waypost.simulator.tables.updates import add_update
 from waypost.simulator.templates.acts import decision_of
 from waypost.simulator.templates.changes import STATUS, Change, News, news_of
 from waypost.simulator.templates.checks import check_draft
@@ -20,20 +22,10 @@ from waypost.simulator.templates.edits import check_editable
 from waypost.simulator.templates.names import TemplateNames
 from waypost.simulator.templates.template import Decision, Template, components_update, decided
 from waypost.simulator.templates.texts import says_any, texts_of
-from waypost.simulator.webhooks.outbox import ADD_UPDATE, Outbox
+from waypost.simulator.webhooks.outbox import Outbox
 
 _UNPAUSE_AFTER_MS: Final = 5 * 60 * 1000  # Source: facts 2.1
 _DELIVERED_WITHIN_MS: Final = 30 * 24 * 3600 * 1000  # Source: facts 2.6, "Deleted but undelivered"
-_KEEP: Final = (
-    "INSERT INTO templates VALUES (?,?,?,?,?) ON CONFLICT (template_id) DO UPDATE SET "
-    "waba_id=excluded.waba_id, name=excluded.name, language=excluded.language, body=excluded.body"
-)
-_DROP: Final = "DELETE FROM templates WHERE template_id=?"
-_UNDELIVERED: Final = """
-SELECT count(*) FROM waiting JOIN messages USING (wamid) WHERE waiting.waba_id=? AND waiting.is_delivered=0
-    AND messages.type='template' AND json_extract(messages.shown, '$.template.name')=?
-    AND json_extract(messages.shown, '$.template.language')=?
-"""
 
 
 class Templates:
@@ -57,15 +49,10 @@ class Templates:
         self._references = references
         self._names = names
         self._changes = asyncio.Lock()
-        self.by_id: dict[str, Template] = {}
-        self.by_key: dict[tuple[str, str, str], Template] = {}
+        self._templates = LoadedKind(store, "template", Template)
+        self.by_id = self._templates.all
+        self.by_key = self._templates.index(lambda one: ((one.waba_id, one.name, one.language),))
         self.changed = asyncio.Event()
-
-    async def open(self) -> None:
-        """Read everything from the file."""
-        for (body,) in await self._store.rows("SELECT body FROM templates ORDER BY rowid"):
-            self._learn(msgspec.json.decode(body, type=Template))
-        await self._names.open()
 
     def of(self, waba_id: str) -> list[Template]:
         """The account's templates, oldest first."""
@@ -250,12 +237,6 @@ class Templates:
         async with self._changes:
             await self._keep(template)
 
-    def forget(self) -> None:
-        """Drop everything from memory; the file is the caller's matter."""
-        self.by_id.clear()
-        self.by_key.clear()
-        self._names.forget()
-
     def _review_due_ms(self, now_ms: int) -> int | None:
         delay_ms = self._settings.value.review_delay_ms
         return None if delay_ms is None else now_ms + delay_ms
@@ -276,54 +257,38 @@ class Templates:
     async def _has_undelivered(self, template: Template) -> bool:
         if template.status == "PENDING_DELETION":
             return False
-        asked = (template.waba_id, template.name, template.language)
-        [(count,)] = await self._store.rows(_UNDELIVERED, asked)
-        return bool(count)
+        return await has_undelivered(self._store, template.waba_id, template.name, template.language)
 
     async def _drop(self, doomed: list[Template], *, for_all_languages: bool) -> None:
         now_ms = self._clock.now_ms()
         locks, statements = self._names.locks(doomed, for_all_languages=for_all_languages)
         for template in doomed:
-            statements.append((_DROP, (template.template_id,)))
+            statements.append(self._templates.delete_statement(template.template_id))
             deleted = replace(template, status="DELETED")
             news = news_of(deleted, Decision("DELETED", None), now_ms)
             statements += self._told(deleted, news, now_ms)
         await self._store.run(statements)
         for template in doomed:
-            self.by_id.pop(template.template_id, None)
-            self.by_key.pop((template.waba_id, template.name, template.language), None)
+            self._templates.pop(template.template_id)
             self._outbox.wake_of(template.waba_id).set()
         self._names.lock(locks)
         self.changed.set()
 
-    async def _keep(self, template: Template, more: Iterable[tuple[str, Row]] = ()) -> None:
-        body = msgspec.json.encode(template).decode()
-        row: Row = (
-            template.template_id, template.waba_id, template.name, template.language, body,
-        )  # fmt: skip
-        await self._store.run([(_KEEP, row), *more])
-        self._learn(template)
+    async def _keep(self, template: Template, more: Sequence[Statement] = ()) -> None:
+        await self._templates.save(template, template.template_id, also=more)
         self.changed.set()
         self._outbox.wake_of(template.waba_id).set()
 
-    def _learn(self, template: Template) -> None:
-        before = self.by_id.get(template.template_id)
-        if before is not None:
-            self.by_key.pop((before.waba_id, before.name, before.language), None)
-        self.by_id[template.template_id] = template
-        self.by_key[template.waba_id, template.name, template.language] = template
-
-    def _told(self, template: Template, news: News, now_ms: int) -> list[tuple[str, Row]]:
+    def _told(self, template: Template, news: News, now_ms: int) -> list[Statement]:
         waba_id, template_id = template.waba_id, template.template_id
         if not self._outbox.listens(waba_id):
             return []
         outbox = self._outbox
         return [
-            (
-                ADD_UPDATE,
+            add_update(
                 outbox.template_update(waba_id, now_ms, template_id, value)
                 if field == STATUS
-                else outbox.account_update(waba_id, now_ms, field, value, subject=template_id),
+                else outbox.account_update(waba_id, now_ms, field, value, subject=template_id)
             )
             for field, value in news
         ]

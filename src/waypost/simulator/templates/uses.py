@@ -4,6 +4,7 @@ from typing import Final
 
 from waypost.base.clock import Clock
 from waypost.simulator.accounts.ledger import DAY_MS
+from waypost.simulator.state import LoadedKind
 from waypost.simulator.store import Statement, Store
 from waypost.simulator.templates.template import Template
 
@@ -11,36 +12,25 @@ from waypost.simulator.templates.template import Template
 UNUSED_FOR_MS: Final = 366 * DAY_MS
 """How long a template stays without use. Source: facts 2.6, "Inactive 12 months"."""
 
-_KEEP: Final = "INSERT OR REPLACE INTO template_uses VALUES (?,?)"
-
 
 class TemplateUses:
     """Remembers the last use of each template, to a day, in memory and in the file."""
 
     def __init__(self, store: Store, clock: Clock) -> None:
-        self._store = store
         self._clock = clock
-        self._used_ms: dict[str, int] = {}
-
-    async def open(self) -> None:
-        """Read everything from the file."""
-        self._used_ms = dict(await self._store.rows("SELECT * FROM template_uses"))
+        self._used_ms = LoadedKind(store, "template_use", int)
 
     def note(self, template: Template) -> list[Statement]:
         """A template is used now; the statements belong into its message's transaction."""
         now_ms = self._clock.now_ms()
-        if now_ms < self._used_ms.get(template.template_id, 0) + DAY_MS:
+        if now_ms < self._used_ms.all.get(template.template_id, 0) + DAY_MS:
             return []
-        self._used_ms[template.template_id] = now_ms
-        return [(_KEEP, (template.template_id, now_ms))]
+        self._used_ms.put(now_ms, template.template_id)
+        return [self._used_ms.save_statement(now_ms, template.template_id)]
 
     def archive_due_ms(self, template: Template) -> int | None:
         """When a template is archived if nobody uses it; None where that does not happen."""
         if template.status != "APPROVED":
             return None
-        used_ms = self._used_ms.get(template.template_id, 0)
+        used_ms = self._used_ms.all.get(template.template_id, 0)
         return max(used_ms, template.updated_ms) + UNUSED_FOR_MS
-
-    def forget(self) -> None:
-        """Drop everything from memory; the file is the caller's matter."""
-        self._used_ms.clear()

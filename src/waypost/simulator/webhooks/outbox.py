@@ -1,73 +1,20 @@
-"""Updates on their way to webhooks: rows with due times, and the envelope that carries them.
-
-A row of a status holds everything after its time stamp, which is its due time: so a row that is
-brought forward needs no new text. All of it is ASCII, because those are the bytes that are signed.
-"""
+"""The outbox: what a status or a message says, which update is next, and the envelope that carries them."""
 
 import itertools
 import json
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import Any, Final
 
-from waypost.simulator.accounts.accounts import Accounts, Number, Outlet
-from waypost.simulator.store import Row, Store
+from waypost.simulator.accounts.accounts import Accounts, Number
+from waypost.simulator.store import Store
+from waypost.simulator.tables import updates as table
+from waypost.simulator.tables.updates import FIELD, MESSAGE, TEMPLATE, Outlet, Update
 from waypost.simulator.wakes import Wakes
-
-ADD_UPDATE: Final = (  # one row for each app that hears of the account
-    "INSERT INTO outbox (waba_id, due_ms, id, kind, phone_number_id, subject, rest, app_id) "
-    "SELECT ?1,?2,?3,?4,?5,?6,?7, app_id FROM subscriptions WHERE waba_id=?1"
-)
-_DUE: Final = (
-    "SELECT waba_id, due_ms, id, kind, phone_number_id, subject, rest, app_id FROM outbox "
-    "WHERE {} AND due_ms<=? ORDER BY due_ms, id LIMIT ?"
-)
-_NEXT: Final = "SELECT min(due_ms) FROM outbox WHERE {}"
-_NEXT_OF_EACH: Final = (  # a look into the index for each of them, however long the outbox is
-    "SELECT waba_id, app_id, (SELECT min(due_ms) FROM outbox WHERE outbox.waba_id=heard.waba_id "
-    "AND outbox.app_id=heard.app_id) AS due_ms FROM subscriptions AS heard WHERE due_ms NOT NULL"
-)
-_DROP: Final = "DELETE FROM outbox WHERE waba_id=? AND app_id=? AND due_ms=? AND id=?"
-
-MESSAGE: Final = "message"
-TEMPLATE: Final = "template"
-FIELD: Final = "field:"
-"""The kinds of update: a message; a template's status; `field:` and the name of a webhook field
-whose whole value is kept; every other kind is the name of a message's status."""
 
 _CONTACT: Final = "\x1f"
 """Stands between what a status says and the contact beside it; no JSON text has this character."""
 
 _WITHOUT_TIME: Final = frozenset({"messages", "user_preferences"})  # Source: facts 7.2
-
-
-@dataclass(frozen=True)
-class Update:
-    """One update: a status, a message from a phone, or something about an account.
-
-    Args:
-        kind: `sent`, `delivered`, `read`, `failed`, …; `message`; `template`; or `field:…`.
-        phone_number_id: the business number it is about; empty for what is about the account.
-        subject: the message's or the template's id, or empty.
-        rest: JSON text; what belongs into the envelope (see `envelope`).
-        app_id: the app that hears it.
-    """
-
-    waba_id: str
-    due_ms: int
-    id: int
-    kind: str
-    phone_number_id: str
-    subject: str
-    rest: str
-    app_id: str
-
-    @property
-    def field(self) -> str:
-        """The webhook field of what has an entry of its own; empty for messages and statuses."""
-        if self.kind == TEMPLATE:
-            return "message_template_status_update"
-        return self.kind.removeprefix(FIELD) if self.kind.startswith(FIELD) else ""
 
 
 class Outbox:
@@ -81,8 +28,7 @@ class Outbox:
 
     async def open(self) -> None:
         """Go on after the last id in the file."""
-        [(last,)] = await self._store.rows("SELECT coalesce(max(id), 0) FROM outbox")
-        self._ids = itertools.count(last + 1)
+        self._ids = itertools.count(await table.last_id(self._store) + 1)
 
     def next_id(self) -> int:
         """A higher id than any before; may be called on the writer's thread."""
@@ -99,37 +45,30 @@ class Outbox:
             wakes = self._wakes[waba_id] = Wakes()
         return wakes
 
-    def template_update(self, waba_id: str, at_ms: int, template_id: str, value: Any) -> Row:
-        """The row of a template's change, for `ADD_UPDATE`."""
-        rest = ascii_json(value)
-        return (waba_id, at_ms, self.next_id(), TEMPLATE, "", template_id, rest)
+    def template_update(self, waba_id: str, at_ms: int, template_id: str, value: Any) -> Update:
+        """The update that tells of a template's change."""
+        return Update(waba_id, at_ms, self.next_id(), TEMPLATE, "", template_id, ascii_json(value))
 
-    def account_update(self, waba_id: str, at_ms: int, field: str, value: Any, *, subject: str = "") -> Row:
-        """The row of anything about an account, for `ADD_UPDATE`: the field, and its whole value."""
-        kind = FIELD + field
-        return (waba_id, at_ms, self.next_id(), kind, "", subject, ascii_json(value))
+    def account_update(self, waba_id: str, at_ms: int, field: str, value: Any, *, subject: str = "") -> Update:
+        """The update that tells anything about an account: the field, and its whole value."""
+        return Update(waba_id, at_ms, self.next_id(), FIELD + field, "", subject, ascii_json(value))
 
     async def due(self, outlet: Outlet, *, now_ms: int, at_most: int) -> list[Update]:
         """What is due in an outlet, in the order of due time and id."""
-        condition, values = outlet.condition
-        rows = await self._store.rows(_DUE.format(condition), (*values, now_ms, at_most))
-        return [Update(*row) for row in rows]
+        return await table.due(self._store, outlet, now_ms=now_ms, at_most=at_most)
 
     async def next_due_ms(self, outlet: Outlet) -> int | None:
         """When the outlet's next update is due; None when there is none."""
-        condition, values = outlet.condition
-        [(due_ms,)] = await self._store.rows(_NEXT.format(condition), values)
-        return due_ms
+        return await table.next_due_ms(self._store, outlet)
 
-    async def next_dues(self) -> list[tuple[str, str, int]]:
-        """Account, app, and when the next update is due; those that have none are not there."""
-        return [(row[0], row[1], row[2]) for row in await self._store.rows(_NEXT_OF_EACH)]
+    async def next_dues(self) -> list[table.NextDue]:
+        """When the next update is due, by account and app; those that have none are not there."""
+        return await table.next_dues(self._store)
 
-    async def drop(self, updates: Iterable[Update]) -> None:
+    async def drop(self, updates: Sequence[Update]) -> None:
         """Take updates out: they were delivered, or nobody will hear them."""
-        rows = [(update.waba_id, update.app_id, update.due_ms, update.id) for update in updates]
-        if rows:
-            await self._store.write(_drop, rows)
+        if updates:
+            await self._store.write(table.drop, updates)
 
 
 def status_rest(recipient: str, callback_data: str | None, more: str = "", *, contact: str = "") -> str:
@@ -217,8 +156,3 @@ def _statuses(updates: Iterable[Update]) -> str:
 
 def _joined(rest: str) -> str:
     return rest if rest == "}" else "," + rest
-
-
-def _drop(connection: Any, pieces: Sequence[list[Row]]) -> Sequence[None]:
-    connection.executemany(_DROP, [row for rows in pieces for row in rows])
-    return [None] * len(pieces)

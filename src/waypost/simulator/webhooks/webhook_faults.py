@@ -6,18 +6,18 @@ from typing import Any, Final
 
 import msgspec
 
-from waypost.simulator.accounts.accounts import Accounts, Outlet
+from waypost.simulator.accounts.accounts import Accounts
 from waypost.simulator.faults.fault import Fault, Subject
-from waypost.simulator.faults.faults import Faults, Statement
+from waypost.simulator.faults.faults import Faults
 from waypost.simulator.loose import a_text, an_object
-from waypost.simulator.store import Row, Store
-from waypost.simulator.webhooks.judged_updates import AFTER_NEXT, JudgedUpdates, judged_row
-from waypost.simulator.webhooks.outbox import MESSAGE, Outbox, Update
+from waypost.simulator.store import Statement, Store
+from waypost.simulator.tables import messages
+from waypost.simulator.tables.updates import AFTER_NEXT, MESSAGE, Outlet, Parcel, Update
+from waypost.simulator.webhooks.judged_updates import JudgedUpdates, judge
+from waypost.simulator.webhooks.outbox import Outbox
 
 COMPANY_MS: Final = 5000
 """How long after its time an update waits for others that it is to go with."""
-
-_OF_MESSAGES: Final = "SELECT wamid, phone, body FROM messages WHERE wamid IN ({})"
 
 
 @dataclass
@@ -25,12 +25,12 @@ class _Verdicts:
     """What becomes of a batch of updates.
 
     Attributes:
-        kept: the rows that are to be told, in their order.
+        kept: the updates that are to be told, in their order.
         waiting: the update that changes places with the next one.
     """
 
     waiting: Update | None
-    kept: list[Row] = field(default_factory=list[Row])
+    kept: list[Parcel] = field(default_factory=list[Parcel])
 
 
 class WebhookFaults:
@@ -54,19 +54,19 @@ class WebhookFaults:
             return
         subjects = await self.subjects(updates)
         before = await self._judged.before_next(outlet)
-        verdicts = _Verdicts(before.update if before else None)
+        verdicts = _Verdicts(before)
         counts: list[Statement] = []
         for update, subject in zip(updates, subjects, strict=True):
             if verdicts.waiting is not None:
                 # Whatever comes next goes first, and is not asked about.
-                verdicts.kept += [judged_row(update), judged_row(verdicts.waiting)]
+                verdicts.kept += [judge(update), judge(verdicts.waiting)]
                 verdicts.waiting = None
                 continue
             fault, statements = self._faults.judge("update", [subject])
             counts += statements
             _apply(verdicts, update, fault)
         if verdicts.waiting is not None:
-            verdicts.kept.append(judged_row(verdicts.waiting, wait_ms=COMPANY_MS, together=AFTER_NEXT))
+            verdicts.kept.append(judge(verdicts.waiting, wait_ms=COMPANY_MS, together=AFTER_NEXT))
         await self._judged.keep(updates, verdicts.kept, before, counts)
 
     async def spoil_post(self, updates: Sequence[Update]) -> str | None:
@@ -83,9 +83,8 @@ class WebhookFaults:
         known: dict[str, tuple[str, str]] = {}
         if self._faults.asks_for("phone", "template"):
             wamids = {one.subject for one in updates if not one.field}
-            marks = ",".join("?" * len(wamids))
-            rows = await self._store.rows(_OF_MESSAGES.format(marks), tuple(wamids))
-            known = {wamid: (phone, _template_sent(body)) for wamid, phone, body in rows}
+            rows = await messages.of_wamids(self._store, wamids)
+            known = {row.wamid: (row.phone, _template_sent(row.body)) for row in rows}
         return [self._subject(one, *known.get(one.subject, ("", ""))) for one in updates]
 
     def _subject(self, update: Update, phone: str, template: str) -> Subject:
@@ -103,19 +102,19 @@ class WebhookFaults:
 
 def _apply(verdicts: _Verdicts, update: Update, fault: Fault | None) -> None:
     if fault is None:
-        verdicts.kept.append(judged_row(update))
+        verdicts.kept.append(judge(update))
         return
     match fault.kind.name:
         case "drop":
             pass
         case "delay_ms":
-            verdicts.kept.append(judged_row(update, wait_ms=fault.value))
+            verdicts.kept.append(judge(update, wait_ms=fault.value))
         case "duplicate":
-            verdicts.kept += [judged_row(update)] * (1 + fault.value)
+            verdicts.kept += [judge(update)] * (1 + fault.value)
         case "reorder":
             verdicts.waiting = update
         case "batch":
-            verdicts.kept.append(judged_row(update, wait_ms=COMPANY_MS, together=fault.value))
+            verdicts.kept.append(judge(update, wait_ms=COMPANY_MS, together=fault.value))
         case unknown:
             raise AssertionError(f"no update can be spoiled by {unknown}")
 

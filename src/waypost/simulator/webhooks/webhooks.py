@@ -5,22 +5,24 @@ import hashlib
 import hmac
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
 import aiohttp
+import msgspec
 
 from waypost.base.clock import Clock
 from waypost.base.error_texts import error_text
 from waypost.base.ids import Ids
 from waypost.base.logs import log
 from waypost.base.loops import Loop
-from waypost.simulator.accounts.accounts import Accounts, Destination, Outlet
+from waypost.simulator.accounts.accounts import Accounts, Destination
 from waypost.simulator.live_settings import LiveSettings
+from waypost.simulator.state import LoadedKind
 from waypost.simulator.store import Store
-from waypost.simulator.webhooks.judged_updates import JudgedUpdates, Parcel
-from waypost.simulator.webhooks.outbox import Outbox, Update, envelope
+from waypost.simulator.tables.updates import RETRY, Outlet, Parcel, Update, parcel_of
+from waypost.simulator.webhooks.judged_updates import JudgedUpdates
+from waypost.simulator.webhooks.outbox import Outbox, envelope
 from waypost.simulator.webhooks.webhook_faults import WebhookFaults
 
 _LOG = log("simulator")
@@ -32,19 +34,16 @@ HORIZON_MS: Final = 7 * 24 * 3600 * 1000
 _FAR_MS: Final = 3_600_000
 NO_JSON: Final = b'{"object":"whatsapp_business_account","entry":[{"id":'
 """What a POST carries that is garbage."""
-_KEEP_RETRY: Final = "INSERT OR REPLACE INTO retries VALUES (?,?,?,?,?,?)"
-_DROP_RETRY: Final = "DELETE FROM retries WHERE waba_id=? AND app_id=? AND phone_number_id=?"
-_DROP_RETRIES: Final = "DELETE FROM retries WHERE waba_id=?"
 
 
 class HandshakeFailed(Exception):
     """The address did not prove that it wants our webhooks; says what it did instead."""
 
 
-@dataclass(frozen=True)
-class Retry:
+class Retry(msgspec.Struct, frozen=True):
     """How an outlet's delivery is doing after failures: how many in a row, when the next, why."""
 
+    outlet: Outlet
     attempts: int
     next_ms: int
     reason: str
@@ -74,16 +73,15 @@ class Webhooks:
         self._faults = faults
         self._session: aiohttp.ClientSession | None = None
         self._loops: dict[Outlet, Loop] = {}
-        self.retries: dict[Outlet, Retry] = {}
+        self._retries = LoadedKind(store, RETRY, Retry)  # of an account and app, by number
+        self.retries = self._retries.index(lambda retry: (retry.outlet,))
         self.posts = 0
         self._delivering = 0
         self.posting: Counter[str] = Counter()
         """How many POSTs are in flight, by address."""
 
     async def open(self) -> None:
-        """Take up the retries of before, and start a loop for each outlet."""
-        for *key, attempts, next_ms, reason in await self._store.rows("SELECT * FROM retries"):
-            self.retries[Outlet(*key)] = Retry(attempts, next_ms, reason)
+        """Start a loop for each outlet."""
         # An idle connection is kept for less time than any server keeps it, so that none is used
         # in the moment in which the other side closes it.
         connector = aiohttp.TCPConnector(keepalive_timeout=2)
@@ -124,10 +122,10 @@ class Webhooks:
         """When the next update will be told, retries included; None when there is nothing to tell."""
         dues: list[int] = []
         for part in (self._outbox, self._judged):
-            for waba_id, app_id, due_ms in await part.next_dues():
-                rest, *others = self._accounts.outlets_of(waba_id, app_id)
+            for next_due in await part.next_dues():
+                rest, *others = self._accounts.outlets_of(next_due.waba_id, next_due.app_id)
                 if not others:
-                    dues.append(self._next_try_ms(rest, due_ms))
+                    dues.append(self._next_try_ms(rest, next_due.due_ms))
                     continue
                 for outlet in (rest, *others):
                     due_there_ms = await part.next_due_ms(outlet)
@@ -137,9 +135,10 @@ class Webhooks:
 
     async def retry_now(self, waba_id: str) -> None:
         """Forget an account's earlier failures: an address has changed, or its owner says it is well."""
-        for outlet in [outlet for outlet in self.retries if outlet.waba_id == waba_id]:
-            self.retries.pop(outlet, None)
-        await self._store.run([(_DROP_RETRIES, (waba_id,))])
+        owners = {_owner(outlet) for outlet in self.retries if outlet.waba_id == waba_id}
+        for owner in owners:
+            self._retries.pop_owner(owner)
+        await self._store.run([self._retries.delete_owner_statement(owner) for owner in owners])
         self.serve(waba_id)
         self._outbox.wake_of(waba_id).set()
 
@@ -204,11 +203,11 @@ class Webhooks:
             dues = (await self._outbox.next_due_ms(outlet), await self._judged.next_due_ms(outlet))
             return min((due_ms for due_ms in dues if due_ms is not None), default=now_ms + _FAR_MS)
         destination = self._accounts.destination(outlet)
-        dropped = [one for one in batch if one.update.due_ms < now_ms - HORIZON_MS]
+        dropped = [one for one in batch if one.due_ms < now_ms - HORIZON_MS]
         if destination is None or dropped:
             await self._drop(batch if destination is None else dropped)
             return None
-        failure = await self._post(outlet.waba_id, [one.update for one in batch], destination)
+        failure = await self._post(outlet.waba_id, batch, destination)
         if failure is None:
             await self._drop(batch)
             if retry is not None:
@@ -223,7 +222,7 @@ class Webhooks:
         if not self._faults.may_spoil(outlet.waba_id):
             updates = await self._outbox.due(outlet, now_ms=now_ms, at_most=at_most)
             if not self._faults.may_spoil(outlet.waba_id):  # none was armed while these were read
-                return [Parcel(update) for update in updates]
+                return [parcel_of(update) for update in updates]
         await self._faults.judge(outlet, now_ms=now_ms, at_most=at_most)
         return await self._judged.ready(outlet, now_ms=now_ms, at_most=at_most)
 
@@ -236,7 +235,7 @@ class Webhooks:
         judged = [one for one in batch if one.position]
         if judged:
             await self._judged.drop(judged)
-        await self._outbox.drop(one.update for one in batch if not one.position)
+        await self._outbox.drop([one for one in batch if not one.position])
 
     async def _post(self, waba_id: str, updates: Sequence[Update], destination: Destination) -> str | None:
         """Tell updates in one POST; gives what went wrong, or None after a 200."""
@@ -275,19 +274,21 @@ class Webhooks:
 
     async def _keep_retry(self, outlet: Outlet, attempts: int, reason: str) -> None:
         wait_s = RETRY_AFTER_S[min(attempts, len(RETRY_AFTER_S)) - 1]
-        retry = Retry(attempts, self._clock.now_ms() + round(wait_s * 1000), reason)
-        self.retries[outlet] = retry
-        key = (outlet.waba_id, outlet.app_id, outlet.phone_number_id)
-        await self._store.run([(_KEEP_RETRY, (*key, attempts, retry.next_ms, reason))])
+        retry = Retry(outlet, attempts, self._clock.now_ms() + round(wait_s * 1000), reason)
+        self._retries.put(retry, outlet.phone_number_id, _owner(outlet))
+        await self._store.run([self._retries.save_statement(retry, outlet.phone_number_id, _owner(outlet))])
 
     async def _drop_retry(self, outlet: Outlet) -> None:
-        self.retries.pop(outlet, None)
-        key = (outlet.waba_id, outlet.app_id, outlet.phone_number_id)
-        await self._store.run([(_DROP_RETRY, key)])
+        self._retries.pop(outlet.phone_number_id, _owner(outlet))
+        await self._store.run([self._retries.delete_statement(outlet.phone_number_id, _owner(outlet))])
 
     def _http(self) -> aiohttp.ClientSession:
         assert self._session is not None, "the webhooks are not open"  # noqa: S101  a defect, not an input
         return self._session
+
+
+def _owner(outlet: Outlet) -> str:
+    return f"{outlet.waba_id} {outlet.app_id}"
 
 
 def signature(app_secret: str, body: bytes) -> str:
