@@ -184,7 +184,7 @@ def make_parts(
         limits=limits,
         messages=messages,
         inboxes=inboxes,
-        chats=Chats(store, clock, inboxes),
+        chats=Chats(store, clock),
         handsets=handsets,
         webhooks=webhooks,
         reviews=reviews,

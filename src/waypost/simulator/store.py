@@ -43,6 +43,7 @@ CREATE TABLE IF NOT EXISTS waiting (  -- what an offline phone will get when it 
     is_delivered INTEGER NOT NULL,                             -- then only its reading waits
     read_after_ms INTEGER,                                     -- NULL: not by itself
     rest TEXT NOT NULL,                                        -- of its status; empty: nobody hears
+    callback_data TEXT,                                        -- of the message
     PRIMARY KEY (phone, position)
 ) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS planned_acts (

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 
 import msgspec
 
-from waypost.simulator.state import LoadedKind
+from waypost.simulator.state import LoadedKind, StoredKind
 from waypost.simulator.store import Statement, Store
-from waypost.simulator.tables.updates import SUBSCRIPTION, Outlet, drop_app_statements, move_app_statements
+from waypost.simulator.tables.updates import JUDGED, OUTBOX, RETRY, SUBSCRIPTION, Outlet
 
 
 class App(msgspec.Struct, frozen=True):
@@ -70,6 +70,7 @@ class Accounts:
         self._numbers = LoadedKind(store, "number", Number, stays=True)
         self._subscriptions = LoadedKind(store, SUBSCRIPTION, Subscription, stays=True)  # of an account, by app
         self._overrides = LoadedKind(store, "number_webhook", str)  # addresses of an app, by number
+        self._retries = StoredKind(store, RETRY, object)
         self._holders: dict[str, tuple[str, ...]] = {}
         self.apps = self._apps.all
         self.by_id = self._accounts.all
@@ -158,7 +159,8 @@ class Accounts:
         if before is not None and before.app_id != account.app_id:
             left = self.subscription(waba_id, before.app_id)
             heard = msgspec.structs.replace(left, app_id=account.app_id) if left else None
-            statements += move_app_statements(waba_id, before.app_id, account.app_id)
+            moved = {"app_id": account.app_id}
+            statements += [one.update(moved, waba_id=waba_id, app_id=before.app_id) for one in (OUTBOX, JUDGED)]
         if left is not None:
             statements.append(self._subscriptions.delete_statement(left.app_id, waba_id))
         if heard is not None:
@@ -190,4 +192,6 @@ class Accounts:
 
     async def unsubscribe(self, waba_id: str, app_id: str) -> None:
         """Let an app hear of an account no more; what it has not heard yet is dropped."""
-        await self._subscriptions.delete(app_id, waba_id, also=drop_app_statements(waba_id, app_id))
+        unheard = [table.delete(waba_id=waba_id, app_id=app_id) for table in (OUTBOX, JUDGED)]
+        retries = self._retries.delete_owner_statement(f"{waba_id} {app_id}")
+        await self._subscriptions.delete(app_id, waba_id, also=[*unheard, retries])

@@ -21,11 +21,11 @@ from waypost.simulator.control.shapes import (
 )
 from waypost.simulator.handsets.handsets import NotThere
 from waypost.simulator.handsets.inbound_kinds import KINDS, NOT_REQUESTED, NotSaid, said
-from waypost.simulator.handsets.inboxes import Item
 from waypost.simulator.handsets.manners import Manner, Medium
 from waypost.simulator.media.references import MEDIA_KINDS
 from waypost.simulator.messages.order_messages import REVIEW_AND_PAY
 from waypost.simulator.parts import Parts
+from waypost.simulator.tables.messages import Message
 
 _SENT: Final = ("image", "video", "audio", "document", "sticker")
 _ANSWERED: Final = ("FLOW", "ADDRESS", "CALL_PERMISSION")
@@ -114,7 +114,7 @@ async def tap_button(parts: Parts, request: Request) -> dict[str, Any]:
     phone = digits_of(request)
     wish = read_shape(TapShape, await request.body())
 
-    def is_meant(item: Item) -> bool:
+    def is_meant(item: Message) -> bool:
         if wish.message_id is not None:
             return item.wamid == wish.message_id
         if item.is_inbound:
@@ -139,7 +139,7 @@ async def answer_message(parts: Parts, request: Request) -> dict[str, Any]:
     phone = digits_of(request)
     wish = read_shape(AnswerShape, await request.body())
 
-    def is_meant(item: Item) -> bool:
+    def is_meant(item: Message) -> bool:
         if wish.message_id is not None:
             return item.wamid == wish.message_id
         return not item.is_inbound and _answerable(item) is not None
@@ -164,10 +164,10 @@ async def pay_order(parts: Parts, request: Request) -> dict[str, Any]:
     phone = digits_of(request)
     wish = read_shape(PayShape, await request.body())
 
-    def is_meant(item: Item) -> bool:
+    def is_meant(item: Message) -> bool:
         if wish.message_id is not None:
             return item.wamid == wish.message_id
-        payment: dict[str, Any] = item.shown.get("payment", {})
+        payment: dict[str, Any] = item.content.get("payment", {})
         return not item.is_inbound and _payable(item) is not None and payment.get("status") != "captured"
 
     item = await arrived(parts, phone, is_meant, wish.message_id, wish.wait_ms)
@@ -257,20 +257,20 @@ def number_of(parts: Parts, digits: str) -> Number:
     return number
 
 
-def _has_code(item: Item) -> bool:
-    template: dict[str, Any] = item.shown.get("template", {})
+def _has_code(item: Message) -> bool:
+    template: dict[str, Any] = item.content.get("template", {})
     return template.get("category") == "AUTHENTICATION"
 
 
-def _payable(item: Item) -> dict[str, Any] | None:
+def _payable(item: Message) -> dict[str, Any] | None:
     return next((button for button in item.buttons if button["type"] == REVIEW_AND_PAY), None)
 
 
-def _answerable(item: Item) -> dict[str, Any] | None:
+def _answerable(item: Message) -> dict[str, Any] | None:
     return next((button for button in item.buttons if button["type"] in _ANSWERED), None)
 
 
-def _button(item: Item, wish: TapShape) -> dict[str, Any]:
+def _button(item: Message, wish: TapShape) -> dict[str, Any]:
     if wish.not_requested:
         if _has_code(item):
             return NOT_REQUESTED
@@ -297,7 +297,7 @@ def _button(item: Item, wish: TapShape) -> dict[str, Any]:
     )
 
 
-def _card_buttons(item: Item, index: int) -> list[dict[str, Any]]:
+def _card_buttons(item: Message, index: int) -> list[dict[str, Any]]:
     for card in item.cards:
         if card["index"] == index:
             buttons: list[dict[str, Any]] = card.get("buttons", [])

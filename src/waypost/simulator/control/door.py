@@ -91,11 +91,12 @@ from waypost.simulator.control.templates import (
 )
 from waypost.simulator.control.tokens import expire_token, list_tokens, make_token, revoke_token
 from waypost.simulator.control.updates import tell_account, tell_status
-from waypost.simulator.messages.statuses import fate_of, state_at
+from waypost.simulator.messages.statuses import state_at
 from waypost.simulator.parts import Parts
 from waypost.simulator.requests import Receive, Scope, Send
 from waypost.simulator.store import STORE_FAILURES
-from waypost.simulator.tables import messages, updates
+from waypost.simulator.tables.messages import MESSAGES, deliveries
+from waypost.simulator.tables.updates import OUTBOX, waiting_counts
 
 Call = Callable[[Parts, Request], Awaitable[dict[str, Any] | Response]]
 _OF_FILES: Final = "/control/media"
@@ -161,10 +162,10 @@ class ControlDoor:
 
 async def show_state(parts: Parts, _request: Request) -> dict[str, Any]:
     """Counts, settings, and how each account's delivery is doing."""
-    waiting = await updates.counts(parts.store)
+    waiting = await waiting_counts(parts.store)
     counts = {
-        "messages": await messages.count(parts.store),
-        "outbox": await updates.count(parts.store),
+        "messages": await MESSAGES.count(parts.store),
+        "outbox": await OUTBOX.count(parts.store),
         "phones": len(parts.phones.all),
         "templates": len(parts.templates.by_id),
         "accounts": len(parts.accounts.by_id),
@@ -234,7 +235,7 @@ async def list_deliveries(parts: Parts, request: Request) -> dict[str, Any]:
     limit = whole_number(request, "limit", default=1000, at_most=20_000)
     data = request.query_params.get("callback_data", "")
     phone = request.query_params.get("to", "").lstrip("+")
-    rows = await messages.deliveries(parts.store, after=after, callback_data=data, phone=phone, at_most=limit + 1)
+    rows = await deliveries(parts.store, after=after, callback_data=data, phone=phone, at_most=limit + 1)
     now_ms = parts.clock.now_ms()
     shown = [
         {
@@ -245,7 +246,7 @@ async def list_deliveries(parts: Parts, request: Request) -> dict[str, Any]:
             "phone_number_id": row.phone_number_id,
             "type": row.type,
             "at_ms": row.at_ms,
-            "state": state_at(fate_of(row), now_ms),
+            "state": state_at(row, now_ms),
         }
         for row in rows[:limit]
     ]

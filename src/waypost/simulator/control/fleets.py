@@ -13,7 +13,6 @@ from waypost.simulator.parts import Parts
 from waypost.simulator.phones.fleets import PHONES_AT_MOST, Fleet
 from waypost.simulator.phones.phone import ONLY_WHEN_TOLD
 from waypost.simulator.store import Statement
-from waypost.simulator.tables.phone_plans import add_steps
 
 _HABITS = (
     "deliver_after_ms", "read_after_ms", "condition", "sends_read_receipts", "has_chat_open",
@@ -43,7 +42,7 @@ async def make_fleet(parts: Parts, request: Request) -> dict[str, Any]:
     async with parts.fleets.turn:
         _check_free(parts, fleet)
         parts.phones.forget_fleet(fleet)
-        await parts.fleets.make(fleet, [*_begin_anew(parts, fleet), *add_steps(fleet.owner, len(fleet.steps))])
+        await parts.fleets.make(fleet, _begin_anew(parts, fleet, steps=len(fleet.steps)))
         await parts.scripts.learn_fleet(fleet)
     return await fleet_view(parts, fleet)
 
@@ -63,13 +62,13 @@ async def drop_fleet(parts: Parts, request: Request) -> dict[str, Any]:
     """Drop a fleet; its numbers are ordinary phones again, and what was said stays."""
     async with parts.fleets.turn:
         fleet = _fleet_of(parts, request)
-        await parts.fleets.drop(fleet, _begin_anew(parts, fleet))
+        await parts.fleets.drop(fleet, _begin_anew(parts, fleet, steps=0))
         parts.phones.forget_fleet(fleet)
     return {"name": fleet.name, "dropped": True}
 
 
-def _begin_anew(parts: Parts, fleet: Fleet) -> list[Statement]:
-    return [*parts.phones.forget_fleet_statements(fleet), *parts.scripts.forget_fleet(fleet)]
+def _begin_anew(parts: Parts, fleet: Fleet, *, steps: int) -> list[Statement]:
+    return [*parts.phones.forget_fleet_statements(fleet), *parts.scripts.begin_fleet(fleet, steps=steps)]
 
 
 async def fleet_view(parts: Parts, fleet: Fleet) -> dict[str, Any]:

@@ -9,12 +9,13 @@ from starlette.requests import Request
 from waypost.simulator.accounts.accounts import Number
 from waypost.simulator.control.guard import ControlRefused
 from waypost.simulator.control.shapes import PhoneShape, ReadShape, given, read_shape
-from waypost.simulator.handsets.inboxes import Item, item_view
+from waypost.simulator.handsets.inboxes import item_view
 from waypost.simulator.parts import Parts
 from waypost.simulator.phones.phone import ONLY_WHEN_TOLD, Phone
 from waypost.simulator.phones.phones import phone_digits
 from waypost.simulator.phones.script_steps import NotScripted, Step, read_steps
 from waypost.simulator.store import Statement
+from waypost.simulator.tables.messages import Message
 from waypost.simulator.tables.phone_plans import waiting_count
 
 _INBOX: Final = 100
@@ -250,7 +251,9 @@ def whole_number(request: Request, name: str, *, default: int, at_most: int) -> 
     return int(text)
 
 
-async def arrived(parts: Parts, phone: str, is_meant: Callable[[Item], bool], wamid: str | None, wait_ms: int) -> Item:
+async def arrived(
+    parts: Parts, phone: str, is_meant: Callable[[Message], bool], wamid: str | None, wait_ms: int
+) -> Message:
     """The newest message that is meant, as soon as it has arrived.
 
     Raises:
@@ -272,14 +275,14 @@ async def arrived(parts: Parts, phone: str, is_meant: Callable[[Item], bool], wa
     return meant[-1]
 
 
-def _has_arrived(item: Item, now_ms: int) -> bool:
-    delivered_ms = item.fate.delivered_ms
-    return item.is_inbound or (delivered_ms is not None and delivered_ms <= now_ms)
+def _has_arrived(item: Message, now_ms: int) -> bool:
+    delivered_ms = item.delivered_ms
+    return bool(item.is_inbound) or (delivered_ms is not None and delivered_ms <= now_ms)
 
 
-def _has_unread(parts: Parts) -> Callable[[list[Item]], bool]:
-    def has_unread(items: list[Item]) -> bool:
+def _has_unread(parts: Parts) -> Callable[[list[Message]], bool]:
+    def has_unread(items: list[Message]) -> bool:
         now_ms = parts.clock.now_ms()
-        return any(not item.is_inbound and (item.fate.read_ms is None or item.fate.read_ms > now_ms) for item in items)
+        return any(not item.is_inbound and (item.read_ms is None or item.read_ms > now_ms) for item in items)
 
     return has_unread

@@ -11,17 +11,17 @@ from waypost.simulator.errors import webhook_error
 from waypost.simulator.messages.statuses import FAILURES, contact_text, errors_rest, failed_handset, recipient_of
 from waypost.simulator.parts import Parts
 from waypost.simulator.phones.phone import Phone
-from waypost.simulator.tables.messages import find, set_status
-from waypost.simulator.tables.updates import MESSAGE, TEMPLATE, Update, add_update, drop_statuses
+from waypost.simulator.tables.messages import MESSAGES, set_status
+from waypost.simulator.tables.updates import MESSAGE, TEMPLATE, Update, add_update, drop_planned
 from waypost.simulator.webhooks.outbox import status_rest
 
 
 async def tell_status(parts: Parts, request: Request) -> dict[str, Any]:
     """Tell a status of a message now, in place of the planned one; `failed` ends all that is planned."""
     wish = read_shape(StatusShape, await request.body())
-    message = await find(parts.store, wish.message_id)
-    if message is None or message.is_inbound or wish.status in (MESSAGE, TEMPLATE):
-        is_unknown = message is None or bool(message.is_inbound)
+    message = next(iter(await MESSAGES.find(parts.store, wamid=wish.message_id, is_inbound=0)), None)
+    if message is None or wish.status in (MESSAGE, TEMPLATE):
+        is_unknown = message is None
         raise ControlRefused(
             404 if is_unknown else 400,
             field="message_id" if is_unknown else "status",
@@ -34,7 +34,7 @@ async def tell_status(parts: Parts, request: Request) -> dict[str, Any]:
     recipient, contact = _recipient(parts, message.phone, wish)
     rest = status_rest(recipient, message.callback_data, _errors(wish), contact=contact)
     statements = [
-        drop_statuses(message.wamid, waba_id, now_ms, "" if wish.status == "failed" else wish.status),
+        drop_planned(message.wamid, waba_id, now_ms, "" if wish.status == "failed" else wish.status),
         *set_status(message.wamid, wish.status, now_ms, wish.code or 131000),
     ]
     if parts.outbox.listens(waba_id):

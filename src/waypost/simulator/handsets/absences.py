@@ -13,23 +13,16 @@ from msgspec.structs import replace
 from waypost.base.clock import Clock
 from waypost.simulator.accounts.accounts import Accounts, Number
 from waypost.simulator.live_settings import LiveSettings
+from waypost.simulator.loose import an_object
 from waypost.simulator.messages.messages import Messages
 from waypost.simulator.messages.statuses import read_rest
 from waypost.simulator.phones.conditions import lifetime_ms
 from waypost.simulator.phones.phone import Phone
 from waypost.simulator.phones.phones import Phones
 from waypost.simulator.store import Statement, Store
-from waypost.simulator.tables.messages import PlannedRow, planned, set_delivered, set_read, set_read_first
-from waypost.simulator.tables.phone_plans import (
-    WaitingRow,
-    add_waiting,
-    drop_acts_on,
-    drop_waiting,
-    postpone_acts,
-    resume_acts,
-    waiting,
-)
-from waypost.simulator.tables.updates import Update, add_update, arrival_rest, drop_arrivals, drop_read
+from waypost.simulator.tables.messages import MESSAGES, Message, planned
+from waypost.simulator.tables.phone_plans import ACTS, WAITING, Waiting, postpone_acts, resume_acts
+from waypost.simulator.tables.updates import OUTBOX, Update, add_update, drop_arrivals
 from waypost.simulator.templates.templates import Templates
 from waypost.simulator.webhooks.outbox import Outbox
 
@@ -78,7 +71,8 @@ class Absences:
                 now_ms = self._clock.now_ms()
                 for row in await planned(self._store, phone, now_ms):
                     waba_id = self._accounts.numbers[row.phone_number_id].waba_id
-                    statements.append(drop_read(row.wamid, waba_id, row.read_ms))
+                    planned_read = {"waba_id": waba_id, "due_ms": row.read_ms, "subject": row.wamid, "kind": "read"}
+                    statements.append(OUTBOX.delete(**planned_read))
             await self._store.run([*statements, *also])
 
     async def leave(self, phone: str, also: Sequence[Statement] = ()) -> None:
@@ -117,10 +111,10 @@ class Absences:
             accounts: set[str] = set()
             if known.is_offline:
                 await self._settled()
-                for row in await waiting(self._store, phone):
+                for row in await WAITING.find(self._store, phone=phone):
                     accounts.add(row.waba_id)
                     statements += self._arrival(self._phones.seen(back), row, at_ms)
-                statements += [drop_waiting(phone), resume_acts(phone, at_ms)]
+                statements += [WAITING.delete(phone=phone), resume_acts(phone, at_ms)]
             await self._store.run([*statements, *also])
         for waba_id in accounts:
             self._outbox.wake_of(waba_id).set()
@@ -145,44 +139,51 @@ class Absences:
                 await self._settled()
                 now_ms = self._clock.now_ms()
                 for row in await planned(self._store, phone, now_ms):
-                    if row.phone_number_id == number.phone_number_id and row.delivered_ms > now_ms:
-                        statements += [*_undone(row, number.waba_id), drop_acts_on(phone, row.wamid)]
-                for waits in await waiting(self._store, phone):
+                    if row.phone_number_id == number.phone_number_id and (row.delivered_ms or 0) > now_ms:
+                        statements += [*_undone(row, number.waba_id), ACTS.delete(phone=phone, wamid=row.wamid)]
+                for waits in await WAITING.find(self._store, phone=phone):
                     if waits.phone_number_id == number.phone_number_id:
-                        statements += [drop_waiting(phone, waits.position), drop_acts_on(phone, waits.wamid)]
+                        statements.append(WAITING.delete(phone=phone, position=waits.position))
+                        statements.append(ACTS.delete(phone=phone, wamid=waits.wamid))
             await self._store.run([*statements, *also])
 
     async def _settled(self) -> None:
         """Everything handed in before is on disk."""
         await self._store.run([])
 
-    async def _called_off(self, phone: str, row: PlannedRow, now_ms: int) -> list[Statement]:
+    async def _called_off(self, phone: str, row: Message, now_ms: int) -> list[Statement]:
         """The statements that let one planned message wait."""
         waba_id = self._accounts.numbers[row.phone_number_id].waba_id
-        key = (waba_id, row.template or "", row.language or "")
-        is_delivered = row.delivered_ms <= now_ms
-        due_ms = row.read_ms if is_delivered else row.delivered_ms
-        waits = WaitingRow(
+        named = an_object(row.content.get("template")) or {}
+        template = self._templates.by_key.get((waba_id, named.get("name", ""), named.get("language", "")))
+        delivered_ms = row.delivered_ms or 0
+        is_delivered = delivered_ms <= now_ms
+        due_ms = row.read_ms if is_delivered else delivered_ms
+        told = await OUTBOX.find(self._store, waba_id=waba_id, due_ms=due_ms, subject=row.wamid)
+        waits = Waiting(
             phone=phone,
             position=row.position,
             wamid=row.wamid,
             waba_id=waba_id,
             phone_number_id=row.phone_number_id,
-            until_ms=row.at_ms + lifetime_ms(self._templates.by_key.get(key)),
+            until_ms=row.at_ms + lifetime_ms(template),
             is_delivered=is_delivered,
-            read_after_ms=None if row.read_ms is None else row.read_ms - row.delivered_ms,
-            rest=await arrival_rest(self._store, row.wamid, waba_id, due_ms),
+            read_after_ms=None if row.read_ms is None else row.read_ms - delivered_ms,
+            rest=next((one.rest for one in told if one.kind in ("delivered", "read")), ""),
+            callback_data=row.callback_data,
         )
-        return [*_undone(row, waba_id, keeps_delivery=is_delivered), add_waiting(waits)]
+        return [*_undone(row, waba_id, keeps_delivery=is_delivered), WAITING.insert(waits)]
 
-    def _arrival(self, phone: Phone, row: WaitingRow, at_ms: int) -> list[Statement]:
+    def _arrival(self, phone: Phone, row: Waiting, at_ms: int) -> list[Statement]:
         """The statements that let one waiting message arrive, or be read."""
         if row.until_ms <= at_ms and not row.is_delivered:
-            return [drop_acts_on(phone.phone, row.wamid)]
+            return [ACTS.delete(phone=phone.phone, wamid=row.wamid)]
         read_after_ms = 0 if phone.has_chat_open else row.read_after_ms
         read_ms = None if read_after_ms is None else at_ms + read_after_ms
         statements: list[Statement] = [
-            set_read_first(row.position, read_ms) if row.is_delivered else set_delivered(row.position, at_ms, read_ms)
+            MESSAGES.update({"read_ms": read_ms}, position=row.position, read_ms=None)
+            if row.is_delivered
+            else MESSAGES.update({"delivered_ms": at_ms, "read_ms": read_ms}, position=row.position)
         ]
         if not row.rest:  # nobody hears of it
             return statements
@@ -203,8 +204,8 @@ class Absences:
         return statements
 
 
-def _undone(row: PlannedRow, waba_id: str, *, keeps_delivery: bool = False) -> list[Statement]:
+def _undone(row: Message, waba_id: str, *, keeps_delivery: bool = False) -> list[Statement]:
     """The statements that take back a message's planned statuses."""
     dues_ms = [row.read_ms] if keeps_delivery else [row.delivered_ms, row.read_ms]
-    undone = set_read(row.position, None) if keeps_delivery else set_delivered(row.position, None, None)
-    return [undone, *drop_arrivals(row.wamid, waba_id, dues_ms)]
+    undone = {"read_ms": None} if keeps_delivery else {"delivered_ms": None, "read_ms": None}
+    return [MESSAGES.update(undone, position=row.position), *drop_arrivals(row.wamid, waba_id, dues_ms)]

@@ -2,19 +2,41 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
+
+import msgspec
 
 from waypost.base.clock import Clock
-from waypost.simulator.handsets.inboxes import Inboxes, Item
 from waypost.simulator.phones.phones import PHONE
 from waypost.simulator.store import Store
-from waypost.simulator.tables import messages as table
+from waypost.simulator.tables.messages import MESSAGES, Message
 
 _NEWEST: Final = 5000
 """So many messages are looked through for phones that were active: a crowd is not counted for a list."""
 
 _NEWEST_OF_PHONE: Final = 20_000
 """So many of one phone's: a load test may have sent it a hundred times that."""
+
+_CHATS: Final = """
+SELECT phone_number_id, max(position) AS position, sum(is_inbound=0 AND (read_ms IS NULL OR read_ms>:now_ms)) AS unread
+FROM (
+    SELECT phone_number_id, position, is_inbound, read_ms FROM messages
+    WHERE phone=:phone AND failed_ms IS NULL AND (is_inbound=1 OR delivered_ms<=:now_ms)
+    ORDER BY position DESC LIMIT :at_most
+) GROUP BY phone_number_id ORDER BY max(position) DESC
+"""
+_ACTIVE: Final = """
+SELECT phone FROM (
+    SELECT phone, position FROM messages
+    WHERE phone_number_id IN (SELECT value FROM json_each(:number_ids)) AND failed_ms IS NULL
+    AND phone NOT LIKE 'group:%'
+    ORDER BY position DESC LIMIT :newest
+) GROUP BY phone ORDER BY max(position) DESC LIMIT :at_most
+"""
+_WITHOUT: Final = """
+SELECT key FROM state WHERE kind=:kind AND owner='' AND key>:after
+AND NOT EXISTS (SELECT 1 FROM messages WHERE messages.phone=state.key) ORDER BY key LIMIT :at_most
+"""
 
 
 @dataclass(frozen=True)
@@ -27,29 +49,36 @@ class Chat:
     """
 
     phone_number_id: str
-    last: Item
+    last: Message
+    unread: int
+
+
+class _Newest(NamedTuple):
+    phone_number_id: str
+    position: int
     unread: int
 
 
 class Chats:
     """Reads lists of chats."""
 
-    def __init__(self, store: Store, clock: Clock, inboxes: Inboxes) -> None:
+    def __init__(self, store: Store, clock: Clock) -> None:
         self._store = store
         self._clock = clock
-        self._inboxes = inboxes
 
     async def of(self, phone: str) -> list[Chat]:
         """The chats of a phone, as far as its newest messages go, the one with the newest first."""
-        rows = await table.chats(self._store, phone, now_ms=self._clock.now_ms(), at_most=_NEWEST_OF_PHONE)
-        items = {item.position: item for item in await self._inboxes.at([row.position for row in rows])}
-        return [Chat(row.phone_number_id, items[row.position], row.unread) for row in rows if row.position in items]
+        rows = await self._store.rows(
+            _Newest, _CHATS, phone=phone, now_ms=self._clock.now_ms(), at_most=_NEWEST_OF_PHONE
+        )
+        newest = {row.position: await MESSAGES.find(self._store, position=row.position) for row in rows}
+        return [Chat(row.phone_number_id, one, row.unread) for row in rows for one in newest[row.position]]
 
     async def active(self, number_ids: Sequence[str], *, at_most: int) -> list[str]:
         """The phones that have a chat with one of these numbers, the most active of late first."""
-        wanted = [one for one in number_ids if one.isdigit()]
-        return await table.active_phones(self._store, wanted, newest=_NEWEST, at_most=at_most)
+        wanted = msgspec.json.encode(number_ids).decode()
+        return await self._store.column(_ACTIVE, number_ids=wanted, newest=_NEWEST, at_most=at_most)
 
     async def without(self, *, after: str, at_most: int) -> list[str]:
         """The phones that somebody named, and that have no chat with anybody."""
-        return await table.phones_without(self._store, PHONE, after=after, at_most=at_most)
+        return await self._store.column(_WITHOUT, kind=PHONE, after=after, at_most=at_most)

@@ -19,7 +19,6 @@ from waypost.simulator.handsets.inbound_kinds import (
     tapped,
     text_said,
 )
-from waypost.simulator.handsets.inboxes import Item
 from waypost.simulator.handsets.manners import Manner, Medium
 from waypost.simulator.handsets.payments import Payments
 from waypost.simulator.handsets.phone_acts import Act, PhoneActs
@@ -32,7 +31,7 @@ from waypost.simulator.phones.blocks import Blocks
 from waypost.simulator.phones.phones import Phones
 from waypost.simulator.state import StoredKind
 from waypost.simulator.store import Statement, Store
-from waypost.simulator.tables.messages import numbers_of
+from waypost.simulator.tables.messages import Message, numbers_of
 from waypost.simulator.tables.updates import Update, add_update
 from waypost.simulator.webhooks.outbox import Outbox, ascii_json
 
@@ -99,7 +98,7 @@ class Handsets:
         """
         return await self.say(phone, number, text_said(text), Manner(context_id=context_id))
 
-    async def tap(self, phone: str, number: Number, item: Item, button: dict[str, Any]) -> str:
+    async def tap(self, phone: str, number: Number, item: Message, button: dict[str, Any]) -> str:
         """Tap a button of a message; gives the id of the message that this sends.
 
         Raises:
@@ -116,7 +115,7 @@ class Handsets:
         return await self.say(phone, number, words, Manner(context_id=item.wamid))
 
     async def answer(
-        self, phone: str, number: Number, item: Item, button: dict[str, Any], response: dict[str, Any]
+        self, phone: str, number: Number, item: Message, button: dict[str, Any], response: dict[str, Any]
     ) -> str:
         """Send a form, an address or a choice back; gives the id of the message that this sends.
 
@@ -134,7 +133,7 @@ class Handsets:
         return await self.say(phone, number, words, Manner(context_id=item.wamid))
 
     async def pay(
-        self, phone: str, number: Number, item: Item, button: dict[str, Any], status: str, error: dict[str, str]
+        self, phone: str, number: Number, item: Message, button: dict[str, Any], status: str, error: dict[str, str]
     ) -> dict[str, Any]:
         """Pay an order, or fail to; gives what the phone now shows of it.
 

@@ -2,55 +2,20 @@
 
 import asyncio
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
 from waypost.base.clock import Clock
-from waypost.simulator.loose import objects
 from waypost.simulator.messages.messages import Messages
-from waypost.simulator.messages.statuses import Fate, fate_of, state_at
+from waypost.simulator.messages.statuses import state_at
 from waypost.simulator.store import Store
-from waypost.simulator.tables import messages as table
-from waypost.simulator.tables.messages import MessageRow
+from waypost.simulator.tables.messages import MESSAGES, Message, of_wamids
 
-
-@dataclass(frozen=True)
-class Item:
-    """One message on a phone, in either direction.
-
-    Args:
-        position: orders the messages of all phones.
-        shown: `text`, and where there are any `header`, `footer`, `buttons`, …
-        fate: of a message from a phone only whether the business has read it.
-    """
-
-    position: int
-    wamid: str
-    phone_number_id: str
-    is_inbound: bool
-    type: str
-    at_ms: int
-    shown: dict[str, Any]
-    callback_data: str | None
-    context_id: str | None
-    fate: Fate
-
-    @property
-    def cards(self) -> list[dict[str, Any]]:
-        """The cards of a carousel, each with its `index` and perhaps `buttons`."""
-        return objects(self.shown.get("cards"))
-
-    @property
-    def has_buttons(self) -> bool:
-        """Whether there is anything to tap, on the message or on a card."""
-        return bool(self.buttons) or any(card.get("buttons") for card in self.cards)
-
-    @property
-    def buttons(self) -> list[dict[str, Any]]:
-        """The buttons a person sees under the message."""
-        return objects(self.shown.get("buttons"))
+_BEYOND: Final = 2**62
+_NEXT_ARRIVAL: Final = (
+    "SELECT min(delivered_ms) FROM messages WHERE phone=:phone AND is_inbound=0 AND delivered_ms>:now_ms"
+)
 
 
 class Inboxes:
@@ -63,7 +28,7 @@ class Inboxes:
 
     async def inbox(
         self, phone: str, *, after: int, at_most: int, before: int | None = None, number_ids: Sequence[str] = ()
-    ) -> list[Item]:
+    ) -> list[Message]:
         """What the phone shows: what has arrived and what it wrote itself, newest last.
 
         Args:
@@ -73,31 +38,31 @@ class Inboxes:
             before: only messages below this position.
             number_ids: only the chats with these business numbers; none: all.
         """
-        rows = await table.inbox(
+        only = "AND phone_number_id IN (SELECT value FROM json_each(:number_ids)) " if number_ids else ""
+        rows = await MESSAGES.rows(
             self._store,
-            phone,
+            "phone=:phone AND position>:after AND position<:before AND failed_ms IS NULL "
+            f"AND (is_inbound=1 OR delivered_ms<=:now_ms) {only}ORDER BY position DESC LIMIT :at_most",
+            without=("body",),
+            phone=phone,
             now_ms=self._clock.now_ms(),
             after=after,
-            before=before,
-            number_ids=number_ids,
+            before=_BEYOND if before is None else before,
+            number_ids=msgspec.json.encode(number_ids).decode(),
             at_most=at_most,
         )
-        return [_item(row) for row in reversed(rows)]
+        return rows[::-1]
 
-    async def at(self, positions: Sequence[int]) -> list[Item]:
-        """The messages at these positions, in no order."""
-        return [_item(row) for row in await table.at(self._store, positions)]
-
-    async def quoted(self, phone: str, items: Sequence[Item]) -> list[Item]:
+    async def quoted(self, phone: str, items: Sequence[Message]) -> list[Message]:
         """What these messages refer to and are not beside: replies quote it."""
         shown = {item.wamid for item in items}
         wanted = sorted({item.context_id for item in items if item.context_id} - shown)
-        rows = await table.of_wamids(self._store, wanted, phone) if wanted else []
-        return [_item(row) for row in rows]
+        found = await of_wamids(self._store, wanted) if wanted else []
+        return [message for message in found if message.phone == phone]
 
     async def wait_for(
-        self, phone: str, *, wait_ms: int, found: Callable[[list[Item]], bool], after: int = 0
-    ) -> list[Item]:
+        self, phone: str, *, wait_ms: int, found: Callable[[list[Message]], bool], after: int = 0
+    ) -> list[Message]:
         """The inbox as soon as it holds what is looked for, or as it is when the time is over.
 
         Args:
@@ -117,18 +82,17 @@ class Inboxes:
         except TimeoutError:
             return await self.inbox(phone, after=after, at_most=100)
 
-    async def item(self, phone: str, wamid: str) -> Item | None:
+    async def item(self, phone: str, wamid: str) -> Message | None:
         """One message on the phone, whether it has arrived or not."""
-        row = await table.find(self._store, wamid)
-        return _item(row) if row is not None and row.phone == phone else None
+        return next(iter(await MESSAGES.find(self._store, wamid=wamid, phone=phone)), None)
 
     async def _next_arrival_ms(self, phone: str) -> int:
         now_ms = self._clock.now_ms()
-        due_ms = await table.next_arrival_ms(self._store, phone, now_ms)
+        due_ms: int | None = await self._store.value(_NEXT_ARRIVAL, phone=phone, now_ms=now_ms)
         return now_ms + 3_600_000 if due_ms is None else due_ms
 
 
-def item_view(item: Item, now_ms: int) -> dict[str, Any]:
+def item_view(item: Message, now_ms: int) -> dict[str, Any]:
     """A message as the control door shows it."""
     view: dict[str, Any] = {
         "position": item.position,
@@ -137,31 +101,15 @@ def item_view(item: Item, now_ms: int) -> dict[str, Any]:
         "phone_number_id": item.phone_number_id,
         "type": item.type,
         "at_ms": item.at_ms,
-        "state": state_at(item.fate, now_ms),
+        "state": state_at(item, now_ms),
         "context_id": item.context_id,
-        **item.shown,
+        **item.content,
     }
     if item.is_inbound:
         return view
-    fate = item.fate
     return view | {
         "callback_data": item.callback_data,
-        "delivered_ms": fate.delivered_ms,
-        "read_ms": fate.read_ms,
+        "delivered_ms": item.delivered_ms,
+        "read_ms": item.read_ms,
         "buttons": item.buttons,
     }
-
-
-def _item(row: MessageRow) -> Item:
-    return Item(
-        position=row.position,
-        wamid=row.wamid,
-        phone_number_id=row.phone_number_id,
-        is_inbound=bool(row.is_inbound),
-        type=row.type,
-        at_ms=row.at_ms,
-        shown=msgspec.json.decode(row.shown, type=dict[str, Any]),
-        callback_data=row.callback_data,
-        context_id=row.context_id,
-        fate=fate_of(row),
-    )

@@ -15,7 +15,7 @@ from waypost.simulator.messages.messages import Messages
 from waypost.simulator.messages.statuses import contact_text, recipient_of
 from waypost.simulator.phones.phone import Phone
 from waypost.simulator.store import Statement, Store, run_statements
-from waypost.simulator.tables.messages import of_wamid, set_shown
+from waypost.simulator.tables.messages import MESSAGES
 from waypost.simulator.tables.updates import Update, add_update
 from waypost.simulator.webhooks.outbox import Outbox, ascii_json, status_rest
 
@@ -97,9 +97,8 @@ class Payments:
         return [self._write(connection, attempt) for attempt in attempts]
 
     def _write(self, connection: sqlite3.Connection, attempt: Attempt) -> dict[str, Any] | None:
-        order = of_wamid(connection, attempt.wamid)
-        assert order is not None, "an order that is paid is there"  # noqa: S101  messages are never taken away
-        shown: dict[str, Any] = msgspec.json.decode(order.shown)
+        [order] = MESSAGES.find_on(connection, wamid=attempt.wamid)
+        shown = order.content
         before = an_object(shown.get("payment")) or {}
         if before.get("status") == "captured":
             return None
@@ -113,7 +112,7 @@ class Payments:
             **({"error": attempt.error} if attempt.error else {}),
         }
         kept = _encode({**shown, "payment": payment}).decode()
-        statements: list[Statement] = [set_shown(attempt.wamid, kept)]
+        statements: list[Statement] = [MESSAGES.update({"shown": kept}, wamid=attempt.wamid)]
         if attempt.is_heard:
             statements.append(add_update(self._update(attempt, payment, order.callback_data)))
         run_statements(connection, statements)

@@ -10,9 +10,8 @@ from waypost.simulator.messages.statuses import read_rest
 from waypost.simulator.phones.phone import Phone
 from waypost.simulator.phones.phones import Phones
 from waypost.simulator.store import Statement, Store, run_statements
-from waypost.simulator.tables import messages as table
-from waypost.simulator.tables.messages import MessageRow
-from waypost.simulator.tables.updates import MESSAGE, Update, add_update, bring_read_forward
+from waypost.simulator.tables.messages import MESSAGES, Message, unread_on
+from waypost.simulator.tables.updates import MESSAGE, OUTBOX, Update, add_update
 from waypost.simulator.webhooks.outbox import Outbox
 
 
@@ -68,17 +67,18 @@ class PhoneActs:
     def _write_act(self, connection: sqlite3.Connection, act: Act) -> int:
         number, phone = act.number, act.phone.phone
         number_id = number.phone_number_id
-        unread = table.unread(connection, phone, number_id, act.at_ms) if act.reads else []
+        unread = unread_on(connection, phone, number_id, act.at_ms) if act.reads else []
         statements: list[Statement] = [self._phones.add_statement(phone)] if act.is_new else []
         for row in unread:
-            statements.append(table.set_read(row.position, act.at_ms))
+            statements.append(MESSAGES.update({"read_ms": act.at_ms}, position=row.position))
             if row.read_ms is not None:
-                statements.append(bring_read_forward(row.wamid, number.waba_id, row.read_ms, act.at_ms))
+                due = {"waba_id": number.waba_id, "due_ms": row.read_ms, "subject": row.wamid, "kind": "read"}
+                statements.append(OUTBOX.update({"due_ms": act.at_ms}, **due))
             elif act.is_heard and act.phone.sends_read_receipts:
                 rest = read_rest(act.phone, row.callback_data, has_contacts=act.has_contacts)
                 statements.append(add_update(self._update(act, "read", row.wamid, rest)))
         if act.wamid:
-            message = MessageRow(
+            message = Message(
                 position=self._messages.next_position(),
                 wamid=act.wamid,
                 phone=phone,
@@ -90,7 +90,7 @@ class PhoneActs:
                 body=act.update,
                 context_id=act.context_id,
             )
-            table.add(connection, [message])
+            MESSAGES.insert_all(connection, [message])
             if act.opens_window:
                 statements.append(self._phones.window_statement(number_id, phone, act.at_ms))
             if act.is_heard:

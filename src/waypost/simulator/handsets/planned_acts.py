@@ -21,7 +21,7 @@ from waypost.simulator.handsets.manners import Manner
 from waypost.simulator.messages.messages import Messages
 from waypost.simulator.phones.phones import Phones
 from waypost.simulator.store import STORE_FAILURES, Statement, Store
-from waypost.simulator.tables.phone_plans import PlannedAct, add_act, count_done, drop_act, due_acts, next_act_ms
+from waypost.simulator.tables.phone_plans import ACTS, PlannedAct, count_done, due_acts, next_act_ms
 
 _LOG = log("simulator")
 _FAR_MS: Final = 3_600_000
@@ -68,7 +68,7 @@ class PlannedActs:
         for act, end in zip(acts, ends, strict=True):
             if isinstance(end, BaseException):
                 _LOG.error("planned act failed", act=act.id, step=act.step, error=repr(end))
-                await self._store.run([drop_act(act.id)])
+                await self._store.run([ACTS.delete(id=act.id)])
         return None
 
     async def _do(self) -> int | None:
@@ -81,7 +81,7 @@ class PlannedActs:
 
     async def _carry_out(self, planned: PlannedAct) -> None:
         number = self._accounts.numbers.get(planned.phone_number_id)
-        drop = drop_act(planned.id)
+        drop = ACTS.delete(id=planned.id)
         act: dict[str, Any] = msgspec.json.decode(planned.act)
         does, phone = act["do"], self._phones.known(planned.phone)
         if number is None or (does != "return" and planned.phone_number_id in phone.has_blocked):
@@ -120,7 +120,7 @@ class PlannedActs:
         if for_ms is None:
             return []
         due_ms = self._clock.now_ms() + for_ms
-        return [add_act(replace(planned, due_ms=due_ms, after_ms=for_ms, act='{"do":"return"}'))]
+        return [ACTS.insert(replace(planned, due_ms=due_ms, after_ms=for_ms, act='{"do":"return"}'))]
 
 
 def _words(planned: PlannedAct, act: dict[str, Any]) -> Said | None:

@@ -9,9 +9,9 @@ import msgspec
 
 from waypost.base.clock import Clock
 from waypost.simulator.accounts.accounts import Accounts
-from waypost.simulator.messages.statuses import fate_of, state_at
+from waypost.simulator.messages.statuses import state_at
 from waypost.simulator.store import Store
-from waypost.simulator.tables.messages import MessageRow, taps, template_messages
+from waypost.simulator.tables.messages import Message, taps, template_messages
 from waypost.simulator.templates.template import Template
 from waypost.simulator.templates.templates import Templates
 
@@ -72,13 +72,13 @@ class Analytics:
         counts = self._counted(rows, await taps(self._store, first_s * 1000))
         return [(template, day_s, counts[template.template_id, day_s]) for day_s in days for template in templates]
 
-    def _counted(self, rows: Sequence[MessageRow], tapped: Sequence[MessageRow]) -> dict[tuple[str, int], Count]:
+    def _counted(self, rows: Sequence[Message], tapped: Sequence[Message]) -> dict[tuple[str, int], Count]:
         now_ms = self._clock.now_ms()
         counts: dict[tuple[str, int], Count] = defaultdict(Count)
         of_message: dict[str, Count] = {}
         for row in rows:
             template_id = self._template_id(row.phone_number_id, row.body)
-            state = state_at(fate_of(row), now_ms)
+            state = state_at(row, now_ms)
             if template_id is None or state == "failed":
                 continue
             day_s = row.at_ms // 1000 - row.at_ms // 1000 % DAY_S

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 import msgspec
-from msgspec.structs import replace
+from msgspec.structs import asdict, replace
 
 from waypost.base.clock import Clock
 from waypost.simulator.messages.receptions import Reception
@@ -12,8 +12,8 @@ from waypost.simulator.phones.conditions import lifetime_ms
 from waypost.simulator.phones.phones import Phones
 from waypost.simulator.state import StoredKind
 from waypost.simulator.store import Statement, Store
-from waypost.simulator.tables.messages import MessageRow, set_fate
-from waypost.simulator.tables.phone_plans import HELD, WaitingRow, add_waiting, drop_acts_about, resume_acts_about
+from waypost.simulator.tables.messages import MESSAGES, Fate, Message
+from waypost.simulator.tables.phone_plans import ACTS, HELD, WAITING, Waiting, resume_acts_about
 from waypost.simulator.tables.updates import Update, add_update
 from waypost.simulator.templates.template import Template
 from waypost.simulator.webhooks.outbox import Outbox
@@ -31,9 +31,9 @@ class _Plan(msgspec.Struct, frozen=True):
     phone: str
     phone_number_id: str
     position: int
+    callback_data: str | None
     at_ms: int
-    fate: tuple[int | None, int | None]
-    failed: tuple[int | None, int | None]  # when, and with which code
+    fate: Fate
     is_awaited: bool  # its phone was offline
     lives_ms: int
     read_after_ms: int | None
@@ -60,7 +60,7 @@ class Held:
     def hold(
         self,
         template: Template,
-        message: MessageRow,
+        message: Message,
         waba_id: str,
         reception: Reception,
         updates: list[Update],
@@ -86,8 +86,8 @@ class Held:
             phone_number_id=message.phone_number_id,
             position=message.position,
             at_ms=message.at_ms,
-            fate=(fate.delivered_ms, fate.read_ms),
-            failed=(fate.failed_ms, fate.failed_code),
+            callback_data=message.callback_data,
+            fate=fate,
             is_awaited=reception.until_ms is not None,
             lives_ms=lifetime_ms(template),
             read_after_ms=read_after_ms,
@@ -128,10 +128,14 @@ class Held:
         now_ms = self._clock.now_ms()
         late_ms = now_ms - plan.at_ms
         if not is_released:
-            failed = set_fate(wamid, None, None, now_ms, DROPPED_WITH)
-            return [failed, drop_acts_about(wamid), *self._later(plan.dropped, late_ms)]
+            failed = Fate(failed_ms=now_ms, failed_code=DROPPED_WITH)
+            return [
+                MESSAGES.update(asdict(failed), wamid=wamid),
+                ACTS.delete(wamid=wamid),
+                *self._later(plan.dropped, late_ms),
+            ]
         if self._phones.known(plan.phone).is_offline:
-            waiting = WaitingRow(
+            waiting = Waiting(
                 phone=plan.phone,
                 position=plan.position,
                 wamid=wamid,
@@ -141,18 +145,18 @@ class Held:
                 is_delivered=0,
                 read_after_ms=plan.read_after_ms,
                 rest=plan.updates[0].rest if plan.updates else "",
+                callback_data=plan.callback_data,
             )
-            return [add_waiting(waiting), *self._later(plan.updates[:1], late_ms)]
+            return [WAITING.insert(waiting), *self._later(plan.updates[:1], late_ms)]
         fate, updates = plan.fate, plan.updates
         if plan.is_awaited:  # its phone has come back meanwhile
-            fate = (plan.at_ms, None)
+            fate = replace(fate, delivered_ms=plan.at_ms, read_ms=None)
             updates = [replace(one, kind=kind) for one in plan.updates[:1] for kind in ("sent", "delivered")]
-        delivered_ms, read_ms = (None if at is None else at + late_ms for at in fate)
-        failed_ms, failed_code = plan.failed
-        failed_ms = None if failed_ms is None else failed_ms + late_ms
+        times_ms = {name: at_ms + late_ms for name, at_ms in asdict(fate).items() if at_ms is not None}
+        later = Fate(**times_ms | {"failed_code": fate.failed_code})
         return [
-            set_fate(wamid, delivered_ms, read_ms, failed_ms, failed_code),
-            resume_acts_about(wamid, delivered_ms),
+            MESSAGES.update(asdict(later), wamid=wamid),
+            resume_acts_about(wamid, later.delivered_ms),
             *self._later(updates, late_ms),
         ]
 

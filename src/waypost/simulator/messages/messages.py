@@ -21,7 +21,7 @@ from waypost.simulator.messages.limits import Limits
 from waypost.simulator.messages.message_kinds import KINDS, shown_message
 from waypost.simulator.messages.receptions import Receptions
 from waypost.simulator.messages.standings import Standings
-from waypost.simulator.messages.statuses import FAILURES, Fate, Sent, errors_of, planned_updates
+from waypost.simulator.messages.statuses import FAILURES, Sent, errors_of, planned_updates
 from waypost.simulator.messages.takings import Taken, take_all, waiting_row
 from waypost.simulator.messages.template_plans import TemplatePlans
 from waypost.simulator.messages.template_sends import Shown, shown_template
@@ -29,8 +29,7 @@ from waypost.simulator.messages.wamids import sent_wamid
 from waypost.simulator.phones.blocks import Blocks
 from waypost.simulator.phones.phones import Phones, phone_digits
 from waypost.simulator.store import Store
-from waypost.simulator.tables import messages as table
-from waypost.simulator.tables.messages import MessageRow
+from waypost.simulator.tables.messages import MESSAGES, Fate, Message
 from waypost.simulator.tables.updates import Update
 from waypost.simulator.templates.template import Template
 from waypost.simulator.templates.templates import Templates
@@ -87,7 +86,7 @@ class Messages:
 
     async def open(self) -> None:
         """Go on after the last position in the file."""
-        self._positions = itertools.count(await table.last_position(self._store) + 1)
+        self._positions = itertools.count(await MESSAGES.highest(self._store, "position") + 1)
 
     def next_position(self) -> int:
         """A higher position than any before; may be called on the writer's thread."""
@@ -160,8 +159,10 @@ class Messages:
 
         Source: facts 4.1, "Mark as read / typing".
         """
-        found = await table.find(self._store, message_id if isinstance(message_id, str) else "")
-        if found is None or not found.is_inbound or found.phone_number_id != number.phone_number_id:
+        wamid = message_id if isinstance(message_id, str) else ""
+        received = {"phone_number_id": number.phone_number_id, "is_inbound": 1}
+        found = next(iter(await MESSAGES.find(self._store, wamid=wamid, **received)), None)
+        if found is None:
             raise message_refused(131009, "message_id: no message with this id was received")
         now_ms = self._clock.now_ms()
         if typing_indicator is not None:
@@ -169,7 +170,7 @@ class Messages:
                 raise bad_parameter("Param typing_indicator['type'] must be one of {text}.")
             self._typing_until_ms[found.phone, number.phone_number_id] = now_ms + _TYPING_MS
             self.tell(found.phone)
-        await self._store.run([table.set_read_first(found.position, now_ms)])
+        await self._store.run([MESSAGES.update({"read_ms": now_ms}, position=found.position, read_ms=None)])
 
     def typing_to(self, phone: str) -> list[str]:
         """The ids of the business numbers that the phone sees typing."""
@@ -362,9 +363,9 @@ class Messages:
         request: dict[str, Any],
         raw: bytes,
         fate: Fate,
-    ) -> MessageRow:
+    ) -> Message:
         context = an_object(request.get("context"))
-        return MessageRow(
+        return Message(
             position=self.next_position(),
             wamid=wamid,
             phone=phone,
@@ -376,10 +377,7 @@ class Messages:
             body=raw.decode(errors="replace"),
             callback_data=callback_data,
             context_id=a_text(context.get("message_id")) if context else None,
-            delivered_ms=fate.delivered_ms,
-            read_ms=fate.read_ms,
-            failed_ms=fate.failed_ms,
-            failed_code=fate.failed_code,
+            **msgspec.structs.asdict(fate),
         )
 
     def _planned(self, sent: Sent, fate: Fate) -> list[Update]:

@@ -5,12 +5,12 @@ from typing import Final
 
 from waypost.simulator.accounts.accounts import Accounts, Number
 from waypost.simulator.messages.direct_send import DirectSend
-from waypost.simulator.messages.statuses import Fate
 from waypost.simulator.phones.conditions import Situation, failure_of, lifetime_ms
 from waypost.simulator.phones.phone import Phone
 from waypost.simulator.phones.phones import Phones
 from waypost.simulator.phones.script_steps import Shown
 from waypost.simulator.phones.scripts import Plan, Scripts
+from waypost.simulator.tables.messages import Fate
 from waypost.simulator.templates.template import Template
 
 _DROPPED: Final = Fate()

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from waypost.simulator.errors import webhook_error
 from waypost.simulator.phones.phone import Phone
 from waypost.simulator.settings import StatusesVersion
-from waypost.simulator.tables.messages import MessageRow
+from waypost.simulator.tables.messages import Fate
 from waypost.simulator.tables.updates import Update
 from waypost.simulator.webhooks.outbox import Outbox, ascii_json, status_rest
 
@@ -32,25 +32,6 @@ FAILURES: Final = {  # Source: facts 5.2, the codes that come later in a status
     132015: "Template is paused due to low quality so it cannot be sent in a template message.",
 }
 # fmt: on
-
-
-@dataclass(frozen=True)
-class Fate:
-    """When a message arrives and is read, or that it fails. Times may lie ahead.
-
-    Args:
-        failed_code: a row of `FAILURES`; then `failed_ms` is set and the others are not.
-    """
-
-    delivered_ms: int | None = None
-    read_ms: int | None = None
-    failed_ms: int | None = None
-    failed_code: int | None = None
-
-
-def fate_of(row: MessageRow) -> Fate:
-    """What has become, or will become, of a message."""
-    return Fate(row.delivered_ms, row.read_ms, row.failed_ms, row.failed_code)
 
 
 @dataclass(frozen=True)

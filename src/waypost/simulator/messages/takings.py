@@ -9,9 +9,8 @@ from waypost.simulator.messages.receptions import Reception
 from waypost.simulator.messages.statuses import Sent
 from waypost.simulator.phones.scripts import NO_PLAN, Plan
 from waypost.simulator.store import Statement, run_statements
-from waypost.simulator.tables import messages
-from waypost.simulator.tables.messages import MessageRow
-from waypost.simulator.tables.phone_plans import WaitingRow, add_act, add_waiting, count_planned
+from waypost.simulator.tables.messages import MESSAGES, Message
+from waypost.simulator.tables.phone_plans import ACTS, WAITING, Waiting, count_planned
 from waypost.simulator.tables.updates import Update, add_updates
 
 
@@ -27,18 +26,18 @@ class Taken:
         plan: what the phone's script says.
     """
 
-    message: MessageRow
+    message: Message
     updates: Sequence[Update]
     notes: Sequence[Statement] = ()
-    waiting: WaitingRow | None = None
+    waiting: Waiting | None = None
     plan: Plan = NO_PLAN
 
 
-def waiting_row(sent: Sent, reception: Reception, position: int, updates: Sequence[Update]) -> WaitingRow | None:
+def waiting_row(sent: Sent, reception: Reception, position: int, updates: Sequence[Update]) -> Waiting | None:
     """A message that waits for its phone; what is told then costs what `sent` said."""
     if reception.until_ms is None:
         return None
-    return WaitingRow(
+    return Waiting(
         phone=sent.handset.phone,
         position=position,
         wamid=sent.wamid,
@@ -48,20 +47,21 @@ def waiting_row(sent: Sent, reception: Reception, position: int, updates: Sequen
         is_delivered=0,
         read_after_ms=reception.read_after_ms,
         rest=updates[0].rest if updates else "",
+        callback_data=sent.callback_data,
     )
 
 
 def take_all(connection: sqlite3.Connection, taken: Sequence[Taken]) -> Sequence[None]:
     """Write messages and all that goes with them, within the caller's transaction."""
-    messages.add(connection, [one.message for one in taken])
+    MESSAGES.insert_all(connection, [one.message for one in taken])
     add_updates(connection, [update for one in taken for update in one.updates])
     chosen = Counter(step for one in taken for step in one.plan.chosen)
     run_statements(
         connection,
         [
             *(note for one in taken for note in one.notes),
-            *(add_waiting(one.waiting) for one in taken if one.waiting is not None),
-            *(add_act(act) for one in taken for act in one.plan.acts),
+            *(WAITING.insert(one.waiting) for one in taken if one.waiting is not None),
+            *(ACTS.insert(act) for one in taken for act in one.plan.acts),
             *(count_planned(owner, step, count) for (owner, step), count in chosen.items()),
             *(uses for one in taken for uses in one.plan.uses),
         ],

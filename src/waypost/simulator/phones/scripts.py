@@ -15,7 +15,7 @@ from waypost.simulator.phones.script_steps import Shown, Step, read_steps
 from waypost.simulator.state import LoadedKind
 from waypost.simulator.store import Statement, Store
 from waypost.simulator.tables import messages
-from waypost.simulator.tables.phone_plans import PlannedAct, StepCount, add_steps, drop_range, drop_script, step_counts
+from waypost.simulator.tables.phone_plans import ACTS, STEPS, PlannedAct, StepCount, drop_range
 
 _UNPLANNED: Final = frozenset({"read", "nothing"})
 _encode: Final = msgspec.json.Encoder().encode
@@ -74,11 +74,10 @@ class Scripts:
 
     async def begin(self, phone: str, steps: Sequence[Step]) -> list[Statement]:
         """A phone is about to get another script: the statements that drop what its earlier one planned."""
-        owner = _owner(phone)
         if steps:
             await self._count(phone, phone)
-        self._uses.pop_owner(owner)
-        return [*drop_script(owner), self._uses.delete_owner_statement(owner), *add_steps(owner, len(steps))]
+        self._uses.pop_owner(_owner(phone))
+        return self._begin_statements(_owner(phone), len(steps))
 
     def of(self, phone: str) -> Script | None:
         """The script that a phone follows: its own, else its fleet's."""
@@ -143,22 +142,27 @@ class Scripts:
 
     async def counts(self, owner: str, steps: Sequence[Step]) -> list[dict[str, Any]]:
         """Of each step how often it was decided on, and how often it has been done."""
-        found = await step_counts(self._store, owner)
+        found = {count.step: count for count in await STEPS.find(self._store, owner=owner)}
         views: list[dict[str, Any]] = []
         for place, step in enumerate(steps):
-            count = found.get(place, StepCount(place, 0, 0))
+            count = found.get(place, StepCount(owner, place))
             view = {"step": place, "on": step.on, "do": step.do, "planned": count.planned}
             views.append(view if step.do in _UNPLANNED else view | {"done": count.done})
         return views
 
-    def forget_fleet(self, fleet: Fleet) -> list[Statement]:
-        """Drop what the phones of a fleet did and will do, from memory; and the statements that drop it from the file."""
+    def begin_fleet(self, fleet: Fleet, *, steps: int) -> list[Statement]:
+        """The phones of a fleet are about to begin anew: the statements that drop what they did and will do."""
         self._uses.pop_owner(fleet.owner)
         self._uses.pop_range(*fleet.range)
         return [
-            *drop_range(*fleet.range), *drop_script(fleet.owner), self._uses.delete_owner_statement(fleet.owner),
+            *drop_range(*fleet.range), *self._begin_statements(fleet.owner, steps),
             self._uses.delete_range_statement(*fleet.range),
         ]  # fmt: skip
+
+    def _begin_statements(self, owner: str, steps: int) -> list[Statement]:
+        """The statements that drop what a script planned and counted, and begin to count so many steps."""
+        dropped = [ACTS.delete(owner=owner), STEPS.delete(owner=owner), self._uses.delete_owner_statement(owner)]
+        return dropped + [STEPS.insert(StepCount(owner, step)) for step in range(steps)]
 
     async def _count(self, first: str, last: str) -> None:
         self._received.update(await messages.received_counts(self._store, first, last))

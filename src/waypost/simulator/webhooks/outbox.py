@@ -6,14 +6,17 @@ from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
 from waypost.simulator.accounts.accounts import Accounts, Number
-from waypost.simulator.store import Store
-from waypost.simulator.tables import updates as table
-from waypost.simulator.tables.updates import FIELD, MESSAGE, TEMPLATE, Outlet, Update
+from waypost.simulator.store import Statement, Store
+from waypost.simulator.tables.updates import FIELD, MESSAGE, OUTBOX, SUBSCRIPTION, TEMPLATE, NextDue, Outlet, Update
 from waypost.simulator.wakes import Wakes
 
 _CONTACT: Final = "\x1f"
 """Stands between what a status says and the contact beside it; no JSON text has this character."""
 
+_NEXT_OF_EACH: Final = (  # a look into the index for each of them, however long the outbox is
+    "SELECT owner AS waba_id, key AS app_id, (SELECT min(due_ms) FROM outbox WHERE waba_id=state.owner "
+    "AND app_id=state.key) AS due_ms FROM state WHERE kind=:kind AND due_ms NOT NULL"
+)
 _WITHOUT_TIME: Final = frozenset({"messages", "user_preferences"})  # Source: facts 7.2
 
 
@@ -28,7 +31,7 @@ class Outbox:
 
     async def open(self) -> None:
         """Go on after the last id in the file."""
-        self._ids = itertools.count(await table.last_id(self._store) + 1)
+        self._ids = itertools.count(await OUTBOX.highest(self._store, "id") + 1)
 
     def next_id(self) -> int:
         """A higher id than any before; may be called on the writer's thread."""
@@ -55,20 +58,29 @@ class Outbox:
 
     async def due(self, outlet: Outlet, *, now_ms: int, at_most: int) -> list[Update]:
         """What is due in an outlet, in the order of due time and id."""
-        return await table.due(self._store, outlet, now_ms=now_ms, at_most=at_most)
+        condition = f"{outlet.condition} AND due_ms<=:now_ms ORDER BY due_ms, id LIMIT :at_most"
+        return await OUTBOX.rows(self._store, condition, **outlet.values, now_ms=now_ms, at_most=at_most)
 
     async def next_due_ms(self, outlet: Outlet) -> int | None:
         """When the outlet's next update is due; None when there is none."""
-        return await table.next_due_ms(self._store, outlet)
+        statement = f"SELECT min(due_ms) FROM outbox WHERE {outlet.condition}"  # noqa: S608
+        found: int | None = await self._store.value(statement, **outlet.values)
+        return found
 
-    async def next_dues(self) -> list[table.NextDue]:
+    async def next_dues(self) -> list[NextDue]:
         """When the next update is due, by account and app; those that have none are not there."""
-        return await table.next_dues(self._store)
+        return await self._store.rows(NextDue, _NEXT_OF_EACH, kind=SUBSCRIPTION)
 
-    async def drop(self, updates: Sequence[Update]) -> None:
+    async def drop(self, updates: Iterable[Update]) -> None:
         """Take updates out: they were delivered, or nobody will hear them."""
-        if updates:
-            await self._store.write(table.drop, updates)
+        statements = [drop_update(update) for update in updates]
+        if statements:
+            await self._store.run(statements)
+
+
+def drop_update(update: Update) -> Statement:
+    """The statement that takes an update out of the outbox."""
+    return OUTBOX.delete(waba_id=update.waba_id, app_id=update.app_id, due_ms=update.due_ms, id=update.id)
 
 
 def status_rest(recipient: str, callback_data: str | None, more: str = "", *, contact: str = "") -> str:

@@ -11,7 +11,7 @@ from waypost.simulator.faults.fault import Fault, Subject
 from waypost.simulator.faults.faults import Faults
 from waypost.simulator.loose import a_text, an_object
 from waypost.simulator.store import Statement, Store
-from waypost.simulator.tables import messages
+from waypost.simulator.tables.messages import of_wamids
 from waypost.simulator.tables.updates import AFTER_NEXT, MESSAGE, Outlet, Parcel, Update
 from waypost.simulator.webhooks.judged_updates import JudgedUpdates, judge
 from waypost.simulator.webhooks.outbox import Outbox
@@ -83,7 +83,7 @@ class WebhookFaults:
         known: dict[str, tuple[str, str]] = {}
         if self._faults.asks_for("phone", "template"):
             wamids = {one.subject for one in updates if not one.field}
-            rows = await messages.of_wamids(self._store, wamids)
+            rows = await of_wamids(self._store, sorted(wamids))
             known = {row.wamid: (row.phone, _template_sent(row.body)) for row in rows}
         return [self._subject(one, *known.get(one.subject, ("", ""))) for one in updates]
 

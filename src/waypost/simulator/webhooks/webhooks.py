@@ -235,7 +235,7 @@ class Webhooks:
         judged = [one for one in batch if one.position]
         if judged:
             await self._judged.drop(judged)
-        await self._outbox.drop([one for one in batch if not one.position])
+        await self._outbox.drop(one for one in batch if not one.position)
 
     async def _post(self, waba_id: str, updates: Sequence[Update], destination: Destination) -> str | None:
         """Tell updates in one POST; gives what went wrong, or None after a 200."""
