@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Protocol
 
 from waypost.base.clock import Clock
@@ -58,147 +57,76 @@ class Timed(Protocol):
         ...
 
 
-@dataclass(frozen=True)
 class Parts:
-    """One of each.
+    """One of each; nothing is opened yet.
 
     Args:
-        timed: the parts that do something by themselves.
         travel: what moves the clock; None where nobody does.
         keeper: what keeps the state of both sides; None where there is only this one.
     """
 
-    clock: Clock
-    ids: Ids
-    store: Store
-    settings: LiveSettings
-    accounts: Accounts
-    tokens: Tokens
-    usage: Usage
-    ledger: Ledger
-    standings: Standings
-    held: Held
-    uses: TemplateUses
-    registrations: Registrations
-    outbox: Outbox
-    templates: Templates
-    phones: Phones
-    fleets: Fleets
-    scripts: Scripts
-    absences: Absences
-    planned_acts: PlannedActs
-    refused: Counter[int]
-    """How many calls were refused with which code, since the start."""
-    limits: Limits
-    messages: Messages
-    inboxes: Inboxes
-    chats: Chats
-    handsets: Handsets
-    webhooks: Webhooks
-    reviews: Reviews
-    files: Files
-    media: MediaShelf
-    uploads: Uploads
-    flows: Flows
-    records: Records
-    blocks: Blocks
-    analytics: Analytics
-    faults: Faults
-    call_faults: CallFaults
-    judged_updates: JudgedUpdates
-    timed: Sequence[Timed]
-    travel: Travel | None
-    keeper: Keeper | None
+    def __init__(
+        self,
+        settings: SimulatorSettings,
+        clock: Clock,
+        ids: Ids,
+        travel: Travel | None = None,
+        keeper: Keeper | None = None,
+    ) -> None:
+        self.clock = clock
+        self.ids = ids
+        self.travel = travel
+        self.keeper = keeper
+        self.store = store = Store(settings.path)
+        self.settings = live = LiveSettings(settings, store)
+        folder = settings.path.with_name(settings.path.name + ".files")
+        self.files = files = Files(folder, reserved_bytes=settings.least_free_mb * 1_000_000)
+        self.media = media = MediaShelf(store, files, clock, ids)
+        self.uploads = uploads = Uploads(store, files, clock, ids)
+        self.flows = flows = Flows(store, clock, ids)
+        self.accounts = accounts = Accounts(store)
+        self.tokens = Tokens(store, clock, accounts)
+        self.usage = Usage(clock, live, accounts)
+        self.outbox = outbox = Outbox(store, accounts)
+        self.fleets = fleets = Fleets(store)
+        self.phones = phones = Phones(store, live, fleets)
+        self.scripts = scripts = Scripts(store, fleets, phones)
+        self.blocks = blocks = Blocks(store, clock, accounts, phones)
+        references = References(live, uploads, media, flows)
+        self.records = records = Records(store)
+        self.ledger = ledger = Ledger(store, clock)
+        self.registrations = Registrations(store, clock, ids, live, records, ledger)
+        names = TemplateNames(store, clock, live, ledger)
+        self.templates = templates = Templates(store, clock, ids, live, outbox, references, names)
+        self.limits = limits = Limits(clock)
+        self.uses = uses = TemplateUses(store, clock)
+        self.held = held = Held(store, clock, outbox, phones)
+        self.standings = standings = Standings(records, ledger, flows, clock, live)
+        self.messages = messages = Messages(
+            store, clock, ids, live, accounts, templates, phones, outbox, limits, references, blocks,
+            standings, Receptions(accounts, phones, scripts), held=held, uses=uses,
+        )  # fmt: skip
+        self.handsets = handsets = Handsets(store, clock, ids, live, phones, messages, outbox, media, blocks)
+        self.inboxes = Inboxes(store, clock, messages)
+        self.chats = Chats(store, clock)
+        self.absences = absences = Absences(store, clock, live, accounts, templates, phones, messages, outbox)
+        self.planned_acts = PlannedActs(store, clock, accounts, phones, messages, handsets, absences)
+        self.faults = faults = Faults(store, clock)
+        self.call_faults = CallFaults(faults, accounts)
+        self.judged_updates = judged = JudgedUpdates(store)
+        webhook_faults = WebhookFaults(store, accounts, outbox, faults, judged)
+        self.webhooks = Webhooks(store, clock, ids, live, accounts, outbox, judged, webhook_faults)
+        self.reviews = Reviews(clock, live, templates, held, messages, uses)
+        self.analytics = Analytics(store, clock, accounts, templates)
+        self.timed: Sequence[Timed] = (self.webhooks, self.reviews, self.planned_acts)
+        """The parts that do something by themselves."""
+        self.refused: Counter[int] = Counter()
+        """How many calls were refused with which code, since the start."""
+        for counted in (limits, self.usage):
+            store.at_reset(counted.clear)
 
     @property
     def failing_loop(self) -> str:
         """Why one of the loops does not do its work; an empty text while all do."""
         loops = (self.reviews.loop, self.planned_acts.loop, *self.webhooks.loops)
         return next((loop.why_not for loop in loops if loop.why_not), "")
-
-
-def make_parts(
-    settings: SimulatorSettings, clock: Clock, ids: Ids, travel: Travel | None = None, keeper: Keeper | None = None
-) -> Parts:
-    """Put the parts together; nothing is opened yet."""
-    store = Store(settings.path)
-    files = Files(
-        settings.path.with_name(settings.path.name + ".files"), reserved_bytes=settings.least_free_mb * 1_000_000
-    )
-    media = MediaShelf(store, files, clock, ids)
-    uploads = Uploads(store, files, clock, ids)
-    flows = Flows(store, clock, ids)
-    live = LiveSettings(settings, store)
-    accounts = Accounts(store)
-    outbox = Outbox(store, accounts)
-    fleets = Fleets(store)
-    phones = Phones(store, live, fleets)
-    scripts = Scripts(store, fleets, phones)
-    blocks = Blocks(store, clock, accounts, phones)
-    references = References(live, uploads, media, flows)
-    records = Records(store)
-    ledger = Ledger(store, clock)
-    names = TemplateNames(store, clock, live, ledger)
-    templates = Templates(store, clock, ids, live, outbox, references, names)
-    limits = Limits(clock)
-    uses = TemplateUses(store, clock)
-    held = Held(store, clock, outbox, phones)
-    standings = Standings(records, ledger, flows, clock, live)
-    messages = Messages(
-        store, clock, ids, live, accounts, templates, phones, outbox, limits, references, blocks,
-        standings, Receptions(accounts, phones, scripts), held=held, uses=uses,
-    )  # fmt: skip
-    handsets = Handsets(store, clock, ids, live, phones, messages, outbox, media, blocks)
-    inboxes = Inboxes(store, clock, messages)
-    absences = Absences(store, clock, live, accounts, templates, phones, messages, outbox)
-    planned_acts = PlannedActs(store, clock, accounts, phones, messages, handsets, absences)
-    faults = Faults(store, clock)
-    judged = JudgedUpdates(store)
-    webhook_faults = WebhookFaults(store, accounts, outbox, faults, judged)
-    webhooks = Webhooks(store, clock, ids, live, accounts, outbox, judged, webhook_faults)
-    usage = Usage(clock, live, accounts)
-    for counted in (limits, usage):
-        store.at_reset(counted.clear)
-    reviews = Reviews(clock, live, templates, held, messages, uses)
-    return Parts(
-        clock=clock,
-        ids=ids,
-        store=store,
-        settings=live,
-        accounts=accounts,
-        tokens=Tokens(store, clock, accounts),
-        usage=usage,
-        ledger=ledger,
-        standings=standings,
-        held=held,
-        uses=uses,
-        registrations=Registrations(store, clock, ids, live, records, ledger),
-        outbox=outbox,
-        templates=templates,
-        phones=phones,
-        fleets=fleets,
-        scripts=scripts,
-        absences=absences,
-        planned_acts=planned_acts,
-        refused=Counter(),
-        limits=limits,
-        messages=messages,
-        inboxes=inboxes,
-        chats=Chats(store, clock),
-        handsets=handsets,
-        webhooks=webhooks,
-        reviews=reviews,
-        files=files,
-        media=media,
-        uploads=uploads,
-        flows=flows,
-        records=records,
-        blocks=blocks,
-        analytics=Analytics(store, clock, accounts, templates),
-        faults=faults,
-        call_faults=CallFaults(faults, accounts),
-        judged_updates=judged,
-        timed=(webhooks, reviews, planned_acts),
-        travel=travel,
-        keeper=keeper,
-    )

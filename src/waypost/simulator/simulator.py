@@ -12,7 +12,7 @@ from waypost.simulator.control.acts import speak
 from waypost.simulator.control.scenarios import Scenario
 from waypost.simulator.control.shapes import WriteShape, as_shape
 from waypost.simulator.keeper import Keeper
-from waypost.simulator.parts import make_parts
+from waypost.simulator.parts import Parts
 from waypost.simulator.settings import AccountSeed, NumberSeed, SimulatorSettings
 from waypost.simulator.templates.checks import check_draft
 from waypost.simulator.templates.template import Template
@@ -33,7 +33,7 @@ class Simulator:
         travel: Travel | None = None,
         keeper: Keeper | None = None,
     ) -> None:
-        self._parts = make_parts(settings, clock, ids, travel, keeper)
+        self._parts = Parts(settings, clock, ids, travel, keeper)
         self.application = Application(self._parts)
 
     async def open(self) -> None:

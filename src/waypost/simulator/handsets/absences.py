@@ -21,7 +21,7 @@ from waypost.simulator.phones.phone import Phone
 from waypost.simulator.phones.phones import Phones
 from waypost.simulator.store import Statement, Store
 from waypost.simulator.tables.messages import MESSAGES, Message, planned
-from waypost.simulator.tables.phone_plans import ACTS, WAITING, Waiting, postpone_acts, resume_acts
+from waypost.simulator.tables.phone_plans import ACTS, WAITING, Waiting, postpone_acts, resume_acts, waiting
 from waypost.simulator.tables.updates import OUTBOX, Update, add_update, drop_arrivals
 from waypost.simulator.templates.templates import Templates
 from waypost.simulator.webhooks.outbox import Outbox
@@ -160,18 +160,10 @@ class Absences:
         is_delivered = delivered_ms <= now_ms
         due_ms = row.read_ms if is_delivered else delivered_ms
         told = await OUTBOX.find(self._store, waba_id=waba_id, due_ms=due_ms, subject=row.wamid)
-        waits = Waiting(
-            phone=phone,
-            position=row.position,
-            wamid=row.wamid,
-            waba_id=waba_id,
-            phone_number_id=row.phone_number_id,
-            until_ms=row.at_ms + lifetime_ms(template),
-            is_delivered=is_delivered,
-            read_after_ms=None if row.read_ms is None else row.read_ms - delivered_ms,
-            rest=next((one.rest for one in told if one.kind in ("delivered", "read")), ""),
-            callback_data=row.callback_data,
-        )
+        rest = next((one.rest for one in told if one.kind in ("delivered", "read")), "")
+        until_ms = row.at_ms + lifetime_ms(template)
+        read_after_ms = None if row.read_ms is None else row.read_ms - delivered_ms
+        waits = waiting(row, waba_id, until_ms, read_after_ms, rest, is_delivered=is_delivered)
         return [*_undone(row, waba_id, keeps_delivery=is_delivered), WAITING.insert(waits)]
 
     def _arrival(self, phone: Phone, row: Waiting, at_ms: int) -> list[Statement]:

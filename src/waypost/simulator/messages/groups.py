@@ -7,8 +7,9 @@ API, as webhooks of the account.
 from typing import Any, Final
 
 from waypost.simulator.errors import bad_parameter
+from waypost.simulator.tables.messages import Message
 from waypost.simulator.tables.updates import Update
-from waypost.simulator.webhooks.outbox import Outbox, ascii_json, status_rest
+from waypost.simulator.webhooks.outbox import ascii_json, status_rest
 
 GROUP: Final = "group:"
 """Before a group's id where a message's phone stands."""
@@ -35,20 +36,10 @@ def group_contact(place: str) -> dict[str, Any]:
     return {"input": group_id, "wa_id": group_id}
 
 
-def group_sent(
-    place: str,
-    outbox: Outbox,
-    *,
-    waba_id: str,
-    phone_number_id: str,
-    wamid: str,
-    callback_data: str | None,
-    at_ms: int,
-    errors: str = "",
-) -> Update:
+def group_sent(message: Message, waba_id: str, update_id: int, errors: str = "") -> Update:
     """The first status of a message to a group: `sent`, or `failed` with errors."""
-    group_id = place.removeprefix(GROUP)
+    group_id = message.phone.removeprefix(GROUP)
     recipient = f'"recipient_id":{ascii_json(group_id)},"recipient_type":"group"'
-    rest = status_rest(recipient, callback_data, errors)
+    rest = status_rest(recipient, message.callback_data, errors)
     kind = "failed" if errors else "sent"
-    return Update(waba_id, at_ms, outbox.next_id(), kind, phone_number_id, wamid, rest)
+    return Update(waba_id, message.at_ms, update_id, kind, message.phone_number_id, message.wamid, rest)

@@ -13,7 +13,7 @@ from waypost.simulator.phones.phones import Phones
 from waypost.simulator.state import StoredKind
 from waypost.simulator.store import Statement, Store
 from waypost.simulator.tables.messages import MESSAGES, Fate, Message
-from waypost.simulator.tables.phone_plans import ACTS, HELD, WAITING, Waiting, resume_acts_about
+from waypost.simulator.tables.phone_plans import ACTS, HELD, WAITING, resume_acts_about, waiting
 from waypost.simulator.tables.updates import Update, add_update
 from waypost.simulator.templates.template import Template
 from waypost.simulator.webhooks.outbox import Outbox
@@ -24,15 +24,11 @@ DROPPED_WITH: Final = 132015  # Source: facts 3.2, "pacing"
 class _Plan(msgspec.Struct, frozen=True):
     """What a held message will have: `updates` when it is released, `dropped` when it is not.
 
-    Its times are as if it were released at `at_ms`.
+    Its times are as if it were released when it was taken.
     """
 
     waba_id: str
-    phone: str
-    phone_number_id: str
-    position: int
-    callback_data: str | None
-    at_ms: int
+    message: Message  # without what it says
     fate: Fate
     is_awaited: bool  # its phone was offline
     lives_ms: int
@@ -82,11 +78,7 @@ class Held:
             read_after_ms = fate.read_ms - fate.delivered_ms
         plan = _Plan(
             waba_id=waba_id,
-            phone=message.phone,
-            phone_number_id=message.phone_number_id,
-            position=message.position,
-            at_ms=message.at_ms,
-            callback_data=message.callback_data,
+            message=replace(message, shown="", body=""),
             fate=fate,
             is_awaited=reception.until_ms is not None,
             lives_ms=lifetime_ms(template),
@@ -110,53 +102,39 @@ class Held:
         """Let go of a template's held messages, all in one transaction; gives their phones."""
         plans = await self._held.read(template_id)
         statements = [
-            statement
-            for wamid, plan in plans.items()
-            for statement in (
-                self._held.delete_statement(wamid, template_id),
-                *self._let_go(wamid, plan, is_released=is_released),
-            )
+            *(self._held.delete_statement(wamid, template_id) for wamid in plans),
+            *(statement for plan in plans.values() for statement in self._let_go(plan, is_released=is_released)),
         ]
         self.template_ids.discard(template_id)
         if statements:
             await self._store.run(statements)
         for waba_id in {plan.waba_id for plan in plans.values()}:
             self._outbox.wake_of(waba_id).set()
-        return [plan.phone for plan in plans.values()]
+        return [plan.message.phone for plan in plans.values()]
 
-    def _let_go(self, wamid: str, plan: _Plan, *, is_released: bool) -> list[Statement]:
-        now_ms = self._clock.now_ms()
-        late_ms = now_ms - plan.at_ms
+    def _let_go(self, plan: _Plan, *, is_released: bool) -> list[Statement]:
+        message, now_ms = plan.message, self._clock.now_ms()
+        late_ms, position = now_ms - message.at_ms, message.position
         if not is_released:
             failed = Fate(failed_ms=now_ms, failed_code=DROPPED_WITH)
             return [
-                MESSAGES.update(asdict(failed), wamid=wamid),
-                ACTS.delete(wamid=wamid),
+                MESSAGES.update(asdict(failed), position=position),
+                ACTS.delete(wamid=message.wamid),
                 *self._later(plan.dropped, late_ms),
             ]
-        if self._phones.known(plan.phone).is_offline:
-            waiting = Waiting(
-                phone=plan.phone,
-                position=plan.position,
-                wamid=wamid,
-                waba_id=plan.waba_id,
-                phone_number_id=plan.phone_number_id,
-                until_ms=now_ms + plan.lives_ms,
-                is_delivered=0,
-                read_after_ms=plan.read_after_ms,
-                rest=plan.updates[0].rest if plan.updates else "",
-                callback_data=plan.callback_data,
-            )
-            return [WAITING.insert(waiting), *self._later(plan.updates[:1], late_ms)]
+        if self._phones.known(message.phone).is_offline:
+            rest = plan.updates[0].rest if plan.updates else ""
+            waits = waiting(message, plan.waba_id, now_ms + plan.lives_ms, plan.read_after_ms, rest)
+            return [WAITING.insert(waits), *self._later(plan.updates[:1], late_ms)]
         fate, updates = plan.fate, plan.updates
         if plan.is_awaited:  # its phone has come back meanwhile
-            fate = replace(fate, delivered_ms=plan.at_ms, read_ms=None)
+            fate = replace(fate, delivered_ms=message.at_ms, read_ms=None)
             updates = [replace(one, kind=kind) for one in plan.updates[:1] for kind in ("sent", "delivered")]
         times_ms = {name: at_ms + late_ms for name, at_ms in asdict(fate).items() if at_ms is not None}
         later = Fate(**times_ms | {"failed_code": fate.failed_code})
         return [
-            MESSAGES.update(asdict(later), wamid=wamid),
-            resume_acts_about(wamid, later.delivered_ms),
+            MESSAGES.update(asdict(later), position=position),
+            resume_acts_about(message.wamid, later.delivered_ms),
             *self._later(updates, late_ms),
         ]
 

@@ -22,7 +22,7 @@ from waypost.simulator.messages.message_kinds import KINDS, shown_message
 from waypost.simulator.messages.receptions import Receptions
 from waypost.simulator.messages.standings import Standings
 from waypost.simulator.messages.statuses import FAILURES, Sent, errors_of, planned_updates
-from waypost.simulator.messages.takings import Taken, take_all, waiting_row
+from waypost.simulator.messages.takings import Taken, take_all
 from waypost.simulator.messages.template_plans import TemplatePlans
 from waypost.simulator.messages.template_sends import Shown, shown_template
 from waypost.simulator.messages.wamids import sent_wamid
@@ -30,6 +30,7 @@ from waypost.simulator.phones.blocks import Blocks
 from waypost.simulator.phones.phones import Phones, phone_digits
 from waypost.simulator.store import Store
 from waypost.simulator.tables.messages import MESSAGES, Fate, Message
+from waypost.simulator.tables.phone_plans import Waiting, waiting
 from waypost.simulator.tables.updates import Update
 from waypost.simulator.templates.template import Template
 from waypost.simulator.templates.templates import Templates
@@ -126,9 +127,24 @@ class Messages:
             shown = shown_message(kind, request.get(kind), known)
         else:
             raise message_refused(131051, f"Message type {kind!r} is not supported")
+        context = an_object(request.get("context"))
+        message = Message(
+            position=self.next_position(),
+            wamid=sent_wamid(self._ids, number.phone_number if group else phone),
+            phone=phone,
+            phone_number_id=number.phone_number_id,
+            is_inbound=0,
+            type=kind,
+            at_ms=self._clock.now_ms(),
+            shown=msgspec.json.encode(shown).decode(),
+            body=raw.decode(errors="replace"),
+            callback_data=callback_data,
+            context_id=a_text(context.get("message_id")) if context else None,
+        )
         if group is not None:
-            wamid = await self._keep_of_group(number, group, kind, shown, callback_data, request, raw, fail_code)
-            return {"messaging_product": "whatsapp", "contacts": [group_contact(group)], "messages": [{"id": wamid}]}
+            await self._keep_of_group(number, message, fail_code)
+            messages = [{"id": message.wamid}]
+            return {"messaging_product": "whatsapp", "contacts": [group_contact(group)], "messages": messages}
         if phone == number.phone_number:
             raise message_refused(131021, "Recipient phone number is the sender's own")
         if self._blocks.is_blocked(number.phone_number_id, phone):
@@ -139,12 +155,12 @@ class Messages:
         self._typing_until_ms.pop((phone, number.phone_number_id), None)
         if fail_code is None:
             fail_code = self._standings.failure_of(number)
-        wamid = await self._keep(number, phone, kind, shown, template, direct, callback_data, request, raw, fail_code)
-        message = {"id": wamid}
+        await self._keep(number, message, shown, template, direct, fail_code)
+        taken = {"id": message.wamid}
         if template is not None:
             held = template.is_paced
-            message["message_status"] = "held_for_quality_assessment" if held else "accepted"
-        return {"messaging_product": "whatsapp", "contacts": [self._contact(request, phone)], "messages": [message]}
+            taken["message_status"] = "held_for_quality_assessment" if held else "accepted"
+        return {"messaging_product": "whatsapp", "contacts": [self._contact(request, phone)], "messages": [taken]}
 
     async def mark_read(self, number: Number, message_id: object, typing_indicator: object = None) -> None:
         """The business has read a phone's message, and perhaps says that it is typing.
@@ -253,132 +269,71 @@ class Messages:
     async def _keep(
         self,
         number: Number,
-        phone: str,
-        kind: str,
+        message: Message,
         shown: Shown,
         template: Template | None,
         direct: DirectSend,
-        callback_data: str | None,
-        request: dict[str, Any],
-        raw: bytes,
         fail_code: int | None,
-    ) -> str:
-        now_ms = self._clock.now_ms()
+    ) -> None:
+        phone, now_ms = message.phone, message.at_ms
         handset, is_new = self._phones.meet(phone)
         is_in_window = self._phones.window_is_open(number.phone_number_id, phone, now_ms)
-        wamid = sent_wamid(self._ids, phone)
         reception = self._receptions.of(
             number,
             handset,
             template,
             shown,
-            wamid=wamid,
+            wamid=message.wamid,
             now_ms=now_ms,
             is_in_window=is_in_window,
             direct=direct,
             sender_fails=fail_code,
         )
-        fate = reception.fate
         sent = Sent(
-            wamid=wamid,
+            message=message,
             waba_id=number.waba_id,
-            phone_number_id=number.phone_number_id,
             handset=handset,
             has_contacts=self._settings.value.statuses_contacts,
             skips_delivered=self._settings.value.skips_delivered,
-            at_ms=now_ms,
-            callback_data=callback_data,
             category=direct.category or "service" if template is None else template.category.lower(),
             is_in_window=is_in_window,
         )
-        updates = self._planned(sent, fate)
-        notes = self._standings.notes(number, phone, shown, sent.wamid, is_free=is_in_window)
+        updates = self._planned(sent, reception.fate)
+        notes = self._standings.notes(number, phone, shown, message.wamid, is_free=is_in_window)
         if template is not None:
             notes += self._uses.note(template)
         if is_new:
             notes.append(self._phones.add_statement(phone))
-        is_held = template is not None and template.is_paced
-        message = self._row(
-            wamid, phone, number, now_ms, kind, shown, callback_data, request, raw, Fate() if is_held else fate
-        )
-        if template is not None and is_held:
+        if template is not None and template.is_paced:
             dropped = self._planned(sent, Fate(failed_ms=now_ms, failed_code=DROPPED_WITH))
             held = self._held.hold(template, message, number.waba_id, reception, updates, dropped)
             await self._store.write(take_all, Taken(message, [], [*notes, held], plan=reception.plan.put_off()))
             self._held.template_ids.add(template.template_id)  # settled meanwhile: again
             self._templates.changed.set()
-            return sent.wamid
-        waiting = waiting_row(sent, reception, message.position, updates)
-        await self._store.write(take_all, Taken(message, updates, notes, waiting, reception.plan))
+            return
+        message = msgspec.structs.replace(message, **msgspec.structs.asdict(reception.fate))
+        waits: Waiting | None = None
+        if reception.until_ms is not None:  # what is told then costs what `sent` said
+            rest = updates[0].rest if updates else ""
+            waits = waiting(message, number.waba_id, reception.until_ms, reception.read_after_ms, rest)
+        await self._store.write(take_all, Taken(message, updates, notes, waits, reception.plan))
         if reception.plan.acts:
             self.planned.set()
         self._outbox.wake_of(number.waba_id).set()
         self.tell(phone)
-        return sent.wamid
 
-    async def _keep_of_group(
-        self,
-        number: Number,
-        group: str,
-        kind: str,
-        shown: Shown,
-        callback_data: str | None,
-        request: dict[str, Any],
-        raw: bytes,
-        fail_code: int | None,
-    ) -> str:
+    async def _keep_of_group(self, number: Number, message: Message, fail_code: int | None) -> None:
         """Keep a message to a group, and say that it was sent; its members are nobody here."""
         if fail_code is None:
             fail_code = self._standings.failure_of(number)
-        now_ms, wamid = self._clock.now_ms(), sent_wamid(self._ids, number.phone_number)
-        fate = Fate(failed_ms=now_ms if fail_code else None, failed_code=fail_code)
-        message = self._row(wamid, group, number, now_ms, kind, shown, callback_data, request, raw, fate)
+        if fail_code:
+            message = msgspec.structs.replace(message, failed_ms=message.at_ms, failed_code=fail_code)
         updates: list[Update] = []
         if self._outbox.listens(number.waba_id):
-            updates = [
-                group_sent(
-                    group,
-                    self._outbox,
-                    waba_id=number.waba_id,
-                    phone_number_id=number.phone_number_id,
-                    wamid=wamid,
-                    callback_data=callback_data,
-                    at_ms=now_ms,
-                    errors=errors_of(fail_code) if fail_code else "",
-                )
-            ]
+            errors = errors_of(fail_code) if fail_code else ""
+            updates.append(group_sent(message, number.waba_id, self._outbox.next_id(), errors))
         await self._store.write(take_all, Taken(message, updates))
         self._outbox.wake_of(number.waba_id).set()
-        return wamid
-
-    def _row(
-        self,
-        wamid: str,
-        phone: str,
-        number: Number,
-        at_ms: int,
-        kind: str,
-        shown: Shown,
-        callback_data: str | None,
-        request: dict[str, Any],
-        raw: bytes,
-        fate: Fate,
-    ) -> Message:
-        context = an_object(request.get("context"))
-        return Message(
-            position=self.next_position(),
-            wamid=wamid,
-            phone=phone,
-            phone_number_id=number.phone_number_id,
-            is_inbound=0,
-            type=kind,
-            at_ms=at_ms,
-            shown=msgspec.json.encode(shown).decode(),
-            body=raw.decode(errors="replace"),
-            callback_data=callback_data,
-            context_id=a_text(context.get("message_id")) if context else None,
-            **msgspec.structs.asdict(fate),
-        )
 
     def _planned(self, sent: Sent, fate: Fate) -> list[Update]:
         if not self._outbox.listens(sent.waba_id):

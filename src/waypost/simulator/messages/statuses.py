@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from waypost.simulator.errors import webhook_error
 from waypost.simulator.phones.phone import Phone
 from waypost.simulator.settings import StatusesVersion
-from waypost.simulator.tables.messages import Fate
+from waypost.simulator.tables.messages import Fate, Message
 from waypost.simulator.tables.updates import Update
 from waypost.simulator.webhooks.outbox import Outbox, ascii_json, status_rest
 
@@ -44,13 +44,10 @@ class Sent:
         skips_delivered: whether `read` stands for `delivered`, too.
     """
 
-    wamid: str
+    message: Message
     waba_id: str
-    phone_number_id: str
     handset: Phone
     has_contacts: bool
-    at_ms: int
-    callback_data: str | None
     category: str
     is_in_window: bool
     skips_delivered: bool = False
@@ -69,7 +66,7 @@ def planned_updates(sent: Sent, fate: Fate, outbox: Outbox, version: StatusesVer
         rest = _rest(sent, failed_handset(sent.handset), errors_of(fate.failed_code or 0))
         return [_update(sent, fate.failed_ms, outbox, "failed", rest)]
     priced = _rest(sent, sent.handset, paid)
-    rows = [_update(sent, sent.at_ms, outbox, "sent", priced)]
+    rows = [_update(sent, sent.message.at_ms, outbox, "sent", priced)]
     is_read = fate.read_ms is not None and sent.handset.sends_read_receipts
     skips_delivered = is_read and (sent.handset.has_chat_open or sent.skips_delivered)
     if fate.delivered_ms is not None and not skips_delivered:
@@ -116,11 +113,11 @@ def read_rest(phone: Phone, callback_data: str | None, *, has_contacts: bool) ->
 
 def _rest(sent: Sent, phone: Phone, more: str = "") -> str:
     contact = contact_text(phone) if sent.has_contacts else ""
-    return status_rest(recipient_of(phone), sent.callback_data, more, contact=contact)
+    return status_rest(recipient_of(phone), sent.message.callback_data, more, contact=contact)
 
 
 def _update(sent: Sent, due_ms: int, outbox: Outbox, kind: str, rest: str) -> Update:
-    return Update(sent.waba_id, due_ms, outbox.next_id(), kind, sent.phone_number_id, sent.wamid, rest)
+    return Update(sent.waba_id, due_ms, outbox.next_id(), kind, sent.message.phone_number_id, sent.message.wamid, rest)
 
 
 @lru_cache(maxsize=64)
@@ -143,9 +140,9 @@ def _pricing(category: str, is_in_window: bool) -> str:
 
 def _conversation(sent: Sent) -> str:
     """One conversation for each pair and day. Source: facts 7.3, v23 and older."""
-    day = sent.at_ms // 1000 // _DAY_S
+    day = sent.message.at_ms // 1000 // _DAY_S
     conversation = {
-        "id": f"{int(sent.phone_number_id):x}{int(sent.handset.phone):x}{day:x}".rjust(32, "0"),
+        "id": f"{int(sent.message.phone_number_id):x}{int(sent.handset.phone):x}{day:x}".rjust(32, "0"),
         "expiration_timestamp": str((day + 1) * _DAY_S),
         "origin": {"type": sent.category},
     }

@@ -5,8 +5,6 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from waypost.simulator.messages.receptions import Reception
-from waypost.simulator.messages.statuses import Sent
 from waypost.simulator.phones.scripts import NO_PLAN, Plan
 from waypost.simulator.store import Statement, run_statements
 from waypost.simulator.tables.messages import MESSAGES, Message
@@ -31,24 +29,6 @@ class Taken:
     notes: Sequence[Statement] = ()
     waiting: Waiting | None = None
     plan: Plan = NO_PLAN
-
-
-def waiting_row(sent: Sent, reception: Reception, position: int, updates: Sequence[Update]) -> Waiting | None:
-    """A message that waits for its phone; what is told then costs what `sent` said."""
-    if reception.until_ms is None:
-        return None
-    return Waiting(
-        phone=sent.handset.phone,
-        position=position,
-        wamid=sent.wamid,
-        waba_id=sent.waba_id,
-        phone_number_id=sent.phone_number_id,
-        until_ms=reception.until_ms,
-        is_delivered=0,
-        read_after_ms=reception.read_after_ms,
-        rest=updates[0].rest if updates else "",
-        callback_data=sent.callback_data,
-    )
 
 
 def take_all(connection: sqlite3.Connection, taken: Sequence[Taken]) -> Sequence[None]:

@@ -5,7 +5,7 @@ from typing import Final
 import msgspec
 
 from waypost.simulator.store import Statement, Store
-from waypost.simulator.tables.messages import RANGE
+from waypost.simulator.tables.messages import RANGE, Message
 from waypost.simulator.tables.table import Table
 
 HELD: Final = "held"
@@ -76,6 +76,24 @@ class StepCount(msgspec.Struct, frozen=True):
 WAITING: Final = Table("waiting", Waiting, order="position")
 ACTS: Final = Table("planned_acts", PlannedAct, order="due_ms, id", numbered="id")
 STEPS: Final = Table("script_counts", StepCount, order="step")
+
+
+def waiting(
+    message: Message, waba_id: str, until_ms: int, read_after_ms: int | None, rest: str, *, is_delivered: bool = False
+) -> Waiting:
+    """A message that waits for its phone."""
+    return Waiting(
+        phone=message.phone,
+        position=message.position,
+        wamid=message.wamid,
+        waba_id=waba_id,
+        phone_number_id=message.phone_number_id,
+        until_ms=until_ms,
+        is_delivered=is_delivered,
+        read_after_ms=read_after_ms,
+        rest=rest,
+        callback_data=message.callback_data,
+    )
 
 
 async def waiting_count(store: Store, first: str, last: str) -> int:
