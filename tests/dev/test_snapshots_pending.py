@@ -16,6 +16,7 @@ from waypost.assembly import snapshots
 from waypost.base.clock import Bearing
 from waypost.simulator import NotKept
 from waypost.simulator.store import Store
+from waypost.simulator.tables import SCHEMA
 
 HOUR_MS = 3_600_000
 LATER_MS = 600_000
@@ -75,7 +76,7 @@ async def test_a_store_that_is_truly_damaged_is_refused(
     data, file = tmp_path / "data", tmp_path / "one.waypost"
     for name in snapshots.STORES:
         data.mkdir(exist_ok=True)
-        store = Store(data / name)
+        store = Store(data / name, SCHEMA)
         await store.open()
         await store.close()
     snapshots.pack(data, file, bearing=Bearing(1, 1), secret_key="k")

@@ -10,12 +10,13 @@ import pytest
 
 from tests.support.first_store import FIRST
 from waypost.simulator.store import Store
+from waypost.simulator.tables import SCHEMA
 from waypost.store.engines.sqlite import SqliteEngine
 
 
 def _simulator(path: Path) -> None:
     async def make() -> None:
-        store = Store(path)
+        store = Store(path, SCHEMA)
         await store.open()
         await store.close()
 

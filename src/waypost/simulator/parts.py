@@ -40,6 +40,7 @@ from waypost.simulator.phones.phones import Phones
 from waypost.simulator.phones.scripts import Scripts
 from waypost.simulator.settings import SimulatorSettings
 from waypost.simulator.store import Store
+from waypost.simulator.tables import SCHEMA
 from waypost.simulator.templates.names import TemplateNames
 from waypost.simulator.templates.templates import Templates
 from waypost.simulator.templates.uses import TemplateUses
@@ -77,7 +78,7 @@ class Parts:
         self.ids = ids
         self.travel = travel
         self.keeper = keeper
-        self.store = store = Store(settings.path)
+        self.store = store = Store(settings.path, SCHEMA)
         self.settings = live = LiveSettings(settings, store)
         folder = settings.path.with_name(settings.path.name + ".files")
         self.files = files = Files(folder, reserved_bytes=settings.least_free_mb * 1_000_000)

@@ -18,58 +18,11 @@ Statement = tuple[str, Values]
 """SQL with named parameters, and their values."""
 
 FILE_REVISION: Final = 4
-# Times are milliseconds since the epoch, numbers of phones are digits, bodies are JSON.
-# A table WITHOUT ROWID begins with the columns of its key, in the key's order: where it does not, the
-# checks of SQLite 3.40 report NULL values that are not there.
-_SCHEMA: Final = """
+_STATE: Final = """
 CREATE TABLE IF NOT EXISTS state (  -- what is found by its key alone: see `state.StoredKind`
     position INTEGER PRIMARY KEY, kind TEXT NOT NULL, owner TEXT NOT NULL, key TEXT NOT NULL,
     body TEXT NOT NULL, UNIQUE (kind, owner, key)
 );
-CREATE TABLE IF NOT EXISTS messages (
-    position INTEGER PRIMARY KEY, wamid TEXT NOT NULL, phone TEXT NOT NULL,
-    phone_number_id TEXT NOT NULL, is_inbound INTEGER NOT NULL, type TEXT NOT NULL,
-    at_ms INTEGER NOT NULL, shown TEXT NOT NULL,  -- what the phone shows
-    body TEXT NOT NULL,                           -- as it was sent
-    callback_data TEXT, context_id TEXT,
-    delivered_ms INTEGER, read_ms INTEGER,        -- may lie ahead: then it is planned
-    failed_ms INTEGER, failed_code INTEGER
-);
-CREATE UNIQUE INDEX IF NOT EXISTS messages_by_wamid ON messages (wamid);
-CREATE INDEX IF NOT EXISTS messages_by_phone ON messages (phone, position);
-CREATE TABLE IF NOT EXISTS waiting (  -- what an offline phone will get when it is back
-    phone TEXT NOT NULL, position INTEGER NOT NULL, wamid TEXT NOT NULL, waba_id TEXT NOT NULL,
-    phone_number_id TEXT NOT NULL, until_ms INTEGER NOT NULL,  -- then it is dropped
-    is_delivered INTEGER NOT NULL,                             -- then only its reading waits
-    read_after_ms INTEGER,                                     -- NULL: not by itself
-    rest TEXT NOT NULL,                                        -- of its status; empty: nobody hears
-    callback_data TEXT,                                        -- of the message
-    PRIMARY KEY (phone, position)
-) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS planned_acts (
-    id INTEGER PRIMARY KEY, due_ms INTEGER,  -- NULL: so long after the phone is back
-    after_ms INTEGER NOT NULL, phone TEXT NOT NULL, phone_number_id TEXT NOT NULL,
-    wamid TEXT NOT NULL, owner TEXT NOT NULL, step INTEGER NOT NULL,
-    act TEXT NOT NULL  -- what to do, whole
-);
-CREATE INDEX IF NOT EXISTS planned_acts_by_due ON planned_acts (due_ms, id);
-CREATE INDEX IF NOT EXISTS planned_acts_by_phone ON planned_acts (phone);
-CREATE TABLE IF NOT EXISTS script_counts (  -- owner: 'fleet' and its name, or 'phone' and its digits
-    owner TEXT NOT NULL, step INTEGER NOT NULL, planned INTEGER NOT NULL, done INTEGER NOT NULL,
-    PRIMARY KEY (owner, step)
-) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS outbox (  -- updates that a webhook has yet to carry, once for each app
-    waba_id TEXT NOT NULL, app_id TEXT NOT NULL, due_ms INTEGER NOT NULL, id INTEGER NOT NULL,
-    kind TEXT NOT NULL, phone_number_id TEXT NOT NULL, subject TEXT NOT NULL, rest TEXT NOT NULL,
-    PRIMARY KEY (waba_id, app_id, due_ms, id)
-) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS judged_updates (  -- updates that faults have judged; outbox rows with more
-    position INTEGER PRIMARY KEY, waba_id TEXT NOT NULL, due_ms INTEGER NOT NULL,
-    id INTEGER NOT NULL, kind TEXT NOT NULL, phone_number_id TEXT NOT NULL, subject TEXT NOT NULL,
-    rest TEXT NOT NULL, app_id TEXT NOT NULL, until_ms INTEGER NOT NULL,
-    together INTEGER NOT NULL  -- 0: goes by itself; 1: after the next one; N: when N are together
-);
-CREATE INDEX IF NOT EXISTS judged_updates_of_account ON judged_updates (waba_id, app_id, position);
 """
 _LOAD: Final = (
     "SELECT kind, owner, key, body FROM state WHERE kind IN (SELECT value FROM json_each(:kinds)) ORDER BY position"
@@ -96,10 +49,18 @@ class WrongFile(Exception):
 
 
 class Store:
-    """One SQLite file, opened and closed; what was written is on disk before `write` returns."""
+    """One SQLite file, opened and closed; what was written is on disk before `write` returns.
 
-    def __init__(self, path: Path) -> None:
+    Times in it are milliseconds since the epoch, numbers of phones are digits, bodies are JSON.
+
+    Args:
+        path: of the file.
+        schema: the statements that make the tables with columns of their own.
+    """
+
+    def __init__(self, path: Path, schema: str) -> None:
         self._path = path
+        self._schema = _STATE + schema
         self._writing = ThreadPoolExecutor(1, thread_name_prefix="simulator-writer")
         self._reading = ThreadPoolExecutor(1, thread_name_prefix="simulator-reader")
         self._writer: sqlite3.Connection | None = None
@@ -142,7 +103,7 @@ class Store:
         loop = asyncio.get_running_loop()
         writer = await loop.run_in_executor(self._writing, self._connect)
         self._writer = writer
-        await loop.run_in_executor(self._writing, _prepare, writer, self._path)
+        await loop.run_in_executor(self._writing, _prepare, writer, self._path, self._schema)
         self._reader = await loop.run_in_executor(self._reading, self._connect)
         for row in await self.rows(StateRow, _LOAD, kinds=msgspec.json.encode(list(self._loads)).decode()):
             self._loads[row.kind](row)
@@ -230,7 +191,7 @@ def select(
     return [row_type(**dict(zip(names, row, strict=True))) for row in cursor]
 
 
-def _prepare(connection: sqlite3.Connection, path: Path) -> None:
+def _prepare(connection: sqlite3.Connection, path: Path, schema: str) -> None:
     """Make the tables that are not there, in one transaction."""
     [[tables]] = connection.execute("SELECT count(*) FROM sqlite_master").fetchall()
     [[revision]] = connection.execute("PRAGMA user_version").fetchall()
@@ -240,7 +201,7 @@ def _prepare(connection: sqlite3.Connection, path: Path) -> None:
             f"works on revision {FILE_REVISION}; start with an empty folder, or with that version"
         )
     try:
-        connection.executescript(f"BEGIN IMMEDIATE; {_SCHEMA} PRAGMA user_version={FILE_REVISION}; COMMIT;")
+        connection.executescript(f"BEGIN IMMEDIATE; {schema} PRAGMA user_version={FILE_REVISION}; COMMIT;")
     except BaseException:
         if connection.in_transaction:
             connection.execute("ROLLBACK")

@@ -94,7 +94,13 @@ class Message(Fate, frozen=True, kw_only=True, dict=True):
         return objects(self.content.get("buttons"))
 
 
-MESSAGES: Final = Table("messages", Message, order="position")
+MESSAGES: Final = Table(
+    "messages", Message, key=("position",), order="position",
+    indexes=(
+        "UNIQUE INDEX IF NOT EXISTS messages_by_wamid ON messages (wamid)",
+        "INDEX IF NOT EXISTS messages_by_phone ON messages (phone, position)",
+    ),
+)  # fmt: skip
 
 
 class _Count(NamedTuple):

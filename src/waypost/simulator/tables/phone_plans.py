@@ -73,9 +73,15 @@ class StepCount(msgspec.Struct, frozen=True):
     done: int = 0
 
 
-WAITING: Final = Table("waiting", Waiting, order="position")
-ACTS: Final = Table("planned_acts", PlannedAct, order="due_ms, id", numbered="id")
-STEPS: Final = Table("script_counts", StepCount, order="step")
+WAITING: Final = Table("waiting", Waiting, key=("phone", "position"), order="position")
+ACTS: Final = Table(
+    "planned_acts", PlannedAct, key=("id",), order="due_ms, id", is_numbered=True,
+    indexes=(
+        "INDEX IF NOT EXISTS planned_acts_by_due ON planned_acts (due_ms, id)",
+        "INDEX IF NOT EXISTS planned_acts_by_phone ON planned_acts (phone)",
+    ),
+)  # fmt: skip
+STEPS: Final = Table("script_counts", StepCount, key=("owner", "step"), order="step")
 
 
 def waiting(

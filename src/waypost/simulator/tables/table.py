@@ -1,14 +1,23 @@
-"""The statements of a table that follow from the names of its columns."""
+"""A table and its statements, as they follow from the struct of its rows."""
 
 import sqlite3
-from collections.abc import Collection, Iterable
-from typing import Any, Generic, TypeVar
+from collections.abc import Collection, Iterable, Sequence
+from typing import Any, Final, Generic, TypeVar
 
 import msgspec
 
 from waypost.simulator.store import Statement, Store, Values, select
 
 Row = TypeVar("Row", bound=msgspec.Struct)
+
+# fmt: off
+_TYPES: Final = {  # of members and of columns
+    int:        "INTEGER NOT NULL",
+    int | None: "INTEGER",
+    str:        "TEXT NOT NULL",
+    str | None: "TEXT",
+}
+# fmt: on
 
 
 class Table(Generic[Row]):
@@ -17,16 +26,35 @@ class Table(Generic[Row]):
     Args:
         name: of the table.
         row_type: what its rows are read as.
-        order: the columns by which they are sorted.
-        numbered: the column that the file fills when a row is added; empty where there is none.
+        key: the columns of its key, in the key's order; one that stands alone is a number.
+        order: the columns by which rows are sorted.
+        is_numbered: the file fills the key when a row is added.
+        indexes: as they stand behind `CREATE`.
     """
 
-    def __init__(self, name: str, row_type: type[Row], *, order: str, numbered: str = "") -> None:
+    def __init__(
+        self,
+        name: str,
+        row_type: type[Row],
+        *,
+        key: Sequence[str],
+        order: str,
+        is_numbered: bool = False,
+        indexes: Sequence[str] = (),
+    ) -> None:
         self._name = name
         self._row_type = row_type
         self._order = order
-        added = [column for column in row_type.__struct_fields__ if column != numbered]
+        added = [column for column in row_type.__struct_fields__ if not (is_numbered and column in key)]
         self._insert = f"INSERT INTO {name} ({', '.join(added)}) VALUES ({', '.join(f':{column}' for column in added)})"
+        # A table WITHOUT ROWID begins with the columns of its key, in the key's order: where it does not, the
+        # checks of SQLite 3.40 report NULL values that are not there.
+        types = {member.name: _TYPES[member.type] for member in msgspec.structs.fields(row_type)}
+        columns = ", ".join(f"{column} {types[column]}" for column in dict.fromkeys((*key, *types)))
+        without = "" if len(key) == 1 else " WITHOUT ROWID"
+        self.schema = f"CREATE TABLE IF NOT EXISTS {name} ({columns}, PRIMARY KEY ({', '.join(key)})){without};"
+        """The statements that make the table and its indexes where they are not there."""
+        self.schema += "".join(f"CREATE {index};" for index in indexes)
 
     def insert(self, row: Row) -> Statement:
         """The statement that adds a row."""

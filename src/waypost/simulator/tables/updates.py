@@ -127,8 +127,11 @@ class NextDue(NamedTuple):
     due_ms: int
 
 
-OUTBOX: Final = Table("outbox", Update, order="due_ms, id")
-JUDGED: Final = Table("judged_updates", Parcel, order="position", numbered="position")
+OUTBOX: Final = Table("outbox", Update, key=("waba_id", "app_id", "due_ms", "id"), order="due_ms, id")
+JUDGED: Final = Table(
+    "judged_updates", Parcel, key=("position",), order="position", is_numbered=True,
+    indexes=("INDEX IF NOT EXISTS judged_updates_of_account ON judged_updates (waba_id, app_id, position)",),
+)  # fmt: skip
 
 
 def parcel_of(update: Update, *, until_ms: int = 0, together: int = AT_ONCE) -> Parcel:
