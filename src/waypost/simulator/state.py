@@ -15,6 +15,10 @@ _SAVE: Final = (
     "ON CONFLICT (kind, owner, key) DO UPDATE SET body=excluded.body"
 )
 _ADD: Final = "INSERT OR IGNORE INTO state (kind, owner, key, body) VALUES (:kind, :owner, :key, :body)"
+_APPEND: Final = (
+    "INSERT INTO state (kind, owner, key, body) SELECT :kind, :owner, count(*), :body FROM state "
+    "WHERE kind=:kind AND owner=:owner"
+)
 _DELETE: Final = "DELETE FROM state WHERE kind=:kind AND owner=:owner AND key=:key"
 _DELETE_OWNER: Final = "DELETE FROM state WHERE kind=:kind AND owner=:owner"
 _DELETE_RANGE: Final = (
@@ -56,6 +60,10 @@ class StoredKind(Generic[Value]):
     def add_statement(self, value: Value, key: str, owner: str = "") -> Statement:
         """The statement that makes a value unless there is one already."""
         return _ADD, self.save_statement(value, key, owner)[1]
+
+    def append_statement(self, value: Value, owner: str) -> Statement:
+        """The statement that makes one more value of an owner, of whose values none is ever deleted alone."""
+        return _APPEND, self.save_statement(value, "", owner)[1]
 
     def delete_statement(self, key: str, owner: str = "") -> Statement:
         """The statement that deletes a value."""

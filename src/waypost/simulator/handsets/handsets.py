@@ -227,7 +227,7 @@ class Handsets:
             also: written in the same transaction.
         """
         report = _Report(number.phone_number_id, wamid, self._clock.now_ms())
-        await self._store.run([self._reports.save_statement(report, self._ids.new(), phone), *also])
+        await self._store.run([self._reports.append_statement(report, phone), *also])
 
     async def reports(self, phone: str) -> list[dict[str, Any]]:
         """What the phone's owner has reported, oldest first."""
