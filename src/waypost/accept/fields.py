@@ -43,7 +43,8 @@ class Field:
     json_shape: Any = None
 
 
-_T, _I, _B, _J, _F, _O = FieldType
+_T, _I, _B = FieldType.TEXT, FieldType.INTEGER, FieldType.BOOLEAN
+_J, _F, _O = FieldType.JSON, FieldType.FILE, FieldType.OBJECT
 _TYPES: Final = {
     FieldFormat.FLAG: _B,
     FieldFormat.OPTIONAL_FLAG: _B,

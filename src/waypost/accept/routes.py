@@ -82,8 +82,9 @@ from waypost.accept.templates import create_template
 from waypost.domain.refusals import Reason
 from waypost.domain.template_fields import TEMPLATE_FIELDS
 
-_NONE, _PARTNER, _APP_TOKEN, _KEY = Credential
-_, _IN_ONE, _MARKED = Once
+_NONE, _PARTNER = Credential.NONE, Credential.PARTNER_TOKEN
+_APP_TOKEN, _KEY = Credential.APP_TOKEN, Credential.API_KEY
+_IN_ONE, _MARKED = Once.IN_ONE, Once.MARKED
 _FORM, _JSON, _MULTIPART, _BOTH = (Carries.FORM, Carries.JSON, Carries.MULTIPART, Carries.FORM_OR_JSON)
 
 # What forms hold. Each name is a row in `fields.py`.

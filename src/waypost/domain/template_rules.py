@@ -88,13 +88,14 @@ class Rule:
     suppressed_by: tuple[str, ...] = ()
 
 
-_TEXT, _IMAGE, _LOCATION, _VIDEO, _DOCUMENT, _PRODUCT, _CATALOG, _CAROUSEL = TemplateType
-_AUTHENTICATION, _MARKETING, _UTILITY = Category
+_TEXT, _IMAGE, _VIDEO, _DOCUMENT = TemplateType.TEXT, TemplateType.IMAGE, TemplateType.VIDEO, TemplateType.DOCUMENT
+_PRODUCT, _CATALOG, _CAROUSEL = TemplateType.PRODUCT, TemplateType.CATALOG, TemplateType.CAROUSEL
+_MARKETING, _UTILITY = Category.MARKETING, Category.UTILITY
 _REPLY, _URL, _CALL = ButtonKind.QUICK_REPLY, ButtonKind.URL, ButtonKind.PHONE_NUMBER
 _CODE, _OTP, _FLOW = ButtonKind.COPY_CODE, ButtonKind.OTP, ButtonKind.FLOW
 _MPM, _CLG = ButtonKind.MPM, ButtonKind.CATALOG
 _SALES = of_type(_PRODUCT, _CATALOG, _CAROUSEL)
-_SECRET = of_category(_AUTHENTICATION)
+_SECRET = of_category(Category.AUTHENTICATION)
 _TAPS = of_otp_type(OtpType.ONE_TAP, OtpType.ZERO_TAP)
 _ANY_TYPE = ", ".join(TemplateType)
 _ANY_CATEGORY = "AUTHENTICATION, MARKETING or UTILITY"

@@ -59,7 +59,7 @@ class Row:
 
 
 _S, _A, _SA, _IN, _UNKNOWN = Mode.ANSWER, Mode.LATER, Mode.EITHER, Mode.INBOUND, Mode.UNKNOWN
-_ENTRY, _SOURCE, _BUSINESS, _ACCOUNT = Waits
+_SOURCE, _BUSINESS, _ACCOUNT = Waits.SOURCE, Waits.BUSINESS, Waits.ACCOUNT
 _FINAL: Final = None
 
 # fmt: off

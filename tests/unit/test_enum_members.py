@@ -1,0 +1,52 @@
+"""An enum may get a member more: nobody unpacks its members by position."""
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+import waypost
+
+SOURCES: Final = Path(waypost.__file__).parent
+ENUMS: Final = {
+    one.name
+    for path in SOURCES.rglob("*.py")
+    for one in ast.parse(path.read_text()).body
+    if isinstance(one, ast.ClassDef) and any(ast.unparse(base).endswith("Enum") for base in one.bases)
+}
+
+ADD_MEMBER: Final = """
+from enum import StrEnum
+from waypost.domain import template
+members = {one.name: one.value for one in template.%(name)s}
+template.%(name)s = StrEnum("%(name)s", members | {"ADDED": "ADDED"})
+from waypost.domain import template_rules
+assert "ADDED" in template_rules.%(name)s.__members__
+"""
+
+
+def test_no_enum_is_unpacked() -> None:
+    unpacked = [
+        f"{path.relative_to(SOURCES)}:{one.lineno}"
+        for path in SOURCES.rglob("*.py")
+        for one in ast.walk(ast.parse(path.read_text()))
+        if isinstance(one, ast.Assign)
+        and isinstance(one.targets[0], ast.Tuple | ast.List)
+        and isinstance(one.value, ast.Name)
+        and one.value.id in ENUMS
+    ]
+
+    assert {"TemplateType", "Lane"} <= ENUMS
+    assert unpacked == []
+
+
+@pytest.mark.parametrize("name", ["TemplateType", "Category"])
+def test_rules_are_read_with_a_member_more(name: str) -> None:
+    ran = subprocess.run(
+        [sys.executable, "-c", ADD_MEMBER % {"name": name}], capture_output=True, text=True, check=False
+    )
+
+    assert ran.returncode == 0, ran.stderr
