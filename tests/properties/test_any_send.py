@@ -114,17 +114,9 @@ objects: st.SearchStrategy[Any] = st.builds(
 texts: st.SearchStrategy[str] = (objects | values).map(json.dumps) | st.text(max_size=30)
 
 
-class Row:
-    """A message's row, as far as its content goes."""
-
-    def __init__(self, content: Content) -> None:
-        self.kind = name_of(content)
-        self.content = msgspec.json.encode(content)
-
-
 def hold(content: Content) -> None:
     """Keep it, read it back, and say it to the operator."""
-    kept = content_of(Row(content))
+    kept = content_of(name_of(content), msgspec.json.encode(content))
     of = ALL if isinstance(content, TemplateSend) else None
     body: dict[str, Any] = message_body(message(content=kept), of, reply_to_of(kept), {"1": "2"})
 

@@ -10,7 +10,7 @@ from benchmarks.statements import Statement, Statements, plan_of, scans
 from tests.support import stores
 from tests.support.builders import ACCOUNT, ANN, APP, AT_MS, PARTNER, message, template
 from waypost.store import console_sessions, overview, receiver_answers, template_gallery, trace
-from waypost.store.callbacks import add_callbacks
+from waypost.store.callbacks import CallbackRow, add_callbacks
 from waypost.store.database import Database
 from waypost.store.deliveries import Place as Told
 from waypost.store.deliveries import Sought, deliveries_of, delivery, entries_of, tags_of, tries_of, whom_about
@@ -121,11 +121,7 @@ def _seed(connection: Connection) -> None:
         "show_on_ui": False, "created_on_ms": AT_MS, "modified_on_ms": AT_MS,
     }  # fmt: skip
     connection.execute(insert(subscriptions), subscription | mine)
-    callback = {
-        "id": ID, "subscription_id": 1, "about": "1", "sequence": 1, "message_id": ID, "news": "sent",
-        "body": b"{}", "created_on_ms": AT_MS,
-    }  # fmt: skip
-    add_callbacks(connection, [callback | mine])
+    add_callbacks(connection, [CallbackRow(ID, PARTNER.id, APP.id, 1, "1", 1, ID, "sent", b"{}", AT_MS)])
     tried = {"callback_id": ID, "at_ms": AT_MS, "duration_ms": 1, "answer": b"", "subscription_id": 1}
     connection.execute(insert(attempts), tried)
     came = {

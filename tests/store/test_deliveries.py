@@ -7,7 +7,7 @@ import pytest
 from sqlalchemy import Connection, insert
 
 from tests.support.builders import ANN, APP, AT_MS, BEN, PARTNER, id_number
-from waypost.store.callbacks import add_callbacks
+from waypost.store.callbacks import CallbackRow, add_callbacks
 from waypost.store.database import Database
 from waypost.store.deliveries import (
     Deliveries,
@@ -36,14 +36,20 @@ def _subscription(id: int, app_id: str = APP.id, partner_id: int = PARTNER.id) -
     }  # fmt: skip
 
 
-def _callback(number: int, subscription_id: int, **more: Any) -> dict[str, Any]:
+def _callback(number: int, subscription_id: int) -> CallbackRow:
     """Three of each millisecond, to Ann and to Ben in turn."""
-    return {
-        "id": id_number(number), "partner_id": PARTNER.id, "app_id": APP.id,
-        "subscription_id": subscription_id, "about": "1" if number % 2 else BEN, "sequence": number,
-        "message_id": id_number(9000 + number // 4), "news": ("enqueued", "sent", "delivered", "read")[number % 4],
-        "body": b'{"n":%d}' % number, "created_on_ms": AT_MS + number // 3,
-    } | more  # fmt: skip
+    return CallbackRow(
+        id=id_number(number),
+        partner_id=PARTNER.id,
+        app_id=APP.id,
+        subscription_id=subscription_id,
+        about="1" if number % 2 else BEN,
+        sequence=number,
+        message_id=id_number(9000 + number // 4),
+        news=("enqueued", "sent", "delivered", "read")[number % 4],
+        body=b'{"n":%d}' % number,
+        created_on_ms=AT_MS + number // 3,
+    )
 
 
 def _seed(connection: Connection, count: int) -> None:
@@ -54,10 +60,10 @@ def _seed(connection: Connection, count: int) -> None:
         insert(recipients), [{"id": 1, "partner_id": PARTNER.id, "app_id": APP.id, "phone_number": ANN, "name": ""}]
     )
     rows = [_callback(number, 1 + number % 2) for number in range(1, count + 1)]
-    foreign = {"partner_id": OTHER_PARTNER, "app_id": OTHER_APP}
-    add_callbacks(connection, [*rows, _callback(5000, 3, **foreign)])
-    ended = [row["id"] for row in rows if row["sequence"] % 5]
-    given_up = [row["id"] for row in rows if row["sequence"] % 50 == 1]
+    foreign = _callback(5000, 3)._replace(partner_id=OTHER_PARTNER, app_id=OTHER_APP)
+    add_callbacks(connection, [*rows, foreign])
+    ended = [row.id for row in rows if row.sequence % 5]
+    given_up = [row.id for row in rows if row.sequence % 50 == 1]
     connection.execute(callbacks.update().where(callbacks.c.id.in_(ended)).values(ended_on_ms=AT_MS, delivered=True))
     connection.execute(callbacks.update().where(callbacks.c.id.in_(given_up)).values(delivered=False))
     append_entries(
@@ -65,13 +71,13 @@ def _seed(connection: Connection, count: int) -> None:
         [
             NewEntry(
                 Lane.CALLBACKS,
-                group=live_group(row["subscription_id"]),
-                order_key=f"{row['subscription_id']} {row['about']}",
-                ref=row["id"],
+                group=live_group(row.subscription_id),
+                order_key=f"{row.subscription_id} {row.about}",
+                ref=row.id,
                 due_ms=AT_MS,
             )
             for row in rows
-            if not row["sequence"] % 5
+            if not row.sequence % 5
         ],
     )
 

@@ -20,7 +20,7 @@ from waypost.domain.message import Message, MessageState
 from waypost.domain.session_messages.plain import SessionText
 from waypost.operations.retention import Retention
 from waypost.store.arrivals import record_arrivals
-from waypost.store.callbacks import Tried, add_callbacks, record_attempts
+from waypost.store.callbacks import CallbackRow, Tried, add_callbacks, record_attempts
 from waypost.store.database import Database
 from waypost.store.engines.postgresql import PostgresEngine
 from waypost.store.message_news import MessageNews
@@ -473,12 +473,8 @@ def _deliver_all(connection: Connection) -> None:
     connection.execute(update(messages).values(state=MessageState.DELIVERED.value))
 
 
-def _callback_row(at_ms: int, number: int) -> dict[str, Any]:
-    return {
-        "id": id_at(at_ms, number), "partner_id": PARTNER.id, "app_id": APP.id, "subscription_id": 1,
-        "about": "1", "sequence": 1, "message_id": None, "news": "sent", "body": b"{}",
-        "created_on_ms": at_ms,
-    }  # fmt: skip
+def _callback_row(at_ms: int, number: int) -> CallbackRow:
+    return CallbackRow(id_at(at_ms, number), PARTNER.id, APP.id, 1, "1", 1, None, "sent", b"{}", at_ms)
 
 
 def _add_many(connection: Connection, wanted: list[tuple[int, int]]) -> None:

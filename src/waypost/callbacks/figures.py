@@ -1,11 +1,10 @@
 """What is counted and said of every attempt to deliver a callback."""
 
-from typing import Any
-
 from waypost.base.counts import CallCounts, status_class
 from waypost.base.steps import Step, steps
 from waypost.domain.callback import Attempt
 from waypost.journal.entry import Entry
+from waypost.store.callbacks import CallbackRow
 
 
 class Figures:
@@ -18,7 +17,7 @@ class Figures:
     def __init__(self) -> None:
         self.counts = CallCounts()
 
-    def tried(self, entry: Entry, row: Any, attempt: Attempt, *, ended: bool | None) -> None:
+    def tried(self, entry: Entry, row: CallbackRow, attempt: Attempt, *, ended: bool | None) -> None:
         """Count an attempt, and say it where it is about a message.
 
         Args:

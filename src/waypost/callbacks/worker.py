@@ -5,7 +5,6 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
 from sqlalchemy import Connection
 
@@ -26,7 +25,7 @@ from waypost.journal.in_store import Journal
 from waypost.journal.stage import Prepared
 from waypost.journal.waiting import Hold
 from waypost.outbound.vetted import VettedClient
-from waypost.store.callbacks import FRESH, Tried, callbacks_by_ids, first_tried, record_attempts
+from waypost.store.callbacks import FRESH, CallbackRow, Tried, callbacks_by_ids, first_tried, record_attempts
 from waypost.store.database import Database
 from waypost.store.directory import Directory
 from waypost.store.journal import Lane, settle_entries
@@ -45,7 +44,7 @@ class _Ended:
 class _Found:
     """What a batch needs: callbacks by id, subscriptions by id, and when what failed was tried first."""
 
-    callbacks: dict[str, Any]
+    callbacks: dict[str, CallbackRow]
     subscriptions: dict[int, Subscription]
     first_tried_ms: dict[str, int]
 
@@ -170,7 +169,11 @@ class Callbacks:
         return work
 
     async def _deliver(
-        self, entry: Entry, row: Any, subscription: Subscription | None, keys: Mapping[str, tuple[bytes, ...]]
+        self,
+        entry: Entry,
+        row: CallbackRow | None,
+        subscription: Subscription | None,
+        keys: Mapping[str, tuple[bytes, ...]],
     ) -> None:
         if row is None:  # it was too old to be kept
             await self._end(entry, _Ended(entry.position))
@@ -207,7 +210,7 @@ class Callbacks:
         else:
             await self._not_taken(entry, row, subscription, address, attempt, is_probe=is_probe)
 
-    async def _taken(self, entry: Entry, row: Any, address: Address, attempt: Attempt) -> None:
+    async def _taken(self, entry: Entry, row: CallbackRow, address: Address, attempt: Attempt) -> None:
         standing = None
         if address.circuit.failing_since_ms is not None:
             standing = Standing(row.subscription_id, None)
@@ -217,7 +220,14 @@ class Callbacks:
         await self._end(entry, _Ended(entry.position, tried, standing))
 
     async def _not_taken(
-        self, entry: Entry, row: Any, subscription: Subscription, address: Address, attempt: Attempt, *, is_probe: bool
+        self,
+        entry: Entry,
+        row: CallbackRow,
+        subscription: Subscription,
+        address: Address,
+        attempt: Attempt,
+        *,
+        is_probe: bool,
     ) -> None:
         now_ms = self._clock.now_ms()
         asked = asked_ms(attempt.told, now_ms)
@@ -281,7 +291,7 @@ class Callbacks:
         others_succeed = address.circuit.taken_ms >= entry.held_since_ms
         return others_succeed and now_ms - entry.held_since_ms >= self._order_hold_ms
 
-    def _tried(self, entry: Entry, row: Any, attempt: Attempt, ended: bool | None) -> Tried:
+    def _tried(self, entry: Entry, row: CallbackRow, attempt: Attempt, ended: bool | None) -> Tried:
         """What is kept of an attempt; one that was told again in vain has been told all the same."""
         if is_replay(entry.group) and not ended:
             ended = None
@@ -319,7 +329,9 @@ def _record(connection: Connection, ended: Sequence[_Ended]) -> list[None]:
     return [None] * len(ended)
 
 
-def _look_up(connection: Connection, fresh: dict[str, Any], ids: set[str], tried: set[str], unseal: Unseal) -> _Found:
+def _look_up(
+    connection: Connection, fresh: dict[str, CallbackRow], ids: set[str], tried: set[str], unseal: Unseal
+) -> _Found:
     rows = {**fresh, **callbacks_by_ids(connection, ids)} if ids else fresh
     wanted = {row.subscription_id for row in rows.values()}
     return _Found(rows, subscriptions_by_ids(connection, wanted, unseal), first_tried(connection, tried))

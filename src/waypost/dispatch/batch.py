@@ -1,7 +1,6 @@
 """What the entries of one claim are about, read in one go."""
 
 from dataclasses import dataclass, field
-from typing import Any
 
 from sqlalchemy import Connection
 
@@ -13,7 +12,7 @@ from waypost.domain.outcome import Unavailable
 from waypost.domain.template import Template
 from waypost.store.contents import content_of
 from waypost.store.media import Found
-from waypost.store.messages import messages_by_ids
+from waypost.store.messages import MessageRow, messages_by_ids
 from waypost.store.templates import templates_by_ids
 
 
@@ -21,7 +20,7 @@ from waypost.store.templates import templates_by_ids
 class Batch:
     """What the entries of one claim are about."""
 
-    messages: dict[str, Any]
+    messages: dict[str, MessageRow]
     templates: dict[str, Template]
     replied_to: dict[tuple[int, str], str]  # partner and our id of a message answered: the operator's
     lines: dict[str, Line] = field(default_factory=dict[str, Line])  # by app
@@ -34,12 +33,12 @@ class Batch:
     """Positions of entries that another process works by now."""
 
 
-def still_to_send(row: Any) -> bool:
+def still_to_send(row: MessageRow | None) -> bool:
     """Whether a message's row is there and nothing has become of it yet."""
     return row is not None and row.state == MessageState.ACCEPTED
 
 
-def look_up(connection: Connection, ids: set[str], known: dict[str, Any]) -> Batch:
+def look_up(connection: Connection, ids: set[str], known: dict[str, MessageRow]) -> Batch:
     """Read what entries are about.
 
     Args:
@@ -48,7 +47,7 @@ def look_up(connection: Connection, ids: set[str], known: dict[str, Any]) -> Bat
         known: rows of messages that need not be read.
     """
     messages = {**known, **messages_by_ids(connection, ids - known.keys())}
-    contents = {row.id: content_of(row) for row in messages.values() if row.content}
+    contents = {row.id: content_of(row.kind, row.content) for row in messages.values() if row.content}
     answered = {reply_to for content in contents.values() if (reply_to := reply_to_of(content)) and is_uuid(reply_to)}
     templates = {row.template_id for row in messages.values() if row.template_id}
     return Batch(

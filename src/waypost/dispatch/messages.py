@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 from sqlalchemy import Connection
 
@@ -15,7 +15,7 @@ from waypost.domain.outcome import INVALID_ANSWER, Rejected, Sent, Uncertain
 from waypost.domain.phone_number import group_of
 from waypost.journal.telling import Telling
 from waypost.store.journal import Lane, NewEntry, append_entries, settle_entries
-from waypost.store.messages import messages_by_ids
+from waypost.store.messages import MessageRow, messages_by_ids
 from waypost.store.recipients import recipient_id, recipient_ids
 
 MAY_HAVE_ARRIVED: Final = (
@@ -124,7 +124,15 @@ class MessageOutcomes:
         return [None] * len(doubts)
 
     def _fails(
-        self, telling: Telling, connection: Connection, row: Any, app: App, code: int, reason: str, *, doubted: bool
+        self,
+        telling: Telling,
+        connection: Connection,
+        row: MessageRow,
+        app: App,
+        code: int,
+        reason: str,
+        *,
+        doubted: bool,
     ) -> None:
         telling.message_moves(
             row,
@@ -137,7 +145,7 @@ class MessageOutcomes:
             doubted=doubted,
         )
 
-    def _doubt(self, row: Any, at_ms: int) -> NewEntry:
+    def _doubt(self, row: MessageRow, at_ms: int) -> NewEntry:
         return NewEntry(
             Lane.DOUBTS, group=row.source, order_key=row.id, ref=row.id, due_ms=at_ms + self._uncertain_for_ms
         )

@@ -4,7 +4,6 @@ import random
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
-from typing import Any
 
 from waypost.base.clock import Clock
 from waypost.base.counts import CallCounts, FewWords
@@ -29,8 +28,7 @@ from waypost.store.contents import content_of
 from waypost.store.database import Database
 from waypost.store.directory import Directory
 from waypost.store.media import Found, Wanted
-from waypost.store.messages import FRESH, messages_by_ids
-from waypost.store.rows import message_of
+from waypost.store.messages import FRESH, MessageRow, message_of, messages_by_ids
 from waypost.store.templates import Act
 
 STOPPED_WHILE_SENDING = Uncertain("the service stopped while this message was being sent")
@@ -164,7 +162,7 @@ class Dispatch:
         for entry in entries:
             row = batch.messages[entry.ref.partition(" ")[2]]
             line = batch.lines[row.app_id]
-            references = media_references(content_of(row))
+            references = media_references(content_of(row.kind, row.content))
             wanted.append(Wanted(line.app.partner_id, number_place(line), references))
         found = await self._copies.find(wanted)
         batch.media.update(zip((entry.position for entry in entries), found, strict=True))
@@ -204,7 +202,7 @@ class Dispatch:
         """Let go of what another process works now: this one's lease ran out before it could be sent."""
         self._journal.let_go(entry)
 
-    async def _wait_longer(self, entry: Entry, row: Any, why: Unavailable) -> None:
+    async def _wait_longer(self, entry: Entry, row: MessageRow, why: Unavailable) -> None:
         """Give back what its operator account is too busy for, unless it has waited for all its lifetime.
 
         The pacer keeps its group quiet. Nothing is asked of the operator, so that this is the one place
@@ -216,7 +214,7 @@ class Dispatch:
         end = MessageOutcome(entry.position, row.id, await self._app_of(row), None)
         await self._waiting.give_up(entry, why, end)
 
-    async def _upload_first(self, entry: Entry, row: Any, batch: Batch) -> None:
+    async def _upload_first(self, entry: Entry, row: MessageRow, batch: Batch) -> None:
         """Have brought to the operator what the message needs, and let it wait for that.
 
         The entry is not in hand, for nothing of it is sent, and takes no place while it waits: however
@@ -230,7 +228,7 @@ class Dispatch:
         if self._journal.unpark(entry) and failure is not None:
             self._failures[entry] = failure
 
-    async def _end_unsent(self, entry: Entry, row: Any, failure: Failure) -> None:
+    async def _end_unsent(self, entry: Entry, row: MessageRow, failure: Failure) -> None:
         """What the failure of an upload means for a message that needs it."""
         match failure:
             case Rejected():
@@ -242,7 +240,7 @@ class Dispatch:
             case Exception():
                 raise failure
 
-    async def _carry_message(self, entry: Entry, row: Any, batch: Batch) -> None:
+    async def _carry_message(self, entry: Entry, row: MessageRow, batch: Batch) -> None:
         app = await self._app_of(row)
         outcome: Outcome | None
         if entry.was_in_hand:
@@ -281,7 +279,7 @@ class Dispatch:
                     steps.tell(Step.SETTLED, row.id, position=entry.position, app_id=app.id, outcome=_word(outcome))
         self._pacer.learn(app.phone_number, app.per_second)
 
-    async def _send(self, entry: Entry, line: Line, row: Any, batch: Batch, found: Found) -> Outcome:
+    async def _send(self, entry: Entry, line: Line, row: MessageRow, batch: Batch, found: Found) -> Outcome:
         message = message_of(row)
         content = message.content
         reply_to = reply_to_of(content)
@@ -290,7 +288,7 @@ class Dispatch:
             line.account,
             line.app,
             message,
-            template=batch.templates.get(row.template_id),
+            template=batch.templates.get(row.template_id or ""),
             reply_to=batch.replied_to.get((line.app.partner_id, reply_to), reply_to) if reply_to else None,
             copies=found.copies,
         )
@@ -310,13 +308,13 @@ class Dispatch:
             )
         return outcome
 
-    async def _app_of(self, row: Any) -> App:
+    async def _app_of(self, row: MessageRow) -> App:
         app = await self._directory.app(row.app_id)
         if app is None:
             raise LookupError(f"message {row.id} has no app")
         return app
 
-    async def _line_of(self, row: Any) -> Line:
+    async def _line_of(self, row: MessageRow) -> Line:
         line = await self._directory.line(row.app_id)
         if line is None:
             raise LookupError(f"message {row.id} has no app, or its app no operator account")

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
 
 from sqlalchemy import Connection
 
@@ -11,7 +10,7 @@ from waypost.domain.app import App
 from waypost.domain.event import Event, InboundEvent, OddStatusEvent, PaymentEvent, StatusEvent
 from waypost.domain.postback import answered_id_of
 from waypost.journal.telling import Telling
-from waypost.store.messages import messages_by_ids, messages_by_operator_ids
+from waypost.store.messages import MessageRow, messages_by_ids, messages_by_operator_ids
 from waypost.store.partners import apps_with_operators
 from waypost.store.stays import has_carried
 
@@ -45,7 +44,7 @@ class Book:
                 case _:
                     continue
         self._left: dict[tuple[str, str, int], bool] = {}
-        self._by_id: dict[str, Any] = messages_by_ids(connection, ours)
+        self._by_id = messages_by_ids(connection, ours)
         missing = {
             event.operator_message_id
             for event in statuses
@@ -56,12 +55,12 @@ class Book:
         rows = (*self._by_id.values(), *self._by_operator_id.values())
         self._known |= apps_with_operators(connection, {row.app_id for row in rows})
 
-    def message(self, message_id: str | None, operator_message_id: str | None) -> Any:
+    def message(self, message_id: str | None, operator_message_id: str | None) -> MessageRow | None:
         """The message's row: by our id first, by the operator's second; None when it is not ours."""
         found = self._by_id.get(message_id or "")
         return found if found is not None else self._by_operator_id.get(operator_message_id or "")
 
-    def app_of_message(self, row: Any, operator_account_id: str) -> App | None:
+    def app_of_message(self, row: MessageRow, operator_account_id: str) -> App | None:
         """The message's app, where this operator account may speak of the message.
 
         The one that carries the app may, and one that the app has left since, of what it may have been

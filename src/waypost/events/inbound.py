@@ -1,7 +1,7 @@
 """What recipients send: kept, and called back with what we know around it."""
 
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 from waypost.base.logs import log
 from waypost.domain.app import App
@@ -109,7 +109,7 @@ def _app_that_left(applying: Applying, account_id: str, event: InboundEvent) -> 
     if found is None:
         return None
     app, left_ms = found
-    answered: Any = applying.book.message(answered_id_of(event), event.reply_to or reacted_to(event))
+    answered = applying.book.message(answered_id_of(event), event.reply_to or reacted_to(event))
     if answered is not None and answered.app_id == app.id:
         since_ms = answered.accepted_on_ms
     else:
@@ -134,8 +134,12 @@ def _around(applying: Applying, app: App, account_id: str, event: InboundEvent) 
 
 def _answered(applying: Applying, app: App, event: InboundEvent) -> _Answered:
     """Found by the operator's id, or by the reference that came back; another app's is not ours."""
-    row: Any = applying.book.message(answered_id_of(event), event.reply_to or reacted_to(event))
-    return _Answered() if row is None or row.app_id != app.id else _Answered(row.id, kept_content_of(row))
+    row = applying.book.message(answered_id_of(event), event.reply_to or reacted_to(event))
+    return (
+        _Answered()
+        if row is None or row.app_id != app.id
+        else _Answered(row.id, kept_content_of(row.kind, row.content))
+    )
 
 
 def _medium(applying: Applying, app: App, account_id: str, event: InboundEvent) -> MediaLink | None:

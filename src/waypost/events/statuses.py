@@ -1,7 +1,7 @@
 """What the operator says of our messages: how far they came, what they cost, whom they reached."""
 
 from functools import partial
-from typing import Any, Final
+from typing import Final
 
 from waypost.base.logs import log
 from waypost.domain.app import App
@@ -11,6 +11,7 @@ from waypost.domain.message import MessageState
 from waypost.domain.phone_number import group_of, read_phone_number
 from waypost.events.book import Applying
 from waypost.store.message_news import has_news
+from waypost.store.messages import MessageRow
 from waypost.store.recipients import recipient_id
 from waypost.wire import callback_v2, callback_v3
 from waypost.wire.callback_kinds import BILLING, GROUP_STATUS, MISMATCH, OTHER_STATUS, PAYMENT
@@ -76,7 +77,7 @@ def odd_status_has_come(applying: Applying, account_id: str, event: OddStatusEve
 
 def _find(
     applying: Applying, account_id: str, event: StatusEvent | PaymentEvent | OddStatusEvent
-) -> tuple[Any, App] | None:
+) -> tuple[MessageRow, App] | None:
     """The message's row and its app; None where the message is not one of ours."""
     row = applying.book.message(event.message_id, event.operator_message_id)
     app = row and applying.book.app_of_message(row, account_id)
@@ -87,7 +88,13 @@ def _find(
 
 
 def _pass_on(
-    applying: Applying, app: App, row: Any, event: StatusEvent | PaymentEvent | OddStatusEvent, *, mode: str, news: str
+    applying: Applying,
+    app: App,
+    row: MessageRow,
+    event: StatusEvent | PaymentEvent | OddStatusEvent,
+    *,
+    mode: str,
+    news: str,
 ) -> None:
     """A status as the operator gave it, in version 3 only; it has no shape in version 2."""
     applying.telling.call_back(
@@ -101,7 +108,7 @@ def _pass_on(
     )
 
 
-def _recipient(applying: Applying, app: App, row: Any, event: StatusEvent) -> int | None:
+def _recipient(applying: Applying, app: App, row: MessageRow, event: StatusEvent) -> int | None:
     """Whom it went to: the operator's spelling first, both names where there are both; None of a group."""
     if event.is_of_group or group_of(row.destination):
         return None
@@ -109,7 +116,7 @@ def _recipient(applying: Applying, app: App, row: Any, event: StatusEvent) -> in
     return recipient_id(applying.connection, app, name, event.recipient_user_id)
 
 
-def _tell_mismatch(applying: Applying, app: App, row: Any, event: StatusEvent, recipient: int | None) -> None:
+def _tell_mismatch(applying: Applying, app: App, row: MessageRow, event: StatusEvent, recipient: int | None) -> None:
     """With a message's first status: whether the operator has its recipient by another number.
 
     In version 3 the status itself says so. Source: facts 6.2, `mismatch`.
@@ -138,7 +145,7 @@ def _tell_mismatch(applying: Applying, app: App, row: Any, event: StatusEvent, r
 
 
 def _tell_price(
-    applying: Applying, app: App, row: Any, event: StatusEvent, recipient: int | None, *, is_first: bool
+    applying: Applying, app: App, row: MessageRow, event: StatusEvent, recipient: int | None, *, is_first: bool
 ) -> None:
     """Once a message, with the first status that moves it and has a price.
 

@@ -1,13 +1,13 @@
 """What became of a message, as the body of a callback in either version."""
 
 from dataclasses import dataclass
-from typing import Any
 
 from waypost.domain.app import App
 from waypost.domain.event import StatusEvent
 from waypost.domain.message import MessageKind, MessageState
 from waypost.domain.phone_number import group_of
 from waypost.store.contents import OF_TEMPLATES
+from waypost.store.messages import MessageRow
 from waypost.wire import callback_v2, callback_v3
 
 
@@ -22,7 +22,7 @@ class MessageNewsBody:
 
     app: App
     at_ms: int
-    row: Any
+    row: MessageRow
     state: MessageState
     operator_message_id: str | None
     event: StatusEvent | None

@@ -7,7 +7,7 @@ that wants it at this moment, and joins the callbacks lane in the same transacti
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 from sqlalchemy import Connection, select
 
@@ -17,10 +17,10 @@ from waypost.domain.event import StatusEvent
 from waypost.domain.message import MessageState
 from waypost.domain.subscription import ALL
 from waypost.journal.message_bodies import MessageNewsBody
-from waypost.store.callbacks import add_callbacks, count_up
+from waypost.store.callbacks import CallbackRow, add_callbacks, count_up
 from waypost.store.journal import Lane, NewEntry, append_entries
 from waypost.store.message_news import MessageNews
-from waypost.store.messages import MessageChange, change_messages
+from waypost.store.messages import MessageChange, MessageRow, change_messages
 from waypost.store.one_of import one_of
 from waypost.store.subscriptions import live_group
 from waypost.store.tables import subscriptions
@@ -84,7 +84,7 @@ class Telling:
         self._callbacks: list[_Callback] = []
         self._listening: dict[str, list[_Listener]] = {}
 
-    def state_of(self, row: Any) -> tuple[MessageState, bool]:
+    def state_of(self, row: MessageRow) -> tuple[MessageState, bool]:
         """Where a message stands with this transaction's news, and whether a failure is doubted."""
         change = self._changes.get(row.id)
         if change is not None:
@@ -102,7 +102,7 @@ class Telling:
 
     def message_moves(
         self,
-        row: Any,
+        row: MessageRow,
         app: App,
         steps: Sequence[MessageState],
         *,
@@ -190,25 +190,25 @@ class Telling:
         wanted = self._wanted()
         left = Counter((subscription, callback.about) for subscription, callback, _ in wanted)
         last = count_up(self._connection, left)
-        rows: list[dict[str, Any]] = []
+        rows: list[CallbackRow] = []
         entries: list[NewEntry] = []
         for subscription_id, callback, body in wanted:
             key = (subscription_id, callback.about)
             left[key] -= 1
             callback_id = self._ids.new()
             rows.append(
-                {
-                    "id": callback_id,
-                    "partner_id": callback.app.partner_id,
-                    "app_id": callback.app.id,
-                    "subscription_id": subscription_id,
-                    "about": callback.about,
-                    "sequence": last[key] - left[key],
-                    "message_id": callback.message_id,
-                    "news": callback.news,
-                    "body": body,
-                    "created_on_ms": self._at_ms,
-                }
+                CallbackRow(
+                    id=callback_id,
+                    partner_id=callback.app.partner_id,
+                    app_id=callback.app.id,
+                    subscription_id=subscription_id,
+                    about=callback.about,
+                    sequence=last[key] - left[key],
+                    message_id=callback.message_id,
+                    news=callback.news,
+                    body=body,
+                    created_on_ms=self._at_ms,
+                )
             )
             entries.append(
                 NewEntry(

@@ -6,6 +6,7 @@ from sqlalchemy import Connection, delete, insert, select, update
 
 from waypost.domain.app_key import AppKey, KeyStatus
 from waypost.store.tables import app_keys
+from waypost.store.typed_rows import value_of
 
 
 class NameTaken(Exception):
@@ -54,13 +55,13 @@ def app_keys_of(connection: Connection, app_id: str, *, minted: bool) -> list[Ap
     rows = connection.execute(
         select(app_keys).where(app_keys.c.app_id == app_id, _is_minted(minted)).order_by(app_keys.c.id)
     )
-    return [_key_of(row) for row in rows]
+    return [value_of(AppKey, row) for row in rows]
 
 
 def app_key_by_hash(connection: Connection, key_hash: str) -> AppKey | None:
     """The credential with this hash, or None; the caller looks at its status."""
     row = connection.execute(select(app_keys).where(app_keys.c.hash == key_hash)).one_or_none()
-    return None if row is None else _key_of(row)
+    return None if row is None else value_of(AppKey, row)
 
 
 def revoke_app_key(connection: Connection, app_id: str, key_id: str, now_ms: int, *, minted: bool) -> AppKey | None:
@@ -71,7 +72,7 @@ def revoke_app_key(connection: Connection, app_id: str, key_id: str, now_ms: int
         return None
     if row.revoked_on_ms is None:
         connection.execute(update(app_keys).where(chosen).values(revoked_on_ms=now_ms))
-    return _key_of(row)
+    return value_of(AppKey, row)
 
 
 def forget_app_keys(connection: Connection, app_id: str) -> None:
@@ -86,15 +87,3 @@ def _of_kind(connection: Connection, key: AppKey) -> list[AppKey]:
 def _is_minted(minted: bool) -> Any:
     column = app_keys.c.expires_on_ms
     return column.is_not(None) if minted else column.is_(None)
-
-
-def _key_of(row: Any) -> AppKey:
-    return AppKey(
-        id=row.id,
-        partner_id=row.partner_id,
-        app_id=row.app_id,
-        name=row.name,
-        created_on_ms=row.created_on_ms,
-        expires_on_ms=row.expires_on_ms,
-        revoked_on_ms=row.revoked_on_ms,
-    )

@@ -3,12 +3,13 @@
 from collections.abc import Collection
 from typing import Any, Final
 
-from sqlalchemy import Connection, Select, select
+from sqlalchemy import Connection, Row, Select, select
 
 from waypost.domain.app import App
 from waypost.domain.app_user import WINDOW_MS, AppUser
 from waypost.store.statements import insert_or, to_change
 from waypost.store.tables import app_users, recipients
+from waypost.store.typed_rows import value_of
 
 
 def set_opted(connection: Connection, app: App, phone_number: str, *, opted_in: bool, source: str, at_ms: int) -> bool:
@@ -69,15 +70,9 @@ def _of_app(app: App) -> Select[Any]:
     )
 
 
-def _user(row: Any) -> AppUser:
-    return AppUser(
-        row.phone_number,
-        row.opted_in,
-        row.source,
-        row.opted_on_ms or 0,
-        row.blocked,
-        _last_written_ms(row.window_until_ms),
-    )
+def _user(row: Row[Any]) -> AppUser:
+    last_ms = _last_written_ms(row.window_until_ms)
+    return value_of(AppUser, row, opted_on_ms=row.opted_on_ms or 0, last_written_ms=last_ms)
 
 
 def _last_written_ms(window_until_ms: int | None) -> int:

@@ -1,20 +1,28 @@
 """Webhook bodies as received, and the single items in them."""
 
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
-from sqlalchemy import Connection, insert, select
+from sqlalchemy import Connection, insert
 
 from waypost.domain.arrival import Arrival
-from waypost.store.fresh import are_fresh
+from waypost.store.fresh import FreshTable, are_fresh
 from waypost.store.journal import Lane, NewEntry, append_entries
 from waypost.store.one_of import one_of
 from waypost.store.statements import insert_or
 from waypost.store.tables import arrival_items, arrivals, inbound_messages
+from waypost.store.typed_rows import select_row
 
-FRESH: Final = "arrival_items"
-"""By which table's name new items are taken, while this process still has them."""
 
+class ItemRow(NamedTuple):
+    """One status, message or template change of a webhook, as it is applied."""
+
+    id: int
+    item: bytes
+
+
+FRESH: Final[FreshTable[int, ItemRow]] = FreshTable("arrival_items", lambda row: len(row.item))
+"""New items, while this process still has them."""
 
 NO_RECIPIENT: Final = 0
 """In the place of a recipient's id where a group was written to; ids begin with 1."""
@@ -56,8 +64,7 @@ def _record_items(connection: Connection, arrival: Arrival) -> int:
         ],
     ).all()
     ids = {row.dedupe_key: row.id for row in new}
-    rows = [{"id": item_id, "item": by_key[key].item} for key, item_id in ids.items()]
-    are_fresh(connection, FRESH, rows, "item")
+    are_fresh(connection, FRESH, ((one, ItemRow(one, by_key[key].item)) for key, one in ids.items()))
     append_entries(
         connection,
         [
@@ -75,10 +82,9 @@ def _record_items(connection: Connection, arrival: Arrival) -> int:
     return len(ids)
 
 
-def items_by_ids(connection: Connection, ids: set[int]) -> dict[int, Any]:
+def items_by_ids(connection: Connection, ids: set[int]) -> dict[int, ItemRow]:
     """Rows of items by id."""
-    rows = connection.execute(_BY_ID, {"ids": ids}).all()
-    return {row.id: row for row in rows}
+    return {row.id: row for row in map(ItemRow._make, connection.execute(_BY_ID, {"ids": ids}))}
 
 
 def record_inbound(connection: Connection, rows: Sequence[dict[str, Any]]) -> None:
@@ -92,4 +98,4 @@ _ADD_NEW_ITEMS: Final = (
     .on_conflict_do_nothing(index_elements=["operator_account_id", "dedupe_key"])
     .returning(arrival_items.c.id, arrival_items.c.dedupe_key, sort_by_parameter_order=False)
 )
-_BY_ID: Final = select(arrival_items).where(one_of(arrival_items.c.id, "ids"))
+_BY_ID: Final = select_row(arrival_items, ItemRow).where(one_of(arrival_items.c.id, "ids"))

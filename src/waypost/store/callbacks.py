@@ -3,25 +3,49 @@
 import json
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import msgspec
 from sqlalchemy import Connection, bindparam, func, select, update
 
 from waypost.domain.callback import Attempt, AttemptKind
-from waypost.store.fresh import are_fresh
+from waypost.store.fresh import FreshTable, are_fresh
 from waypost.store.one_of import one_of
 from waypost.store.one_time_codes import callback_holds_code
 from waypost.store.prepared import Adding, Changing
 from waypost.store.receivers import receiver_failure
 from waypost.store.statements import insert_or
 from waypost.store.tables import attempts, callbacks, sequences
-
-FRESH: Final = "callbacks"
-"""By which table's name new callbacks are taken, while this process still has them."""
+from waypost.store.typed_rows import select_row
 
 MOST_HEADERS: Final = 40
 MOST_HEADER_CHARS: Final = 300
+
+
+class CallbackRow(NamedTuple):
+    """A rendered callback; how it ended is not in it.
+
+    Attributes:
+        about: the recipient's id, or another text within which order is kept.
+        message_id: ours, where it is about a message.
+        news: one word for the trace.
+        body: every try sends these bytes.
+    """
+
+    id: str
+    partner_id: int
+    app_id: str
+    subscription_id: int
+    about: str
+    sequence: int
+    message_id: str | None
+    news: str
+    body: bytes
+    created_on_ms: int
+
+
+FRESH: Final[FreshTable[str, CallbackRow]] = FreshTable("callbacks", lambda row: len(row.body))
+"""New callbacks, while this process still has them."""
 
 
 def count_up(connection: Connection, wanted: Mapping[tuple[int, str], int]) -> dict[tuple[int, str], int]:
@@ -46,15 +70,15 @@ def count_up(connection: Connection, wanted: Mapping[tuple[int, str], int]) -> d
     return {(row.subscription_id, row.about): row.last for row in rows}
 
 
-def add_callbacks(connection: Connection, rows: Sequence[dict[str, Any]]) -> None:
+def add_callbacks(connection: Connection, rows: Sequence[CallbackRow]) -> None:
     """Keep rendered callbacks."""
-    _ADD.run(connection, rows)
-    are_fresh(connection, FRESH, rows, "body")
+    _ADD.run(connection, [row._asdict() for row in rows])
+    are_fresh(connection, FRESH, ((row.id, row) for row in rows))
 
 
-def callbacks_by_ids(connection: Connection, ids: set[str]) -> dict[str, Any]:
+def callbacks_by_ids(connection: Connection, ids: set[str]) -> dict[str, CallbackRow]:
     """Rows by id."""
-    return {row.id: row for row in connection.execute(_BY_ID, {"ids": ids}).all()}
+    return {row.id: row for row in map(CallbackRow._make, connection.execute(_RENDERED, {"ids": ids}))}
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,14 +190,12 @@ _FIRST_TRIED: Final = (
     .group_by(attempts.c.callback_id)
 )
 _BY_ID: Final = select(callbacks).where(one_of(callbacks.c.id, "ids"))
+_RENDERED: Final = select_row(callbacks, CallbackRow).where(one_of(callbacks.c.id, "ids"))
 _COUNT = insert_or(sequences)
 _COUNT_UP: Final = _COUNT.on_conflict_do_update(
     index_elements=["subscription_id", "about"], set_={"last": sequences.c.last + _COUNT.excluded.last}
 ).returning(sequences.c.subscription_id, sequences.c.about, sequences.c.last)
-_ADD: Final = Adding(
-    callbacks, "id", "partner_id", "app_id", "subscription_id", "about", "sequence", "message_id",
-    "news", "body", "created_on_ms",
-)  # fmt: skip
+_ADD: Final = Adding(callbacks, *CallbackRow._fields)
 _ATTEMPT: Final = Adding(
     attempts, "callback_id", "subscription_id", "at_ms", "duration_ms", "status", "answer", "error",
     "request_headers", "answer_headers", "kind",

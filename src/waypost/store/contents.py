@@ -1,6 +1,6 @@
 """What messages say, as canonical JSON: a table of their kinds."""
 
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 
@@ -29,12 +29,12 @@ def name_of(content: Content) -> str:
     return NAMES[type(content)]
 
 
-def kept_content_of(row: Any) -> Content | None:
+def kept_content_of(kind: str, content: bytes) -> Content | None:
     """What a message says; None where its words have been kept long enough and are gone."""
-    return content_of(row) if row.content else None
+    return content_of(kind, content) if content else None
 
 
-def content_of(row: Any) -> Content:
-    """What a message says, from its row."""
-    content: Content = _DECODE[row.kind](row.content)
+def content_of(kind: str, stored: bytes) -> Content:
+    """What a message says, from its columns."""
+    content: Content = _DECODE[kind](stored)
     return content

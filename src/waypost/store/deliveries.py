@@ -4,7 +4,7 @@ A page begins where the last one ended. Where a filter fits few, so many are loo
 page says how far back that was: no index beside those that the street needs is written for each callback.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -256,7 +256,7 @@ def _newest_first(chosen: _Select, before: Place | None) -> _Select:
     return chosen.order_by(*(column.desc() for column in _ORDER), callbacks.c.subscription_id.desc())
 
 
-def _place(row: Any) -> Place:
+def _place(row: Mapping[Any, Any]) -> Place:
     return Place(row["created_on_ms"], row["about"], row["sequence"], row["subscription_id"])
 
 

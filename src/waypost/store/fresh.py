@@ -6,10 +6,9 @@ not here is read.
 """
 
 import threading
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from types import MappingProxyType, SimpleNamespace
-from typing import Any, Final
+from typing import Any, Final, Generic, TypeVar
 
 from sqlalchemy import Connection
 
@@ -21,10 +20,25 @@ MOST: Final = 8_192
 LARGEST: Final = 4_096
 """Characters or bytes of the longest text in a row that is kept here: 32 MiB at the very most."""
 
-NOTHING: Final[Mapping[str, Any]] = MappingProxyType({})
+Id = TypeVar("Id")
+Kept = TypeVar("Kept")
 
-Key = tuple[str, Any]
-"""A table's name and the id of a row."""
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FreshTable(Generic[Id, Kept]):
+    """A table whose new rows are handed on, by what their ids and rows are.
+
+    Attributes:
+        name: of the table.
+        size: how many characters or bytes the texts of a row have.
+    """
+
+    name: str
+    size: Callable[[Kept], int]
+
+
+Key = tuple[FreshTable[Any, Any], Any]
+"""A table and the id of a row."""
 
 
 @dataclass(slots=True)
@@ -63,55 +77,44 @@ class Fresh:
     """
 
     def __init__(self) -> None:
-        self.wanted: set[str] = set()
-        self._rows: dict[Key, Mapping[str, Any]] = {}
+        self.wanted: set[FreshTable[Any, Any]] = set()
+        self._rows: dict[Key, Any] = {}
         self._lock = threading.Lock()  # the writer adds, the loop takes
 
-    def keep(self, rows: Mapping[Key, Mapping[str, Any]]) -> None:
+    def keep(self, rows: Mapping[Key, Any]) -> None:
         """Keep rows that are on disk by now."""
         with self._lock:
             self._rows.update(rows)
             while len(self._rows) > MOST:
                 del self._rows[next(iter(self._rows))]
 
-    def take(self, table: str, ids: Iterable[Any]) -> dict[Any, Any]:
+    def take(self, table: FreshTable[Id, Kept], ids: Iterable[Id]) -> dict[Id, Kept]:
         """Rows by id, as they were written; those that are not here are left out."""
         self.wanted.add(table)
-        found: dict[Any, Any] = {}
+        found: dict[Id, Kept] = {}
         with self._lock:
             for row_id in ids:
                 row = self._rows.pop((table, row_id), None)
                 if row is not None:
-                    found[row_id] = SimpleNamespace(**row)
+                    found[row_id] = row
         return found
 
 
-def begin(connection: Connection, wanted: Collection[str]) -> tuple[Appended, dict[Key, Mapping[str, Any]]]:
+def begin(connection: Connection, wanted: Collection[FreshTable[Any, Any]]) -> tuple[Appended, dict[Key, Any]]:
     """At the beginning of a transaction: where it notes what it appends and what will be asked for."""
-    appended, fresh = Appended(), dict[Key, Mapping[str, Any]]()
+    appended, fresh = Appended(), dict[Key, Any]()
     connection.info[APPENDED], connection.info[_FRESH] = appended, (wanted, fresh)
     return appended, fresh
 
 
-def are_fresh(
-    connection: Connection,
-    table: str,
-    rows: Iterable[Mapping[str, Any]],
-    *texts: str,
-    also: Mapping[str, Any] = NOTHING,
-) -> None:
-    """Note new rows with their `id`; each is kept once the transaction is on disk, unless it is long.
+def are_fresh(connection: Connection, table: FreshTable[Id, Kept], rows: Iterable[tuple[Id, Kept]]) -> None:
+    """Note new rows by id; each is kept once the transaction is on disk, unless it is long.
 
     Args:
         connection: the writer's.
-        table: by whose name they are taken.
+        table: whose they are; `rows` is not read unless some stage asks for them.
         rows: as they were added.
-        texts: columns whose length tells how long a row is.
-        also: what each row has besides.
     """
     wanted, fresh = connection.info[_FRESH]
-    if table not in wanted:
-        return
-    for row in rows:
-        if sum(len(row[column]) for column in texts) <= LARGEST:
-            fresh[table, row["id"]] = {**row, **also} if also else row
+    if table in wanted:
+        fresh.update({(table, row_id): row for row_id, row in rows if table.size(row) <= LARGEST})

@@ -10,6 +10,7 @@ from waypost.domain.media import InboundMedia, Media
 from waypost.store.journal import Lane, NewEntry, append_entries, settle_entries
 from waypost.store.statements import insert_or
 from waypost.store.tables import inbound_media, media, media_copies
+from waypost.store.typed_rows import value_of
 
 MOST_NAMES: Final = 5_000
 """How many media ids and handles one query asks for; SQLite takes some 32,000 parameters."""
@@ -31,13 +32,13 @@ def media_of_app(connection: Connection, app_id: str, media_id: str, now_ms: int
     row = connection.execute(
         select(media).where(media.c.id == media_id, media.c.app_id == app_id, media.c.expires_on_ms > now_ms)
     ).one_or_none()
-    return None if row is None else _media_of(row)
+    return None if row is None else value_of(Media, row)
 
 
 def live_media(connection: Connection, media_id: str, now_ms: int) -> Media | None:
     """One upload by its id, whoever's, while it lives: only for who has shown that they may."""
     row = connection.execute(select(media).where(media.c.id == media_id, media.c.expires_on_ms > now_ms)).one_or_none()
-    return None if row is None else _media_of(row)
+    return None if row is None else value_of(Media, row)
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +89,7 @@ def find_copies(connection: Connection, wanted: Sequence[Wanted], now_ms: int) -
     for begin in range(0, len(names), MOST_NAMES):
         rows = connection.execute(_named(partners, names[begin : begin + MOST_NAMES], now_ms)).all()
         for row in rows:
-            upload = _media_of(row)
+            upload = value_of(Media, row)
             ours.update({(row.partner_id, name): upload for name in (row.id, row.handle) if name})
         if rows:
             there.update(_copies_of(connection, [row.id for row in rows], now_ms))
@@ -163,7 +164,7 @@ def add_inbound_media(
 def inbound_by_keys(connection: Connection, keys: Sequence[str]) -> dict[str, InboundMedia]:
     """Inbound media by key; those that are not there are left out."""
     rows = connection.execute(select(inbound_media).where(inbound_media.c.key.in_(list(keys))))
-    return {row.key: _inbound_of(row) for row in rows}
+    return {row.key: value_of(InboundMedia, row) for row in rows}
 
 
 def inbound_of_app(connection: Connection, app_id: str, operator_media_id: str, now_ms: int) -> InboundMedia | None:
@@ -178,7 +179,7 @@ def inbound_of_app(connection: Connection, app_id: str, operator_media_id: str, 
         )
         .limit(1)
     ).one_or_none()
-    return None if row is None else _inbound_of(row)
+    return None if row is None else value_of(InboundMedia, row)
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,7 +242,7 @@ def uploads_named(connection: Connection, partner_id: int, references: Sequence[
     """A partner's own live uploads among media ids and handles, by what names them."""
     names = set(references)
     rows = connection.execute(_named([partner_id], names, now_ms)).all()
-    return {name: _media_of(row) for row in rows for name in (row.id, row.handle) if name in names}
+    return {name: value_of(Media, row) for row in rows for name in (row.id, row.handle) if name in names}
 
 
 def _named(partners: Collection[int], names: Collection[str], now_ms: int) -> Select[Any]:
@@ -289,11 +290,3 @@ def _media_columns(one: Media) -> dict[str, Any]:
         "created_on_ms": one.created_on_ms,
         "expires_on_ms": one.expires_on_ms,
     }
-
-
-def _media_of(row: Any) -> Media:
-    return Media(**row._asdict())
-
-
-def _inbound_of(row: Any) -> InboundMedia:
-    return InboundMedia(**row._asdict())

@@ -1,13 +1,14 @@
 """Messages, and the submissions that carry them to the operator."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection
 
 from waypost.domain.message import Message, MessageState
-from waypost.store.fresh import are_fresh
+from waypost.store.contents import content_of
+from waypost.store.fresh import FreshTable, are_fresh
 from waypost.store.journal import Lane, NewEntry, append_entries
 from waypost.store.message_news import MessageNews, add_news
 from waypost.store.one_of import one_of
@@ -15,11 +16,33 @@ from waypost.store.prepared import Adding, Changing
 from waypost.store.rows import message_columns
 from waypost.store.statements import to_change
 from waypost.store.tables import messages
+from waypost.store.typed_rows import select_row
 
-FRESH: Final = "messages"
-"""By which table's name messages as they were accepted are taken, while this process still has them."""
 
-_NOT_YET: Final = {"recipient_id": None, "operator_message_id": None, "code": None, "reason": None}
+class MessageRow(NamedTuple):
+    """What is stored of a message, without the partner's request."""
+
+    id: str
+    partner_id: int
+    app_id: str
+    source: str
+    destination: str
+    recipient_id: int | None
+    kind: str
+    template_id: str | None
+    content: bytes
+    sandbox: bool
+    state: str
+    doubted: bool
+    operator_message_id: str | None
+    code: int | None
+    reason: str | None
+    accepted_on_ms: int
+    changed_on_ms: int
+
+
+FRESH: Final[FreshTable[str, MessageRow]] = FreshTable("messages", lambda row: len(row.content))
+"""Messages as they were accepted, while this process still has them."""
 
 
 def record_messages(connection: Connection, accepted: Sequence[Message]) -> list[None]:
@@ -29,9 +52,14 @@ def record_messages(connection: Connection, accepted: Sequence[Message]) -> list
     """
     rows = [message_columns(message) for message in accepted]
     _RECORD.run(connection, rows)
-    are_fresh(connection, FRESH, rows, "content", "request", also=_NOT_YET)
+    are_fresh(connection, FRESH, ((row["id"], _accepted_row(row)) for row in rows))
     append_entries(connection, [submission(message) for message in accepted])
     return [None] * len(accepted)
+
+
+def _accepted_row(columns: Mapping[str, Any]) -> MessageRow:
+    """A message's row as it is accepted: it has no other columns yet."""
+    return MessageRow._make(map(columns.get, MessageRow._fields))
 
 
 def submission(message: Message) -> NewEntry:
@@ -45,20 +73,34 @@ def submission(message: Message) -> NewEntry:
     )
 
 
-def messages_by_ids(connection: Connection, ids: set[str]) -> dict[str, Any]:
+def message_of(row: MessageRow) -> Message:
+    """A message from its row, without the partner's request."""
+    return Message(
+        id=row.id,
+        partner_id=row.partner_id,
+        app_id=row.app_id,
+        source=row.source,
+        destination=row.destination,
+        content=content_of(row.kind, row.content),
+        accepted_on_ms=row.accepted_on_ms,
+        sandbox=row.sandbox,
+    )
+
+
+def messages_by_ids(connection: Connection, ids: set[str]) -> dict[str, MessageRow]:
     """Rows by our id, locked when they are read to be changed; those that are not there are left out."""
     if not ids:
         return {}
-    found = connection.execute(to_change(connection, _BY_ID), {"ids": ids}).all()
-    return {row.id: row for row in found}
+    found = connection.execute(to_change(connection, _BY_ID), {"ids": ids})
+    return {row.id: row for row in map(MessageRow._make, found)}
 
 
-def messages_by_operator_ids(connection: Connection, ids: set[str]) -> dict[str, Any]:
+def messages_by_operator_ids(connection: Connection, ids: set[str]) -> dict[str, MessageRow]:
     """Rows by the operator's id, locked when they are read to be changed; those that are not there are left out."""
     if not ids:
         return {}
-    found = connection.execute(to_change(connection, _BY_OPERATOR_ID), {"ids": ids}).all()
-    return {row.operator_message_id: row for row in found}
+    found = connection.execute(to_change(connection, _BY_OPERATOR_ID), {"ids": ids})
+    return {row.operator_message_id: row for row in map(MessageRow._make, found) if row.operator_message_id}
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,8 +144,9 @@ def change_messages(connection: Connection, changes: Sequence[MessageChange], ne
     add_news(connection, news)
 
 
-_BY_ID: Final = select(messages).where(one_of(messages.c.id, "ids")).order_by(messages.c.id)
-_BY_OPERATOR_ID: Final = select(messages).where(one_of(messages.c.operator_message_id, "ids")).order_by(messages.c.id)
+_ROW: Final = select_row(messages, MessageRow).order_by(messages.c.id)
+_BY_ID: Final = _ROW.where(one_of(messages.c.id, "ids"))
+_BY_OPERATOR_ID: Final = _ROW.where(one_of(messages.c.operator_message_id, "ids"))
 _RECORD: Final = Adding(
     messages, "id", "partner_id", "app_id", "source", "destination", "kind", "template_id", "content",
     "request", "sandbox", "state", "doubted", "accepted_on_ms", "changed_on_ms",

@@ -4,12 +4,14 @@ from collections.abc import Callable
 from typing import Any
 
 import msgspec
+from sqlalchemy import Row
 
-from waypost.domain.app import App, AppPreferences, BusinessAccount, Hosting, OperatorAccount
+from waypost.domain.app import App, AppPreferences, OperatorAccount
 from waypost.domain.message import Message, TemplateSend
 from waypost.domain.partner import Partner
-from waypost.domain.template import Category, Draft, Template, TemplateStatus
-from waypost.store.contents import content_of, name_of
+from waypost.domain.template import Draft, Template
+from waypost.store.contents import name_of
+from waypost.store.typed_rows import value_of
 
 _encode = msgspec.json.Encoder().encode
 _decode_draft = msgspec.json.Decoder(Draft).decode
@@ -24,28 +26,14 @@ def partner_columns(partner: Partner) -> dict[str, Any]:
     return {"email": partner.email.lower(), "profile": _encode(profile).decode()}
 
 
-def partner_of(row: Any) -> Partner:
+def partner_of(row: Row[Any]) -> Partner:
     """A partner from its row."""
     return Partner(id=row.id, email=row.email, **_decode_profile(row.profile))
 
 
-def app_of(row: Any) -> App:
+def app_of(row: Row[Any]) -> App:
     """An app from its row."""
-    return App(
-        id=row.id,
-        partner_id=row.partner_id,
-        name=row.name,
-        phone_number=row.phone_number or "",
-        phone_number_id=row.phone_number_id,
-        business_account_id=row.business_account_id,
-        created_on_ms=row.created_on_ms,
-        modified_on_ms=row.modified_on_ms,
-        live=row.live,
-        hosting=Hosting(row.hosting),
-        token_serial=row.token_serial,
-        per_second=row.per_second,
-        preferences=_decode_preferences(row.preferences),
-    )
+    return value_of(App, row, phone_number=row.phone_number or "", preferences=_decode_preferences(row.preferences))
 
 
 def app_columns(app: App, token_hash: str) -> dict[str, Any]:
@@ -68,24 +56,10 @@ def app_columns(app: App, token_hash: str) -> dict[str, Any]:
     }
 
 
-def business_account_of(row: Any) -> BusinessAccount:
-    """A business account from its row."""
-    return BusinessAccount(
-        id=row.id, partner_id=row.partner_id, namespace=row.namespace, operator_account_id=row.operator_account_id
-    )
-
-
-def operator_account_of(row: Any, unseal: Callable[[bytes, str], str]) -> OperatorAccount:
+def operator_account_of(row: Row[Any], unseal: Callable[[bytes, str], str]) -> OperatorAccount:
     """An operator account from its row, its secrets opened."""
-    return OperatorAccount(
-        id=row.id,
-        base_url=row.base_url,
-        version=row.version,
-        app_id=row.app_id,
-        token=unseal(row.sealed_token, row.id),
-        app_secret=unseal(row.sealed_app_secret, row.id),
-        verify_token=unseal(row.sealed_verify_token, row.id),
-    )
+    sealed = {"token": row.sealed_token, "app_secret": row.sealed_app_secret, "verify_token": row.sealed_verify_token}
+    return value_of(OperatorAccount, row, **{name: unseal(one, row.id) for name, one in sealed.items()})
 
 
 def operator_account_columns(account: OperatorAccount, seal: Callable[[str, str], bytes]) -> dict[str, Any]:
@@ -129,29 +103,9 @@ def template_columns(template: Template) -> dict[str, Any]:
     }
 
 
-def template_of(row: Any) -> Template:
+def template_of(row: Row[Any]) -> Template:
     """A template from its row."""
-    return Template(
-        id=row.id,
-        partner_id=row.partner_id,
-        app_id=row.app_id,
-        business_account_id=row.business_account_id,
-        namespace=row.namespace,
-        draft=_decode_draft(row.draft),
-        status=TemplateStatus(row.status),
-        created_on_ms=row.created_on_ms,
-        modified_on_ms=row.modified_on_ms,
-        category=Category(row.category),
-        quality=row.quality,
-        stage=row.stage,
-        retry=row.retry,
-        old_category=row.old_category,
-        new_category=row.new_category,
-        edited=row.edited,
-        operator_template_id=row.operator_template_id,
-        reason=row.reason,
-        decided_on_s=row.decided_on_s,
-    )
+    return value_of(Template, row, draft=_decode_draft(row.draft))
 
 
 def message_columns(message: Message) -> dict[str, Any]:
@@ -173,17 +127,3 @@ def message_columns(message: Message) -> dict[str, Any]:
         "accepted_on_ms": message.accepted_on_ms,
         "changed_on_ms": message.accepted_on_ms,
     }
-
-
-def message_of(row: Any) -> Message:
-    """A message from its row, without the partner's request."""
-    return Message(
-        id=row.id,
-        partner_id=row.partner_id,
-        app_id=row.app_id,
-        source=row.source,
-        destination=row.destination,
-        content=content_of(row),
-        accepted_on_ms=row.accepted_on_ms,
-        sandbox=row.sandbox,
-    )

@@ -4,13 +4,14 @@ import json
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
-from sqlalchemy import Connection, delete, func, insert, select, update
+from sqlalchemy import Connection, Row, delete, func, insert, select, update
 
 from waypost.domain.subscription import Subscription
 from waypost.store.fresh import APPENDED
 from waypost.store.journal import Lane
 from waypost.store.one_of import one_of
 from waypost.store.tables import subscriptions
+from waypost.store.typed_rows import value_of
 
 Seal = Callable[[str, str], bytes]
 Unseal = Callable[[bytes, str], str]
@@ -167,30 +168,11 @@ def _headers_in(meta: str | None) -> dict[str, str]:
     return {name: str(value) for name, value in headers.items()}
 
 
-def subscription_of(row: Any, unseal: Unseal) -> Subscription:
+def subscription_of(row: Row[Any], unseal: Unseal) -> Subscription:
     """A subscription from its row, its headers opened."""
     meta = None if row.sealed_meta is None else unseal(row.sealed_meta, row.app_id)
-    return Subscription(
-        id=str(row.id),
-        partner_id=row.partner_id,
-        app_id=row.app_id,
-        tag=row.tag,
-        url=row.url,
-        version=row.version,
-        modes=tuple(row.modes.split(",")),
-        created_on_ms=row.created_on_ms,
-        modified_on_ms=row.modified_on_ms,
-        active=row.active,
-        show_on_ui=row.show_on_ui,
-        meta=meta,
-        headers=_headers_in(meta),
-        key_serial=row.key_serial,
-        old_key_until_ms=row.old_key_until_ms,
-        failing_since_ms=row.failing_since_ms,
-        asked_until_ms=row.asked_until_ms,
-        paused_on_ms=row.paused_on_ms,
-        pause_reason=row.pause_reason,
-    )
+    modes = tuple(row.modes.split(","))
+    return value_of(Subscription, row, id=str(row.id), modes=modes, meta=meta, headers=_headers_in(meta))
 
 
 _BY_ID: Final = select(subscriptions).where(one_of(subscriptions.c.id, "ids"))

@@ -141,7 +141,7 @@ def _saying(connection: Connection, found: Select[Any], words: str) -> Iterator[
     while True:
         rows = connection.execute(found.limit(_BATCH).offset(at or None)).all()
         for row in rows:
-            if _may_say(row, wanted):
+            if _may_say(row.category, row.draft, wanted):
                 template = template_of(row)
                 if wanted in f"{row.element_name}\n{_texts(template.draft)}".casefold():
                     yield template
@@ -150,11 +150,11 @@ def _saying(connection: Connection, found: Select[Any], words: str) -> Iterator[
         at += _BATCH
 
 
-def _may_say(row: Any, wanted: str) -> bool:
+def _may_say(category: str, draft: bytes, wanted: str) -> bool:
     """Whether the texts may hold the words: of codes they are the operator's, and not in the draft."""
-    if row.category == Category.AUTHENTICATION or any(one in wanted for one in _ESCAPED):
+    if category == Category.AUTHENTICATION or any(one in wanted for one in _ESCAPED):
         return True
-    return wanted in row.draft.decode().casefold()
+    return wanted in draft.decode().casefold()
 
 
 def _texts(draft: Draft) -> str:

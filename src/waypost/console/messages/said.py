@@ -21,7 +21,7 @@ def said_by(row: Any, template: Template | None, *, holds_code: bool = False) ->
         template: the one that was sent, as it stands now; it may have been edited since.
         holds_code: whether its values may be one-time codes; they are left out then.
     """
-    content = kept_content_of(row)
+    content = kept_content_of(row.kind, row.content)
     if isinstance(content, TemplateSend) and template is not None:
         params = [CODE] * len(content.params) if holds_code else content.params
         return [part for part in _parts(template.draft, params) if part]

@@ -1,0 +1,65 @@
+"""What is read from the store is typed: each field is a column, and of the column's type."""
+
+import dataclasses
+from types import NoneType, UnionType
+from typing import Any, Final, NamedTuple, get_args, get_origin, get_type_hints
+
+import msgspec
+import pytest
+from sqlalchemy import LargeBinary, Table, create_engine
+
+from waypost.domain.app import App, BusinessAccount, OperatorAccount
+from waypost.domain.app_key import AppKey
+from waypost.domain.app_user import AppUser
+from waypost.domain.media import InboundMedia, Media
+from waypost.domain.subscription import Subscription
+from waypost.domain.template import Template
+from waypost.store import tables
+from waypost.store.arrivals import ItemRow
+from waypost.store.callbacks import CallbackRow
+from waypost.store.messages import MessageRow
+from waypost.store.typed_rows import value_of
+
+ROWS: Final[tuple[tuple[type[NamedTuple], Table], ...]] = (
+    (MessageRow, tables.messages),
+    (CallbackRow, tables.callbacks),
+    (ItemRow, tables.arrival_items),
+)
+VALUES: Final[tuple[tuple[type[Any], Table, set[str]], ...]] = (
+    #                                           made of other columns
+    (App, tables.apps, {"phone_number", "preferences"}),
+    (BusinessAccount, tables.business_accounts, set()),
+    (OperatorAccount, tables.operator_accounts, {"token", "app_secret", "verify_token"}),
+    (Template, tables.templates, {"draft"}),
+    (Subscription, tables.subscriptions, {"id", "modes", "meta", "headers"}),
+    (AppKey, tables.app_keys, set()),
+    (AppUser, tables.app_users, {"opted_on_ms", "last_written_ms"}),
+    (Media, tables.media, set()),
+    (InboundMedia, tables.inbound_media, set()),
+)
+
+
+@pytest.mark.parametrize(("kind", "table", "given"), [*((row, table, set[str]()) for row, table in ROWS), *VALUES])
+def test_field_is_a_column_of_its_type(kind: type[Any], table: Table, given: set[str]) -> None:
+    hints = get_type_hints(kind)
+    names = [one.name for one in dataclasses.fields(kind)] if dataclasses.is_dataclass(kind) else list(kind._fields)
+
+    for name in names:
+        if name in given:
+            continue
+        column, kinds = table.c[name], _kinds(hints[name])
+        assert column.nullable == (NoneType in kinds), name
+        stored = bytes if isinstance(column.type, LargeBinary) else column.type.python_type
+        assert all(one is NoneType or issubclass(one, stored) for one in kinds), name
+
+
+def test_value_whose_column_has_another_type_is_not_read() -> None:
+    with create_engine("sqlite://").connect() as connection:
+        row = connection.exec_driver_sql("SELECT 7 AS id, 'main' AS namespace").one()
+
+    with pytest.raises(msgspec.ValidationError, match=r"Expected `str`, got `int` - at `\$.id`"):
+        value_of(BusinessAccount, row, partner_id=1, operator_account_id="main")
+
+
+def _kinds(hint: Any) -> tuple[type[Any], ...]:
+    return get_args(hint) if get_origin(hint) is UnionType else (hint,)
