@@ -31,7 +31,7 @@ from waypost.journal.in_store import Journal
 from waypost.journal.lanes import LanePlan
 from waypost.store.database import Database
 from waypost.store.engines.postgresql import PostgresEngine
-from waypost.store.journal import Lane, NewEntry, append_entries, settle_entries
+from waypost.store.journal import Lane, NewEntry, append_entries, settle_entries, subject_of
 from waypost.store.leases import SHARDS
 
 BATCH: Final = 100
@@ -86,7 +86,7 @@ async def _work_leases(url: str, number: int, processes: int) -> Worked:
         failed = await journal.settle_all(pieces, _settle)
         if failed:
             raise failed[0][1]
-        refs += [entry.ref for entry in entries]
+        refs += [entry.subject.ref for entry in entries]
         ended_s = time.monotonic()
     spent_s = time.process_time() - spent_s
     await journal.close()
@@ -128,7 +128,7 @@ async def fill(url: str, entries: int, keys: int, sources: int) -> None:
     database = Database(PostgresEngine(url))
     await database.open()
     new = [
-        NewEntry(LANE, f"source {key % sources}", f"key {key}", f"{key} {nth}", 0)
+        NewEntry(LANE, f"source {key % sources}", f"key {key}", subject_of(LANE, f"{key} {nth}"), 0)
         for nth in range(entries // keys)
         for key in range(keys)
     ]

@@ -11,10 +11,12 @@ from waypost.base.clock import ManualClock
 from waypost.journal.in_store import Journal
 from waypost.store.database import Database
 from waypost.store.engines.sqlite import SqliteEngine
+from waypost.store.job_subjects import JobSubject, SubjectKind
 from waypost.store.journal import EntryState, Lane, NewEntry, append_entries, depth_of
 
 ENTRIES: Final = [
-    NewEntry(Lane.SUBMISSIONS, "a group", f"key {number}", f"message {number}", due_ms=0) for number in range(3)
+    NewEntry(Lane.SUBMISSIONS, "a group", f"key {number}", JobSubject(SubjectKind.MESSAGE, str(number)), due_ms=0)
+    for number in range(3)
 ]
 REFUSES_ONE: Final = """
 CREATE TRIGGER refuses BEFORE UPDATE OF state ON journal

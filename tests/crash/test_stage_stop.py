@@ -13,9 +13,10 @@ from waypost.journal.in_store import Journal
 from waypost.journal.stage import Prepared, Stage
 from waypost.store.database import Database
 from waypost.store.engines.sqlite import SqliteEngine
+from waypost.store.job_subjects import JobSubject, SubjectKind
 from waypost.store.journal import Lane, NewEntry, append_entries
 
-ENTRY: Final = NewEntry(Lane.SUBMISSIONS, "a group", "a key", "message 1", due_ms=0)
+ENTRY: Final = NewEntry(Lane.SUBMISSIONS, "a group", "a key", JobSubject(SubjectKind.MESSAGE, "1"), due_ms=0)
 
 
 @pytest_asyncio.fixture
@@ -74,4 +75,4 @@ async def test_stop_begins_nothing_that_is_claimed_meanwhile(journal: Journal) -
     await running
 
     assert begun == []
-    assert [entry.ref for entry in await journal.claim(Lane.SUBMISSIONS, at_most=1)] == [ENTRY.ref]
+    assert [entry.subject.ref for entry in await journal.claim(Lane.SUBMISSIONS, at_most=1)] == [ENTRY.subject.ref]

@@ -14,7 +14,7 @@ from waypost.journal.entry import Entry
 from waypost.journal.in_store import Journal
 from waypost.journal.lanes import PLANS, LanePlan
 from waypost.store.database import Database
-from waypost.store.journal import Lane, NewEntry, append_entries, settle_entries
+from waypost.store.journal import Lane, NewEntry, append_entries, settle_entries, subject_of
 
 LANE = Lane.SUBMISSIONS
 LEASE_MS = 15_000
@@ -38,7 +38,7 @@ class Bench:
 
     async def append(self, *keys: str, group: str = "g", lane: Lane = LANE, due_ms: int = 0) -> None:
         """One entry for each key, in this order; its ref is the key with a number that counts up."""
-        new = [NewEntry(lane, group, key, f"{key}.{at}", due_ms) for at, key in enumerate(keys)]
+        new = [NewEntry(lane, group, key, subject_of(lane, f"{key}.{at}"), due_ms) for at, key in enumerate(keys)]
         await self.database.write(append_entries, new)
 
     async def claim(self, at_most: int = 1000, lane: Lane = LANE) -> list[Entry]:
@@ -47,7 +47,7 @@ class Bench:
 
     async def refs(self, at_most: int = 1000, lane: Lane = LANE) -> list[str]:
         """What may be worked now, by ref."""
-        return [entry.ref for entry in await self.claim(at_most, lane)]
+        return [entry.subject.ref for entry in await self.claim(at_most, lane)]
 
     async def settle(self, entry: Entry) -> None:
         """End an entry."""
@@ -58,7 +58,7 @@ class Bench:
         worked: list[str] = []
         while entries := await self.claim(7, lane):
             for entry in entries:
-                worked.append(entry.ref)
+                worked.append(entry.subject.ref)
                 await self.settle(entry)
         return worked
 

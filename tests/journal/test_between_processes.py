@@ -130,7 +130,7 @@ async def test_work_of_a_killed_process_is_taken_over_when_its_leases_have_run_o
     await die(one)
 
     await until(lambda: len(held(two)) == SHARDS)
-    found = {entry.ref: entry.was_in_hand for entry in await until_claimed(two, 2)}
+    found = {entry.subject.ref: entry.was_in_hand for entry in await until_claimed(two, 2)}
     assert found == {"a.0": True, "b.1": False}
 
 
@@ -192,9 +192,9 @@ async def test_entry_that_is_committed_after_a_later_one_is_not_missed(place: Po
 
     found = await one.claim()
 
-    assert [entry.ref for entry in first] == ["later.0"]
+    assert [entry.subject.ref for entry in first] == ["later.0"]
     assert between == []
-    assert [entry.ref for entry in found] == ["earlier", "last.0"]
+    assert [entry.subject.ref for entry in found] == ["earlier", "last.0"]
     assert found[0].position < first[0].position
     await close_bench(one)
 

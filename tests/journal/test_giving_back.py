@@ -22,7 +22,7 @@ async def test_released_entry_comes_back_when_it_is_due_with_its_tries_counted(b
 
     [again] = await bench.claim()
     assert early == []
-    assert (again.ref, again.attempt, again.was_in_hand) == ("a.0", 1, False)
+    assert (again.subject.ref, again.attempt, again.was_in_hand) == ("a.0", 1, False)
 
 
 async def test_released_entry_holds_up_its_followers(bench: Bench) -> None:
@@ -39,14 +39,46 @@ async def test_entry_that_leaves_its_key_lets_the_followers_go(bench: Bench) -> 
     await bench.append("a", "a")
     [entry] = await bench.claim()
 
-    await bench.journal.release(entry, due_ms=bench.clock.now_ms() + 500, note="refused", leave_key=True)
+    await bench.journal.release(entry, due_ms=bench.clock.now_ms() + 500, note="refused", detach=True)
 
     [follower] = await bench.claim()
-    assert follower.ref == "a.1"
+    assert follower.subject.ref == "a.1"
     bench.clock.advance(ms=500)
     [late] = await bench.claim()
-    assert late.ref == "a.0"
+    assert late.subject.ref == "a.0"
     assert late.attempt == 1
+
+
+async def test_detached_entry_stays_detached_whoever_works_it(place: Place, clock: ManualClock) -> None:
+    first = await open_bench(place, clock, "first")
+    await first.append("a", "a")
+    [entry] = await first.claim()
+    await first.journal.release(entry, due_ms=clock.now_ms() + 500, note="refused", detach=True)
+    await die(first)
+
+    second = await open_bench(place, clock, "second")
+    [follower] = await second.claim()
+    clock.advance(ms=500)
+    [late] = await second.claim()  # beside its follower, which is still being worked
+    await second.journal.release(late, due_ms=clock.now_ms(), note="refused again")
+    [again] = await second.claim()
+
+    assert [one.subject.ref for one in (follower, late, again)] == ["a.1", "a.0", "a.0"]
+    assert (follower.is_detached, late.is_detached, again.is_detached) == (False, True, True)
+    assert again.order_key == "a"
+    await close_bench(second)
+
+
+async def test_detached_entry_that_was_set_aside_comes_back_detached(bench: Bench) -> None:
+    await bench.append("a")
+    [entry] = await bench.claim()
+    await bench.journal.release(entry, due_ms=bench.clock.now_ms(), note="refused", detach=True)
+    await five_defects(bench)
+
+    await bench.database.write(return_set_aside, await set_aside(bench.database), bench.clock.now_ms())
+
+    [again] = await bench.claim()
+    assert (again.subject.ref, again.order_key, again.is_detached) == ("a.0", "a", True)
 
 
 async def test_release_outlives_the_process(place: Place, clock: ManualClock) -> None:
@@ -61,7 +93,7 @@ async def test_release_outlives_the_process(place: Place, clock: ManualClock) ->
     assert await second.claim() == []
     clock.advance(ms=500)
     [again] = await second.claim()
-    assert (again.ref, again.attempt) == ("a.0", 1)
+    assert (again.subject.ref, again.attempt) == ("a.0", 1)
     await close_bench(second)
 
 
@@ -74,7 +106,7 @@ async def test_entry_that_was_in_hand_says_so_after_a_crash(place: Place, clock:
 
     second = await open_bench(place, clock, "second")
 
-    found = {entry.ref: entry.was_in_hand for entry in await second.claim()}
+    found = {entry.subject.ref: entry.was_in_hand for entry in await second.claim()}
     assert found == {"sent.0": True, "claimed.1": False}
     await close_bench(second)
 
@@ -101,7 +133,7 @@ async def test_entry_that_is_let_go_comes_back_as_it_was(bench: Bench) -> None:
     bench.journal.let_go(entry)
 
     [again] = await bench.claim()
-    assert (again.ref, again.attempt, again.defects) == ("a.0", 0, 0)
+    assert (again.subject.ref, again.attempt, again.defects) == ("a.0", 0, 0)
 
 
 async def test_entry_with_a_defect_comes_back_later_and_later(bench: Bench) -> None:
@@ -223,8 +255,7 @@ async def test_doubt_from_before_a_restart_outlives_a_defect(place: Place, clock
 
 async def test_entry_set_aside_in_hand_comes_back_in_hand(bench: Bench) -> None:
     await bench.append("a")
-    await bench.journal.take_in_hand(await bench.claim())
-    [entry] = bench.journal._waiting[Lane.SUBMISSIONS].groups["g"].keys["a"]  # pyright: ignore[reportPrivateUsage]
+    [entry] = await bench.journal.take_in_hand(await bench.claim())
     bench.journal.let_go(entry)
     await five_defects(bench)
 
@@ -255,7 +286,7 @@ async def five_defects(bench: Bench) -> None:
     for _ in range(5):
         bench.clock.advance(ms=120_000)
         for entry in await bench.claim():
-            if entry.ref == "a.0":
+            if entry.subject.ref == "a.0":
                 await bench.journal.release_defect(entry, ERROR)
             else:
                 bench.journal.let_go(entry)

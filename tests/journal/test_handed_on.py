@@ -14,7 +14,7 @@ from tests.support.stores import Place, SqlitePlace
 from waypost.base.clock import ManualClock
 from waypost.store.contract import Engine, StoreAway
 from waypost.store.engines.sqlite import SqliteEngine
-from waypost.store.journal import NewEntry, append_entries, return_set_aside
+from waypost.store.journal import NewEntry, append_entries, return_set_aside, subject_of
 
 
 class Unsaid(SqliteEngine):
@@ -97,13 +97,12 @@ async def test_what_an_earlier_process_left_comes_first(place: Place, clock: Man
 async def test_order_is_kept_when_memory_is_full_and_has_room_again(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for module in ("waiting", "feed"):
-        monkeypatch.setattr(f"waypost.journal.{module}.GROUP_WINDOW", 8)
+    monkeypatch.setattr("waypost.journal.groups.MOST_READ", 4)
     await bench.work_all()
     at = iter(range(1000))
 
     async def append(count: int) -> None:
-        new = [NewEntry(LANE, "g", "a", str(next(at)), 0) for _ in range(count)]
+        new = [NewEntry(LANE, "g", "a", subject_of(LANE, str(next(at))), 0) for _ in range(count)]
         await bench.database.write(append_entries, new)
 
     worked: list[str] = []
@@ -111,7 +110,7 @@ async def test_order_is_kept_when_memory_is_full_and_has_room_again(
         await append(count)
         for _ in range(count // 2):
             for entry in await bench.claim():
-                worked.append(entry.ref)
+                worked.append(entry.subject.ref)
                 await bench.settle(entry)
     worked += await bench.work_all()
 
@@ -146,7 +145,7 @@ async def test_entry_that_is_put_back_comes_before_what_is_appended_with_it(benc
 
     await asyncio.gather(  # in one transaction
         bench.database.write(return_set_aside, position, 0),
-        bench.database.join(append_one, NewEntry(LANE, "g", "a", "later", 0)),
+        bench.database.join(append_one, NewEntry(LANE, "g", "a", subject_of(LANE, "later"), 0)),
     )
 
     assert await bench.work_all() == ["a.0", "later"]
@@ -172,7 +171,7 @@ async def test_nothing_of_a_transaction_that_failed_is_handed_on(bench: Bench) -
 
     await bench.work_all()
     with pytest.raises(ValueError, match="not this time"):
-        await bench.database.write(append_and_fail, [NewEntry(LANE, "g", "a", "never", 0)])
+        await bench.database.write(append_and_fail, [NewEntry(LANE, "g", "a", subject_of(LANE, "never"), 0)])
     await bench.append("a")
 
     assert await bench.work_all() == ["a.0"]

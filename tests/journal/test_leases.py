@@ -57,7 +57,7 @@ async def test_lease_that_is_not_renewed_runs_out(one: Bench, two: Bench) -> Non
 
     one.pass_lease(ms=LEASE_MS)
 
-    found = {entry.ref: entry.was_in_hand for entry in await two.claim()}
+    found = {entry.subject.ref: entry.was_in_hand for entry in await two.claim()}
     assert found == {"a.0": True, "b.1": False}
 
 

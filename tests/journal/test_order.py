@@ -18,9 +18,9 @@ async def test_entries_of_one_key_are_worked_one_at_a_time_and_oldest_first(benc
     await bench.settle(first)
     [second] = await bench.claim()
 
-    assert first.ref == "a.0"
+    assert first.subject.ref == "a.0"
     assert while_worked == []
-    assert second.ref == "a.1"
+    assert second.subject.ref == "a.1"
 
 
 async def test_different_keys_are_worked_side_by_side(bench: Bench) -> None:
@@ -140,8 +140,7 @@ async def test_wait_ends_when_a_key_is_free_again(bench: Bench) -> None:
 async def test_more_entries_than_a_group_holds_in_memory_are_all_worked_in_order(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for module in ("waiting", "feed"):
-        monkeypatch.setattr(f"waypost.journal.{module}.GROUP_WINDOW", 8)
+    monkeypatch.setattr("waypost.journal.groups.MOST_READ", 4)
     keys = [f"k{n % 5}" for n in range(60)]
     await bench.append(*keys)
 
@@ -156,8 +155,7 @@ async def test_more_entries_than_a_group_holds_in_memory_are_all_worked_in_order
 async def test_one_key_longer_than_a_groups_memory_is_worked_in_order(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for module in ("waiting", "feed"):
-        monkeypatch.setattr(f"waypost.journal.{module}.GROUP_WINDOW", 8)
+    monkeypatch.setattr("waypost.journal.groups.MOST_READ", 4)
     await bench.append(*["a"] * 30)
 
     worked = await bench.work_all()

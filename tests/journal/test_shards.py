@@ -9,7 +9,7 @@ from tests.journal.conftest import LANE, LEASE_MS, Bench, close_bench, open_benc
 from tests.support.stores import Place
 from waypost.base.clock import ManualClock
 from waypost.journal.lanes import PLANS, shard_of
-from waypost.store.journal import Cursor, EntryState, Lane, NewEntry, append_entries, entries_after
+from waypost.store.journal import Cursor, EntryState, Lane, NewEntry, append_entries, entries_after, subject_of
 from waypost.store.leases import SHARDS
 
 Open = Callable[..., Coroutine[None, None, Bench]]
@@ -67,7 +67,7 @@ async def test_shares_are_fair_whoever_comes_and_goes(opened: Open) -> None:
 
 async def test_what_is_being_worked_stays_until_its_end_when_another_process_comes(opened: Open) -> None:
     one = await opened("one")
-    new = [NewEntry(LANE, group, "a", f"a.{at}", 0) for group in GROUPS for at in (0, 1)]
+    new = [NewEntry(LANE, group, "a", subject_of(LANE, f"a.{at}"), 0) for group in GROUPS for at in (0, 1)]
     await one.database.write(append_entries, new)
     working = await one.claim()
     two = await opened("two")
@@ -81,7 +81,7 @@ async def test_what_is_being_worked_stays_until_its_end_when_another_process_com
 
     assert len(working) == len(GROUPS)
     assert while_worked == []
-    assert sorted((entry.group, entry.ref) for entry in followers) == sorted((group, "a.1") for group in GROUPS)
+    assert sorted((entry.group, entry.subject.ref) for entry in followers) == sorted((group, "a.1") for group in GROUPS)
     assert any(shard_of(entry.group) in shards_of(two) for entry in followers)
 
 
@@ -191,5 +191,5 @@ async def test_release_of_what_another_process_works_changes_nothing(opened: Ope
     await one.journal.release(entry, due_ms=one.clock.now_ms() + 3_600_000, note="too late")
     await one.journal.release_defect(entry, RuntimeError("too late as well"))
 
-    kept = (await two.database.read(entries_after, LANE, [Cursor("g", 0, (), 10)]))["g"]
+    kept = (await two.database.read(entries_after, LANE, [Cursor("g", 0, (), 10)])).rows["g"]
     assert [(row.state, row.due_ms, row.attempt, row.defects) for row in kept] == [(EntryState.IN_HAND, 0, 0, 0)]

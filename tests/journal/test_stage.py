@@ -38,10 +38,10 @@ class Work:
         self.most_at_once = max(self.most_at_once, self._now)
         try:
             await self.may_go.wait()
-            if self.fails(entry.ref):
-                raise ValueError(entry.ref)
+            if self.fails(entry.subject.ref):
+                raise ValueError(entry.subject.ref)
             await self.bench.settle(entry)
-            self.done.append(entry.ref)
+            self.done.append(entry.subject.ref)
         finally:
             self._now -= 1
 

@@ -21,7 +21,7 @@ from waypost.operations import readiness
 from waypost.operations.readiness import CHECKS, Parts, Readiness
 from waypost.store.database import Database
 from waypost.store.engines.sqlite import SqliteEngine
-from waypost.store.journal import Lane, NewEntry, append_entries, settle_entries
+from waypost.store.journal import Lane, NewEntry, append_entries, settle_entries, subject_of
 from waypost.store.tables import store_facts
 
 
@@ -190,7 +190,7 @@ class Bench:
 
     async def append(self, *keys: str, group: str = "g") -> None:
         """One entry of the media lane for each key."""
-        new = [NewEntry(Lane.MEDIA, group, key, key, 0) for key in keys]
+        new = [NewEntry(Lane.MEDIA, group, key, subject_of(Lane.MEDIA, key), 0) for key in keys]
         await self.database.write(append_entries, new)
 
 

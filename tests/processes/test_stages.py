@@ -15,6 +15,7 @@ from waypost.base.ids import RandomIds
 from waypost.client.door import Door, InProcess
 from waypost.config import STAGES, Settings
 from waypost.store.contract import WrongStore
+from waypost.store.job_subjects import JobSubject, SubjectKind
 from waypost.store.journal import EntryState, Lane, NewEntry, append_entries, depth_of
 from waypost.store.leases import SHARDS
 from waypost.store.media_folder import NAME_FILE, check_folder, name_of
@@ -107,7 +108,7 @@ async def test_lanes_are_worked_by_the_processes_that_are_given_them(start: Star
 
 async def test_what_no_process_works_waits_and_is_worked_by_the_next(start: Start) -> None:
     accepts = await start("accept")
-    item = NewEntry(Lane.CALLBACKS, "subscription 7", "nobody", "a callback that is no more", 0)
+    item = NewEntry(Lane.CALLBACKS, "subscription 7", "nobody", JobSubject(SubjectKind.CALLBACK, "gone"), 0)
     await accepts.database.write(append_entries, [item])
     before = await accepts.database.read(depth_of, Lane.CALLBACKS)
 

@@ -199,7 +199,7 @@ class ModelStreet:
         released = waypost.journal.release_defect
 
         async def release_defect(entry: Entry, error: BaseException) -> None:
-            self.defects.append(f"{entry.lane.name} {entry.ref}: {error!r}")
+            self.defects.append(f"{entry.lane.name} {entry.subject.ref}: {error!r}")
             await released(entry, error)
 
         waypost.journal.release_defect = release_defect

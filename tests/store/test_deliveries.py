@@ -19,6 +19,7 @@ from waypost.store.deliveries import (
     tries_of,
     whom_about,
 )
+from waypost.store.job_subjects import JobSubject, SubjectKind
 from waypost.store.journal import Lane, NewEntry, append_entries
 from waypost.store.receiver_answers import answered, last_taken_ms, newest_tries, taken_of
 from waypost.store.subscriptions import live_group
@@ -73,7 +74,7 @@ def _seed(connection: Connection, count: int) -> None:
                 Lane.CALLBACKS,
                 group=live_group(row.subscription_id),
                 order_key=f"{row.subscription_id} {row.about}",
-                ref=row.id,
+                subject=JobSubject(SubjectKind.CALLBACK, row.id),
                 due_ms=AT_MS,
             )
             for row in rows

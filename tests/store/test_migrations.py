@@ -10,6 +10,8 @@ from typing import Any, Final
 import pytest
 import sqlalchemy as sa
 from alembic import op
+from alembic.operations import Operations
+from alembic.runtime.migration import MigrationContext
 from sqlalchemy import Connection, create_engine, insert, select, text, update
 from sqlalchemy.exc import OperationalError
 
@@ -104,7 +106,11 @@ def _by_hand() -> None:
     op.execute("ALTER TABLE messages DROP COLUMN reason")
 
 
-@pytest.mark.parametrize("upgrade", [_drop_column, _rename, _must_have, _only_one, _by_hand])
+def _change_what_is_there() -> None:
+    op.execute("UPDATE messages SET reason = NULL WHERE reason = ''")
+
+
+@pytest.mark.parametrize("upgrade", [_drop_column, _rename, _must_have, _only_one, _by_hand, _change_what_is_there])
 def test_step_that_takes_something_away_is_noticed(upgrade: Any) -> None:
     step = SimpleNamespace(revision="5", upgrade=upgrade)
     with create_engine("sqlite://").begin() as connection:
@@ -115,6 +121,21 @@ def test_what_an_earlier_step_replaced_may_go() -> None:
     step = SimpleNamespace(revision="6", upgrade=_drop_column, replaced={"messages.reason": "5"})
     with create_engine("sqlite://").begin() as connection:
         assert unbearable(operations_of(connection, step), step) == []
+
+
+def test_replays_that_wait_in_an_older_store_are_known(bare: sa.Engine) -> None:
+    with bare.begin() as connection:
+        for step in steps_after(0):
+            if step.revision == "6":
+                for group in ("subscription 7", "replay 7"):
+                    adds = text("INSERT INTO journal (lane, grp, order_key, ref, due_ms) VALUES (3, :grp, '', 'c', 0)")
+                    connection.execute(adds, {"grp": group})
+            with Operations.context(MigrationContext.configure(connection)):
+                step.upgrade()
+
+        found = connection.execute(select(journal.c.grp, journal.c.replay).order_by(journal.c.position)).all()
+
+    assert [tuple(one) for one in found] == [("subscription 7", False), ("replay 7", True)]
 
 
 async def test_store_of_the_first_revision_is_upgraded_at_a_start(tmp_path: Path) -> None:

@@ -24,7 +24,7 @@ from waypost.store.database import Database
 from waypost.store.engines.filling import Filling
 from waypost.store.engines.postgresql import PostgresEngine
 from waypost.store.engines.sqlite import SqliteEngine
-from waypost.store.journal import Lane, NewEntry, append_entries, settle_entries
+from waypost.store.journal import Lane, NewEntry, append_entries, settle_entries, subject_of
 from waypost.store.messages import record_messages
 from waypost.store.tables import journal, message_events, messages, store_facts
 
@@ -261,7 +261,9 @@ async def _fill(path: Path, count: int, events: int = 0) -> None:
 
 
 def _append_and_settle(connection: Connection, count: int) -> None:
-    append_entries(connection, [NewEntry(Lane.MEDIA, "g", "k", str(n), 1) for n in range(count)])
+    append_entries(
+        connection, [NewEntry(Lane.MEDIA, "g", "k", subject_of(Lane.MEDIA, str(n)), 1) for n in range(count)]
+    )
     mine = select(journal.c.position).where(journal.c.lane == int(Lane.MEDIA))
     settle_entries(connection, list(connection.execute(mine).scalars()))
 

@@ -8,6 +8,7 @@ from tests.support.builders import ANN, APP, AT_MS, PARTNER, draft, message, tem
 from waypost.domain.message import MessageState
 from waypost.domain.template import TemplateStatus
 from waypost.store.database import Database
+from waypost.store.job_subjects import JobSubject, SubjectKind
 from waypost.store.journal import EntryState, Lane, NewEntry, append_entries
 from waypost.store.messages import MessageChange, change_messages, record_messages
 from waypost.store.overview import (
@@ -95,7 +96,11 @@ async def test_only_an_apps_own_lanes_are_counted_and_what_is_set_aside_is_apart
 
 def _set_one_aside(connection: Connection) -> None:
     append_entries(
-        connection, [NewEntry(Lane.CALLBACKS, "subscription 7", "7 ann", ref, AT_MS) for ref in ("stuck", "tried")]
+        connection,
+        [
+            NewEntry(Lane.CALLBACKS, "subscription 7", "7 ann", JobSubject(SubjectKind.CALLBACK, ref), AT_MS)
+            for ref in ("stuck", "tried")
+        ],
     )
     aside = {"state": int(EntryState.SET_ASIDE), "note": "a defect"}
     connection.execute(update(journal).where(journal.c.ref == "stuck").values(**aside))

@@ -11,6 +11,7 @@ from benchmarks.statements import Statement, Statements
 from tests.support import stores
 from tests.support.builders import APP, AT_MS, PARTNER
 from waypost.store.database import Database
+from waypost.store.job_subjects import JobSubject, SubjectKind
 from waypost.store.journal import Lane, NewEntry, append_entries
 from waypost.store.receivers import MOST_WAITING, Whose, receivers
 from waypost.store.subscriptions import live_group, replay_group
@@ -32,7 +33,9 @@ def _seed(connection: Connection, waiting: int, replaying: int, others: int = 0)
     append_entries(
         connection,
         [
-            NewEntry(Lane.CALLBACKS, group, f"{group} ann", f"{group} {number}", AT_MS)
+            NewEntry(
+                Lane.CALLBACKS, group, f"{group} ann", JobSubject(SubjectKind.CALLBACK, f"{group} {number}"), AT_MS
+            )
             for group, count in groups
             for number in range(count)
         ],
@@ -137,5 +140,8 @@ def _steps(place: stores.Place, count: Statement) -> int:
 def _append_more(connection: Connection) -> None:
     append_entries(
         connection,
-        [NewEntry(Lane.CALLBACKS, live_group(1), "1 ann", f"more {number}", AT_MS) for number in range(MANY)],
+        [
+            NewEntry(Lane.CALLBACKS, live_group(1), "1 ann", JobSubject(SubjectKind.CALLBACK, f"more {number}"), AT_MS)
+            for number in range(MANY)
+        ],
     )

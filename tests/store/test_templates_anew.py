@@ -9,8 +9,9 @@ from waypost.base.ids import RandomIds
 from waypost.dispatch.templates import TemplateOutcome, TemplateOutcomes
 from waypost.domain.outcome import Sent
 from waypost.store.database import Database
+from waypost.store.job_subjects import SubjectKind
 from waypost.store.tables import journal
-from waypost.store.templates import Act, record_template
+from waypost.store.templates import record_template
 
 
 @pytest.fixture
@@ -24,7 +25,9 @@ async def test_outcome_that_is_written_again_hands_nothing_in_twice(database: Da
     outcomes = TemplateOutcomes(clock, RandomIds(clock))
     await database.write(record_template, template(1))
     [position] = await database.read(_positions)
-    asked = TemplateOutcome(position, Act.SUBMIT, template(1).id, None, "the account that was left", Sent("77"))
+    asked = TemplateOutcome(
+        position, SubjectKind.TEMPLATE_SUBMISSION, template(1).id, None, "the account that was left", Sent("77")
+    )
 
     for _ in range(2):
         await database.join(outcomes.record, asked)

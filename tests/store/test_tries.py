@@ -20,7 +20,7 @@ def release(position: int, attempt: int) -> Release:
     """The message's entry, given back after a try."""
     news = MessageNews(MESSAGE.id, TRIED, AT_MS + attempt, moved=False, detail="away")
     fence = Fence(Lane.SUBMISSIONS, None, "")
-    return Release(position, AT_MS, attempt, 0, EntryState.OPEN, "k", "away", fence, news)
+    return Release(position, AT_MS, attempt, 0, EntryState.OPEN, False, "away", fence, news)
 
 
 async def position_of_entry(database: Database) -> int:

@@ -1,5 +1,6 @@
 """Reads what a step of the store does, and says what a process of the revision before could not bear."""
 
+import re
 from typing import Any, Final
 
 from alembic.operations import Operations
@@ -33,6 +34,7 @@ def unbearable(operations: list[MigrateOperation], step: Any) -> list[str]:
     A step may drop what its header says an earlier one replaced: `replaced = {"table.column": "4"}`.
     """
     replaced: dict[str, str] = getattr(step, "replaced", {})
+    added = {_what(one) for one in operations if isinstance(one, AddColumnOp)}
     made = {one.table_name for one in operations if isinstance(one, CreateTableOp)}
     found: list[str] = []
     for one in operations:
@@ -46,7 +48,7 @@ def unbearable(operations: list[MigrateOperation], step: Any) -> list[str]:
                 continue
             case AlterColumnOp(modify_nullable=True, modify_name=None, modify_type=None):
                 continue
-            case ExecuteSQLOp(sqltext=text) if _is_allowed(str(text)):
+            case ExecuteSQLOp(sqltext=text) if _is_allowed(str(text)) or _filled_column(str(text)) in added:
                 continue
             case _ if what in replaced and int(replaced[what]) < int(step.revision):
                 continue
@@ -61,6 +63,12 @@ def _what(operation: MigrateOperation) -> str:
     if hasattr(given, "column"):
         names.append(given.column.name)
     return ".".join(str(name) for name in names if name)
+
+
+def _filled_column(sql: str) -> str:
+    """The one column that an UPDATE sets."""
+    update = re.match(r"UPDATE (\w+) SET (\w+) = \w+ WHERE ", sql)
+    return ".".join(update.groups()) if update else ""
 
 
 def _is_allowed(sql: str) -> bool:

@@ -5,6 +5,7 @@ from waypost.callbacks.addresses import Address
 from waypost.callbacks.circuits import Circuit, State
 from waypost.callbacks.places import CROWDED, CROWDED_SHARE, REPLAY_SHARE, SLOW_POOL, SLOW_SHARE, Places
 from waypost.journal.entry import Entry
+from waypost.store.job_subjects import JobSubject, SubjectKind
 from waypost.store.journal import Lane
 from waypost.store.subscriptions import live_group, replay_group
 
@@ -20,12 +21,13 @@ class Lobby:
 
     def knows(self, subscription: int, *, was_slow: bool = False, circuit: Circuit | None = None) -> None:
         address = Address(circuit or Circuit(), is_known=True, was_slow=was_slow)
-        self.places.addresses[str(subscription)] = address
+        self.places.addresses[subscription] = address
 
-    def ask(self, group: str) -> Entry | None:
+    def ask(self, group: str, *, is_replay: bool = False) -> Entry | None:
         """A new entry that has got a place; None where its group is held."""
         self._position += 1
-        entry = Entry(self._position, Lane.CALLBACKS, group, "key", "ref", 0, 0, 0, False)
+        subject = JobSubject(SubjectKind.CALLBACK, "id")
+        entry = Entry(self._position, Lane.CALLBACKS, group, "key", subject, 0, 0, 0, False, is_replay=is_replay)
         hold = self.places.ask(entry, self.clock.now_ms(), 0)
         assert hold is None or hold.until_ms > self.clock.now_ms()
         return entry if hold is None else None
@@ -117,7 +119,7 @@ def test_open_circuit_lets_nothing_through_and_then_one() -> None:
     lobby.clock.advance(ms=1_000)
 
     assert len(lobby.fill(1)) == 1
-    assert lobby.places.addresses["1"].circuit.state is State.HALF_OPEN
+    assert lobby.places.addresses[1].circuit.state is State.HALF_OPEN
 
 
 def test_paused_subscription_is_looked_at_when_something_is_heard_of_it() -> None:
@@ -125,12 +127,12 @@ def test_paused_subscription_is_looked_at_when_something_is_heard_of_it() -> Non
     lobby.knows(1, circuit=Circuit(State.PAUSED))
     assert lobby.fill(1) == []
 
-    lobby.places.addresses["1"].heard = True
+    lobby.places.addresses[1].heard = True
     [look] = lobby.fill(1)
     lobby.places.free(look)
 
     assert lobby.fill(1) == []
-    lobby.places.addresses["1"].heard = True
+    lobby.places.addresses[1].heard = True
     assert lobby.fill(1) == []  # so soon after the last look
     lobby.clock.advance(ms=2_000)
     assert len(lobby.fill(1)) == 1
@@ -140,7 +142,7 @@ def test_replays_of_an_address_get_few_places_beside_its_live_callbacks() -> Non
     lobby = Lobby()
     lobby.knows(1)
 
-    replays = [lobby.ask(replay_group(1)) for _ in range(REPLAY_SHARE + 5)]
+    replays = [lobby.ask(replay_group(1), is_replay=True) for _ in range(REPLAY_SHARE + 5)]
 
     assert sum(entry is not None for entry in replays) == REPLAY_SHARE
     assert lobby.ask(live_group(1))

@@ -1,18 +1,19 @@
 """What a group knows of how far it is complete, where positions are committed out of order."""
 
 from waypost.journal.entry import Entry
-from waypost.journal.waiting import LATE_MS, NUMBERED_MS, Group, Waiting
-from waypost.store.journal import Lane
+from waypost.journal.groups import LATE_MS, NUMBERED_MS, Group
+from waypost.journal.waiting import Waiting
+from waypost.store.job_subjects import JobSubject, SubjectKind
+from waypost.store.journal import Lane, Transactions
 
 
 def read(group: Group, position: int, real_ms: int, *, oldest: int, before: int) -> int:
     """Read one entry and end it; give beyond which position was read."""
-    beyond = group.read_from(real_ms)
-    group.more = False
-    entry = Entry(position, Lane.CALLBACKS, group.name, str(position), "", 0, 0, 0, False)
-    group.read_to = max(group.read_to, position)
-    group.add(entry)
-    group.has_read(real_ms, oldest=oldest, before=before)
+    group.begin_read()
+    beyond = group.cursor(real_ms, in_order=False).after
+    subject = JobSubject(SubjectKind.CALLBACK, "id")
+    entry = Entry(position, Lane.CALLBACKS, group.name, str(position), subject, 0, 0, 0, False)
+    group.end_read([entry], real_ms=real_ms, transactions=Transactions(oldest, before))
     assert group.take(0, None) is entry
     group.finished(entry, again=False)
     return beyond
@@ -53,7 +54,8 @@ def test_empty_group_stays_until_it_is_looked_at_from_the_start() -> None:
     waiting.look_from_the_start(at_ms)
     waiting.wake(["kept", "gone"])
     read(waiting.groups["kept"], 10, at_ms, oldest=1, before=2)
-    waiting.groups["gone"].more = False
+    waiting.groups["gone"].begin_read()
+    waiting.groups["gone"].end_read([], real_ms=at_ms, transactions=None)
 
     waiting.take(at_most=1, share=1, now_ms=0, pace=None)
     kept = list(waiting.groups)

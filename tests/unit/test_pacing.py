@@ -10,8 +10,8 @@ from tests.support.builders import OPERATOR
 from waypost.dispatch.pacing import PAIR_BURST, PAIR_EVERY_MS, QUIET_MS, Pacer
 from waypost.domain.outcome import Unavailable, Waits
 from waypost.journal.entry import Entry
-from waypost.journal.waiting import Hold
-from waypost.store.journal import Lane
+from waypost.journal.groups import Hold
+from waypost.store.journal import Lane, subject_of
 
 NOW_MS = 1_760_000_000_000
 
@@ -22,7 +22,7 @@ def entry(to: str = "ann", source: str = "s", ref: str = "message 1") -> Entry:
         lane=Lane.SUBMISSIONS,
         group=source,
         order_key=f"{source} {to}",
-        ref=ref,
+        subject=subject_of(Lane.SUBMISSIONS, ref),
         due_ms=0,
         attempt=0,
         defects=0,

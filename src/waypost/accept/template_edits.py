@@ -19,9 +19,10 @@ from waypost.domain.template import Category, Template, TemplateStatus
 from waypost.domain.template_rules import check_draft
 from waypost.journal.telling import Telling
 from waypost.journal.template_news import template_moves
+from waypost.store.job_subjects import SubjectKind
 from waypost.store.journal import append_entries
 from waypost.store.partners import app_by_id
-from waypost.store.templates import Act, edit_template, template_by_id, template_entry, templates_named
+from waypost.store.templates import edit_template, template_by_id, template_entry, templates_named
 from waypost.wire.template_changes import edited_draft
 
 
@@ -183,6 +184,6 @@ def _delete_all(connection: Connection, ids: Ids, template_ids: list[str], now_m
         )
         deleted = TemplateStatus.DELETED
         if template_moves(connection, telling, app, template, deleted, event, now_ms):
-            entry = template_entry(template, Act.DELETE, due_ms=now_ms)
+            entry = template_entry(template, SubjectKind.TEMPLATE_DELETION, due_ms=now_ms)
             append_entries(connection, [entry])
     telling.write()

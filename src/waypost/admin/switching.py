@@ -24,6 +24,7 @@ from waypost.journal.template_alignment import LISTED_FIELDS, align_templates, r
 from waypost.journal.template_news import template_moves
 from waypost.operators.contract import Ask
 from waypost.store.directory import KEPT_MS
+from waypost.store.job_subjects import SubjectKind
 from waypost.store.journal import append_entries
 from waypost.store.partners import app_by_id
 from waypost.store.stays import (
@@ -35,7 +36,7 @@ from waypost.store.stays import (
     names_at,
     switch_operator,
 )
-from waypost.store.templates import Act, change_template, find_templates, template_entry, templates_on_their_way
+from waypost.store.templates import change_template, find_templates, template_entry, templates_on_their_way
 
 _log = log("admin")
 _NEW_SUBMISSION: Final = frozenset(TemplateStatus) - {
@@ -213,4 +214,4 @@ def _submit(connection: Connection, telling: Telling, template: Template, now_ms
     pending = TemplateStatus.PENDING
     event = review_of(bare, pending.value, None)
     template_moves(connection, telling, app, bare, pending, event, now_ms)
-    append_entries(connection, [template_entry(bare, Act.SUBMIT, due_ms=now_ms)])
+    append_entries(connection, [template_entry(bare, SubjectKind.TEMPLATE_SUBMISSION, due_ms=now_ms)])

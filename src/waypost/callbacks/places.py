@@ -10,8 +10,8 @@ from typing import Final
 from waypost.base.clock import Clock
 from waypost.callbacks.addresses import Address
 from waypost.journal.entry import Entry
-from waypost.journal.waiting import Hold
-from waypost.store.subscriptions import live_group, replay_group
+from waypost.journal.groups import Hold
+from waypost.store.subscriptions import live_group, replay_group, subscription_in
 
 # fmt: off
 SLOW_SHARE: Final = 8      # places of a slow address. Source: decision 0042; the lane has 256, an address at most 64
@@ -25,16 +25,6 @@ ASK_AGAIN_MS: Final = 1_000
 """Whoever waits for a place is called when one is free; this is the safety net."""
 
 
-def subscription_in(group: str) -> str:
-    """Which subscription a group belongs to."""
-    return group.rpartition(" ")[2]
-
-
-def is_replay(group: str) -> bool:
-    """Whether it is the group of a subscription's replays."""
-    return group == replay_group(subscription_in(group))
-
-
 class Places:
     """The places in flight of one process.
 
@@ -46,7 +36,7 @@ class Places:
     def __init__(self, clock: Clock, unhold: Callable[[str], None]) -> None:
         self._clock = clock
         self._unhold = unhold
-        self.addresses: dict[str, Address] = {}
+        self.addresses: dict[int, Address] = {}
         self._working: dict[int, Address] = {}
         self._busy: dict[int, Address] = {}  # the same, each once, by identity
         self._queue: dict[str, None] = {}  # groups that wait for one of the slow places, in order
@@ -68,14 +58,14 @@ class Places:
         if address is None:
             address = self.addresses[subscription_id] = Address()
         until_ms = address.held_until_ms(now_ms, is_travelling=self.is_travelling)
-        if until_ms is None and not self._has_room(address, entry.group):
+        if until_ms is None and not self._has_room(address, entry):
             until_ms = now_ms + ASK_AGAIN_MS
         if until_ms is not None:
             return Hold(until_ms, whole_group=True)
         address.let_through(entry.position, now_ms)
         address.began_ms[entry.position] = self._clock.real_ms()
         self._working[entry.position] = self._busy[id(address)] = address
-        if is_replay(entry.group):
+        if entry.is_replay:
             address.replays.add(entry.position)
         return None
 
@@ -100,8 +90,9 @@ class Places:
             self._crowded.clear()
         self._call_next()
 
-    def _has_room(self, address: Address, group: str) -> bool:
-        if is_replay(group) and len(address.replays) >= REPLAY_SHARE:
+    def _has_room(self, address: Address, entry: Entry) -> bool:
+        group = entry.group
+        if entry.is_replay and len(address.replays) >= REPLAY_SHARE:
             return False
         real_ms = self._clock.real_ms()
         own = len(address.began_ms)

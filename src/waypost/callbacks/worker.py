@@ -16,21 +16,21 @@ from waypost.callbacks.circuits import Came, Circuit, State, travel_grid_ms
 from waypost.callbacks.deliver import deliver
 from waypost.callbacks.figures import Figures
 from waypost.callbacks.pausing import Pause, pause, reason_to_pause, say_paused
-from waypost.callbacks.places import Places, is_replay, subscription_in
+from waypost.callbacks.places import Places
 from waypost.callbacks.retries import asked_ms, wait_ms
 from waypost.domain.callback import Attempt, AttemptKind, Callback
 from waypost.domain.subscription import Subscription
 from waypost.journal.entry import Entry
+from waypost.journal.groups import Hold
 from waypost.journal.in_store import Journal
 from waypost.journal.stage import Prepared
-from waypost.journal.waiting import Hold
 from waypost.outbound.vetted import VettedClient
 from waypost.store.callbacks import FRESH, CallbackRow, Tried, callbacks_by_ids, first_tried, record_attempts
 from waypost.store.database import Database
 from waypost.store.directory import Directory
 from waypost.store.journal import Lane, settle_entries
 from waypost.store.receivers import Standing, keep_standings
-from waypost.store.subscriptions import Unseal, live_group, replay_group, subscriptions_by_ids
+from waypost.store.subscriptions import Unseal, live_group, replay_group, subscription_in, subscriptions_by_ids
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +93,7 @@ class Callbacks:
     def in_flight(self) -> dict[str, int]:
         """How many callbacks are in flight, by subscription."""
         known = self._places.addresses.items()
-        return {one: len(address.began_ms) for one, address in known if address.began_ms}
+        return {str(one): len(address.began_ms) for one, address in known if address.began_ms}
 
     @property
     def circuits(self) -> Counter[str]:
@@ -103,7 +103,7 @@ class Callbacks:
 
     def circuit_of(self, subscription_id: int) -> str | None:
         """The state of an address's circuit; None where this process has not met it."""
-        address = self._places.addresses.get(str(subscription_id))
+        address = self._places.addresses.get(subscription_id)
         return None if address is None or not address.is_known else address.circuit.state.value
 
     def set_travelling(self, is_travelling: bool) -> None:
@@ -121,13 +121,13 @@ class Callbacks:
         """Fetch bodies and addresses of a batch in one read, and see how each subscription is now."""
         self._looks += 1
         look = self._looks
-        fresh = self._database.fresh.take(FRESH, {entry.ref for entry in entries})
+        fresh = self._database.fresh.take(FRESH, {entry.subject.id for entry in entries})
         try:
             found = await self._database.read(
                 _look_up,
                 fresh,
-                {entry.ref for entry in entries if entry.ref not in fresh},
-                {entry.ref for entry in entries if entry.attempt and entry.held_since_ms is None},
+                {entry.subject.id for entry in entries if entry.subject.id not in fresh},
+                {entry.subject.id for entry in entries if entry.attempt and entry.held_since_ms is None},
                 self._directory.unseal,
             )
         except BaseException:
@@ -144,20 +144,20 @@ class Callbacks:
         serials = subscription.serials(self._clock.now_ms())
         return tuple(self._seals.callback_key(subscription.id, one) for one in serials)
 
-    def _see(self, subscription_id: str, found: _Found, look: int) -> None:
+    def _see(self, subscription_id: int, found: _Found, look: int) -> None:
         address = self._places.addresses[subscription_id]
         was_known = address.is_known
-        address.see(found.subscriptions.get(int(subscription_id)), self._clock.now_ms(), look)
+        address.see(found.subscriptions.get(subscription_id), self._clock.now_ms(), look)
         if not was_known:
             self._unhold_all(subscription_id)
 
     def _work_of(
         self, entry: Entry, found: _Found, keys: Mapping[str, tuple[bytes, ...]]
     ) -> Callable[[], Awaitable[None]]:
-        row = found.callbacks.get(entry.ref)
-        subscription = found.subscriptions.get(int(subscription_in(entry.group)))
-        first_ms = found.first_tried_ms.get(entry.ref)
-        if entry.held_since_ms is None and not is_replay(entry.group):
+        row = found.callbacks.get(entry.subject.id)
+        subscription = found.subscriptions.get(subscription_in(entry.group))
+        first_ms = found.first_tried_ms.get(entry.subject.id)
+        if entry.held_since_ms is None and not entry.is_replay:
             entry.held_since_ms = first_ms
 
         async def work() -> None:
@@ -185,7 +185,7 @@ class Callbacks:
         if not self._journal.is_ours(entry):  # others may have gone on: what is older may not come after
             self._journal.let_go(entry)
             return
-        address = self._places.addresses[subscription.id]
+        address = self._places.addresses[int(subscription.id)]
         if not address.may_be_called(entry.position):
             self._journal.let_go(entry)
             return
@@ -256,7 +256,7 @@ class Callbacks:
                 entry,
                 due_ms=self._retry_ms(circuit, now_ms, wait, asked),
                 note=attempt.error or f"answered {attempt.status}",
-                leave_key=self._has_held_long_enough(entry, address),
+                detach=self._has_held_long_enough(entry, address),
             )
 
     def _retry_ms(self, circuit: Circuit, now_ms: int, wait_ms: int, asked_ms: int) -> int:
@@ -286,14 +286,14 @@ class Callbacks:
         now_ms = self._clock.now_ms()
         if entry.held_since_ms is None:
             entry.held_since_ms = now_ms
-        if entry.order_key.endswith(f" late {entry.position}"):
+        if entry.is_detached:
             return False  # they have gone on already
         others_succeed = address.circuit.taken_ms >= entry.held_since_ms
         return others_succeed and now_ms - entry.held_since_ms >= self._order_hold_ms
 
     def _tried(self, entry: Entry, row: CallbackRow, attempt: Attempt, ended: bool | None) -> Tried:
         """What is kept of an attempt; one that was told again in vain has been told all the same."""
-        if is_replay(entry.group) and not ended:
+        if entry.is_replay and not ended:
             ended = None
         return Tried(row.id, row.subscription_id, attempt, ended, _kind_of(entry))
 
@@ -308,7 +308,7 @@ class Callbacks:
             address.heard = True
             self._unhold_all(subscription_id)  # a change is told of both, and heard of once
 
-    def _unhold_all(self, subscription_id: str) -> None:
+    def _unhold_all(self, subscription_id: int) -> None:
         for group in (live_group(subscription_id), replay_group(subscription_id)):
             self._unhold(group)
 
@@ -317,7 +317,7 @@ class Callbacks:
 
 
 def _kind_of(entry: Entry) -> AttemptKind:
-    if is_replay(entry.group):
+    if entry.is_replay:
         return AttemptKind.REPLAY
     return AttemptKind.RETRY if entry.attempt else AttemptKind.INITIAL
 

@@ -14,6 +14,7 @@ from waypost.domain.message import MessageState
 from waypost.domain.outcome import INVALID_ANSWER, Rejected, Sent, Uncertain
 from waypost.domain.phone_number import group_of
 from waypost.journal.telling import Telling
+from waypost.store.job_subjects import JobSubject, SubjectKind
 from waypost.store.journal import Lane, NewEntry, append_entries, settle_entries
 from waypost.store.messages import MessageRow, messages_by_ids
 from waypost.store.recipients import recipient_id, recipient_ids
@@ -147,7 +148,11 @@ class MessageOutcomes:
 
     def _doubt(self, row: MessageRow, at_ms: int) -> NewEntry:
         return NewEntry(
-            Lane.DOUBTS, group=row.source, order_key=row.id, ref=row.id, due_ms=at_ms + self._uncertain_for_ms
+            Lane.DOUBTS,
+            group=row.source,
+            order_key=row.id,
+            subject=JobSubject(SubjectKind.UNCONFIRMED_MESSAGE, row.id),
+            due_ms=at_ms + self._uncertain_for_ms,
         )
 
 

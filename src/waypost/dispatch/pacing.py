@@ -10,7 +10,8 @@ from typing import Final
 from waypost.domain.app import OperatorAccount
 from waypost.domain.outcome import Unavailable, Waits
 from waypost.journal.entry import Entry
-from waypost.journal.waiting import Hold
+from waypost.journal.groups import Hold
+from waypost.store.job_subjects import SubjectKind
 
 # fmt: off
 PAIR_EVERY_MS: Final = 6_000  # Source: operator's facts 8: one message per 6 s to the same recipient …
@@ -190,4 +191,4 @@ class Pacer:
 
 
 def _is_message(entry: Entry) -> bool:
-    return entry.ref.startswith("message ")
+    return entry.subject.kind is SubjectKind.MESSAGE

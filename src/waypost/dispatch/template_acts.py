@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from functools import partial
-from typing import Final
 
 from waypost.dispatch.media import Copies
 from waypost.dispatch.templates import TemplateOutcome, TemplateOutcomes
@@ -16,12 +15,9 @@ from waypost.journal.in_store import Journal
 from waypost.operators.contract import Operator
 from waypost.store.database import Database
 from waypost.store.directory import Directory
+from waypost.store.job_subjects import SubjectKind
 from waypost.store.media import Found
 from waypost.store.stays import NOTHING_THERE, template_with_carrier
-from waypost.store.templates import Act
-
-ACTS: Final = frozenset(act.value for act in Act)
-"""What the reference of an entry about a template begins with."""
 
 
 class TemplateActs:
@@ -52,12 +48,11 @@ class TemplateActs:
         self._waiting = waiting
         self._uploads_ended = uploads_ended
 
-    async def carry(self, entry: Entry, act: Act, template: Template, failure: Failure | None) -> None:
+    async def carry(self, entry: Entry, template: Template, failure: Failure | None) -> None:
         """Tell the operator, and settle the entry or have it wait.
 
         Args:
             entry: claimed.
-            act: what to tell.
             template: as it was when the entry was claimed.
             failure: what the uploads came to that the entry has waited for, where they failed.
         """
@@ -68,7 +63,7 @@ class TemplateActs:
         if not self._journal.is_ours(entry):
             self._journal.let_go(entry)
             return
-        outcome = failure or await self._hand_over(act, template, account)
+        outcome = failure or await self._hand_over(entry.subject.kind, template, account)
         if isinstance(outcome, Found):
             missing = outcome.missing.values()
             self._copies.bring_samples(account, missing, partial(self._uploads_ended, entry))
@@ -81,14 +76,16 @@ class TemplateActs:
                 pass
         match outcome:
             case Unavailable():
-                end = TemplateOutcome(entry.position, act, template.id, app, account.id, outcome)
+                end = TemplateOutcome(entry.position, entry.subject.kind, template.id, app, account.id, outcome)
                 self._waiting.others_wait(entry, account, outcome)
                 await self._waiting.try_later(entry, template.modified_on_ms, outcome, end)
             case Sent() | Rejected() | None:
-                item = TemplateOutcome(entry.position, act, template.id, app, account.id, outcome)
+                item = TemplateOutcome(entry.position, entry.subject.kind, template.id, app, account.id, outcome)
                 await self._journal.settle(entry, self._outcomes.record, item)
 
-    async def _hand_over(self, act: Act, template: Template, account: OperatorAccount) -> Outcome | Found | None:
+    async def _hand_over(
+        self, kind: SubjectKind, template: Template, account: OperatorAccount
+    ) -> Outcome | Found | None:
         """Tell the operator of a template as it is now; None where there is nothing to tell any more.
 
         Where it shows what the operator has not got yet, nothing is told and that is given instead.
@@ -97,7 +94,7 @@ class TemplateActs:
         is neither handed in nor edited, and its deletion has an entry of its own behind this one. What
         was deleted before a switch of the operator is not deleted at the new one.
         """
-        if act is Act.DELETE:
+        if kind is SubjectKind.TEMPLATE_DELETION:
             if template.operator_template_id == NOTHING_THERE:
                 return None
             return await self._operator.delete_template(account, template)
@@ -107,7 +104,7 @@ class TemplateActs:
         found = await self._copies.samples(account, template.partner_id, samples)
         if found.missing:
             return found
-        if act is Act.EDIT:
+        if kind is SubjectKind.TEMPLATE_EDIT:
             return await self._operator.edit_template(account, template, found.copies)
         return await self._operator.submit_template(account, template, found.copies)
 

@@ -16,10 +16,11 @@ from waypost.domain.outcome import Rejected, Sent, Unavailable
 from waypost.domain.template import Template, TemplateStatus
 from waypost.journal.telling import Telling
 from waypost.journal.template_news import template_is_filed, template_moves
+from waypost.store.job_subjects import SubjectKind
 from waypost.store.journal import append_entries, settle_entries
 from waypost.store.stays import carrier_of
 from waypost.store.template_events import Told, tell_of
-from waypost.store.templates import Act, change_template, deleted_with_operator_id, template_by_id, template_entry
+from waypost.store.templates import change_template, deleted_with_operator_id, template_by_id, template_entry
 
 _UNDECIDED: Final = {TemplateStatus.PENDING}
 _OF_OLD_TEXT: Final = _UNDECIDED | SENDABLE | {TemplateStatus.PAUSED}
@@ -40,7 +41,7 @@ class TemplateOutcome:
     """
 
     position: int
-    act: Act
+    kind: SubjectKind
     template_id: str
     app: App | None
     account_id: str
@@ -101,29 +102,29 @@ class TemplateOutcomes:
         A commit whose answer was lost comes again: only the first tells the template's history of it.
         """
         operator_id = sent.operator_id
-        is_submission = one.act is Act.SUBMIT
+        is_submission = one.kind is SubjectKind.TEMPLATE_SUBMISSION
         if is_submission and deleted_with_operator_id(connection, template, operator_id):
             status = TemplateStatus.REJECTED
             _moves(connection, telling, one, template, status, STILL_THERE, at_ms)
             return
         if operator_id:
             change_template(connection, template.id, operator_template_id=operator_id)
-        if one.act is not Act.DELETE and is_first:
+        if one.kind is not SubjectKind.TEMPLATE_DELETION and is_first:
             tell_of(connection, template, Told.TAKEN, at_ms, operator_id=operator_id)
         if is_submission and sent.category is not None:
             names = (template.business_account_id, operator_id, *_names(template))
             event = CategoryEvent(*names, template.category.value, sent.category, is_done=True)
             template_is_filed(connection, telling, one.app, template, event, at_ms)
         status = OPERATOR_STATUSES.get(sent.status or "")
-        if status is not None and one.act is not Act.DELETE:
+        if status is not None and one.kind is not SubjectKind.TEMPLATE_DELETION:
             _moves(connection, telling, one, template, status, None, at_ms)
 
 
 def _hand_in_anew(connection: Connection, one: TemplateOutcome, template: Template, at_ms: int) -> None:
     """What was asked while the operator was being switched is the new one's to answer (decision 0033)."""
-    if one.act is Act.DELETE or template.status is TemplateStatus.DELETED:
+    if one.kind is SubjectKind.TEMPLATE_DELETION or template.status is TemplateStatus.DELETED:
         return
-    append_entries(connection, [template_entry(template, Act.SUBMIT, due_ms=at_ms)])
+    append_entries(connection, [template_entry(template, SubjectKind.TEMPLATE_SUBMISSION, due_ms=at_ms)])
 
 
 def _moves(
@@ -135,12 +136,12 @@ def _moves(
     reason: str | None,
     at_ms: int,
 ) -> None:
-    if one.act is Act.DELETE:
+    if one.kind is SubjectKind.TEMPLATE_DELETION:
         _log.warning("the operator keeps a deleted template", template=template.id, why=reason)
         return
     # The review may have come before the answer, and is the newer word: but not of an edit that the
     # operator does not take. What it has said meanwhile was of the old text.
-    is_of_old_text = one.act is Act.EDIT and not isinstance(one.outcome, Sent)
+    is_of_old_text = one.kind is SubjectKind.TEMPLATE_EDIT and not isinstance(one.outcome, Sent)
     overruled = _OF_OLD_TEXT if is_of_old_text else _UNDECIDED
     if template.status not in overruled:
         return

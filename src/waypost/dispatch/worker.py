@@ -13,7 +13,7 @@ from waypost.dispatch.media import NOTHING, Copies, number_place
 from waypost.dispatch.messages import Doubt, MessageOutcome, MessageOutcomes
 from waypost.dispatch.pacing import Pacer
 from waypost.dispatch.retries import one_more_try_ms
-from waypost.dispatch.template_acts import ACTS, TemplateActs
+from waypost.dispatch.template_acts import TemplateActs
 from waypost.dispatch.templates import TemplateOutcomes
 from waypost.dispatch.uploads import Failure
 from waypost.dispatch.waiting import Waiting, tried
@@ -27,9 +27,9 @@ from waypost.operators.contract import Operator
 from waypost.store.contents import content_of
 from waypost.store.database import Database
 from waypost.store.directory import Directory
+from waypost.store.job_subjects import TEMPLATE_KINDS, SubjectKind
 from waypost.store.media import Found, Wanted
 from waypost.store.messages import FRESH, MessageRow, message_of, messages_by_ids
-from waypost.store.templates import Act
 
 STOPPED_WHILE_SENDING = Uncertain("the service stopped while this message was being sent")
 
@@ -96,16 +96,16 @@ class Dispatch:
         recipient and is not sent again; one that comes back merely claimed was never sent
         (decision 0006).
         """
-        ids = {entry.ref.partition(" ")[2] for entry in entries}
-        untouched = {entry.ref.partition(" ")[2] for entry in entries if _is_untouched(entry)}
+        ids = {entry.subject.id for entry in entries}
+        untouched = {entry.subject.id for entry in entries if _is_untouched(entry)}
         known = self._database.fresh.take(FRESH, untouched)
         batch = await self._database.read(look_up, ids, known)
         to_send = [
             entry
             for entry in entries
-            if entry.ref.startswith("message ")
+            if entry.subject.kind is SubjectKind.MESSAGE
             and not entry.was_in_hand
-            and still_to_send(batch.messages.get(entry.ref.partition(" ")[2]))
+            and still_to_send(batch.messages.get(entry.subject.id))
         ]
         # What can go wrong on our side is found before the mark: after it, it would be a doubt.
         unready = await self._unready(to_send, batch)
@@ -129,8 +129,7 @@ class Dispatch:
             batch.lost.update(entry.position for entry in ready if entry not in marked)
             if steps.on:
                 for entry in marked:
-                    _, _, message_id = entry.ref.partition(" ")
-                    steps.tell(Step.IN_HAND, message_id, position=entry.position, attempt=entry.attempt)
+                    steps.tell(Step.IN_HAND, entry.subject.id, position=entry.position, attempt=entry.attempt)
         return [
             (entry, failing(unready[entry.position]) if entry.position in unready else self._work_of(entry, batch))
             for entry in entries
@@ -144,7 +143,7 @@ class Dispatch:
         """
         unready: dict[int, Exception] = {}
         for entry in entries:
-            row = batch.messages[entry.ref.partition(" ")[2]]
+            row = batch.messages[entry.subject.id]
             try:
                 line = batch.lines[row.app_id] = await self._line_of(row)
                 why = self._pacer.is_quiet(
@@ -160,7 +159,7 @@ class Dispatch:
         """Note by position what is known of the media that each message refers to."""
         wanted: list[Wanted] = []
         for entry in entries:
-            row = batch.messages[entry.ref.partition(" ")[2]]
+            row = batch.messages[entry.subject.id]
             line = batch.lines[row.app_id]
             references = media_references(content_of(row.kind, row.content))
             wanted.append(Wanted(line.app.partner_id, number_place(line), references))
@@ -169,12 +168,12 @@ class Dispatch:
 
     async def prepare_doubts(self, entries: Sequence[Entry]) -> Prepared:
         """Fail each message that is still uncertain."""
-        rows = await self._database.read(messages_by_ids, {entry.ref for entry in entries})
+        rows = await self._database.read(messages_by_ids, {entry.subject.id for entry in entries})
 
         def work_of(entry: Entry) -> Callable[[], Awaitable[None]]:
             async def work() -> None:
-                app = await self._app_of(rows[entry.ref])
-                doubt = Doubt(entry.position, entry.ref, app)
+                app = await self._app_of(rows[entry.subject.id])
+                doubt = Doubt(entry.position, entry.subject.id, app)
                 await self._journal.settle(entry, self._messages.end_doubts, doubt)
 
             return work
@@ -182,15 +181,13 @@ class Dispatch:
         return [(entry, work_of(entry)) for entry in entries]
 
     def _work_of(self, entry: Entry, batch: Batch) -> Callable[[], Awaitable[None]]:
-        kind, _, about = entry.ref.partition(" ")
+        about = entry.subject.id
         if entry.position in batch.lost:
             return partial(self._leave_to_another, entry)
         if entry.position in batch.quiet:
             return partial(self._wait_longer, entry, batch.messages[about], batch.quiet[entry.position])
-        if kind in ACTS:
-            return lambda: self._template_acts.carry(
-                entry, Act(kind), batch.templates[about], batch.failures.get(entry.position)
-            )
+        if entry.subject.kind in TEMPLATE_KINDS:
+            return lambda: self._template_acts.carry(entry, batch.templates[about], batch.failures.get(entry.position))
         failure = batch.failures.get(entry.position)
         if failure is not None and still_to_send(batch.messages.get(about)):
             return lambda: self._end_unsent(entry, batch.messages[about], failure)

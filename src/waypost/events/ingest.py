@@ -82,20 +82,20 @@ class Ingest:
 
         What is given back are the entries on which our own code failed.
         """
-        ids = {int(entry.ref.partition(" ")[2]) for entry in entries}
+        ids = {int(entry.subject.id) for entry in entries}
         rows = self._database.fresh.take(FRESH, ids)
         if len(rows) < len(ids):
             rows |= await self._database.read(items_by_ids, ids - rows.keys())
         heard: list[tuple[Entry, _Heard]] = []
         failed: list[tuple[Entry, BaseException]] = []
         for entry in entries:
-            account_id, _, item_id = entry.ref.partition(" ")
+            item_id = int(entry.subject.id)
             try:
-                event = self._operator.read(rows[int(item_id)].item)
+                event = self._operator.read(rows[item_id].item)
             except Exception as error:  # noqa: BLE001  a defect belongs to its entry
                 failed.append((entry, error))
             else:
-                heard.append((entry, _Heard(entry.position, int(item_id), account_id, event)))
+                heard.append((entry, _Heard(entry.position, item_id, entry.subject.account_id, event)))
         unsettled = await self._journal.settle_all(heard, self._apply)
         self._count(heard, {id(entry) for entry, _ in unsettled})
         failed += unsettled

@@ -17,6 +17,7 @@ from waypost.operators.contract import Operator
 from waypost.store.database import Database
 from waypost.store.directory import Directory
 from waypost.store.files import Incoming, MediaFiles, NoRoom
+from waypost.store.job_subjects import SubjectKind
 from waypost.store.media import FetchOutcome, inbound_by_keys, record_fetches
 
 SCHEDULE_S: Final = (1, 2, 5, 10, 30, 60, 300, 900, 3600)
@@ -50,17 +51,17 @@ class MediaFetch:
 
     async def prepare(self, entries: Sequence[Entry]) -> Prepared:
         """Look up what is to be fetched, and give the work of each entry."""
-        refs = [entry.ref.split(" ") for entry in entries]
-        known = await self._database.read(inbound_by_keys, [key for _, key, _ in refs])
+        known = await self._database.read(inbound_by_keys, [entry.subject.id for entry in entries])
 
-        def work_of(entry: Entry, key: str, account_id: str) -> Work:
-            return lambda: self._fetch(entry, key, account_id, known.get(key))
+        def work_of(entry: Entry) -> Work:
+            return lambda: self._fetch(entry, known.get(entry.subject.id))
 
-        return [
-            (entry, work_of(entry, key, account_id)) for entry, (_, key, account_id) in zip(entries, refs, strict=True)
-        ]
+        return [(entry, work_of(entry)) for entry in entries]
 
-    async def _fetch(self, entry: Entry, key: str, account_id: str, media: InboundMedia | None) -> None:
+    async def _fetch(self, entry: Entry, media: InboundMedia | None) -> None:
+        kind, key, account_id = entry.subject
+        if kind is not SubjectKind.INBOUND_MEDIA:
+            raise LookupError(f"this is no medium: {key}")
         if media is None or media.sha256 is not None or media.failed is not None:
             await self._settle(entry, FetchOutcome(entry.position, key))
             return

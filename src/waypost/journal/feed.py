@@ -6,16 +6,16 @@ into its group; else the group is read on from where it was read to (decisions 0
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Any, Final
+from typing import Final
 
 from waypost.base.clock import Clock
-from waypost.journal.entry import Entry
-from waypost.journal.lanes import GROUP_WINDOW, LanePlan, shard_of
+from waypost.journal.entry import Entry, new_entry, stored_entries
+from waypost.journal.lanes import LanePlan, shard_of
 from waypost.journal.shards import Shards
-from waypost.journal.waiting import Group, Waiting
+from waypost.journal.waiting import Waiting
 from waypost.store.database import APPENDED_TO, MISSED, Database
 from waypost.store.fresh import Appended
-from waypost.store.journal import Cursor, EntryState, Lane, NewEntry, entries_after, groups_of
+from waypost.store.journal import Lane, NewEntry, entries_after, groups_of
 
 POLL_MS: Final = 5_000
 """How often, in real time, the store is asked for groups that no wake-up told of: the safety net."""
@@ -92,31 +92,20 @@ class Feed:
         if not groups:
             return
         for group in groups:
-            group.more = False  # what is appended from now on sets it again
-            group.reading = True
+            group.begin_read()
         real_ms = self._clock.real_ms()
-        cursors = [self._cursor(group, real_ms) for group in groups]
+        cursors = [group.cursor(real_ms, in_order=self._database.in_order) for group in groups]
         try:
-            rows_of = await self._database.read(entries_after, lane, cursors)
+            read = await self._database.read(entries_after, lane, cursors)
         except BaseException:
             for group in groups:
-                group.more = True
+                group.fail_read()
             raise
-        finally:
-            for group in groups:
-                group.reading = False
         for group in groups:
-            rows = rows_of[group.name]
-            for row in rows:
-                group.read_to = max(group.read_to, row.position)
-                entry = _entry(lane, group.name, row)
+            entries = stored_entries(lane, group.name, read.rows[group.name])
+            for entry in entries:
                 self._mistrust(entry)
-                group.add(entry)
-            group.ended.clear()
-            is_all = len(rows) < GROUP_WINDOW // 2
-            if rows and is_all and not self._database.in_order:
-                group.has_read(real_ms, oldest=rows[-1].oldest, before=rows[-1].next)
-            group.more = group.more or not is_all
+            group.end_read(entries, real_ms=real_ms, transactions=read.transactions)
 
     def _mistrust(self, entry: Entry) -> None:
         """What cannot be due so late was written by a clock that ran ahead: another process's, or ours once."""
@@ -126,13 +115,6 @@ class Feed:
         now_ms = self._clock.now_ms()
         if entry.due_ms > now_ms + ahead_ms:
             entry.due_ms = now_ms
-
-    def _cursor(self, group: Group, real_ms: int) -> Cursor:
-        if self._database.in_order:
-            return Cursor(group.name, group.read_to, (), GROUP_WINDOW // 2)
-        read_from = group.read_from(real_ms)
-        known = sorted(position for position in group.positions if position > read_from)
-        return Cursor(group.name, read_from, known, GROUP_WINDOW // 2)
 
     def _hear(self, appended: Appended) -> None:
         for (number, group), told in appended.entries.items():
@@ -147,7 +129,7 @@ class Feed:
         """Hold new entries without reading them; False where the store has to be asked."""
         if lane not in self._surveyed:
             return False
-        entries = [_new_entry(position, entry) for position, entry in told]
+        entries = [new_entry(position, entry) for position, entry in told]
         for entry in entries:
             self._mistrust(entry)
         if not self._waiting[lane].append(group, entries):
@@ -181,31 +163,3 @@ class Feed:
         self._polled_ms.pop(lane, None)
         self._surveyed.discard(lane)
         self._rouse(lane)
-
-
-def _entry(lane: Lane, group: str, row: Any) -> Entry:
-    return Entry(
-        position=row.position,
-        lane=lane,
-        group=group,
-        order_key=row.order_key,
-        ref=row.ref,
-        due_ms=row.due_ms,
-        attempt=row.attempt,
-        defects=row.defects,
-        was_in_hand=row.state == EntryState.IN_HAND,
-    )
-
-
-def _new_entry(position: int, new: NewEntry) -> Entry:
-    return Entry(
-        position=position,
-        lane=new.lane,
-        group=new.group,
-        order_key=new.order_key,
-        ref=new.ref,
-        due_ms=new.due_ms,
-        attempt=0,
-        defects=0,
-        was_in_hand=False,
-    )

@@ -14,11 +14,13 @@ from waypost.base.logs import log
 from waypost.base.steps import Step, steps
 from waypost.journal.entry import Entry
 from waypost.journal.feed import POLL_MS, Feed, Heard
+from waypost.journal.groups import Group, Pace
 from waypost.journal.lanes import DEFECT_DELAYS_S, PLANS, LanePlan, shard_of
 from waypost.journal.shards import Shards
-from waypost.journal.waiting import Group, Pace, Waiting
+from waypost.journal.waiting import Waiting
 from waypost.store.contract import StoreAway
 from waypost.store.database import Database
+from waypost.store.job_subjects import SubjectKind
 from waypost.store.journal import EntryState, Fence, Lane, Mark, Release, release_entries, take_in_hand
 from waypost.store.message_news import MessageNews
 
@@ -93,7 +95,7 @@ class Journal:
 
     def held(self, lane: Lane) -> int:
         """How many entries of a lane this process has read and not ended."""
-        return sum(len(group.positions) for group in self._waiting[lane].groups.values())
+        return sum(group.held for group in self._waiting[lane].groups.values())
 
     async def wait(self, lane: Lane) -> None:
         """Return when there may be something to claim."""
@@ -119,8 +121,7 @@ class Journal:
     def unhold(self, lane: Lane, group: str) -> None:
         """Let a group that was held be asked for again at once."""
         held = self._waiting[lane].groups.get(group)
-        if held is not None and held.not_before_ms:
-            held.not_before_ms = 0
+        if held is not None and held.unhold():
             self._woken[lane].set()
 
     async def take_in_hand(self, entries: Sequence[Entry]) -> list[Entry]:
@@ -167,7 +168,7 @@ class Journal:
         return failed
 
     async def release(
-        self, entry: Entry, *, due_ms: int, note: str, leave_key: bool = False, news: MessageNews | None = None
+        self, entry: Entry, *, due_ms: int, note: str, detach: bool = False, news: MessageNews | None = None
     ) -> None:
         """Give an entry back, to be tried again from `due_ms` on.
 
@@ -175,17 +176,16 @@ class Journal:
             entry: claimed.
             due_ms: not before then.
             note: why; kept.
-            leave_key: its followers wait for it no longer.
+            detach: its followers wait for it no longer.
             news: a line of the trace of the message that it carries; written in the same transaction.
         """
-        key = f"{entry.order_key} late {entry.position}" if leave_key else entry.order_key
         release = Release(
             entry.position,
             due_ms,
             entry.attempt + 1,
             entry.defects,
             EntryState.OPEN,
-            key,
+            entry.is_detached or detach,
             note,
             self._fence(entry),
             news,
@@ -195,13 +195,12 @@ class Journal:
         self.counts[entry.lane].released += 1
         entry.due_ms = due_ms
         entry.attempt += 1
-        about, _, message_id = entry.ref.partition(" ")
-        if steps.on and about == "message":
-            steps.tell(Step.RELEASED, message_id, position=entry.position, attempt=entry.attempt, due_ms=due_ms)
+        if steps.on and entry.subject.kind is SubjectKind.MESSAGE:
+            steps.tell(Step.RELEASED, entry.subject.id, position=entry.position, attempt=entry.attempt, due_ms=due_ms)
         entry.in_hand = entry.was_in_hand = False
         group = self._waiting[entry.lane].group_of(entry)
-        if leave_key and group is not None:
-            group.leave_key(entry, key)
+        if detach and group is not None:
+            group.detach(entry)
             self._has_ended(entry, group)
         else:
             self._end(entry, again=True)
@@ -220,7 +219,7 @@ class Journal:
             "defect",
             lane=entry.lane.name,
             position=entry.position,
-            ref=entry.ref,
+            ref=entry.subject.ref,
             defects=defects,
             set_aside=set_aside,
             exc_info=error,
@@ -229,7 +228,7 @@ class Journal:
         delay_ms = 0 if set_aside else 1000 * DEFECT_DELAYS_S[defects - 1]
         due_ms = self._clock.now_ms() + delay_ms
         release = Release(
-            entry.position, due_ms, entry.attempt, defects, state, entry.order_key, repr(error), self._fence(entry)
+            entry.position, due_ms, entry.attempt, defects, state, entry.is_detached, repr(error), self._fence(entry)
         )
         if not await self._database.join(release_entries, release):
             self.shards.doubt(entry.lane, [entry.group])

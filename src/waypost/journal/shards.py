@@ -233,7 +233,8 @@ class Shards:
         self.held[lane] = self.held[lane] - going
         self._leaving[lane] |= going
         for name, group in groups.items():
-            group.is_leaving = group.is_leaving or shard_of(name) in going
+            if shard_of(name) in going:
+                group.leave()
         return True
 
     def _idle(self, lane: Lane) -> set[int]:
@@ -242,7 +243,7 @@ class Shards:
         if not leaving:
             return set()
         groups = self._waiting[lane].groups
-        busy = {shard_of(name) for name, group in groups.items() if group.in_flight or group.reading}
+        busy = {shard_of(name) for name, group in groups.items() if group.in_flight or group.is_reading}
         busy |= {shard_of(name) for name in self._waiting[lane].ending}
         idle = leaving - busy
         self._waiting[lane].forget([name for name in groups if shard_of(name) in idle])

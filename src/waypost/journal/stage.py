@@ -6,8 +6,8 @@ from collections.abc import Awaitable, Callable, Sequence
 
 from waypost.base.logs import log
 from waypost.journal.entry import Entry
+from waypost.journal.groups import Pace
 from waypost.journal.in_store import AWAY_S, Journal
-from waypost.journal.waiting import Pace
 from waypost.store.contract import StoreAway
 from waypost.store.journal import Lane
 

@@ -18,6 +18,7 @@ from waypost.domain.message import MessageState
 from waypost.domain.subscription import ALL
 from waypost.journal.message_bodies import MessageNewsBody
 from waypost.store.callbacks import CallbackRow, add_callbacks, count_up
+from waypost.store.job_subjects import JobSubject, SubjectKind
 from waypost.store.journal import Lane, NewEntry, append_entries
 from waypost.store.message_news import MessageNews
 from waypost.store.messages import MessageChange, MessageRow, change_messages
@@ -215,7 +216,7 @@ class Telling:
                     Lane.CALLBACKS,
                     group=live_group(subscription_id),
                     order_key=f"{subscription_id} {callback.about}",
-                    ref=callback_id,
+                    subject=JobSubject(SubjectKind.CALLBACK, callback_id),
                     due_ms=max(self._at_ms, callback.not_before_ms),
                 )
             )

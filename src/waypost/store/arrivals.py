@@ -7,6 +7,7 @@ from sqlalchemy import Connection, insert
 
 from waypost.domain.arrival import Arrival
 from waypost.store.fresh import FreshTable, are_fresh
+from waypost.store.job_subjects import JobSubject, SubjectKind
 from waypost.store.journal import Lane, NewEntry, append_entries
 from waypost.store.one_of import one_of
 from waypost.store.statements import insert_or
@@ -72,7 +73,7 @@ def _record_items(connection: Connection, arrival: Arrival) -> int:
                 Lane.ARRIVALS,
                 item.group,
                 item.order_key,
-                f"{arrival.operator_account_id} {ids[item.dedupe_key]}",
+                JobSubject(SubjectKind.WEBHOOK_ITEM, str(ids[item.dedupe_key]), arrival.operator_account_id),
                 arrival.received_on_ms,
             )
             for item in arrival.items

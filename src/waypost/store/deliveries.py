@@ -195,7 +195,7 @@ def entries_of(
     found: list[Any] = []
     for group in (live_group(subscription_id), replay_group(subscription_id)):
         first = (
-            select(journal.c.ref, journal.c.due_ms, journal.c.attempt, journal.c.note, journal.c.grp)
+            select(journal.c.ref, journal.c.due_ms, journal.c.attempt, journal.c.note, journal.c.replay)
             .where(journal.c.lane == int(Lane.CALLBACKS), journal.c.grp == group)
             .order_by(journal.c.position)
             .limit(look_at)

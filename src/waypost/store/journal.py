@@ -1,9 +1,9 @@
 """The statements behind the journal's lanes. They run inside the caller's transaction."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from sqlalchemy import (
     ARRAY,
@@ -22,11 +22,13 @@ from sqlalchemy import (
 )
 
 from waypost.store.fresh import APPENDED
+from waypost.store.job_subjects import JobSubject, SubjectKind, only, read_item, read_medium, read_submission
 from waypost.store.message_news import MessageNews, add_news
 from waypost.store.one_of import one_of
 from waypost.store.prepared import WAYS, Adding, Changing, Removing
 from waypost.store.schema import POSTGRESQL
 from waypost.store.tables import journal, leases
+from waypost.store.typed_rows import select_row
 
 
 class Lane(IntEnum):
@@ -48,15 +50,29 @@ class EntryState(IntEnum):
     SET_ASIDE_IN_HAND = 3  # set aside, and it may have been sent
 
 
-@dataclass(frozen=True, slots=True)
-class NewEntry:
-    """An entry to be appended."""
+def subject_reader(lane: Lane) -> Callable[[str], JobSubject]:
+    """What reads what the jobs of a queue are about, from the text in their rows."""
+    return _SUBJECTS[lane]
+
+
+def subject_of(lane: Lane, ref: str) -> JobSubject:
+    """What a job is about, from the text in its row."""
+    return _SUBJECTS[lane](ref)
+
+
+class NewEntry(NamedTuple):
+    """An entry to be appended.
+
+    Attributes:
+        is_replay: a callback that is sent once more.
+    """
 
     lane: Lane
     group: str
     order_key: str
-    ref: str
+    subject: JobSubject
     due_ms: int
+    is_replay: bool = False
 
 
 def append_entries(connection: Connection, entries: Sequence[NewEntry]) -> None:
@@ -70,8 +86,9 @@ def append_entries(connection: Connection, entries: Sequence[NewEntry]) -> None:
                 "lane": int(entry.lane),
                 "grp": entry.group,
                 "order_key": entry.order_key,
-                "ref": entry.ref,
+                "ref": entry.subject.ref,
                 "due_ms": entry.due_ms,
+                "replay": entry.is_replay,
             }
             for entry in entries
         ],
@@ -154,7 +171,7 @@ class Release:
     """An entry given back for later.
 
     Attributes:
-        order_key: a new one when its followers need wait no longer.
+        detached: its followers wait for it no longer.
         news: what it adds to the trace of the message that it carries.
     """
 
@@ -163,7 +180,7 @@ class Release:
     attempt: int
     defects: int
     state: EntryState
-    order_key: str
+    detached: bool
     note: str
     fence: Fence
     news: MessageNews | None = None
@@ -186,7 +203,7 @@ def release_entries(connection: Connection, releases: Sequence[Release]) -> list
                 "attempt": release.attempt,
                 "defects": release.defects,
                 "state": int(release.state),
-                "order_key": release.order_key,
+                "detached": release.detached,
                 "note": release.note[:500],
             }
             for release in releases
@@ -235,25 +252,54 @@ class Cursor:
     at_most: int
 
 
-def entries_after(connection: Connection, lane: Lane, cursors: Sequence[Cursor]) -> dict[str, list[Any]]:
-    """The next entries of each group, oldest first; what is set aside is left out.
+class EntryRow(NamedTuple):
+    """An entry as it is stored, without its lane and its group."""
 
-    Returns:
-        Rows of position, order_key, ref, due_ms, attempt, defects and state, by group. Where positions
-        are committed out of order also `oldest` and `next`: the numbers of the oldest transaction that
-        was running when it was looked, and of the next to begin.
+    position: int
+    order_key: str
+    ref: str
+    due_ms: int
+    attempt: int
+    defects: int
+    state: int
+    detached: bool
+    replay: bool
+
+
+class Transactions(NamedTuple):
+    """Which transactions were running at one moment: the number of the oldest, and of the next to begin."""
+
+    oldest: int
+    next: int
+
+
+@dataclass(frozen=True, slots=True)
+class ReadEntries:
+    """The next entries of some groups.
+
+    Attributes:
+        rows: of each group, oldest first.
+        transactions: that were running when it was looked; None where positions are committed in
+            order, and where nothing was found.
     """
+
+    rows: dict[str, list[EntryRow]]
+    transactions: Transactions | None = None
+
+
+def entries_after(connection: Connection, lane: Lane, cursors: Sequence[Cursor]) -> ReadEntries:
+    """The next entries of each group; what is set aside is left out."""
     if connection.dialect.name == POSTGRESQL:  # each statement is a way there and back
         return _entries_at_once(connection, lane, cursors)
-    found: dict[str, list[Any]] = {}
+    found: dict[str, list[EntryRow]] = {}
     for cursor in cursors:
         given = {"lane": int(lane), "grp": cursor.group, "last": cursor.after, "most": cursor.at_most}
-        found[cursor.group] = list(connection.execute(_AFTER, given).all())
-    return found
+        found[cursor.group] = list(map(EntryRow._make, connection.execute(_AFTER, given)))
+    return ReadEntries(found)
 
 
-def _entries_at_once(connection: Connection, lane: Lane, cursors: Sequence[Cursor]) -> dict[str, list[Any]]:
-    found: dict[str, list[Any]] = {cursor.group: [] for cursor in cursors}
+def _entries_at_once(connection: Connection, lane: Lane, cursors: Sequence[Cursor]) -> ReadEntries:
+    found: dict[str, list[EntryRow]] = {cursor.group: [] for cursor in cursors}
     rows = connection.execute(
         _AFTER_EACH,
         {
@@ -263,16 +309,12 @@ def _entries_at_once(connection: Connection, lane: Lane, cursors: Sequence[Curso
             "but": [position for cursor in cursors for position in cursor.but],
             "most": max(cursor.at_most for cursor in cursors),
         },
-    )
+    ).all()
     for row in rows:
-        found[row.of_group].append(row)
+        found[row[0]].append(EntryRow._make(row[3:]))
     for read in found.values():
-        read.sort(key=_position_of)
-    return found
-
-
-def _position_of(row: Any) -> int:
-    return row.position
+        read.sort()  # by position: no two have the same
+    return ReadEntries(found, Transactions._make(rows[0][1:3]) if rows else None)
 
 
 def depth_of(connection: Connection, lane: Lane) -> dict[EntryState, int]:
@@ -315,6 +357,8 @@ def return_set_aside(connection: Connection, position: int, due_ms: int) -> bool
             "ref": row.ref,
             "due_ms": due_ms,
             "state": int(EntryState.IN_HAND if was_in_hand else EntryState.OPEN),
+            "detached": row.detached,
+            "replay": row.replay,
         },
     )
     connection.info[APPENDED].look_at(row.lane, row.grp)
@@ -327,12 +371,19 @@ def drop_set_aside(connection: Connection, position: int) -> bool:
     return gone.rowcount == 1
 
 
+_SUBJECTS: Final = {
+    Lane.SUBMISSIONS: read_submission,
+    Lane.ARRIVALS: read_item,
+    Lane.CALLBACKS: only(SubjectKind.CALLBACK),
+    Lane.DOUBTS: only(SubjectKind.UNCONFIRMED_MESSAGE),
+    Lane.MEDIA: read_medium,
+}
 IS_SET_ASIDE: Final = journal.c.state >= literal_column(str(int(EntryState.SET_ASIDE)))
 """As the partial index says it: with a parameter in its place a planner cannot tell that it may use it."""
-_APPEND: Final = Adding(journal, "lane", "grp", "order_key", "ref", "due_ms", counts=True)
+_APPEND: Final = Adding(journal, "lane", "grp", "order_key", "ref", "due_ms", "replay", counts=True)
 _SETTLE: Final = Removing(journal, "position")
 _IN_HAND: Final = Changing(journal, "position", "state")
-_RELEASE: Final = Changing(journal, "position", "due_ms", "attempt", "defects", "state", "order_key", "note")
+_RELEASE: Final = Changing(journal, "position", "due_ms", "attempt", "defects", "state", "detached", "note")
 _ATTEMPTS: Final = select(journal.c.position, journal.c.attempt).where(one_of(journal.c.position, "positions"))
 _NEXT_GROUP: Final = (
     select(journal.c.grp)
@@ -341,15 +392,7 @@ _NEXT_GROUP: Final = (
     .limit(1)
 )
 _AFTER: Final = (
-    select(
-        journal.c.position,
-        journal.c.order_key,
-        journal.c.ref,
-        journal.c.due_ms,
-        journal.c.attempt,
-        journal.c.defects,
-        journal.c.state,
-    )
+    select_row(journal, EntryRow)
     .where(
         journal.c.lane == bindparam("lane"),
         journal.c.grp == bindparam("grp"),
@@ -379,7 +422,7 @@ _OF_EACH = (
 )
 _AFTER_EACH: Final = select(
     _EACH.c.of_group,
-    _OF_EACH,
     literal_column("pg_snapshot_xmin(pg_current_snapshot())::text::bigint", BigInteger).label("oldest"),
     literal_column("pg_snapshot_xmax(pg_current_snapshot())::text::bigint", BigInteger).label("next"),
+    _OF_EACH,
 ).select_from(_EACH.join(_OF_EACH, true()))

@@ -7,6 +7,7 @@ from typing import Any, Final
 from sqlalchemy import Connection, Select, and_, delete, func, insert, select, tuple_, update
 
 from waypost.domain.media import InboundMedia, Media
+from waypost.store.job_subjects import JobSubject, SubjectKind
 from waypost.store.journal import Lane, NewEntry, append_entries, settle_entries
 from waypost.store.statements import insert_or
 from waypost.store.tables import inbound_media, media, media_copies
@@ -155,7 +156,7 @@ def add_inbound_media(
         Lane.MEDIA,
         group=phone_number_id,
         order_key=one.key,
-        ref=f"media {one.key} {operator_account_id}",
+        subject=JobSubject(SubjectKind.INBOUND_MEDIA, one.key, operator_account_id),
         due_ms=now_ms,
     )
     append_entries(connection, [entry])

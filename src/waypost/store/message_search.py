@@ -15,7 +15,8 @@ import msgspec
 from sqlalchemy import ColumnElement, Connection, Text, and_, cast, func, select
 
 from waypost.base.ids import is_uuid
-from waypost.store.journal import Lane
+from waypost.store.job_subjects import SubjectKind
+from waypost.store.journal import Lane, subject_of
 from waypost.store.message_lists import MOST, SHOWN, Place
 from waypost.store.message_words import words_of
 from waypost.store.one_of import one_of
@@ -236,8 +237,8 @@ class _Search:
         doubted = (
             select(journal.c.ref).where(journal.c.lane == int(Lane.DOUBTS), journal.c.grp == self._source).limit(MOST)
         )
-        entries = [*self._connection.execute(waits).scalars()]
-        ids = [one.removeprefix("message ") for one in entries if one.startswith("message ")]
+        entries = [subject_of(Lane.SUBMISSIONS, ref) for ref in self._connection.execute(waits).scalars()]
+        ids = [one.id for one in entries if one.kind is SubjectKind.MESSAGE]
         return [*ids, *self._connection.execute(doubted).scalars()]
 
     def _may_say(self, text: str) -> ColumnElement[bool]:

@@ -1,14 +1,15 @@
 """Messages, and the submissions that carry them to the operator."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from sqlalchemy import Connection
 
 from waypost.domain.message import Message, MessageState
 from waypost.store.contents import content_of
 from waypost.store.fresh import FreshTable, are_fresh
+from waypost.store.job_subjects import JobSubject, SubjectKind
 from waypost.store.journal import Lane, NewEntry, append_entries
 from waypost.store.message_news import MessageNews, add_news
 from waypost.store.one_of import one_of
@@ -16,33 +17,35 @@ from waypost.store.prepared import Adding, Changing
 from waypost.store.rows import message_columns
 from waypost.store.statements import to_change
 from waypost.store.tables import messages
-from waypost.store.typed_rows import select_row
+from waypost.store.typed_rows import columns_getter, select_row
 
 
 class MessageRow(NamedTuple):
-    """What is stored of a message, without the partner's request."""
+    """What is stored of a message, without the partner's request. What has a default comes later than the rest."""
 
     id: str
     partner_id: int
     app_id: str
     source: str
     destination: str
-    recipient_id: int | None
     kind: str
     template_id: str | None
     content: bytes
     sandbox: bool
     state: str
     doubted: bool
-    operator_message_id: str | None
-    code: int | None
-    reason: str | None
     accepted_on_ms: int
     changed_on_ms: int
+    recipient_id: int | None = None
+    operator_message_id: str | None = None
+    code: int | None = None
+    reason: str | None = None
 
 
 FRESH: Final[FreshTable[str, MessageRow]] = FreshTable("messages", lambda row: len(row.content))
 """Messages as they were accepted, while this process still has them."""
+
+_accepted: Final = columns_getter(name for name in MessageRow._fields if name not in MessageRow._field_defaults)
 
 
 def record_messages(connection: Connection, accepted: Sequence[Message]) -> list[None]:
@@ -52,14 +55,9 @@ def record_messages(connection: Connection, accepted: Sequence[Message]) -> list
     """
     rows = [message_columns(message) for message in accepted]
     _RECORD.run(connection, rows)
-    are_fresh(connection, FRESH, ((row["id"], _accepted_row(row)) for row in rows))
+    are_fresh(connection, FRESH, ((row["id"], MessageRow(*_accepted(row))) for row in rows))
     append_entries(connection, [submission(message) for message in accepted])
     return [None] * len(accepted)
-
-
-def _accepted_row(columns: Mapping[str, Any]) -> MessageRow:
-    """A message's row as it is accepted: it has no other columns yet."""
-    return MessageRow._make(map(columns.get, MessageRow._fields))
 
 
 def submission(message: Message) -> NewEntry:
@@ -68,7 +66,7 @@ def submission(message: Message) -> NewEntry:
         Lane.SUBMISSIONS,
         group=message.source,
         order_key=f"{message.source} {message.destination}",
-        ref=f"message {message.id}",
+        subject=JobSubject(SubjectKind.MESSAGE, message.id),
         due_ms=message.accepted_on_ms,
     )
 

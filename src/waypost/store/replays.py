@@ -5,6 +5,7 @@ from typing import Final
 
 from sqlalchemy import ColumnElement, Connection, and_, func, or_, select
 
+from waypost.store.job_subjects import JobSubject, SubjectKind
 from waypost.store.journal import Lane, NewEntry, append_entries
 from waypost.store.receivers import Whose
 from waypost.store.subscriptions import replay_group
@@ -74,8 +75,9 @@ def append_replays(
                 Lane.CALLBACKS,
                 group=replay_group(row.subscription_id),
                 order_key=f"replay {row.subscription_id} {row.about}",
-                ref=row.id,
+                subject=JobSubject(SubjectKind.CALLBACK, row.id),
                 due_ms=due_ms,
+                is_replay=True,
             )
             for row in rows
         ],

@@ -15,7 +15,7 @@ from waypost.domain.message import MessageState
 from waypost.store.audit_log import delete_audit_entries
 from waypost.store.facts import set_facts
 from waypost.store.idempotency import delete_expired
-from waypost.store.journal import Lane
+from waypost.store.journal import Lane, subject_of
 from waypost.store.partitions import floor_id
 from waypost.store.rates import delete_idle_windows
 from waypost.store.tables import (
@@ -152,7 +152,7 @@ def forget_items(connection: Connection, before_ms: int, after: str) -> str | No
     working = connection.execute(_OPEN_ARRIVALS).scalars().all()
     if len(working) > MOST_OPEN:
         return None
-    kept = {int(ref.rpartition(" ")[2]) for ref in working}
+    kept = {int(subject_of(Lane.ARRIVALS, ref).id) for ref in working}
     ids = [row.id for row in old if row.id not in kept]
     if ids:
         connection.execute(_THOSE_ITEMS, {"ids": ids})

@@ -94,6 +94,11 @@ def replay_group(id: int | str) -> str:
     return f"replay {id}"
 
 
+def subscription_in(group: str) -> int:
+    """Which subscription a group of the callbacks' lane belongs to."""
+    return int(group.rpartition(" ")[2])
+
+
 def _columns(subscription: Subscription, seal: Seal) -> dict[str, Any]:
     """What may change of it."""
     meta = subscription.meta

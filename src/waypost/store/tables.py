@@ -450,6 +450,8 @@ journal = Table(  # open entries only: settling deletes
     Column("defects", SmallInteger, nullable=False, server_default=text("0")),
     Column("state", SmallInteger, nullable=False, server_default=text("0")),  # 0 open, 1 in hand, 2 set aside, 3 both
     Column("note", Words),  # why it was released or set aside
+    Column("detached", Boolean, nullable=False, server_default=false()),  # those of its key wait for it no longer
+    Column("replay", Boolean, nullable=False, server_default=false()),  # a callback that is sent once more
     Index("journal_by_group", "lane", "grp", "position"),
     Index(  # what waits for a person is found without reading what does not
         "journal_set_aside", "lane", "position", sqlite_where=text("state >= 2"), postgresql_where=text("state >= 2")

@@ -1,13 +1,13 @@
 """Templates, and the entries that carry what becomes of them to the operator."""
 
-from enum import StrEnum
 from typing import Any, Final
 
 from sqlalchemy import ColumnElement, Connection, insert, select, update
 
 from waypost.domain.template import Template, TemplateStatus
 from waypost.domain.template_wish import TemplateWish
-from waypost.store.journal import EntryState, Lane, NewEntry, append_entries
+from waypost.store.job_subjects import JobSubject, SubjectKind
+from waypost.store.journal import EntryState, Lane, NewEntry, append_entries, subject_of
 from waypost.store.rows import template_columns, template_of
 from waypost.store.statements import to_change
 from waypost.store.tables import journal, templates
@@ -19,14 +19,6 @@ _OF_TEMPLATES: Final = (journal.c.grp > "templates ") & (journal.c.grp < "templa
 """Entries about templates of any business account: one that has another id since keeps its old group."""
 
 
-class Act(StrEnum):
-    """What an entry of the submissions lane does with a template; the first word of its reference, so stored."""
-
-    SUBMIT = "template"
-    EDIT = "template-edit"
-    DELETE = "template-delete"
-
-
 def record_template(connection: Connection, template: Template) -> bool:
     """Keep a template and append its submission; False when its name is taken in its language.
 
@@ -34,7 +26,9 @@ def record_template(connection: Connection, template: Template) -> bool:
     """
     if not _keep(connection, template):
         return False
-    append_entries(connection, [template_entry(template, Act.SUBMIT, due_ms=template.created_on_ms)])
+    append_entries(
+        connection, [template_entry(template, SubjectKind.TEMPLATE_SUBMISSION, due_ms=template.created_on_ms)]
+    )
     tell_of(connection, template, Told.SUBMITTED, template.created_on_ms)
     return True
 
@@ -60,13 +54,13 @@ def _keep(connection: Connection, template: Template) -> bool:
     return True
 
 
-def template_entry(template: Template, act: Act, *, due_ms: int) -> NewEntry:
+def template_entry(template: Template, kind: SubjectKind, *, due_ms: int) -> NewEntry:
     """The entry that carries something about a template; all of one name go in order."""
     return NewEntry(
         Lane.SUBMISSIONS,
         group=f"templates {template.business_account_id}",
         order_key=f"{template.business_account_id} {template.draft.element_name}",
-        ref=f"{act.value} {template.id}",
+        subject=JobSubject(kind, template.id),
         due_ms=due_ms,
     )
 
@@ -184,7 +178,7 @@ def edit_template(connection: Connection, before: Template, after: Template) -> 
     )
     if changed.rowcount != 1:
         return False
-    append_entries(connection, [template_entry(after, Act.EDIT, due_ms=after.modified_on_ms)])
+    append_entries(connection, [template_entry(after, SubjectKind.TEMPLATE_EDIT, due_ms=after.modified_on_ms)])
     changed_fields = edited_fields(before.draft, after.draft)
     tell_of(connection, after, Told.EDITED, after.modified_on_ms, fields=changed_fields)
     return True
@@ -206,7 +200,7 @@ def edit_is_ours_only(connection: Connection, template: Template) -> bool:
     waiting = select(journal.c.position).where(
         journal.c.lane == int(Lane.SUBMISSIONS),
         _OF_TEMPLATES,
-        journal.c.ref == f"{Act.EDIT.value} {template.id}",
+        journal.c.ref == JobSubject(SubjectKind.TEMPLATE_EDIT, template.id).ref,
         journal.c.state.in_([int(EntryState.OPEN), int(EntryState.SET_ASIDE)]),
     )
     return connection.execute(waiting.limit(1)).one_or_none() is not None
@@ -215,7 +209,7 @@ def edit_is_ours_only(connection: Connection, template: Template) -> bool:
 def templates_on_their_way(connection: Connection, business_account_id: str) -> set[str]:
     """The ids of those of which the operator has yet to hear something."""
     waiting = select(journal.c.ref).where(journal.c.lane == int(Lane.SUBMISSIONS), _OF_TEMPLATES)
-    ids = {ref.partition(" ")[2] for ref in connection.execute(waiting).scalars()}
+    ids = {subject_of(Lane.SUBMISSIONS, ref).id for ref in connection.execute(waiting).scalars()}
     theirs = select(templates.c.id).where(
         templates.c.business_account_id == business_account_id, templates.c.id.in_(ids)
     )

@@ -6,9 +6,11 @@ from sqlalchemy import Connection, func, select
 
 from waypost.domain.message import MessageState
 from waypost.store.callbacks import shown_callback
+from waypost.store.job_subjects import JobSubject, SubjectKind
 from waypost.store.journal import EntryState, Lane
 from waypost.store.one_time_codes import codes_among
 from waypost.store.receivers import receiver_failure
+from waypost.store.subscriptions import live_group
 from waypost.store.tables import callbacks, journal, message_events, messages, templates
 
 MOST_LOOKED_AT: Final = 20_000
@@ -88,8 +90,10 @@ def whole_way(connection: Connection, message_id: str) -> dict[str, Any] | None:
     trace["request"] = connection.execute(request).scalar_one()
     for told in trace["callbacks"]:
         is_open = told["ended_on_ms"] is None
-        group = f"subscription {told['subscription_id']}"
-        told["waiting"] = _entry(connection, Lane.CALLBACKS, group, told["id"]) if is_open else None
+        group = live_group(told["subscription_id"])
+        told["waiting"] = (
+            _entry(connection, Lane.CALLBACKS, group, JobSubject(SubjectKind.CALLBACK, told["id"])) if is_open else None
+        )
         if told["waiting"] is not None:
             told["waiting"] |= receiver_failure(connection, told["subscription_id"])
     return trace
@@ -125,13 +129,13 @@ def words_of_app(connection: Connection, partner_id: int, app_id: str, message_i
 
 def _waiting(connection: Connection, source: str, message_id: str, state: str) -> dict[str, Any] | None:
     """The message's own entry: it waits to be sent, or, where it is uncertain, for news."""
-    waits = _entry(connection, Lane.SUBMISSIONS, source, f"message {message_id}")
+    waits = _entry(connection, Lane.SUBMISSIONS, source, JobSubject(SubjectKind.MESSAGE, message_id))
     if waits is None and state == MessageState.UNCERTAIN:
-        waits = _entry(connection, Lane.DOUBTS, source, message_id)
+        waits = _entry(connection, Lane.DOUBTS, source, JobSubject(SubjectKind.UNCONFIRMED_MESSAGE, message_id))
     return waits
 
 
-def _entry(connection: Connection, lane: Lane, group: str, ref: str) -> dict[str, Any] | None:
+def _entry(connection: Connection, lane: Lane, group: str, subject: JobSubject) -> dict[str, Any] | None:
     """The entry of a group that is about something, looked for among the oldest `MOST_LOOKED_AT`."""
     oldest = (
         select(journal)
@@ -142,7 +146,7 @@ def _entry(connection: Connection, lane: Lane, group: str, ref: str) -> dict[str
     )
     names = ("lane", "position", "attempt", "defects", "due_ms", "state", "note")
     columns = [oldest.c[name] for name in names]
-    found = select(*columns).where(oldest.c.ref == ref).order_by(oldest.c.position).limit(1)
+    found = select(*columns).where(oldest.c.ref == subject.ref).order_by(oldest.c.position).limit(1)
     row = connection.execute(found).mappings().one_or_none()
     if row is None:
         return None

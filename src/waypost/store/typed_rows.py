@@ -1,7 +1,9 @@
 """Rows as the values they are handed on as: named tuples, and values of the domain."""
 
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import fields
 from functools import cache
+from operator import itemgetter
 from typing import Any, NamedTuple, TypeVar
 
 import msgspec
@@ -16,6 +18,11 @@ def select_row(table: Table, row: type[NamedTuple]) -> Select[Any]:
     What it finds is read with `_make`: a copy of one tuple, and the type checker knows each field.
     """
     return select(*(table.c[name] for name in row._fields))
+
+
+def columns_getter(names: Iterable[str]) -> Callable[[Mapping[str, Any]], tuple[Any, ...]]:
+    """What gives these columns, at least two, of a row that is about to be written."""
+    return itemgetter(*names)
 
 
 def value_of(kind: type[Value], row: Row[Any], **given: Any) -> Value:

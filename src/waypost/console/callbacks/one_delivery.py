@@ -18,7 +18,7 @@ from waypost.domain.callback import AttemptKind
 from waypost.domain.subscription import Subscription
 from waypost.store.deliveries import delivery, entries_of
 from waypost.store.receivers import receiver_failure
-from waypost.store.subscriptions import replay_group, subscription_of_partner
+from waypost.store.subscriptions import subscription_of_partner
 from waypost.wire.redaction import shown_callback
 
 PARTS: Final = "callbacks/delivery_parts.html"
@@ -108,8 +108,7 @@ async def _now(desk: Desk, visit: Visit, *, text: bool = False) -> dict[str, Any
     signing = None
     if last is not None:
         signing = signing_of(parts.seals, held, body, last["request_headers"], parts.clock.now_ms())
-    group = replay_group(row["subscription_id"])
-    live = next((entry for entry in entries if entry.grp != group), None)
+    live = next((entry for entry in entries if not entry.replay), None)
     return {
         "root": base_of(visit),
         "held": held,
@@ -124,6 +123,6 @@ async def _now(desk: Desk, visit: Visit, *, text: bool = False) -> dict[str, Any
             "next_ms": max(live.due_ms if live else 0, failure["next_attempt_ms"] or 0),
             "failing_since_ms": failure["failing_since_ms"],
             "replayed": sum(one["kind"] == AttemptKind.REPLAY for one in row["attempts"]),
-            "replays": [entry for entry in entries if entry.grp == group],
+            "replays": [entry for entry in entries if entry.replay],
         },
     }

@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 from urllib.parse import urlencode
 
 from waypost.console.failures import FAILURES, failure_of
@@ -116,7 +116,7 @@ def _set_aside(scene: Scene) -> Iterator[Need]:
         yield Need(
             f"need-entry-{row.position}", "bad",
             f"A piece of work was set aside after a defect of ours: {row.note or 'no reason kept'}",
-            "Try it again once the service has been mended; it is about " + _about(row) + ".",
+            "Try it again once the service has been mended; it is about " + str(row.ref) + ".",
             position=row.position,
         )  # fmt: skip
 
@@ -155,11 +155,6 @@ def _secrets(scene: Scene) -> Iterator[Need]:
             "Revoke it where nobody uses it; else make a new one, and give it to whoever logs in with this one.",
             "/settings/secrets", "Client secrets", one.expires_on_ms,
         )  # fmt: skip
-
-
-def _about(row: Any) -> str:
-    what, _, rest = str(row.ref).partition(" ")
-    return f"{what} {rest}".strip()
 
 
 def _times(count: int) -> str:

@@ -7,7 +7,7 @@ from alembic import op
 
 revision = "6"
 down_revision = "5"
-works_with = 5  # what an older process inserts has defaults here
+works_with = 6  # an older process tells replays by their group, and detached jobs by their ordering key
 
 Words: Final = sa.Text().with_variant(sa.Text(collation="C"), "postgresql")
 Number: Final = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
@@ -20,6 +20,7 @@ def upgrade() -> None:
     _add_app_users()
     _add_delivery_history()
     _add_media_by_partner()
+    _add_job_flags()
 
 
 def _add_audit_log() -> None:
@@ -70,3 +71,10 @@ def _add_delivery_history() -> None:
 def _add_media_by_partner() -> None:
     """What a partner has stored, for its quota."""
     op.create_index("media_by_partner", "media", ["partner_id", "sha256", "expires_on_ms", "size_bytes"])
+
+
+def _add_job_flags() -> None:
+    """Which jobs the others of their ordering key wait for no longer, and which callbacks are replays."""
+    for name in ("detached", "replay"):
+        op.add_column("journal", sa.Column(name, sa.Boolean(), server_default=sa.false(), nullable=False))
+    op.execute("UPDATE journal SET replay = true WHERE lane = 3 AND grp LIKE 'replay %'")
