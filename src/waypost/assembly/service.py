@@ -28,13 +28,18 @@ from waypost.base.logs import log
 from waypost.base.seals import Seals
 from waypost.base.throttled_logging import throttle_library
 from waypost.base.travel import counted
+from waypost.callbacks.batch import CallbackReader
+from waypost.callbacks.pausing import Pausing
 from waypost.callbacks.worker import Callbacks
 from waypost.config import Settings
 from waypost.dispatch.media import Copies
 from waypost.dispatch.messages import MessageOutcomes
 from waypost.dispatch.pacing import Pacer
+from waypost.dispatch.sending import MessageSender
+from waypost.dispatch.template_acts import TemplateActs
 from waypost.dispatch.templates import TemplateOutcomes
-from waypost.dispatch.worker import Dispatch
+from waypost.dispatch.waiting import Waiting
+from waypost.dispatch.worker import Dispatch, UnconfirmedMessages
 from waypost.domain.partner import Wallet
 from waypost.events.ingest import Ingest
 from waypost.events.media import MediaFetch
@@ -172,20 +177,45 @@ class Waypost:
         )
         self._copies = Copies(database=self.database, files=self.files, operator=self._operator, clock=clock)
         pacer = Pacer(per_second=settings.per_second)
-        dispatch = Dispatch(
-            database=self.database,
+        messages = MessageOutcomes(
+            clock, ids, uncertain_for_ms=settings.uncertain_for_s * 1000, hold_ms=settings.hold_events_s * 1000
+        )
+        templates = TemplateOutcomes(clock, ids)
+        waiting = Waiting(
             journal=self.journal,
-            directory=self.directory,
-            operator=self._operator,
             clock=clock,
             chance=chance,
             pacer=pacer,
-            copies=self._copies,
-            messages=MessageOutcomes(
-                clock, ids, uncertain_for_ms=settings.uncertain_for_s * 1000, hold_ms=settings.hold_events_s * 1000
-            ),
-            templates=TemplateOutcomes(clock, ids),
+            messages=messages,
+            templates=templates,
             message_ttl_ms=settings.message_ttl_s * 1000,
+        )
+        dispatch = Dispatch(
+            database=self.database,
+            journal=self.journal,
+            sender=MessageSender(
+                journal=self.journal,
+                directory=self.directory,
+                operator=self._operator,
+                clock=clock,
+                pacer=pacer,
+                copies=self._copies,
+                messages=messages,
+                waiting=waiting,
+            ),
+            template_acts=TemplateActs(
+                database=self.database,
+                journal=self.journal,
+                directory=self.directory,
+                operator=self._operator,
+                copies=self._copies,
+                outcomes=templates,
+                waiting=waiting,
+            ),
+            waiting=waiting,
+        )
+        unconfirmed = UnconfirmedMessages(
+            database=self.database, journal=self.journal, directory=self.directory, messages=messages
         )
         ingest = Ingest(
             database=self.database,
@@ -199,14 +229,14 @@ class Waypost:
         callbacks = Callbacks(
             database=self.database,
             journal=self.journal,
-            directory=self.directory,
+            reader=CallbackReader(database=self.database, directory=self.directory, seals=seals, clock=clock),
+            pausing=Pausing(
+                database=self.database, clock=clock, ids=ids, pause_after_ms=settings.pause_callbacks_after_s * 1000
+            ),
             client=self._outbound,
             clock=clock,
             chance=chance,
-            seals=seals,
-            ids=ids,
             order_hold_ms=settings.order_hold_s * 1000,
-            pause_after_ms=settings.pause_callbacks_after_s * 1000,
         )
         self._callbacks = callbacks
         media_fetch = MediaFetch(
@@ -221,7 +251,7 @@ class Waypost:
         media_door = MediaDoor(database=self.database, files=self.files, seals=seals, clock=clock)
         stages = (
             Stage(self.journal, Lane.SUBMISSIONS, dispatch.prepare, pace=pacer),
-            Stage(self.journal, Lane.DOUBTS, dispatch.prepare_doubts),
+            Stage(self.journal, Lane.DOUBTS, unconfirmed.prepare),
             Stage(self.journal, Lane.ARRIVALS, ingest.prepare),
             Stage(self.journal, Lane.CALLBACKS, callbacks.prepare, pace=callbacks.pace),
             Stage(self.journal, Lane.MEDIA, media_fetch.prepare),

@@ -7,11 +7,14 @@ from typing import Final
 
 from sqlalchemy import Connection
 
+from waypost.base.clock import Clock
 from waypost.base.ids import Ids
 from waypost.base.logs import log
 from waypost.callbacks.circuits import Circuit
 from waypost.domain.callback import Attempt
+from waypost.domain.subscription import Subscription
 from waypost.journal.telling import Telling
+from waypost.store.database import Database
 from waypost.store.partners import app_by_id
 from waypost.store.receivers import pause_subscription
 from waypost.wire.callback_kinds import PAUSED
@@ -40,6 +43,43 @@ class Pause:
     since_ms: int
     reason: str
     ids: Ids
+
+
+class Pausing:
+    """Pauses subscriptions whose receivers take nothing any more.
+
+    Args:
+        pause_after_ms: after so long of nothing but failures a subscription is paused; 0: never.
+
+    Attributes:
+        pauses: how many subscriptions this process has paused.
+    """
+
+    def __init__(self, *, database: Database, clock: Clock, ids: Ids, pause_after_ms: int) -> None:
+        self._database = database
+        self._clock = clock
+        self._ids = ids
+        self._pause_after_ms = pause_after_ms
+        self.pauses = 0
+
+    async def pause_if_due(self, subscription: Subscription, circuit: Circuit, attempt: Attempt) -> bool:
+        """Pause a subscription after an attempt that was not taken; False where there is no reason to.
+
+        Args:
+            subscription: which.
+            circuit: of its address, with this failure.
+            attempt: that was not taken.
+        """
+        now_ms = self._clock.now_ms()
+        why = reason_to_pause(circuit, attempt, now_ms, self._pause_after_ms)
+        if why is None:
+            return False
+        since_ms = circuit.failing_since_ms or now_ms
+        wanted = Pause(int(subscription.id), now_ms, since_ms, why, self._ids)
+        if await self._database.join(pause, wanted):
+            self.pauses += 1
+            say_paused(wanted, subscription.app_id)
+        return True
 
 
 def reason_to_pause(circuit: Circuit, attempt: Attempt, now_ms: int, pause_after_ms: int) -> str | None:

@@ -2,20 +2,19 @@
 
 import random
 from collections import Counter
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 
 from sqlalchemy import Connection
 
 from waypost.base.clock import Clock
-from waypost.base.ids import Ids
-from waypost.base.seals import Seals
 from waypost.callbacks.addresses import SLOW_MS, Address
+from waypost.callbacks.batch import CallbackBatch, CallbackReader
 from waypost.callbacks.circuits import Came, Circuit, State, travel_grid_ms
 from waypost.callbacks.deliver import deliver
 from waypost.callbacks.figures import Figures
-from waypost.callbacks.pausing import Pause, pause, reason_to_pause, say_paused
+from waypost.callbacks.pausing import Pausing
 from waypost.callbacks.places import Places
 from waypost.callbacks.retries import asked_ms, wait_ms
 from waypost.domain.callback import Attempt, AttemptKind, Callback
@@ -25,12 +24,11 @@ from waypost.journal.groups import Hold
 from waypost.journal.in_store import Journal
 from waypost.journal.stage import Prepared
 from waypost.outbound.vetted import VettedClient
-from waypost.store.callbacks import FRESH, CallbackRow, Tried, callbacks_by_ids, first_tried, record_attempts
+from waypost.store.callbacks import CallbackRow, Tried, record_attempts
 from waypost.store.database import Database
-from waypost.store.directory import Directory
 from waypost.store.journal import Lane, settle_entries
 from waypost.store.receivers import Standing, keep_standings
-from waypost.store.subscriptions import Unseal, live_group, replay_group, subscription_in, subscriptions_by_ids
+from waypost.store.subscriptions import live_group, replay_group, subscription_in
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,22 +38,12 @@ class _Ended:
     standing: Standing | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class _Found:
-    """What a batch needs: callbacks by id, subscriptions by id, and when what failed was tried first."""
-
-    callbacks: dict[str, CallbackRow]
-    subscriptions: dict[int, Subscription]
-    first_tried_ms: dict[str, int]
-
-
 class Callbacks:
     """The work of the callbacks lane.
 
     Args:
         order_hold_ms: how long a callback that is refused, while others to the same address
             succeed, holds up those that follow it for the same recipient.
-        pause_after_ms: after so long of nothing but failures a subscription is paused; 0: never.
     """
 
     def __init__(
@@ -63,29 +51,23 @@ class Callbacks:
         *,
         database: Database,
         journal: Journal,
-        directory: Directory,
+        reader: CallbackReader,
+        pausing: Pausing,
         client: VettedClient,
         clock: Clock,
         chance: random.Random,
-        seals: Seals,
-        ids: Ids,
         order_hold_ms: int,
-        pause_after_ms: int,
     ) -> None:
         self._database = database
         self._journal = journal
-        self._directory = directory
+        self._reader = reader
+        self._pausing = pausing
         self._client = client
         self._clock = clock
         self._chance = chance
-        self._seals = seals
-        self._ids = ids
         self._order_hold_ms = order_hold_ms
-        self._pause_after_ms = pause_after_ms
         self._places = Places(clock, self._unhold)
         self._looks = 0
-        self.pauses = 0
-        """How many subscriptions this process has paused."""
         self.figures = Figures()
         journal.on_wake(Lane.CALLBACKS, self._hear)
 
@@ -94,6 +76,11 @@ class Callbacks:
         """How many callbacks are in flight, by subscription."""
         known = self._places.addresses.items()
         return {str(one): len(address.began_ms) for one, address in known if address.began_ms}
+
+    @property
+    def pauses(self) -> int:
+        """How many subscriptions this process has paused."""
+        return self._pausing.pauses
 
     @property
     def circuits(self) -> Counter[str]:
@@ -121,60 +108,38 @@ class Callbacks:
         """Fetch bodies and addresses of a batch in one read, and see how each subscription is now."""
         self._looks += 1
         look = self._looks
-        fresh = self._database.fresh.take(FRESH, {entry.subject.id for entry in entries})
         try:
-            found = await self._database.read(
-                _look_up,
-                fresh,
-                {entry.subject.id for entry in entries if entry.subject.id not in fresh},
-                {entry.subject.id for entry in entries if entry.attempt and entry.held_since_ms is None},
-                self._directory.unseal,
-            )
+            batch = await self._reader.read(entries)
         except BaseException:
             for entry in entries:
                 self._places.free(entry)
             raise
         for subscription_id in {subscription_in(entry.group) for entry in entries}:
-            self._see(subscription_id, found, look)
-        keys = {one.id: self._keys(one) for one in found.subscriptions.values()}
-        return [(entry, self._work_of(entry, found, keys)) for entry in entries]
+            self._see(subscription_id, batch, look)
+        return [(entry, self._work_of(entry, batch)) for entry in entries]
 
-    def _keys(self, subscription: Subscription) -> tuple[bytes, ...]:
-        """What signs a subscription's callbacks now, the newest first."""
-        serials = subscription.serials(self._clock.now_ms())
-        return tuple(self._seals.callback_key(subscription.id, one) for one in serials)
-
-    def _see(self, subscription_id: int, found: _Found, look: int) -> None:
+    def _see(self, subscription_id: int, batch: CallbackBatch, look: int) -> None:
         address = self._places.addresses[subscription_id]
         was_known = address.is_known
-        address.see(found.subscriptions.get(subscription_id), self._clock.now_ms(), look)
+        address.see(batch.subscriptions.get(subscription_id), self._clock.now_ms(), look)
         if not was_known:
             self._unhold_all(subscription_id)
 
-    def _work_of(
-        self, entry: Entry, found: _Found, keys: Mapping[str, tuple[bytes, ...]]
-    ) -> Callable[[], Awaitable[None]]:
-        row = found.callbacks.get(entry.subject.id)
-        subscription = found.subscriptions.get(subscription_in(entry.group))
-        first_ms = found.first_tried_ms.get(entry.subject.id)
+    def _work_of(self, entry: Entry, batch: CallbackBatch) -> Callable[[], Awaitable[None]]:
         if entry.held_since_ms is None and not entry.is_replay:
-            entry.held_since_ms = first_ms
+            entry.held_since_ms = batch.first_tried_ms.get(entry.subject.id)
 
         async def work() -> None:
             try:
-                await self._deliver(entry, row, subscription, keys)
+                await self._deliver(entry, batch)
             finally:
                 self._places.free(entry)
 
         return work
 
-    async def _deliver(
-        self,
-        entry: Entry,
-        row: CallbackRow | None,
-        subscription: Subscription | None,
-        keys: Mapping[str, tuple[bytes, ...]],
-    ) -> None:
+    async def _deliver(self, entry: Entry, batch: CallbackBatch) -> None:
+        number = subscription_in(entry.group)
+        row, subscription = batch.callbacks.get(entry.subject.id), batch.subscriptions.get(number)
         if row is None:  # it was too old to be kept
             await self._end(entry, _Ended(entry.position))
             return
@@ -185,7 +150,7 @@ class Callbacks:
         if not self._journal.is_ours(entry):  # others may have gone on: what is older may not come after
             self._journal.let_go(entry)
             return
-        address = self._places.addresses[int(subscription.id)]
+        address = self._places.addresses[number]
         if not address.may_be_called(entry.position):
             self._journal.let_go(entry)
             return
@@ -198,7 +163,7 @@ class Callbacks:
             headers=subscription.headers,
             sequence=row.sequence,
             body=row.body,
-            keys=keys[subscription.id],
+            keys=batch.keys[number],
         )
         attempt = await deliver(self._client, self._clock, callback, may_go=is_ours)
         if not attempt.delivered and not is_ours():  # another process tries it, and says what comes of it
@@ -247,7 +212,9 @@ class Callbacks:
         ended = None if wait is not None else False
         self.figures.tried(entry, row, attempt, ended=ended)
         tried = self._tried(entry, row, attempt, ended)
-        await self._pause_if_due(subscription, address, attempt)
+        if await self._pausing.pause_if_due(subscription, circuit, attempt):
+            address.sure_from = self._looks + 1  # a look that is under way may not know it yet
+            address.circuit.step(Came.PAUSED)
         if wait is None:
             await self._end(entry, _Ended(entry.position, tried, standing))
         else:
@@ -266,20 +233,6 @@ class Callbacks:
             grid_ms = travel_grid_ms(now_ms - circuit.failing_since_ms) or 1
             due_ms = due_ms // grid_ms * grid_ms
         return max(due_ms, now_ms + asked_ms)
-
-    async def _pause_if_due(self, subscription: Subscription, address: Address, attempt: Attempt) -> None:
-        now_ms = self._clock.now_ms()
-        why = reason_to_pause(address.circuit, attempt, now_ms, self._pause_after_ms)
-        if why is None:
-            return
-        since_ms = address.circuit.failing_since_ms or now_ms
-        wanted = Pause(int(subscription.id), now_ms, since_ms, why, self._ids)
-        is_done = await self._database.join(pause, wanted)
-        address.sure_from = self._looks + 1  # a look that is under way may not know it yet
-        address.circuit.step(Came.PAUSED)
-        if is_done:
-            self.pauses += 1
-            say_paused(wanted, subscription.app_id)
 
     def _has_held_long_enough(self, entry: Entry, address: Address) -> bool:
         """Whether the followers go on without this one: only when it alone is refused."""
@@ -327,11 +280,3 @@ def _record(connection: Connection, ended: Sequence[_Ended]) -> list[None]:
     keep_standings(connection, [one.standing for one in ended if one.standing is not None])
     settle_entries(connection, [one.position for one in ended if one.position])
     return [None] * len(ended)
-
-
-def _look_up(
-    connection: Connection, fresh: dict[str, CallbackRow], ids: set[str], tried: set[str], unseal: Unseal
-) -> _Found:
-    rows = {**fresh, **callbacks_by_ids(connection, ids)} if ids else fresh
-    wanted = {row.subscription_id for row in rows.values()}
-    return _Found(rows, subscriptions_by_ids(connection, wanted, unseal), first_tried(connection, tried))

@@ -14,6 +14,7 @@ from waypost.domain.message import MessageState
 from waypost.domain.outcome import INVALID_ANSWER, Rejected, Sent, Uncertain
 from waypost.domain.phone_number import group_of
 from waypost.journal.telling import Telling
+from waypost.store.directory import Directory
 from waypost.store.job_subjects import JobSubject, SubjectKind
 from waypost.store.journal import Lane, NewEntry, append_entries, settle_entries
 from waypost.store.messages import MessageRow, messages_by_ids
@@ -154,6 +155,18 @@ class MessageOutcomes:
             subject=JobSubject(SubjectKind.UNCONFIRMED_MESSAGE, row.id),
             due_ms=at_ms + self._uncertain_for_ms,
         )
+
+
+async def app_of_message(directory: Directory, row: MessageRow) -> App:
+    """The message's app.
+
+    Raises:
+        LookupError: it has none.
+    """
+    app = await directory.app(row.app_id)
+    if app is None:
+        raise LookupError(f"message {row.id} has no app")
+    return app
 
 
 def _recipient(connection: Connection, app: App, destination: str) -> int | None:

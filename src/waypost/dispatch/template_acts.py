@@ -1,6 +1,5 @@
 """Submitting, editing and deleting templates at the operator."""
 
-from collections.abc import Callable
 from functools import partial
 
 from waypost.dispatch.media import Copies
@@ -21,11 +20,7 @@ from waypost.store.stays import NOTHING_THERE, template_with_carrier
 
 
 class TemplateActs:
-    """Carries the entries that are about templates.
-
-    Args:
-        uploads_ended: told of an entry when what it waited for has been uploaded, or has failed.
-    """
+    """Carries the entries that are about templates."""
 
     def __init__(
         self,
@@ -37,7 +32,6 @@ class TemplateActs:
         copies: Copies,
         outcomes: TemplateOutcomes,
         waiting: Waiting,
-        uploads_ended: Callable[[Entry, Failure | None], None],
     ) -> None:
         self._database = database
         self._journal = journal
@@ -46,7 +40,6 @@ class TemplateActs:
         self._copies = copies
         self._outcomes = outcomes
         self._waiting = waiting
-        self._uploads_ended = uploads_ended
 
     async def carry(self, entry: Entry, template: Template, failure: Failure | None) -> None:
         """Tell the operator, and settle the entry or have it wait.
@@ -66,7 +59,7 @@ class TemplateActs:
         outcome = failure or await self._hand_over(entry.subject.kind, template, account)
         if isinstance(outcome, Found):
             missing = outcome.missing.values()
-            self._copies.bring_samples(account, missing, partial(self._uploads_ended, entry))
+            self._copies.bring_samples(account, missing, partial(self._waiting.uploads_ended, entry))
             self._journal.park(entry)
             return
         match outcome:

@@ -7,8 +7,9 @@ from typing import Final
 from waypost.base.clock import Clock
 from waypost.dispatch.messages import MessageOutcome, MessageOutcomes
 from waypost.dispatch.pacing import Pacer
-from waypost.dispatch.retries import wait_ms
+from waypost.dispatch.retries import one_more_try_ms, wait_ms
 from waypost.dispatch.templates import TemplateOutcome, TemplateOutcomes
+from waypost.dispatch.uploads import Failure
 from waypost.domain.app import Line, OperatorAccount
 from waypost.domain.outcome import Rejected, Unavailable
 from waypost.journal.entry import Entry
@@ -44,6 +45,16 @@ class Waiting:
         self._messages = messages
         self._templates = templates
         self._message_ttl_ms = message_ttl_ms
+        self._failures: dict[Entry, Failure] = {}  # of uploads, until the entry is claimed again
+
+    def uploads_ended(self, entry: Entry, failure: Failure | None) -> None:
+        """What a parked entry has waited for has been uploaded, or has failed: let it be claimed again."""
+        if self._journal.unpark(entry) and failure is not None:
+            self._failures[entry] = failure
+
+    def pop_failure(self, entry: Entry) -> Failure | None:
+        """What the uploads came to that an entry has waited for, where they failed; given once."""
+        return self._failures.pop(entry, None)
 
     def is_too_old(self, accepted_on_ms: int) -> bool:
         """Whether a message has waited for all its lifetime."""
@@ -54,6 +65,19 @@ class Waiting:
         until_ms = self._clock.now_ms() + wait_ms(outcome, 1, self._chance)
         account, business = (who.account, who.app.business_account_id) if isinstance(who, Line) else (who, "")
         self._pacer.told_to_wait(entry, account, outcome, until_ms, business=business)
+
+    async def try_now(self, entry: Entry, message_id: str, outcome: Unavailable) -> None:
+        """Release a message for another try at once."""
+        await self._release(entry, message_id, outcome, wait_ms=0)
+
+    async def try_once_more(self, entry: Entry, message_id: str, outcome: Rejected) -> None:
+        """Release a message that may be accepted at a second try."""
+        await self._release(entry, message_id, outcome, wait_ms=one_more_try_ms(self._chance))
+
+    async def _release(self, entry: Entry, message_id: str, outcome: Unavailable | Rejected, *, wait_ms: int) -> None:
+        now_ms = self._clock.now_ms()
+        news = tried(message_id, now_ms, outcome)
+        await self._journal.release(entry, due_ms=now_ms + wait_ms, note=outcome.text, news=news)
 
     async def try_later(
         self, entry: Entry, since_ms: int, outcome: Unavailable, end: MessageOutcome | TemplateOutcome

@@ -1,0 +1,63 @@
+"""What the entries of one claim are about, read in one go."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from sqlalchemy import Connection
+
+from waypost.base.clock import Clock
+from waypost.base.seals import Seals
+from waypost.domain.subscription import Subscription
+from waypost.journal.entry import Entry
+from waypost.store.callbacks import FRESH, CallbackRow, callbacks_by_ids, first_tried
+from waypost.store.database import Database
+from waypost.store.directory import Directory
+from waypost.store.subscriptions import Unseal, subscriptions_by_ids
+
+
+@dataclass(frozen=True, slots=True)
+class CallbackBatch:
+    """What a batch needs.
+
+    Attributes:
+        callbacks: by id.
+        subscriptions: by id; one that was deleted is left out.
+        first_tried_ms: by callback, when what has failed was tried first.
+        keys: by subscription, what signs its callbacks now, the newest first.
+    """
+
+    callbacks: Mapping[str, CallbackRow]
+    subscriptions: Mapping[int, Subscription]
+    first_tried_ms: Mapping[str, int]
+    keys: Mapping[int, tuple[bytes, ...]]
+
+
+class CallbackReader:
+    """Reads batches of callbacks, with the subscriptions that they go to."""
+
+    def __init__(self, *, database: Database, directory: Directory, seals: Seals, clock: Clock) -> None:
+        self._database = database
+        self._unseal = directory.unseal
+        self._seals = seals
+        self._clock = clock
+
+    async def read(self, entries: Sequence[Entry]) -> CallbackBatch:
+        """Read what entries are about."""
+        fresh = self._database.fresh.take(FRESH, {entry.subject.id for entry in entries})
+        ids = {entry.subject.id for entry in entries if entry.subject.id not in fresh}
+        tried = {entry.subject.id for entry in entries if entry.attempt and entry.held_since_ms is None}
+        rows, subscriptions, first_ms = await self._database.read(_look_up, fresh, ids, tried, self._unseal)
+        keys = {number: self._keys(number, one) for number, one in subscriptions.items()}
+        return CallbackBatch(rows, subscriptions, first_ms, keys)
+
+    def _keys(self, number: int, subscription: Subscription) -> tuple[bytes, ...]:
+        serials = subscription.serials(self._clock.now_ms())
+        return tuple(self._seals.callback_key(str(number), one) for one in serials)
+
+
+def _look_up(
+    connection: Connection, fresh: dict[str, CallbackRow], ids: set[str], tried: set[str], unseal: Unseal
+) -> tuple[dict[str, CallbackRow], dict[int, Subscription], dict[str, int]]:
+    rows = {**fresh, **callbacks_by_ids(connection, ids)} if ids else fresh
+    wanted = {row.subscription_id for row in rows.values()}
+    return rows, subscriptions_by_ids(connection, wanted, unseal), first_tried(connection, tried)
