@@ -158,7 +158,7 @@ async def test_entry_with_five_defects_is_set_aside_and_its_key_goes_on(bench: B
     assert await bench.database.read(depth_of, Lane.SUBMISSIONS) == {EntryState.OPEN: 1, EntryState.SET_ASIDE: 1}
     [row] = await bench.database.read(set_aside_entries)
     assert (row.ref, row.defects) == ("a.0", 5)
-    assert "a defect" in row.note
+    assert "a defect" in (row.note or "")
 
 
 async def test_entry_set_aside_stays_so_after_a_restart(place: Place, clock: ManualClock) -> None:

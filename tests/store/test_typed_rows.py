@@ -17,13 +17,22 @@ from waypost.domain.template import Template
 from waypost.store import tables
 from waypost.store.arrivals import ItemRow
 from waypost.store.callbacks import CallbackRow
+from waypost.store.deliveries import DeliveryEntry
+from waypost.store.journal import EntryRow, SetAsideEntry
 from waypost.store.messages import MessageRow
+from waypost.store.receivers import ReceiverRow
+from waypost.store.subscriptions import ActiveSubscription
 from waypost.store.typed_rows import value_of
 
 ROWS: Final[tuple[tuple[type[NamedTuple], Table], ...]] = (
     (MessageRow, tables.messages),
     (CallbackRow, tables.callbacks),
     (ItemRow, tables.arrival_items),
+    (EntryRow, tables.journal),
+    (SetAsideEntry, tables.journal),
+    (DeliveryEntry, tables.journal),
+    (ReceiverRow, tables.subscriptions),
+    (ActiveSubscription, tables.subscriptions),
 )
 VALUES: Final[tuple[tuple[type[Any], Table, set[str]], ...]] = (
     #                                           made of other columns

@@ -142,10 +142,10 @@ class CallbackCalls:
         if not 0 <= given.keep_old_for_s <= MOST_KEEP_OLD_S:
             raise Refused(Reason.FIELD_BROKEN, f"keep_old_for_s must be 0 to {MOST_KEEP_OLD_S} seconds.")
         until_ms = self._office.clock.now_ms() + given.keep_old_for_s * 1000
-        row = await self._office.database.write(renew_key, number_in(request, "subscription_id"), until_ms)
-        if row is None:
+        subscription_id = number_in(request, "subscription_id")
+        if not await self._office.database.write(renew_key, subscription_id, until_ms):
             raise _unknown()
-        [now] = await self._office.database.read(receivers, Whose(id=row.id))
+        [now] = await self._office.database.read(receivers, Whose(id=subscription_id))
         return self._keys(now)
 
     async def _report(self, request: Request) -> Any:

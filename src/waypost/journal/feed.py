@@ -97,12 +97,12 @@ class Feed:
         cursors = [group.cursor(real_ms, in_order=self._database.in_order) for group in groups]
         try:
             read = await self._database.read(entries_after, lane, cursors)
+            found = [(group, stored_entries(lane, group.name, read.rows[group.name])) for group in groups]
         except BaseException:
             for group in groups:
                 group.fail_read()
             raise
-        for group in groups:
-            entries = stored_entries(lane, group.name, read.rows[group.name])
+        for group, entries in found:
             for entry in entries:
                 self._mistrust(entry)
             group.end_read(entries, real_ms=real_ms, transactions=read.transactions)

@@ -7,9 +7,8 @@ that wants it at this moment, and joins the callbacks lane in the same transacti
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Final
 
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection
 
 from waypost.base.ids import Ids
 from waypost.domain.app import App
@@ -22,14 +21,8 @@ from waypost.store.job_subjects import JobSubject, SubjectKind
 from waypost.store.journal import Lane, NewEntry, append_entries
 from waypost.store.message_news import MessageNews
 from waypost.store.messages import MessageChange, MessageRow, change_messages
-from waypost.store.one_of import one_of
-from waypost.store.subscriptions import live_group
-from waypost.store.tables import subscriptions
+from waypost.store.subscriptions import active_subscriptions, live_group
 from waypost.wire.callback_kinds import GROUP_STATUS, STATUS
-
-_LISTENING: Final = select(
-    subscriptions.c.id, subscriptions.c.app_id, subscriptions.c.version, subscriptions.c.modes
-).where(one_of(subscriptions.c.app_id, "apps"), subscriptions.c.active)
 
 Render = Callable[[int], bytes | None]
 """Gives the body of a callback in a version, 2 or 3; None where that version has none."""
@@ -247,6 +240,6 @@ class Telling:
         if not unknown:
             return
         self._listening |= {app_id: [] for app_id in unknown}
-        for row in self._connection.execute(_LISTENING, {"apps": list(unknown)}):
+        for row in active_subscriptions(self._connection, unknown):
             listener = _Listener(row.id, row.version, frozenset(row.modes.split(",")))
             self._listening[row.app_id].append(listener)

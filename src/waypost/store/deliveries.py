@@ -6,7 +6,7 @@ page says how far back that was: no index beside those that the street needs is 
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from sqlalchemy import ColumnElement, Connection, and_, func, or_, select, tuple_
 
@@ -15,6 +15,7 @@ from waypost.store.journal import Lane
 from waypost.store.one_of import one_of
 from waypost.store.subscriptions import live_group, replay_group
 from waypost.store.tables import attempts, callbacks, journal, recipients, subscriptions, templates
+from waypost.store.typed_rows import select_row
 
 _Select = Any  # of many columns
 
@@ -185,23 +186,33 @@ def tags_of(connection: Connection, partner_id: int, app_id: str) -> dict[int, s
     return {row.id: row.tag for row in connection.execute(found.order_by(subscriptions.c.id))}
 
 
+class DeliveryEntry(NamedTuple):
+    """An entry that is to deliver a callback."""
+
+    ref: str
+    due_ms: int
+    attempt: int
+    note: str | None
+    replay: bool
+
+
 def entries_of(
     connection: Connection, subscription_id: int, callback_id: str, *, look_at: int = LOOKED_AT
-) -> list[Any]:
+) -> list[DeliveryEntry]:
     """The entries of the lane that are to deliver a callback, the live one first.
 
     Of a long lane the first so many are looked at: what is not among them waits its turn.
     """
-    found: list[Any] = []
+    found: list[DeliveryEntry] = []
     for group in (live_group(subscription_id), replay_group(subscription_id)):
         first = (
-            select(journal.c.ref, journal.c.due_ms, journal.c.attempt, journal.c.note, journal.c.replay)
+            select_row(journal, DeliveryEntry)
             .where(journal.c.lane == int(Lane.CALLBACKS), journal.c.grp == group)
             .order_by(journal.c.position)
             .limit(look_at)
             .subquery()
         )  # fmt: skip
-        found += connection.execute(select(first).where(first.c.ref == callback_id)).all()
+        found += map(DeliveryEntry._make, connection.execute(select(first).where(first.c.ref == callback_id)))
     return found
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from sqlalchemy import (
     ARRAY,
@@ -325,16 +325,20 @@ def depth_of(connection: Connection, lane: Lane) -> dict[EntryState, int]:
     return {EntryState(state): count for state, count in rows}
 
 
-def set_aside_entries(connection: Connection, *, at_most: int = 100) -> list[Any]:
-    """Entries that wait for a person."""
-    return list(
-        connection.execute(
-            select(journal)
-            .where(IS_SET_ASIDE)
-            .order_by(journal.c.lane, journal.c.position)  # as their index has them
-            .limit(at_most)
-        ).all()
-    )
+class SetAsideEntry(NamedTuple):
+    """An entry that waits for a person, with why it was set aside."""
+
+    position: int
+    lane: int
+    grp: str
+    ref: str
+    defects: int
+    note: str | None
+
+
+def set_aside_entries(connection: Connection, *, at_most: int = 100) -> list[SetAsideEntry]:
+    """Entries that wait for a person, by lane and position, as their index has them."""
+    return list(map(SetAsideEntry._make, connection.execute(_OLDEST_ASIDE.limit(at_most))))
 
 
 def return_set_aside(connection: Connection, position: int, due_ms: int) -> bool:
@@ -380,6 +384,9 @@ _SUBJECTS: Final = {
 }
 IS_SET_ASIDE: Final = journal.c.state >= literal_column(str(int(EntryState.SET_ASIDE)))
 """As the partial index says it: with a parameter in its place a planner cannot tell that it may use it."""
+_OLDEST_ASIDE: Final = (
+    select_row(journal, SetAsideEntry).where(IS_SET_ASIDE).order_by(journal.c.lane, journal.c.position)
+)
 _APPEND: Final = Adding(journal, "lane", "grp", "order_key", "ref", "due_ms", "replay", counts=True)
 _SETTLE: Final = Removing(journal, "position")
 _IN_HAND: Final = Changing(journal, "position", "state")

@@ -11,7 +11,7 @@ from typing import Any, Final
 from sqlalchemy import Connection, case, func, select
 
 from waypost.domain.app import App
-from waypost.store.journal import IS_SET_ASIDE, EntryState, Lane
+from waypost.store.journal import EntryState, Lane, SetAsideEntry, set_aside_entries
 from waypost.store.subscriptions import live_group, replay_group
 from waypost.store.tables import arrivals, callbacks, inbound_messages, journal, messages, subscriptions, templates
 
@@ -170,13 +170,10 @@ def _waiting(connection: Connection, lane: Lane, groups: Sequence[str]) -> Waiti
     return Waiting(lane, entries, is_longer, oldest, tries, note)
 
 
-def set_aside_of_app(connection: Connection, app: App, subscription_ids: Collection[int]) -> list[Any]:
-    """An app's entries that wait for a person: rows of position, lane, ref and note."""
+def set_aside_of_app(connection: Connection, app: App, subscription_ids: Collection[int]) -> list[SetAsideEntry]:
+    """An app's entries that wait for a person."""
     own = {(int(lane), group) for lane, groups in groups_of_app(app, subscription_ids) for group in groups}
-    rows = connection.execute(
-        select(journal).where(IS_SET_ASIDE).order_by(journal.c.lane, journal.c.position).limit(MOST_ASIDE)
-    )
-    return [row for row in rows if (row.lane, row.grp) in own]
+    return [one for one in set_aside_entries(connection, at_most=MOST_ASIDE) if (one.lane, one.grp) in own]
 
 
 def receivers_of_app(connection: Connection, partner_id: int, app_id: str) -> list[dict[str, Any]]:

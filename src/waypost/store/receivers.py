@@ -5,7 +5,7 @@ The statements of the callbacks stage come first, then those of whoever runs the
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from sqlalchemy import ColumnElement, Connection, Row, Select, bindparam, func, select, update
 
@@ -13,6 +13,7 @@ from waypost.store.journal import Lane
 from waypost.store.prepared import Changing
 from waypost.store.subscriptions import live_group, replay_group, tell_worker
 from waypost.store.tables import callbacks, journal, subscriptions
+from waypost.store.typed_rows import select_row
 
 MOST_WAITING: Final = 10_000
 """How many callbacks are counted that wait for one address; of a longer line it is known that it is longer."""
@@ -51,10 +52,19 @@ def keep_standings(connection: Connection, standings: Sequence[Standing]) -> Non
     )
 
 
-def pause_subscription(connection: Connection, id: int, at_ms: int, reason: str) -> Row[Any] | None:
-    """Pause a subscription, and give its row as it was; None where it is gone or paused already."""
-    found = select(subscriptions).where(subscriptions.c.id == id).with_for_update()
-    row = connection.execute(found).one_or_none()
+class ReceiverRow(NamedTuple):
+    """What names a subscription to people, and since when the service has paused it."""
+
+    id: int
+    app_id: str
+    tag: str
+    url: str
+    paused_on_ms: int | None
+
+
+def pause_subscription(connection: Connection, id: int, at_ms: int, reason: str) -> ReceiverRow | None:
+    """Pause a subscription, and give it as it was; None where it is gone or paused already."""
+    row = _receiver_to_change(connection, id)
     if row is None or row.paused_on_ms is not None:
         return None
     paused = {"paused_on_ms": at_ms, "pause_reason": reason[:500]}
@@ -62,13 +72,17 @@ def pause_subscription(connection: Connection, id: int, at_ms: int, reason: str)
     return row
 
 
-def resume_subscription(connection: Connection, id: int) -> Row[Any] | None:
-    """Let a subscription go on that the service has paused, and give its row as it was; None where it is gone.
+def _receiver_to_change(connection: Connection, id: int) -> ReceiverRow | None:
+    row = connection.execute(_RECEIVER.where(subscriptions.c.id == id)).one_or_none()
+    return None if row is None else ReceiverRow._make(row)
+
+
+def resume_subscription(connection: Connection, id: int) -> ReceiverRow | None:
+    """Let a subscription go on that the service has paused, and give it as it was; None where it is gone.
 
     One that its partner has paused stays so.
     """
-    found = select(subscriptions).where(subscriptions.c.id == id).with_for_update()
-    row = connection.execute(found).one_or_none()
+    row = _receiver_to_change(connection, id)
     if row is None:
         return None
     connection.execute(
@@ -80,14 +94,10 @@ def resume_subscription(connection: Connection, id: int) -> Row[Any] | None:
     return row
 
 
-def renew_key(connection: Connection, id: int, old_key_until_ms: int | None) -> Row[Any] | None:
-    """Raise the serial of a subscription's key; None where it is gone."""
-    return connection.execute(
-        update(subscriptions)
-        .where(subscriptions.c.id == id)
-        .values(key_serial=subscriptions.c.key_serial + 1, old_key_until_ms=old_key_until_ms)
-        .returning(subscriptions)
-    ).one_or_none()
+def renew_key(connection: Connection, id: int, old_key_until_ms: int | None) -> bool:
+    """Raise the serial of a subscription's key; False where it is gone."""
+    raised = update(subscriptions).where(subscriptions.c.id == id).values(key_serial=subscriptions.c.key_serial + 1)
+    return connection.execute(raised.values(old_key_until_ms=old_key_until_ms)).rowcount == 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,6 +181,7 @@ _some = (  # in no order: where one is wanted, PostgreSQL may sort all of them b
     .subquery()
 )
 _COUNTED: Final = select(func.count()).select_from(_some)
+_RECEIVER: Final = select_row(subscriptions, ReceiverRow).with_for_update()
 _STANDING: Final = Changing(subscriptions, "id", "failing_since_ms", "asked_until_ms", "next_attempt_ms")
 _SHOWN: Final[Select[Any]] = select(
     *(

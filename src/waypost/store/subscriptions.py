@@ -1,8 +1,8 @@
 """Where a partner wants callbacks, and which."""
 
 import json
-from collections.abc import Callable, Sequence
-from typing import Any, Final
+from collections.abc import Callable, Collection, Sequence
+from typing import Any, Final, NamedTuple
 
 from sqlalchemy import Connection, Row, delete, func, insert, select, update
 
@@ -11,7 +11,7 @@ from waypost.store.fresh import APPENDED
 from waypost.store.journal import Lane
 from waypost.store.one_of import one_of
 from waypost.store.tables import subscriptions
-from waypost.store.typed_rows import value_of
+from waypost.store.typed_rows import select_row, value_of
 
 Seal = Callable[[str, str], bytes]
 Unseal = Callable[[bytes, str], str]
@@ -162,6 +162,20 @@ def subscriptions_by_ids(connection: Connection, ids: set[int], unseal: Unseal) 
     return {row.id: subscription_of(row, unseal) for row in rows}
 
 
+class ActiveSubscription(NamedTuple):
+    """What decides which callbacks a subscription gets."""
+
+    id: int
+    app_id: str
+    version: int
+    modes: str
+
+
+def active_subscriptions(connection: Connection, app_ids: Collection[str]) -> list[ActiveSubscription]:
+    """The subscriptions of these apps that their partners have not paused."""
+    return list(map(ActiveSubscription._make, connection.execute(_ACTIVE, {"apps": app_ids})))
+
+
 def tags_of(connection: Connection, ids: Sequence[int]) -> dict[int, str]:
     """The tags of subscriptions; those that were deleted are left out."""
     rows = connection.execute(select(subscriptions.c.id, subscriptions.c.tag).where(subscriptions.c.id.in_(ids)))
@@ -181,3 +195,6 @@ def subscription_of(row: Row[Any], unseal: Unseal) -> Subscription:
 
 
 _BY_ID: Final = select(subscriptions).where(one_of(subscriptions.c.id, "ids"))
+_ACTIVE: Final = select_row(subscriptions, ActiveSubscription).where(
+    one_of(subscriptions.c.app_id, "apps"), subscriptions.c.active
+)

@@ -116,7 +116,7 @@ def _set_aside(scene: Scene) -> Iterator[Need]:
         yield Need(
             f"need-entry-{row.position}", "bad",
             f"A piece of work was set aside after a defect of ours: {row.note or 'no reason kept'}",
-            "Try it again once the service has been mended; it is about " + str(row.ref) + ".",
+            "Try it again once the service has been mended; it is about " + row.ref + ".",
             position=row.position,
         )  # fmt: skip
 

@@ -13,6 +13,7 @@ from waypost.console.overview.tally import Tallies, Tally
 from waypost.console.visit import Visit
 from waypost.domain.app import App
 from waypost.store.database import Database
+from waypost.store.journal import SetAsideEntry
 from waypost.store.message_lists import messages_of_app, names_of_templates
 from waypost.store.overview import (
     Begun,
@@ -49,7 +50,7 @@ class Standing:
     names: Mapping[str, str]
     receivers: list[dict[str, Any]]
     waiting: list[Waiting]
-    aside: list[Any]
+    aside: list[SetAsideEntry]
     hurt: list[Any]
     line: Line
     begun: Begun
