@@ -62,7 +62,7 @@ class StoredKind(Generic[Value]):
         return _ADD, self.save_statement(value, key, owner)[1]
 
     def append_statement(self, value: Value, owner: str) -> Statement:
-        """The statement that makes one more value of an owner, of whose values none is ever deleted alone."""
+        """The statement that adds a value to an owner; such values are never deleted one by one."""
         return _APPEND, self.save_statement(value, "", owner)[1]
 
     def delete_statement(self, key: str, owner: str = "") -> Statement:

@@ -1,5 +1,6 @@
 """What every kind of session message has, and the parts that several kinds are made of."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
@@ -90,7 +91,7 @@ class Limit:
 
 
 class SendContext(NamedTuple):
-    """What a request body needs to know beside the content.
+    """What a request body is made from, other than the content.
 
     Attributes:
         message_id: ours; choices refer to it.
@@ -103,7 +104,7 @@ class SendContext(NamedTuple):
     copies: Mapping[str, str]
 
 
-class SessionContent:
+class SessionContent(ABC):
     """A kind of session message: one subclass for each, and the class is its row.
 
     Attributes:
@@ -125,6 +126,7 @@ class SessionContent:
     reply_to: str | None
 
     @classmethod
+    @abstractmethod
     def read(cls, given: Any, wire_type: str, reply_to: str | None) -> "SessionContent":
         """Return the content that the members of a message say.
 
@@ -136,11 +138,10 @@ class SessionContent:
         Raises:
             Refused: a member is missing or broken.
         """
-        raise NotImplementedError
 
+    @abstractmethod
     def operator_body(self, context: SendContext) -> tuple[str, Any]:
         """Return the operator's `type` and the member of that name. Source: operator's facts 4.1."""
-        raise NotImplementedError
 
     @property
     def answered_id(self) -> str | None:
@@ -177,7 +178,7 @@ class HeaderMediumObject:
 
 @dataclass(slots=True)
 class HeaderObject(TextObject):
-    """A header: a text, or a medium, either beside its type or under the type's name."""
+    """A header: a text, or a medium, either next to its type or under the type's name."""
 
     type: Text | None = None
     id: Text | None = None

@@ -27,7 +27,7 @@ SELECT count(*) FILTER (WHERE is_inbound=0) AS received,
 FROM messages WHERE {RANGE}
 """
 # fmt: off
-_SET: Final = {  # what a status that is told of a message changes of it; all others change nothing
+_SET: Final = {  # what a reported status changes of its message; all others change nothing
     "delivered": "delivered_ms=:at_ms, failed_ms=NULL, failed_code=NULL",
     "read":      "read_ms=:at_ms, delivered_ms=min(coalesce(delivered_ms, :at_ms), :at_ms), "
                  "failed_ms=NULL, failed_code=NULL",
@@ -109,7 +109,7 @@ class _Count(NamedTuple):
 
 
 def set_status(wamid: str, status: str, at_ms: int, code: int) -> list[Statement]:
-    """The statements that change a message as a status says that is told of it."""
+    """Return the statements that change a message by a status that is reported of it."""
     if status not in _SET:
         return []
     values = {"wamid": wamid, "at_ms": at_ms, "code": code}
