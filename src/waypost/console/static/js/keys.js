@@ -14,8 +14,9 @@ export function hearKeys() {
     if (event.target.closest("input, textarea, select, [contenteditable]")) return leave(event);
     if (event.key === "/") return search(event);
     if (event.key === "?") return document.getElementById("keys")?.showModal();
-    if (performance.now() - wentMs < 1200 && places[event.key]) return go(places[event.key]);
-    wentMs = event.key === "g" ? performance.now() : -Infinity;
+    // By when the keys were pressed, not by when a busy page came to hear them.
+    if (event.timeStamp - wentMs < 1200 && places[event.key]) return go(places[event.key]);
+    wentMs = event.key === "g" ? event.timeStamp : -Infinity;
     const step = { ArrowDown: 1, j: 1, ArrowUp: -1, k: -1 }[event.key];
     if (step) move(event, step);
   });
