@@ -8,10 +8,11 @@ import asyncio
 import hashlib
 import os
 import shutil
-from collections.abc import AsyncIterator, Callable, Set
+from collections.abc import AsyncGenerator, Callable, Set
 from pathlib import Path
 from typing import BinaryIO, Final
 
+from waypost.base.opening import open_on_thread, opened
 from waypost.simulator.errors import no_room
 
 _PIECE_BYTES: Final = 1024 * 1024
@@ -64,7 +65,7 @@ class Files:
         """
         if (await asyncio.to_thread(shutil.disk_usage, self._folder)).free < self._reserved_bytes:
             raise no_room(self._reserved_bytes)
-        file = await asyncio.to_thread(_opened, self._folder / name, offset)
+        file = await open_on_thread(lambda: _opened(self._folder / name, offset), BinaryIO.close)
         return Appending(self._folder, file, offset)
 
     async def keep(self, name: str, content: bytes) -> None:
@@ -134,19 +135,16 @@ class Appending:
             os.close(folder)
 
 
-async def pieces(path: Path) -> AsyncIterator[bytes]:
+async def pieces(path: Path) -> AsyncGenerator[bytes]:
     """A file's content, a megabyte at a time.
 
     Raises:
         FileNotFoundError: there is none.
     """
-    file = await asyncio.to_thread(path.open, "rb")
-    try:
+    async with opened(path) as file:
         read: Callable[[int], bytes] = file.read
         while piece := await asyncio.to_thread(read, _PIECE_BYTES):
             yield piece
-    finally:
-        await asyncio.to_thread(file.close)
 
 
 def _opened(path: Path, offset: int) -> BinaryIO:

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Awaitable, Callable, MutableMapping
+from contextlib import aclosing
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
@@ -242,8 +243,9 @@ async def send_download(send: Send, download: Download) -> None:
         }
     )
     if download.path is not None:
-        async for piece in pieces(download.path):
-            await send({"type": "http.response.body", "body": piece, "more_body": True})
+        async with aclosing(pieces(download.path)) as content:
+            async for piece in content:
+                await send({"type": "http.response.body", "body": piece, "more_body": True})
     await send({"type": "http.response.body", "body": download.content})
 
 

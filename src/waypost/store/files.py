@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Final
 
 from waypost.base.clock import SystemClock
+from waypost.base.opening import open_on_thread
 
 HEAD_BYTES: Final = 4 * 1024
 TAIL_BYTES: Final = 256 * 1024
@@ -66,7 +67,7 @@ class MediaFiles:
         Raises:
             NoRoom: and so does adding to it, once there is none.
         """
-        descriptor, name = await asyncio.to_thread(self._begin)
+        descriptor, name = await open_on_thread(self._begin, _discard)
         return Incoming(self, descriptor, Path(name))
 
     def check_room(self, size_bytes: int) -> None:
@@ -207,3 +208,9 @@ def _flush_folder(folder: Path) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
+
+
+def _discard(begun: tuple[int, str]) -> None:
+    descriptor, name = begun
+    os.close(descriptor)
+    Path(name).unlink(missing_ok=True)

@@ -1,6 +1,5 @@
 """Media to the operator and back: for sending, as samples of templates, and what recipients have sent."""
 
-import asyncio
 import base64
 import binascii
 import hashlib
@@ -13,6 +12,7 @@ import aiohttp
 from yarl import URL
 
 from waypost.base.error_texts import error_text
+from waypost.base.opening import opened
 from waypost.domain.app import OperatorAccount
 from waypost.domain.media import DAY_MS, MEDIA_LIFE_MS, Media
 from waypost.domain.outcome import INVALID_ANSWER, MOST_ID_CHARS, Rejected, Sent, Unavailable, Uncertain
@@ -50,7 +50,7 @@ async def upload_media(
 
     Source: operator's facts 6.1.
     """
-    with await asyncio.to_thread(path.open, "rb") as file:
+    async with opened(path) as file:
         form = aiohttp.FormData(quote_fields=False)
         form.add_field("messaging_product", "whatsapp")
         form.add_field("type", media.mime_type)
@@ -177,7 +177,7 @@ async def _send_bytes(calls: Calls, account: OperatorAccount, session_id: str, p
 async def _send_from(
     calls: Calls, account: OperatorAccount, url: URL, path: Path, offset: int
 ) -> dict[str, Any] | _Refusal:
-    with await asyncio.to_thread(path.open, "rb") as file:
+    async with opened(path) as file:
         file.seek(offset)
         headers = {"file_offset": str(offset), "Content-Type": "application/octet-stream"}
         return await _ask(calls, account, "POST", url, file, headers, scheme="OAuth")
