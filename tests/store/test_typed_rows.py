@@ -1,6 +1,8 @@
 """What is read from the store is typed: each field is a column, and of the column's type."""
 
 import dataclasses
+import subprocess
+import sys
 from types import NoneType, UnionType
 from typing import Any, Final, NamedTuple, get_args, get_origin, get_type_hints
 
@@ -22,7 +24,7 @@ from waypost.store.journal import EntryRow, SetAsideEntry
 from waypost.store.messages import MessageRow
 from waypost.store.receivers import ReceiverRow
 from waypost.store.subscriptions import ActiveSubscription
-from waypost.store.typed_rows import value_of
+from waypost.store.typed_rows import RowReader
 
 ROWS: Final[tuple[tuple[type[NamedTuple], Table], ...]] = (
     (MessageRow, tables.messages),
@@ -67,8 +69,38 @@ def test_value_whose_column_has_another_type_is_not_read() -> None:
         row = connection.exec_driver_sql("SELECT 7 AS id, 'main' AS namespace").one()
 
     with pytest.raises(msgspec.ValidationError, match=r"Expected `str`, got `int` - at `\$.id`"):
-        value_of(BusinessAccount, row, partner_id=1, operator_account_id="main")
+        RowReader(BusinessAccount)(row, partner_id=1, operator_account_id="main")
 
 
 def _kinds(hint: Any) -> tuple[type[Any], ...]:
     return get_args(hint) if get_origin(hint) is UnionType else (hint,)
+
+
+READ_ON_THREADS: Final = """
+import sys, threading
+from dataclasses import make_dataclass
+from enum import StrEnum
+from types import SimpleNamespace
+from waypost.store.typed_rows import RowReader
+
+sys.setswitchinterval(1e-6)
+for _ in range(200):
+    State = StrEnum("State", ["A", "B"])
+    Inner = make_dataclass("Inner", [("state", State)])
+    Kind = make_dataclass("Kind", [*((f"f{n}", State) for n in range(10)), ("inner", tuple[Inner, ...])])
+    row = SimpleNamespace(**{f"f{n}": "a" for n in range(10)}, inner=())
+    read = RowReader(Kind)
+    together = threading.Barrier(8)
+    def work():
+        together.wait()
+        read(row)
+    threads = [threading.Thread(target=work) for _ in range(8)]
+    for one in threads: one.start()
+    for one in threads: one.join()
+"""
+
+
+def test_threads_may_read_the_first_rows_of_a_kind_at_the_same_time() -> None:
+    ran = subprocess.run([sys.executable, "-c", READ_ON_THREADS], capture_output=True, text=True, check=False)
+
+    assert ran.returncode == 0, ran.stderr

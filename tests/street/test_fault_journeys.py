@@ -10,7 +10,7 @@ import pytest
 from tests.support.builders import ANN, is_event
 from tests.support.patience import HANGS_AFTER_S, patiently
 from tests.support.street import Street
-from waypost.base.clock import ManualClock
+from waypost.base.clock import ManualClock, VirtualClock
 from waypost.simulator import read_scenario
 from waypost.simulator.faults.fault_kinds import KINDS
 
@@ -238,7 +238,7 @@ async def test_nothing_is_lost_or_doubled(make_street: Any, kind: tuple[str, str
 
 
 async def test_bad_day_ends_with_every_message_accounted_for(make_street: Any) -> None:
-    street: Street = await make_street(clock=ManualClock())
+    street: Street = await make_street(clock=VirtualClock())
     template_id = await street.approved_template()
     await street.simulator.arm(read_scenario(BAD_DAY))
 
@@ -247,8 +247,7 @@ async def test_bad_day_ends_with_every_message_accounted_for(make_street: Any) -
     ongoing = list(message_ids)
     async with asyncio.timeout(HANGS_AFTER_S):
         while ongoing := [one for one in ongoing if not await heard_the_end(street, one)]:
-            moving(street).advance(ms=1000)
-            await asyncio.sleep(0.02)
+            await street.travel(ms=1000)
 
     for message_id in message_ids:
         assert await times_taken(street, message_id) == 1

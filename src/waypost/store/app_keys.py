@@ -1,12 +1,14 @@
 """Further credentials of an app, by hash."""
 
-from typing import Any
+from typing import Any, Final
 
 from sqlalchemy import Connection, delete, insert, select, update
 
 from waypost.domain.app_key import AppKey, KeyStatus
 from waypost.store.tables import app_keys
-from waypost.store.typed_rows import value_of
+from waypost.store.typed_rows import RowReader
+
+_app_key_of: Final = RowReader(AppKey)
 
 
 class NameTaken(Exception):
@@ -55,13 +57,13 @@ def app_keys_of(connection: Connection, app_id: str, *, minted: bool) -> list[Ap
     rows = connection.execute(
         select(app_keys).where(app_keys.c.app_id == app_id, _is_minted(minted)).order_by(app_keys.c.id)
     )
-    return [value_of(AppKey, row) for row in rows]
+    return [_app_key_of(row) for row in rows]
 
 
 def app_key_by_hash(connection: Connection, key_hash: str) -> AppKey | None:
     """The credential with this hash, or None; the caller looks at its status."""
     row = connection.execute(select(app_keys).where(app_keys.c.hash == key_hash)).one_or_none()
-    return None if row is None else value_of(AppKey, row)
+    return None if row is None else _app_key_of(row)
 
 
 def revoke_app_key(connection: Connection, app_id: str, key_id: str, now_ms: int, *, minted: bool) -> AppKey | None:
@@ -72,7 +74,7 @@ def revoke_app_key(connection: Connection, app_id: str, key_id: str, now_ms: int
         return None
     if row.revoked_on_ms is None:
         connection.execute(update(app_keys).where(chosen).values(revoked_on_ms=now_ms))
-    return value_of(AppKey, row)
+    return _app_key_of(row)
 
 
 def forget_app_keys(connection: Connection, app_id: str) -> None:

@@ -9,7 +9,9 @@ from waypost.domain.app import App
 from waypost.domain.app_user import WINDOW_MS, AppUser
 from waypost.store.statements import insert_or, to_change
 from waypost.store.tables import app_users, recipients
-from waypost.store.typed_rows import value_of
+from waypost.store.typed_rows import RowReader
+
+_app_user_of: Final = RowReader(AppUser)
 
 
 def set_opted(connection: Connection, app: App, phone_number: str, *, opted_in: bool, source: str, at_ms: int) -> bool:
@@ -72,7 +74,7 @@ def _of_app(app: App) -> Select[Any]:
 
 def _user(row: Row[Any]) -> AppUser:
     last_ms = _last_written_ms(row.window_until_ms)
-    return value_of(AppUser, row, opted_on_ms=row.opted_on_ms or 0, last_written_ms=last_ms)
+    return _app_user_of(row, opted_on_ms=row.opted_on_ms or 0, last_written_ms=last_ms)
 
 
 def _last_written_ms(window_until_ms: int | None) -> int:

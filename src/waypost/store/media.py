@@ -11,7 +11,10 @@ from waypost.store.job_subjects import JobSubject, SubjectKind
 from waypost.store.journal import Lane, NewEntry, append_entries, settle_entries
 from waypost.store.statements import insert_or
 from waypost.store.tables import inbound_media, media, media_copies
-from waypost.store.typed_rows import value_of
+from waypost.store.typed_rows import RowReader
+
+_media_of: Final = RowReader(Media)
+_inbound_media_of: Final = RowReader(InboundMedia)
 
 MOST_NAMES: Final = 5_000
 """How many media ids and handles one query asks for; SQLite takes some 32,000 parameters."""
@@ -33,13 +36,13 @@ def media_of_app(connection: Connection, app_id: str, media_id: str, now_ms: int
     row = connection.execute(
         select(media).where(media.c.id == media_id, media.c.app_id == app_id, media.c.expires_on_ms > now_ms)
     ).one_or_none()
-    return None if row is None else value_of(Media, row)
+    return None if row is None else _media_of(row)
 
 
 def live_media(connection: Connection, media_id: str, now_ms: int) -> Media | None:
     """One upload by its id, whoever's, while it lives: only for who has shown that they may."""
     row = connection.execute(select(media).where(media.c.id == media_id, media.c.expires_on_ms > now_ms)).one_or_none()
-    return None if row is None else value_of(Media, row)
+    return None if row is None else _media_of(row)
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +93,7 @@ def find_copies(connection: Connection, wanted: Sequence[Wanted], now_ms: int) -
     for begin in range(0, len(names), MOST_NAMES):
         rows = connection.execute(_named(partners, names[begin : begin + MOST_NAMES], now_ms)).all()
         for row in rows:
-            upload = value_of(Media, row)
+            upload = _media_of(row)
             ours.update({(row.partner_id, name): upload for name in (row.id, row.handle) if name})
         if rows:
             there.update(_copies_of(connection, [row.id for row in rows], now_ms))
@@ -165,7 +168,7 @@ def add_inbound_media(
 def inbound_by_keys(connection: Connection, keys: Sequence[str]) -> dict[str, InboundMedia]:
     """Inbound media by key; those that are not there are left out."""
     rows = connection.execute(select(inbound_media).where(inbound_media.c.key.in_(list(keys))))
-    return {row.key: value_of(InboundMedia, row) for row in rows}
+    return {row.key: _inbound_media_of(row) for row in rows}
 
 
 def inbound_of_app(connection: Connection, app_id: str, operator_media_id: str, now_ms: int) -> InboundMedia | None:
@@ -180,7 +183,7 @@ def inbound_of_app(connection: Connection, app_id: str, operator_media_id: str, 
         )
         .limit(1)
     ).one_or_none()
-    return None if row is None else value_of(InboundMedia, row)
+    return None if row is None else _inbound_media_of(row)
 
 
 @dataclass(frozen=True, slots=True)
@@ -243,7 +246,7 @@ def uploads_named(connection: Connection, partner_id: int, references: Sequence[
     """A partner's own live uploads among media ids and handles, by what names them."""
     names = set(references)
     rows = connection.execute(_named([partner_id], names, now_ms)).all()
-    return {name: value_of(Media, row) for row in rows for name in (row.id, row.handle) if name in names}
+    return {name: _media_of(row) for row in rows for name in (row.id, row.handle) if name in names}
 
 
 def _named(partners: Collection[int], names: Collection[str], now_ms: int) -> Select[Any]:

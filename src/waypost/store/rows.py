@@ -1,7 +1,7 @@
 """Domain values to columns and back."""
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 from sqlalchemy import Row
@@ -11,7 +11,11 @@ from waypost.domain.message import Message, TemplateSend
 from waypost.domain.partner import Partner
 from waypost.domain.template import Draft, Template
 from waypost.store.contents import name_of
-from waypost.store.typed_rows import value_of
+from waypost.store.typed_rows import RowReader
+
+_app_of: Final = RowReader(App)
+_operator_account_of: Final = RowReader(OperatorAccount)
+_template_of: Final = RowReader(Template)
 
 _encode = msgspec.json.Encoder().encode
 _decode_draft = msgspec.json.Decoder(Draft).decode
@@ -33,7 +37,7 @@ def partner_of(row: Row[Any]) -> Partner:
 
 def app_of(row: Row[Any]) -> App:
     """An app from its row."""
-    return value_of(App, row, phone_number=row.phone_number or "", preferences=_decode_preferences(row.preferences))
+    return _app_of(row, phone_number=row.phone_number or "", preferences=_decode_preferences(row.preferences))
 
 
 def app_columns(app: App, token_hash: str) -> dict[str, Any]:
@@ -59,7 +63,7 @@ def app_columns(app: App, token_hash: str) -> dict[str, Any]:
 def operator_account_of(row: Row[Any], unseal: Callable[[bytes, str], str]) -> OperatorAccount:
     """An operator account from its row, its secrets opened."""
     sealed = {"token": row.sealed_token, "app_secret": row.sealed_app_secret, "verify_token": row.sealed_verify_token}
-    return value_of(OperatorAccount, row, **{name: unseal(one, row.id) for name, one in sealed.items()})
+    return _operator_account_of(row, **{name: unseal(one, row.id) for name, one in sealed.items()})
 
 
 def operator_account_columns(account: OperatorAccount, seal: Callable[[str, str], bytes]) -> dict[str, Any]:
@@ -105,7 +109,7 @@ def template_columns(template: Template) -> dict[str, Any]:
 
 def template_of(row: Row[Any]) -> Template:
     """A template from its row."""
-    return value_of(Template, row, draft=_decode_draft(row.draft))
+    return _template_of(row, draft=_decode_draft(row.draft))
 
 
 def message_columns(message: Message) -> dict[str, Any]:

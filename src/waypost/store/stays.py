@@ -17,7 +17,9 @@ from waypost.store.partners import operator_account_by_id
 from waypost.store.rows import app_of, template_of
 from waypost.store.statements import insert_or
 from waypost.store.tables import app_stays, apps, business_accounts, template_stays, templates
-from waypost.store.typed_rows import value_of
+from waypost.store.typed_rows import RowReader
+
+_business_account_of: Final = RowReader(BusinessAccount)
 
 NOTHING_THERE: Final = ""
 """As a template's id at the operator: it has been deleted, and this operator never had it."""
@@ -105,7 +107,7 @@ def business_account_with_apps(
         return None
     of_account = select(apps).where(apps.c.business_account_id == business_account_id)
     found = connection.execute(of_account.order_by(apps.c.created_on_ms, apps.c.id))
-    return value_of(BusinessAccount, row), [app_of(one) for one in found]
+    return _business_account_of(row), [app_of(one) for one in found]
 
 
 class Unswitchable(Exception):

@@ -11,7 +11,9 @@ from waypost.store.fresh import APPENDED
 from waypost.store.journal import Lane
 from waypost.store.one_of import one_of
 from waypost.store.tables import subscriptions
-from waypost.store.typed_rows import select_row, value_of
+from waypost.store.typed_rows import RowReader, select_row
+
+_subscription_of: Final = RowReader(Subscription)
 
 Seal = Callable[[str, str], bytes]
 Unseal = Callable[[bytes, str], str]
@@ -191,7 +193,7 @@ def subscription_of(row: Row[Any], unseal: Unseal) -> Subscription:
     """A subscription from its row, its headers opened."""
     meta = None if row.sealed_meta is None else unseal(row.sealed_meta, row.app_id)
     modes = tuple(row.modes.split(","))
-    return value_of(Subscription, row, id=str(row.id), modes=modes, meta=meta, headers=_headers_in(meta))
+    return _subscription_of(row, id=str(row.id), modes=modes, meta=meta, headers=_headers_in(meta))
 
 
 _BY_ID: Final = select(subscriptions).where(one_of(subscriptions.c.id, "ids"))
