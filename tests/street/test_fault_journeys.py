@@ -229,7 +229,9 @@ def test_every_kind_of_fault_has_a_journey() -> None:
 
 @pytest.mark.parametrize("kind", JOURNEYS, ids=lambda kind: " ".join(kind))
 async def test_nothing_is_lost_or_doubled(make_street: Any, kind: tuple[str, str]) -> None:
-    street: Street = await make_street(clock=ManualClock(), changes={"operator_timeout_s": 0.5})
+    # Only where a call is never answered: elsewhere a machine that stands still would make calls fail.
+    changes = {"operator_timeout_s": 0.5} if kind == ("call", "timeout") else {}
+    street: Street = await make_street(clock=ManualClock(), changes=changes)
     await street.open_window()
 
     await JOURNEYS[kind](street)
