@@ -62,16 +62,14 @@ class Keys:
         link = page.get_by_role("navigation", name="Pages").get_by_role("link", name=place)
         path = await link.get_attribute("href")
         assert path is not None
-        arrived = False
         for _ in range(MOST_SHORTCUTS):
             await page.evaluate("() => document.activeElement?.blur()")
             await page.keyboard.press("g")
             await page.keyboard.press(place[0].lower())
             with suppress(WaitedTooLong):
                 await page.wait_for_url(f"**{path}", timeout=SHORTCUT_MS, wait_until="commit")
-                arrived = True
-                break
-        assert arrived, f"G {place[0]} does not lead to {path}"
+                return
+        raise AssertionError(f"G {place[0]} does not lead to {path}")
 
     async def _reach(self, what: Locator) -> None:
         await expect(what).to_be_visible()

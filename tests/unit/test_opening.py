@@ -1,13 +1,15 @@
 """What a thread opens is the caller's, or closed again when the caller goes away, before or after it is open."""
 
 import asyncio
+import os
 import threading
 from pathlib import Path
+from typing import BinaryIO
 
 import pytest
 
-from tests.support.patience import HANGS_AFTER_S
-from waypost.base.opening import open_on_thread, opened
+from tests.support.patience import HANGS_AFTER_S, patiently
+from waypost.base.opening import close_file, open_on_thread, opened
 
 
 class Door:
@@ -66,6 +68,29 @@ async def test_what_was_opened_before_the_caller_could_take_it_is_closed() -> No
         await waiting
 
     assert await asyncio.to_thread(door.is_closed.wait, HANGS_AFTER_S)
+
+
+async def test_file_that_nobody_waits_for_is_closed(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)  # whoever opens it to read waits for who writes
+    is_opening = threading.Event()
+    files: list[BinaryIO] = []
+
+    def open_it() -> BinaryIO:
+        is_opening.set()
+        files.append(pipe.open("rb"))
+        return files[0]
+
+    async def is_closed() -> bool:
+        return bool(files) and files[0].closed
+
+    waiting = asyncio.create_task(open_on_thread(open_it, close_file))
+    await asyncio.to_thread(is_opening.wait, HANGS_AFTER_S)
+    waiting.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await waiting
+    with await asyncio.to_thread(pipe.open, "wb"):
+        assert await patiently(is_closed)
 
 
 async def test_what_opening_raises_is_the_callers(tmp_path: Path) -> None:

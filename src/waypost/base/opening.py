@@ -32,9 +32,14 @@ async def opened(path: Path) -> AsyncGenerator[BinaryIO]:
     Raises:
         FileNotFoundError: there is none.
     """
-    file = await open_on_thread(lambda: path.open("rb"), BinaryIO.close)
+    file = await open_on_thread(lambda: path.open("rb"), close_file)
     with file:  # closed here and now: one more wait could be cancelled too
         yield file
+
+
+def close_file(file: BinaryIO) -> None:
+    """Close a file. `BinaryIO.close` is a declaration that does nothing."""
+    file.close()
 
 
 class _Opening(Generic[Opened]):

@@ -12,7 +12,7 @@ from collections.abc import AsyncGenerator, Callable, Set
 from pathlib import Path
 from typing import BinaryIO, Final
 
-from waypost.base.opening import open_on_thread, opened
+from waypost.base.opening import close_file, open_on_thread, opened
 from waypost.simulator.errors import no_room
 
 _PIECE_BYTES: Final = 1024 * 1024
@@ -65,7 +65,7 @@ class Files:
         """
         if (await asyncio.to_thread(shutil.disk_usage, self._folder)).free < self._reserved_bytes:
             raise no_room(self._reserved_bytes)
-        file = await open_on_thread(lambda: _opened(self._folder / name, offset), BinaryIO.close)
+        file = await open_on_thread(lambda: _opened(self._folder / name, offset), close_file)
         return Appending(self._folder, file, offset)
 
     async def keep(self, name: str, content: bytes) -> None:

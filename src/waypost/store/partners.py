@@ -12,6 +12,7 @@ from waypost.store.one_of import one_of
 from waypost.store.rows import (
     app_columns,
     app_of,
+    business_account_of,
     operator_account_columns,
     operator_account_of,
     partner_columns,
@@ -26,9 +27,6 @@ from waypost.store.tables import (
     partner_tokens,
     partners,
 )
-from waypost.store.typed_rows import RowReader
-
-_business_account_of: Final = RowReader(BusinessAccount)
 
 SECRET_ID_CHARS: Final = 16
 """How much of a client secret's hash names it, or of an API key's."""
@@ -328,7 +326,7 @@ def add_business_account(connection: Connection, account: BusinessAccount) -> bo
 def business_account_by_id(connection: Connection, account_id: str) -> BusinessAccount | None:
     """One business account, or None."""
     row = connection.execute(select(business_accounts).where(business_accounts.c.id == account_id)).one_or_none()
-    return None if row is None else _business_account_of(row)
+    return None if row is None else business_account_of(row)
 
 
 def put_operator_account(connection: Connection, account: OperatorAccount, seal: Callable[[str, str], bytes]) -> None:
@@ -354,7 +352,7 @@ def all_operator_accounts(connection: Connection, unseal: Callable[[bytes, str],
 def all_business_accounts(connection: Connection) -> list[BusinessAccount]:
     """Every business account, in the order of their ids."""
     rows = connection.execute(select(business_accounts).order_by(business_accounts.c.id))
-    return [_business_account_of(row) for row in rows]
+    return [business_account_of(row) for row in rows]
 
 
 def first_operator_account_id(connection: Connection) -> str | None:

@@ -6,7 +6,7 @@ from typing import Any, Final
 import msgspec
 from sqlalchemy import Row
 
-from waypost.domain.app import App, AppPreferences, OperatorAccount
+from waypost.domain.app import App, AppPreferences, BusinessAccount, OperatorAccount
 from waypost.domain.message import Message, TemplateSend
 from waypost.domain.partner import Partner
 from waypost.domain.template import Draft, Template
@@ -14,6 +14,8 @@ from waypost.store.contents import name_of
 from waypost.store.typed_rows import RowReader
 
 _app_of: Final = RowReader(App)
+business_account_of: Final = RowReader(BusinessAccount)
+"""A business account from its row."""
 _operator_account_of: Final = RowReader(OperatorAccount)
 _template_of: Final = RowReader(Template)
 

@@ -14,12 +14,9 @@ from sqlalchemy import Connection, case, func, literal, select, update
 from waypost.domain.app import App, BusinessAccount, Line, OperatorAccount
 from waypost.domain.template import Template, TemplateStatus
 from waypost.store.partners import operator_account_by_id
-from waypost.store.rows import app_of, template_of
+from waypost.store.rows import app_of, business_account_of, template_of
 from waypost.store.statements import insert_or
 from waypost.store.tables import app_stays, apps, business_accounts, template_stays, templates
-from waypost.store.typed_rows import RowReader
-
-_business_account_of: Final = RowReader(BusinessAccount)
 
 NOTHING_THERE: Final = ""
 """As a template's id at the operator: it has been deleted, and this operator never had it."""
@@ -107,7 +104,7 @@ def business_account_with_apps(
         return None
     of_account = select(apps).where(apps.c.business_account_id == business_account_id)
     found = connection.execute(of_account.order_by(apps.c.created_on_ms, apps.c.id))
-    return _business_account_of(row), [app_of(one) for one in found]
+    return business_account_of(row), [app_of(one) for one in found]
 
 
 class Unswitchable(Exception):
