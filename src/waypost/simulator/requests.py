@@ -10,9 +10,9 @@ from urllib.parse import parse_qsl
 
 import msgspec
 
+from waypost.base.json_values import object_or_none
 from waypost.simulator.errors import GraphRefused, bad_parameter
 from waypost.simulator.files import pieces
-from waypost.simulator.loose import an_object
 from waypost.simulator.multipart import Multipart, Unreadable
 
 Scope = MutableMapping[str, Any]
@@ -271,7 +271,7 @@ def _read_fields(content_type: str, raw: bytes) -> dict[str, Any]:
         pairs = parse_qsl(raw.decode(errors="replace"), keep_blank_values=True)
         return {name: loose_value(value) for name, value in pairs}
     try:
-        fields = an_object(decode_json(raw))
+        fields = object_or_none(decode_json(raw))
     except ValueError as error:
         raise bad_parameter(f"The request body is not readable JSON: {error}") from error
     if fields is None:

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from waypost.testing.loose import first, members
+from waypost.base.json_values import object_of, objects_in
 from waypost.testing.wording import shortened
 
 
@@ -39,59 +39,59 @@ class Callback:
         if "entry" in self.body:
             value = self._value
             for items, name in (("statuses", "status"), ("messages", "type")):
-                found = first(value.get(items))
+                found = _first(value.get(items))
                 if found:
                     return str(found.get(name, ""))
             return str(self._change.get("field", ""))
-        return str(members(self.body.get("payload")).get("type") or self.body.get("type", ""))
+        return str(object_of(self.body.get("payload")).get("type") or self.body.get("type", ""))
 
     @property
     def message_id(self) -> str:
         """Our id of the message it is about, also of the one that was answered; empty where there is none."""
         if "entry" in self.body:
-            status, message = first(self._value.get("statuses")), self._message
-            return str(status.get("gs_id") or members(message.get("context")).get("gs_id") or "")
-        payload = members(self.body.get("payload"))
-        context = members(payload.get("context"))
+            status, message = _first(self._value.get("statuses")), self._message
+            return str(status.get("gs_id") or object_of(message.get("context")).get("gs_id") or "")
+        payload = object_of(self.body.get("payload"))
+        context = object_of(payload.get("context"))
         ours = payload.get("gsId") or context.get("gsId")
         if not ours and self.body.get("type") == "message-event":
             ours = payload.get("id")
         if not ours:
-            ours = members(payload.get("references")).get("gsId")
+            ours = object_of(payload.get("references")).get("gsId")
         return str(ours or "")
 
     @property
     def phone(self) -> str:
         """The digits of the phone it is about; empty where there is none."""
         if "entry" in self.body:
-            status, message = first(self._value.get("statuses")), self._message
+            status, message = _first(self._value.get("statuses")), self._message
             return str(status.get("recipient_id") or message.get("from") or "")
-        payload = members(self.body.get("payload"))
+        payload = object_of(self.body.get("payload"))
         return str(payload.get("destination") or payload.get("source") or "")
 
     @property
     def text(self) -> str:
         """What a person wrote, or the label of what was tapped; empty for all else."""
         if "entry" in self.body:
-            said = members(self._message.get(str(self._message.get("type", ""))))
+            said = object_of(self._message.get(str(self._message.get("type", ""))))
             return str(said.get("body") or said.get("text") or said.get("caption") or "")
-        payload = members(self.body.get("payload"))
+        payload = object_of(self.body.get("payload"))
         if self.body.get("type") != "message":
             return ""
-        said = members(payload.get("payload"))
+        said = object_of(payload.get("payload"))
         return str(said.get("text") or said.get("title") or said.get("caption") or "")
 
     @property
     def postback_text(self) -> str:
         """What the sender put behind the tapped button; empty where it put nothing."""
-        inner = members(members(self.body.get("payload")).get("payload"))
+        inner = object_of(object_of(self.body.get("payload")).get("payload"))
         return str(inner.get("postbackText") or "")
 
     @property
     def reason(self) -> str:
         """Why a message failed, or why a template was rejected; empty for all else."""
-        payload = members(self.body.get("payload"))
-        inner = members(payload.get("payload"))
+        payload = object_of(self.body.get("payload"))
+        inner = object_of(payload.get("payload"))
         if inner.get("code"):
             return f"{inner['code']} {inner.get('reason', '')}".strip()
         return str(payload.get("rejectedReason") or "")
@@ -104,9 +104,9 @@ class Callback:
         if self.phone:
             parts.append(f"phone {self.phone}")
         parts += [f'"{shortened(text)}"' for text in (self.text, self.reason) if text]
-        status = members(self.body.get("payload")).get("status")
+        status = object_of(self.body.get("payload")).get("status")
         if status:
-            name = members(self.body.get("payload")).get("elementName", "")
+            name = object_of(self.body.get("payload")).get("elementName", "")
             parts.append(f"{name} {status}".strip())
         answered = f"answered {self.status}" if self.status else "not answered"
         why = f": {shortened(self.answer)}" if self.answer and not self.was_taken else ""
@@ -119,12 +119,18 @@ class Callback:
 
     @property
     def _change(self) -> Mapping[str, Any]:
-        return first(first(self.body.get("entry")).get("changes"))
+        return _first(_first(self.body.get("entry")).get("changes"))
 
     @property
     def _value(self) -> Mapping[str, Any]:
-        return members(self._change.get("value"))
+        return object_of(self._change.get("value"))
 
     @property
     def _message(self) -> Mapping[str, Any]:
-        return first(self._value.get("messages"))
+        return _first(self._value.get("messages"))
+
+
+def _first(value: object) -> Mapping[str, Any]:
+    """The first object of a list."""
+    found = objects_in(value)
+    return found[0] if found else {}

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from waypost.testing.loose import members, objects
+from waypost.base.json_values import object_or_none, objects_in
 from waypost.testing.wording import clock_time, shortened
 
 
@@ -73,18 +73,19 @@ class Message:
 def message_of(view: Mapping[str, Any]) -> Message:
     """A message from what the control door shows of it."""
     from_phone = view.get("direction") == "from_phone"
-    buttons = [_button(one) for one in objects(view.get("buttons"))]
-    for card in objects(view.get("cards")):
+    buttons = [_button(one) for one in objects_in(view.get("buttons"))]
+    for card in objects_in(view.get("cards")):
         place = int(card.get("index", 0))
-        buttons += [_button(one, place) for one in objects(card.get("buttons"))]
+        buttons += [_button(one, place) for one in objects_in(card.get("buttons"))]
     header = view.get("header")
+    header_object = object_or_none(header)
     return Message(
         wamid=str(view.get("wamid", "")),
         message_id="" if from_phone else str(view.get("callback_data") or ""),
         from_phone=from_phone,
         type=str(view.get("type", "")),
         text=str(view.get("text") or ""),
-        header=str(members(header).get("text") or "") if isinstance(header, dict) else str(header or ""),
+        header=str((header if header_object is None else header_object.get("text")) or ""),
         footer=str(view.get("footer") or ""),
         buttons=tuple(buttons),
         state=str(view.get("state", "")),

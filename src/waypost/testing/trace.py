@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from waypost.testing.loose import members, objects
+from waypost.base.json_values import object_of, objects_in
 from waypost.testing.wording import clock_time, times
 
 
@@ -57,7 +57,7 @@ class Trace:
 
 def trace_of(view: Mapping[str, Any]) -> Trace:
     """A trace from what the administration door shows of a message."""
-    news = [News(str(one["news"]), int(one["at_ms"]), bool(one["moved"])) for one in objects(view["news"])]
+    news = [News(str(one["news"]), int(one["at_ms"]), bool(one["moved"])) for one in objects_in(view["news"])]
     return Trace(
         message_id=str(view["id"]),
         state=str(view["state"]),
@@ -65,7 +65,7 @@ def trace_of(view: Mapping[str, Any]) -> Trace:
         reason=str(view.get("reason") or ""),
         destination=str(view["destination"]),
         news=(News("accepted", int(view["accepted_on_ms"])), *news),
-        waiting=_waiting(members(view.get("waiting"))),
+        waiting=_waiting(object_of(view.get("waiting"))),
         raw=view,
     )
 

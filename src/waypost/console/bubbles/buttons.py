@@ -3,9 +3,10 @@
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
+from waypost.base.json_values import integer_or_none, object_of, objects_in
 from waypost.console.bubbles.formatting import safe_link
 from waypost.console.bubbles.orders import money
-from waypost.console.bubbles.reading import map_of, maps_of, text_of, whole_of
+from waypost.console.bubbles.reading import text_of
 
 MOST_SHOWN: Final = 3
 """Of more, a handset shows all but the last few behind "See all options"."""
@@ -115,7 +116,7 @@ class ButtonView:
 
 def buttons_of(value: object, card: int | None = None) -> tuple[ButtonView, ...]:
     """The buttons of a message, or of a card."""
-    return tuple(_button(one, place, card) for place, one in enumerate(maps_of(value)))
+    return tuple(_button(one, place, card) for place, one in enumerate(objects_in(value)))
 
 
 def not_requested() -> ButtonView:
@@ -131,7 +132,7 @@ def rows_of(buttons: tuple[ButtonView, ...], value: object) -> tuple[Row, ...]:
         value: the same as they came.
     """
     sections: dict[str, list[ButtonView]] = {}
-    for button, raw in zip(buttons, maps_of(value), strict=True):
+    for button, raw in zip(buttons, objects_in(value), strict=True):
         sections.setdefault(text_of(raw.get("section")), []).append(button)
     return tuple(Row(section, tuple(within)) for section, within in sections.items())
 
@@ -139,7 +140,7 @@ def rows_of(buttons: tuple[ButtonView, ...], value: object) -> tuple[Row, ...]:
 def _button(raw: dict[str, Any], place: int, card: int | None) -> ButtonView:
     name = text_of(raw.get("type"))
     kind = KINDS.get(name, _OTHER)
-    index = whole_of(raw.get("index"))
+    index = integer_or_none(raw.get("index"))
     view = ButtonView(
         index=place if index is None else index,
         kind=name,
@@ -163,8 +164,8 @@ def _button(raw: dict[str, Any], place: int, card: int | None) -> ButtonView:
 def _items(raw: dict[str, Any]) -> tuple[Item, ...]:
     items = [
         Item(text_of(item.get("product_retailer_id")), text_of(section.get("title")))
-        for section in maps_of(raw.get("sections"))
-        for item in maps_of(section.get("product_items"))
+        for section in objects_in(raw.get("sections"))
+        for item in objects_in(section.get("product_items"))
     ]
     lone = text_of(raw.get("product_retailer_id")) or text_of(raw.get("thumbnail_product_retailer_id"))
     return tuple(items) or ((Item(lone),) if lone else ())
@@ -174,7 +175,7 @@ def _given(raw: dict[str, Any]) -> dict[str, Any]:
     """What is known of the screen that a flow opens."""
     names = ("flow_id", "flow_name", "flow_action", "screen", "mode", "country")
     return {name: raw[name] for name in names if text_of(raw.get(name))} | {
-        f"data: {name}": value for name, value in map_of(raw.get("flow_action_data")).items()
+        f"data: {name}": value for name, value in object_of(raw.get("flow_action_data")).items()
     }
 
 
@@ -188,7 +189,7 @@ def _note(name: str, raw: dict[str, Any]) -> str:
             total = money(raw.get("amount"), text_of(raw.get("currency")))
             return f"{total} for order {text_of(raw.get('reference_id'))}."
         case "VOICE_CALL", _:
-            minutes = whole_of(raw.get("ttl_minutes"))
+            minutes = integer_or_none(raw.get("ttl_minutes"))
             return f"Can be called for {minutes} minutes." if minutes else ""
         case _:
             return ""

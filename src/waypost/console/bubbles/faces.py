@@ -5,11 +5,12 @@ from typing import Any, Final
 
 from markupsafe import Markup
 
+from waypost.base.json_values import integer_or_none, object_of, objects_in
 from waypost.console.bubbles.buttons import LEFT_SHOWN, MOST_SHOWN, ButtonView, Row, buttons_of, not_requested, rows_of
 from waypost.console.bubbles.formatting import Link, emoji_count, first_link, formatted, is_long
 from waypost.console.bubbles.media import Contact, Medium, Place, contacts_of, medium_of, place_of
 from waypost.console.bubbles.orders import facts_of_order, is_paid, items_of_order
-from waypost.console.bubbles.reading import map_of, maps_of, text_of, whole_of
+from waypost.console.bubbles.reading import text_of
 
 _MEDIA_FORMATS: Final = ("IMAGE", "VIDEO", "DOCUMENT", "GIF")
 
@@ -106,7 +107,7 @@ def face_of(shown: dict[str, Any], *, is_draft: bool = False) -> Face:
     if _has_code(shown):
         buttons = (*buttons, not_requested())
     text = "" if _has_own_text(shown) else text_of(shown.get("text"))
-    action = map_of(map_of(shown.get("interactive")).get("action"))
+    action = object_of(object_of(shown.get("interactive")).get("action"))
     emoji = emoji_count(text) if shown.get("type") == "text" else 0
     return Face(
         header=_header(shown, is_draft),
@@ -121,7 +122,7 @@ def face_of(shown: dict[str, Any], *, is_draft: bool = False) -> Face:
         shown_buttons=buttons if len(buttons) <= MOST_SHOWN else buttons[:LEFT_SHOWN],
         rows=rows,
         list_label=text_of(action.get("button")) or "Choose",
-        cards=tuple(_card(card, place, is_draft) for place, card in enumerate(maps_of(shown.get("cards")))),
+        cards=tuple(_card(card, place, is_draft) for place, card in enumerate(objects_in(shown.get("cards")))),
         contacts=contacts_of(shown.get("contacts")),
         basket=_basket(shown),
         facts=_facts(shown),
@@ -131,12 +132,12 @@ def face_of(shown: dict[str, Any], *, is_draft: bool = False) -> Face:
 
 
 def _header(shown: dict[str, Any], is_draft: bool) -> Header | None:
-    media = map_of(shown.get("media"))
+    media = object_of(shown.get("media"))
     if media:
         return Header(medium=medium_of(text_of(media.get("kind")), media))
     if shown.get("location"):
         return Header(place=place_of(shown.get("location")))
-    return _header_of(map_of(shown.get("header")), is_draft)
+    return _header_of(object_of(shown.get("header")), is_draft)
 
 
 def _header_of(header: dict[str, Any], is_draft: bool) -> Header | None:
@@ -147,29 +148,29 @@ def _header_of(header: dict[str, Any], is_draft: bool) -> Header | None:
     if kind == "LOCATION":
         return Header(place=place_of(member))
     if kind == "PRODUCT":
-        return Header(product=text_of(map_of(member).get("product_retailer_id")) or "Product")
+        return Header(product=text_of(object_of(member).get("product_retailer_id")) or "Product")
     text = text_of(header.get("text"))
     return Header(text=formatted(text, marks_variables=is_draft)) if text else None
 
 
 def _offer(shown: dict[str, Any], buttons: tuple[ButtonView, ...], is_draft: bool) -> Offer | None:
-    given = map_of(shown.get("limited_time_offer"))
+    given = object_of(shown.get("limited_time_offer"))
     if not given:
         return None
     return Offer(
         text=formatted(text_of(given.get("text")), marks_variables=is_draft),
         code=next((button.value for button in buttons if button.kind == "COPY_CODE"), ""),
-        until_ms=whole_of(given.get("expiration_time_ms")),
+        until_ms=integer_or_none(given.get("expiration_time_ms")),
         expires=given.get("expires") is True,
     )
 
 
 def _card(card: dict[str, Any], place: int, is_draft: bool) -> CardFace:
-    index = whole_of(card.get("index"))
+    index = integer_or_none(card.get("index"))
     index = place if index is None else index
     return CardFace(
         index=index,
-        header=_header_of(map_of(card.get("header")), is_draft),
+        header=_header_of(object_of(card.get("header")), is_draft),
         text=formatted(text_of(card.get("text")), marks_variables=is_draft),
         buttons=buttons_of(card.get("buttons"), index),
     )
@@ -183,7 +184,7 @@ def _basket(shown: dict[str, Any]) -> Basket | None:
     to_pay = items_of_order(shown)
     if to_pay:
         return Basket("", tuple(to_pay))
-    order = map_of(shown.get("order"))
+    order = object_of(shown.get("order"))
     if not order:
         return None
     lines = [
@@ -192,14 +193,14 @@ def _basket(shown: dict[str, Any]) -> Basket | None:
             text_of(item.get("quantity")),
             f"{text_of(item.get('item_price'))} {text_of(item.get('currency'))}".strip(),
         )
-        for item in maps_of(order.get("product_items"))
+        for item in objects_in(order.get("product_items"))
     ]
     return Basket(text_of(order.get("catalog_id")), tuple(lines))
 
 
 def _facts(shown: dict[str, Any]) -> tuple[tuple[str, str], ...]:
-    response = map_of(shown.get("response"))
-    filled = map_of(response.get("values")) or response
+    response = object_of(shown.get("response"))
+    filled = object_of(response.get("values")) or response
     if not filled:
         return facts_of_order(shown)
     return tuple((name, text_of(value) or str(value)) for name, value in filled.items())
@@ -207,7 +208,7 @@ def _facts(shown: dict[str, Any]) -> tuple[tuple[str, str], ...]:
 
 def _advert(shown: dict[str, Any]) -> tuple[str, str, str] | None:
     """What the person tapped before writing: headline, text, address."""
-    advert = map_of(shown.get("referral"))
+    advert = object_of(shown.get("referral"))
     if not advert:
         return None
     told = [text_of(advert.get(name)) for name in ("headline", "body", "source_url")]
@@ -215,7 +216,7 @@ def _advert(shown: dict[str, Any]) -> tuple[str, str, str] | None:
 
 
 def _has_code(shown: dict[str, Any]) -> bool:
-    return map_of(shown.get("template")).get("category") == "AUTHENTICATION"
+    return object_of(shown.get("template")).get("category") == "AUTHENTICATION"
 
 
 def _has_own_text(shown: dict[str, Any]) -> bool:
@@ -232,5 +233,5 @@ def _note(shown: dict[str, Any]) -> str:
     unsupported = shown.get("unsupported")
     if unsupported is None:
         return ""
-    kind = text_of(map_of(unsupported).get("type")) or "unknown"
+    kind = text_of(object_of(unsupported).get("type")) or "unknown"
     return f"A message of a kind that the operator does not pass on ({kind})."

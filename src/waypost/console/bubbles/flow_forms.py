@@ -4,7 +4,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
-from waypost.console.bubbles.reading import map_of, maps_of, text_of
+from waypost.base.json_values import object_of, objects_in
+from waypost.console.bubbles.reading import text_of
 
 MOST_PARTS: Final = 200
 _MOST_DEPTH: Final = 8
@@ -67,14 +68,14 @@ def screens_of(content: object) -> list[Screen]:
     Args:
         content: the JSON of its screens, which its author has written.
     """
-    screens = [_screen(one) for one in maps_of(map_of(content).get("screens"))]
+    screens = [_screen(one) for one in objects_in(object_of(content).get("screens"))]
     return [one for one in screens if one.parts]
 
 
 def _screen(screen: dict[str, Any]) -> Screen:
     parts: list[Part] = []
     done = ""
-    for component in _components(map_of(screen.get("layout")), 0):
+    for component in _components(object_of(screen.get("layout")), 0):
         if component.get("type") == "Footer":
             done = text_of(component.get("label"))
             continue
@@ -89,10 +90,10 @@ def _components(within: dict[str, Any], depth: int) -> Iterator[dict[str, Any]]:
     if depth > _MOST_DEPTH:
         return
     for name in ("children", "then", "else"):
-        for component in maps_of(within.get(name)):
+        for component in objects_in(within.get(name)):
             yield component
             yield from _components(component, depth + 1)
-    for branch in map_of(within.get("cases")).values():
+    for branch in object_of(within.get("cases")).values():
         yield from _components({"children": branch}, depth + 1)
 
 
@@ -108,7 +109,7 @@ def _part(component: dict[str, Any]) -> Part | None:
         return None
     options = tuple(
         (text_of(one.get("id")), text_of(one.get("title")) or text_of(one.get("id")))
-        for one in maps_of(component.get("data-source"))
+        for one in objects_in(component.get("data-source"))
     )
     if kind in ("choice", "several") and not options:  # they come from an endpoint, when it is open
         kind = "input"

@@ -3,9 +3,10 @@
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 
+from waypost.base.json_values import object_of, objects_in
 from waypost.console.bubbles.formatting import LONG_CHARS, plain_text
 from waypost.console.bubbles.orders import order_of, reference_of
-from waypost.console.bubbles.reading import map_of, maps_of, text_of
+from waypost.console.bubbles.reading import text_of
 
 FindMedium = Callable[[str], Mapping[str, Any]]
 """Gives what the page knows of a medium by its id: `url`, and perhaps `size_bytes` and `filename`."""
@@ -31,9 +32,9 @@ def prepared(messages: Iterable[dict[str, Any]], find: FindMedium) -> list[dict[
     drawn: list[dict[str, Any]] = []
     for one in items:
         if one.get("type") == "reaction":
-            about = by_id.get(text_of(map_of(one.get("reaction")).get("message_id")))
+            about = by_id.get(text_of(object_of(one.get("reaction")).get("message_id")))
             if about is not None:
-                reacted = {**map_of(about.get("reactions")), text_of(one.get("direction")): one}
+                reacted = {**object_of(about.get("reactions")), text_of(one.get("direction")): one}
                 about["reactions"] = reacted
             continue
         _join_order(one, orders)
@@ -42,7 +43,7 @@ def prepared(messages: Iterable[dict[str, Any]], find: FindMedium) -> list[dict[
             one["quoted"] = quote_of(quoted)
         drawn.append(one)
     for one in drawn:
-        one["reactions"] = _emoji(map_of(one.get("reactions")))
+        one["reactions"] = _emoji(object_of(one.get("reactions")))
     return drawn
 
 
@@ -59,14 +60,15 @@ def _join_order(one: dict[str, Any], orders: dict[tuple[str, str], dict[str, Any
 def with_media(shown: dict[str, Any], find: FindMedium) -> dict[str, Any]:
     """A message whose media have what the page knows of them; a copy."""
     changed = dict(shown)
-    media = map_of(shown.get("media"))
+    media = object_of(shown.get("media"))
     if media:
         changed["media"] = _found(media, find)
     if shown.get("header"):
-        changed["header"] = _with_header(map_of(shown.get("header")), find)
+        changed["header"] = _with_header(object_of(shown.get("header")), find)
     if shown.get("cards"):
         changed["cards"] = [
-            {**card, "header": _with_header(map_of(card.get("header")), find)} for card in maps_of(shown.get("cards"))
+            {**card, "header": _with_header(object_of(card.get("header")), find)}
+            for card in objects_in(shown.get("cards"))
         ]
     return changed
 
@@ -74,7 +76,7 @@ def with_media(shown: dict[str, Any], find: FindMedium) -> dict[str, Any]:
 def quote_of(item: dict[str, Any]) -> dict[str, str]:
     """What a reply shows of the message it answers."""
     kind = text_of(item.get("type"))
-    media = map_of(item.get("media"))
+    media = object_of(item.get("media"))
     text = plain_text(text_of(item.get("text"))[:LONG_CHARS])
     word = _WORDS.get(text_of(media.get("kind")) or kind, "Message")
     return {
@@ -89,7 +91,7 @@ def _with_header(header: dict[str, Any], find: FindMedium) -> dict[str, Any]:
     changed = dict(header)
     for name in _FORMATS:
         if isinstance(header.get(name), dict):
-            changed[name] = _found(map_of(header[name]), find)
+            changed[name] = _found(object_of(header[name]), find)
     return changed
 
 
@@ -102,7 +104,7 @@ def _emoji(reacted: dict[str, Any]) -> list[dict[str, str]]:
     """The reactions that still stand; one without an emoji took it away."""
     found = [
         {
-            "emoji": text_of(map_of(map_of(one).get("reaction")).get("emoji")),
+            "emoji": text_of(object_of(object_of(one).get("reaction")).get("emoji")),
             "who": "business" if direction == "to_phone" else "phone",
         }
         for direction, one in reacted.items()

@@ -4,8 +4,9 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Any, Final
 
+from waypost.base.json_values import integer_or_none, object_of, objects_in
 from waypost.console.bubbles.formatting import safe_link
-from waypost.console.bubbles.reading import degrees_of, map_of, maps_of, text_of, whole_of
+from waypost.console.bubbles.reading import degrees_of, text_of
 
 KINDS: Final = ("image", "video", "audio", "document", "sticker", "gif")
 _MB: Final = 1024 * 1024
@@ -55,7 +56,7 @@ class Contact:
 
 def medium_of(kind: str, value: object) -> Medium:
     """A medium as a send, a webhook or a draft has it; the page may add `url`, `size_bytes` and `pages`."""
-    content = map_of(value)
+    content = object_of(value)
     url, link = text_of(content.get("url")), safe_link(text_of(content.get("link")))
     name = text_of(content.get("filename"))
     if not name and link is not None:
@@ -74,7 +75,7 @@ def medium_of(kind: str, value: object) -> Medium:
 
 def place_of(value: object) -> Place:
     """A location."""
-    content = map_of(value)
+    content = object_of(value)
     latitude = degrees_of(content.get("latitude"), 90)
     longitude = degrees_of(content.get("longitude"), 180)
     known = latitude is not None and longitude is not None
@@ -88,21 +89,21 @@ def place_of(value: object) -> Place:
 
 def contacts_of(value: object) -> tuple[Contact, ...]:
     """Contact cards."""
-    return tuple(_contact(card) for card in maps_of(value))
+    return tuple(_contact(card) for card in objects_in(value))
 
 
 def _contact(card: dict[str, Any]) -> Contact:
     lines = [
         *((text_of(one.get("type")) or "Phone", text_of(one.get("phone")) or text_of(one.get("wa_id")))
-          for one in maps_of(card.get("phones"))),
-        *((text_of(one.get("type")) or "E-mail", text_of(one.get("email"))) for one in maps_of(card.get("emails"))),
-        *((text_of(one.get("type")) or "Web", text_of(one.get("url"))) for one in maps_of(card.get("urls"))),
-        *((text_of(one.get("type")) or "Address", _address(one)) for one in maps_of(card.get("addresses"))),
+          for one in objects_in(card.get("phones"))),
+        *((text_of(one.get("type")) or "E-mail", text_of(one.get("email"))) for one in objects_in(card.get("emails"))),
+        *((text_of(one.get("type")) or "Web", text_of(one.get("url"))) for one in objects_in(card.get("urls"))),
+        *((text_of(one.get("type")) or "Address", _address(one)) for one in objects_in(card.get("addresses"))),
         ("Birthday", text_of(card.get("birthday"))),
     ]  # fmt: skip
-    company = map_of(card.get("org"))
+    company = object_of(card.get("org"))
     return Contact(
-        name=text_of(map_of(card.get("name")).get("formatted_name")) or "Contact",
+        name=text_of(object_of(card.get("name")).get("formatted_name")) or "Contact",
         company=", ".join(filter(None, (text_of(company.get("title")), text_of(company.get("company"))))),
         lines=tuple((name.capitalize(), value) for name, value in lines if value),
     )
@@ -115,7 +116,7 @@ def _address(address: dict[str, Any]) -> str:
 
 def _detail(name: str, mime_type: str, content: dict[str, Any]) -> str:
     ending = PurePosixPath(name).suffix[1:] or mime_type.partition(";")[0].rpartition("/")[2]
-    pages, size = whole_of(content.get("pages")), whole_of(content.get("size_bytes"))
+    pages, size = integer_or_none(content.get("pages")), integer_or_none(content.get("size_bytes"))
     told = [
         ending.upper()[:12],
         f"{pages} {'page' if pages == 1 else 'pages'}" if pages else "",

@@ -2,7 +2,8 @@
 
 from typing import Any, Final
 
-from waypost.console.bubbles.reading import map_of, maps_of, text_of, whole_of
+from waypost.base.json_values import integer_or_none, object_of, objects_in
+from waypost.console.bubbles.reading import text_of
 
 # fmt: off
 _PAYMENTS: Final = {  # Source: simulator/handsets/payments.py
@@ -16,11 +17,11 @@ _KINDS: Final = ("order_details", "order_status")
 
 def order_of(shown: dict[str, Any]) -> tuple[str, dict[str, Any]]:
     """Return the type of a message about an order and its parameters; empty for any other message."""
-    interactive = map_of(shown.get("interactive"))
+    interactive = object_of(shown.get("interactive"))
     kind = text_of(interactive.get("type"))
     if kind not in _KINDS:
         return "", {}
-    return kind, map_of(map_of(interactive.get("action")).get("parameters"))
+    return kind, object_of(object_of(interactive.get("action")).get("parameters"))
 
 
 def reference_of(shown: dict[str, Any]) -> str:
@@ -40,7 +41,7 @@ def items_of_order(shown: dict[str, Any]) -> list[tuple[str, str, str]]:
             text_of(item.get("quantity")),
             money(item.get("sale_amount") or item.get("amount"), currency),
         )
-        for item in maps_of(map_of(parameters.get("order")).get("items"))
+        for item in objects_in(object_of(parameters.get("order")).get("items"))
     ]
 
 
@@ -49,12 +50,12 @@ def facts_of_order(shown: dict[str, Any]) -> tuple[tuple[str, str], ...]:
     kind, parameters = order_of(shown)
     if not kind:
         return ()
-    payment, status = map_of(shown.get("payment")), parameters
+    payment, status = object_of(shown.get("payment")), parameters
     if kind == "order_details":
-        status = map_of(shown.get("order_status"))
+        status = object_of(shown.get("order_status"))
     else:
-        payment = map_of(parameters.get("payment"))
-    news = map_of(status.get("order")) if status else {}
+        payment = object_of(parameters.get("payment"))
+    news = object_of(status.get("order")) if status else {}
     total = money(parameters.get("total_amount"), text_of(parameters.get("currency")))
     facts = (
         ("Order", text_of(parameters.get("reference_id"))),
@@ -68,16 +69,16 @@ def facts_of_order(shown: dict[str, Any]) -> tuple[tuple[str, str], ...]:
 
 def is_paid(shown: dict[str, Any]) -> bool:
     """True if the phone has paid an order."""
-    return map_of(shown.get("payment")).get("status") == "captured"
+    return object_of(shown.get("payment")).get("status") == "captured"
 
 
 def money(amount: object, currency: str) -> str:
     """Return an amount in hundredths as text; empty where there is none."""
-    value = whole_of(map_of(amount).get("value"))
+    value = integer_or_none(object_of(amount).get("value"))
     return "" if value is None else f"{value // 100}.{value % 100:02} {currency}".strip()
 
 
 def _payment(payment: dict[str, Any]) -> str:
     status = text_of(payment.get("status"))
-    reason = text_of(map_of(payment.get("error")).get("reason")).replace("_", " ")
+    reason = text_of(object_of(payment.get("error")).get("reason")).replace("_", " ")
     return _PAYMENTS.get(status, status) + (f": {reason}" if reason else "")

@@ -4,9 +4,10 @@ from typing import Final
 
 from starlette.responses import Response
 
+from waypost.base.json_values import object_of
 from waypost.client.door import DoorRefused
 from waypost.console.bubbles.flow_forms import screens_of
-from waypost.console.bubbles.reading import map_of, text_of
+from waypost.console.bubbles.reading import text_of
 from waypost.console.desk import Desk
 from waypost.console.not_there import NotThere
 from waypost.console.visit import Visit
@@ -25,7 +26,7 @@ async def show_flow(desk: Desk, visit: Visit) -> Response:
     if control is None or not (flow_id.isascii() and flow_id.isdigit()):
         raise missing
     try:
-        flow = map_of(await control.get(f"/control/flows/{flow_id}"))
+        flow = object_of(await control.get(f"/control/flows/{flow_id}"))
     except DoorRefused as refused:
         raise missing from refused
     own = {app.business_account_id for app in visit.apps if app.business_account_id}

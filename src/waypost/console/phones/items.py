@@ -4,8 +4,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from waypost.base.json_values import object_of
 from waypost.console.bubbles.items import prepared, quote_of
-from waypost.console.bubbles.reading import map_of, text_of
+from waypost.console.bubbles.reading import text_of
 
 _NAMED: Final = ("location", "contacts", "order", "unsupported")
 """Types whose name says more than their text does."""
@@ -62,7 +63,7 @@ def entries_of(items: Sequence[dict[str, Any]], quoted: Sequence[dict[str, Any]]
 def summary_of(item: dict[str, Any]) -> str:
     """One line that says what a message is: for lists of chats, and for quotes."""
     if item["type"] == "reaction":
-        emoji = text_of(map_of(item.get("reaction")).get("emoji"))
+        emoji = text_of(object_of(item.get("reaction")).get("emoji"))
         return f"Reacted {emoji}" if emoji else "Took a reaction away"
     told = quote_of(item)
     if told["kind"] in ("", told["text"]) or not (item.get("media") or item["type"] in _NAMED):

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import msgspec
 
-from waypost.simulator.loose import a_list, a_text, an_object
+from waypost.base.json_values import list_or_none, object_or_none, text_or_none
 
 DRAFT: Final = "DRAFT"
 PUBLISHED: Final = "PUBLISHED"
@@ -55,15 +55,15 @@ class Flow(msgspec.Struct, frozen=True):
     def content(self) -> dict[str, Any]:
         """The asset as an object; empty when there is none."""
         try:
-            return an_object(json.loads(self.asset)) or {}
+            return object_or_none(json.loads(self.asset)) or {}
         except (ValueError, RecursionError):
             return {}
 
     @property
     def screens(self) -> list[str]:
         """The ids of its screens, in order."""
-        screens = a_list(self.content.get("screens")) or []
-        ids = [a_text((an_object(screen) or {}).get("id")) for screen in screens]
+        screens = list_or_none(self.content.get("screens")) or []
+        ids = [text_or_none((object_or_none(screen) or {}).get("id")) for screen in screens]
         return [one for one in ids if one]
 
     @property
@@ -81,7 +81,7 @@ def flaws(asset: str) -> list[dict[str, Any]]:
     if not asset:
         return [_flaw("MISSING_FLOW_JSON", "The flow has no JSON yet.")]
     try:
-        content = an_object(json.loads(asset))
+        content = object_or_none(json.loads(asset))
     except json.JSONDecodeError as error:
         return [_flaw("INVALID_JSON", error.msg, line=error.lineno, column=error.colno)]
     except (ValueError, RecursionError):
@@ -97,12 +97,12 @@ def _flaws_of(content: dict[str, Any]) -> Iterator[dict[str, Any]]:
         yield _flaw("MISSING_REQUIRED_PROPERTY", "The property 'version' is required.")
     elif not isinstance(version, str) or not _VERSION.fullmatch(version):
         yield _flaw("INVALID_PROPERTY_VALUE", "The property 'version' must look like '7.0'.", "version")
-    screens = a_list(content.get("screens"))
+    screens = list_or_none(content.get("screens"))
     if not screens:
         yield _flaw("MISSING_REQUIRED_PROPERTY", "The property 'screens' must have a screen.", "screens")
     seen: set[str] = set()
     for place, one in enumerate(screens or []):
-        screen_id = (an_object(one) or {}).get("id")
+        screen_id = (object_or_none(one) or {}).get("id")
         path = f"screens[{place}].id"
         if not isinstance(screen_id, str) or not _SCREEN_ID.fullmatch(screen_id):
             yield _flaw("INVALID_PROPERTY_VALUE", "A screen's id has letters and underscores.", path)

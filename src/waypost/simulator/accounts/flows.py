@@ -8,6 +8,7 @@ from msgspec.structs import replace
 
 from waypost.base.clock import Clock
 from waypost.base.ids import Ids
+from waypost.base.json_values import list_or_none, text_or_none
 from waypost.simulator.accounts.flow import (
     ASSET_AT_MOST_BYTES,
     CATEGORIES,
@@ -19,7 +20,6 @@ from waypost.simulator.accounts.flow import (
     flaws,
 )
 from waypost.simulator.errors import GraphRefused, bad_parameter
-from waypost.simulator.loose import a_list, a_text
 from waypost.simulator.state import LoadedKind
 from waypost.simulator.store import Store
 
@@ -67,7 +67,7 @@ class Flows:
         name = self._name(waba_id, fields.get("name"))
         categories = _categories(fields.get("categories"))
         asset = _asset(fields.get("flow_json"))
-        source_id = a_text(fields.get("clone_flow_id"))
+        source_id = text_or_none(fields.get("clone_flow_id"))
         if source_id is not None:
             source = self.find(source_id, waba_id)
             if source is None:
@@ -80,7 +80,7 @@ class Flows:
             name=name,
             categories=categories,
             asset=asset,
-            endpoint_uri=a_text(fields.get("endpoint_uri")) or "",
+            endpoint_uri=text_or_none(fields.get("endpoint_uri")) or "",
             created_ms=now_ms,
             updated_ms=now_ms,
             errors=flaws(asset) if asset else [],
@@ -107,7 +107,7 @@ class Flows:
             if "categories" in fields:
                 changes["categories"] = _categories(fields["categories"])
             if "endpoint_uri" in fields:
-                changes["endpoint_uri"] = a_text(fields["endpoint_uri"]) or ""
+                changes["endpoint_uri"] = text_or_none(fields["endpoint_uri"]) or ""
             return await self._keep(replace(flow, updated_ms=self._clock.now_ms(), **changes))
 
     async def put_asset(self, flow: Flow, asset: str) -> Flow:
@@ -178,7 +178,7 @@ class Flows:
 
 
 def _categories(value: object) -> list[str]:
-    given = a_list(value)
+    given = list_or_none(value)
     if not given or any(one not in CATEGORIES for one in given):
         raise bad_parameter(f"Param categories must be an array of {{{', '.join(CATEGORIES)}}}, at least one.")
     return [str(one) for one in dict.fromkeys(given)]

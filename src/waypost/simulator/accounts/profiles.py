@@ -4,8 +4,8 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
+from waypost.base.json_values import list_or_none, object_or_none, text_or_none
 from waypost.simulator.errors import bad_parameter
-from waypost.simulator.loose import a_list, a_text, an_object
 from waypost.simulator.requests import loose_value
 
 # Source: the operator's page "Business profiles", `vertical`.
@@ -41,7 +41,7 @@ def _email(name: str, value: Any) -> Any:
 
 
 def _websites(name: str, value: Any) -> Any:
-    given = a_list(value)
+    given = list_or_none(value)
     if given is None or len(given) > 2 or any(not _is_website(one) for one in given):
         raise bad_parameter(
             f"Param {name} must be an array of at most 2 addresses with http:// or https://, 256 characters each."
@@ -95,7 +95,7 @@ def automation_changes(fields: Mapping[str, Any]) -> dict[str, Any]:
     if "enable_welcome_message" in fields:
         changes["enable_welcome_message"] = str(fields["enable_welcome_message"]).lower() == "true"
     if "prompts" in fields:
-        prompts = a_list(_unpacked(fields["prompts"]))
+        prompts = list_or_none(_unpacked(fields["prompts"]))
         if prompts is None or len(prompts) > _PROMPTS_AT_MOST or not all(map(_is_prompt, prompts)):
             raise bad_parameter(
                 f"Param prompts must be an array of at most {_PROMPTS_AT_MOST} texts of 1 to "
@@ -119,14 +119,14 @@ def _is_prompt(value: object) -> bool:
 
 
 def _commands(value: object) -> list[dict[str, str]]:
-    given = a_list(_unpacked(value))
+    given = list_or_none(_unpacked(value))
     if given is None or len(given) > _COMMANDS_AT_MOST:
         raise bad_parameter(f"Param commands must be an array of at most {_COMMANDS_AT_MOST} commands.")
     commands: list[dict[str, str]] = []
     for one in given:
-        command = an_object(one) or {}
-        name = a_text(command.get("command_name")) or ""
-        text = a_text(command.get("command_description")) or ""
+        command = object_or_none(one) or {}
+        name = text_or_none(command.get("command_name")) or ""
+        text = text_or_none(command.get("command_description")) or ""
         if not 0 < len(name) <= _COMMAND_NAME_AT_MOST or not 0 < len(text) <= _COMMAND_TEXT_AT_MOST:
             raise bad_parameter(
                 f"A command has a command_name of 1 to {_COMMAND_NAME_AT_MOST} characters and a "

@@ -5,12 +5,12 @@ from typing import Any, Final
 
 from waypost.base.clock import Clock
 from waypost.base.ids import Ids
+from waypost.base.json_values import integer_or_none
 from waypost.simulator.accounts.accounts import Number
 from waypost.simulator.accounts.ledger import DAY_MS, REGISTRATIONS, Ledger
 from waypost.simulator.accounts.records import HINDRANCE, REGISTRATION, Records
 from waypost.simulator.errors import bad_parameter, message_refused
 from waypost.simulator.live_settings import LiveSettings
-from waypost.simulator.loose import an_integer
 from waypost.simulator.store import Store
 
 _PIN_DIGITS: Final = 6
@@ -91,7 +91,7 @@ class Registrations:
 
     async def _check_pin(self, number: Number, given: str) -> None:
         record = self.of(number)
-        known, guesses = str(record.get("pin", "")), an_integer(record.get("guesses")) or 0
+        known, guesses = str(record.get("pin", "")), integer_or_none(record.get("guesses")) or 0
         if not known:
             return
         if guesses >= _GUESSES_AT_MOST:

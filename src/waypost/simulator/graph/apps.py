@@ -7,10 +7,10 @@ from typing import Any, Final
 
 from msgspec.structs import replace
 
+from waypost.base.json_values import text_or_none
 from waypost.simulator.accounts.accounts import App
 from waypost.simulator.errors import GraphRefused, bad_parameter
 from waypost.simulator.graph.registration import shake_hands
-from waypost.simulator.loose import a_text
 from waypost.simulator.parts import Parts
 from waypost.simulator.requests import Call
 
@@ -51,10 +51,10 @@ async def subscribe_app(parts: Parts, call: Call, app: App) -> dict[str, Any]:
         GraphRefused: 100, something is missing; 2200, the handshake failed.
     """
     _check_object(call)
-    uri = a_text(call.fields.get("callback_url")) or ""
+    uri = text_or_none(call.fields.get("callback_url")) or ""
     if not uri:
         raise bad_parameter("The parameter callback_url is required.")
-    verify_token = a_text(call.fields.get("verify_token")) or ""
+    verify_token = text_or_none(call.fields.get("verify_token")) or ""
     await shake_hands(parts, uri, verify_token)
     await _keep(parts, replace(app, callback_uri=uri, verify_token=verify_token))
     return _SUCCESS

@@ -2,10 +2,10 @@
 
 from typing import Any, Final
 
+from waypost.base.json_values import integer_or_none, list_or_none, objects_in
 from waypost.simulator.accounts.accounts import Account
 from waypost.simulator.errors import bad_parameter
 from waypost.simulator.languages import LANGUAGES
-from waypost.simulator.loose import a_list, an_integer, objects
 from waypost.simulator.parts import Parts
 from waypost.simulator.requests import Call, loose_value
 from waypost.simulator.templates.checks import check_draft
@@ -30,8 +30,8 @@ async def upsert_templates(parts: Parts, call: Call, account: Account) -> dict[s
         raise bad_parameter("The parameter languages is required.")
     if str(fields.get("category", "")).upper() != _CATEGORY:
         raise bad_parameter(f"Param category must be one of {{{_CATEGORY}}}.")
-    for component in objects(fields.get("components")):
-        for button in objects(component.get("buttons")):
+    for component in objects_in(fields.get("components")):
+        for button in objects_in(component.get("buttons")):
             if any(button.get(member) for member in _OWN_TEXTS):
                 raise bad_parameter("Param text and autofill_text are the operator's own here.")
     for language in languages:
@@ -66,7 +66,7 @@ async def preview_templates(_parts: Parts, call: Call, _account: Account) -> dic
     minutes = query.get("code_expiration_minutes")
     footer: list[dict[str, Any]] = []
     if minutes is not None:
-        expiry = an_integer(minutes)
+        expiry = integer_or_none(minutes)
         if expiry is None or not 1 <= expiry <= 90:
             raise bad_parameter("Param code_expiration_minutes must be from 1 to 90.")
         footer = [{"type": "FOOTER", "code_expiration_minutes": expiry}]
@@ -88,7 +88,7 @@ async def _upsert(parts: Parts, account: Account, fields: dict[str, Any]) -> Tem
 
 
 def _languages(given: object) -> list[str]:
-    languages = _texts(given) if isinstance(given, str) else [str(one) for one in a_list(given) or ()]
+    languages = _texts(given) if isinstance(given, str) else [str(one) for one in list_or_none(given) or ()]
     for language in languages:
         if language not in LANGUAGES:
             raise bad_parameter(f"Param languages must be supported language codes - got {language!r}.")
@@ -97,6 +97,6 @@ def _languages(given: object) -> list[str]:
 
 def _texts(text: str) -> list[str]:
     """A list of the query: a JSON array, or texts with commas between them."""
-    given = a_list(loose_value(text))
+    given = list_or_none(loose_value(text))
     words = text.strip("[]").split(",") if given is None else map(str, given)
     return [word for word in (one.strip().strip("'\"") for one in words) if word]

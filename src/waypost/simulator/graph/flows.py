@@ -6,13 +6,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
 
+from waypost.base.json_values import text_or_none
 from waypost.simulator.accounts.accounts import Account
 from waypost.simulator.accounts.flow import ASSET_AT_MOST_BYTES, Flow
 from waypost.simulator.errors import bad_parameter, no_such_object
 from waypost.simulator.graph.links import is_good, link
 from waypost.simulator.graph.lists import page
 from waypost.simulator.graph.nodes import app_data, node
-from waypost.simulator.loose import a_text
 from waypost.simulator.multipart import Unreadable
 from waypost.simulator.parts import Parts
 from waypost.simulator.requests import Call, Download, form_of
@@ -50,8 +50,8 @@ FLOW_FIELDS: Final[dict[str, Callable[[_Shown], Any]]] = {
     "status":            lambda shown: shown.flow.status,
     "categories":        lambda shown: shown.flow.categories,
     "validation_errors": lambda shown: shown.flow.errors,
-    "json_version":      lambda shown: a_text(shown.flow.content.get("version")),
-    "data_api_version":  lambda shown: a_text(shown.flow.content.get("data_api_version")),
+    "json_version":      lambda shown: text_or_none(shown.flow.content.get("version")),
+    "data_api_version":  lambda shown: text_or_none(shown.flow.content.get("data_api_version")),
     "endpoint_uri":      lambda shown: shown.flow.endpoint_uri or None,
     "preview":           lambda shown: shown.preview,
     "updated_at":        lambda shown: _iso(shown.flow.updated_ms),

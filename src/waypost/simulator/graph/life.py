@@ -3,12 +3,12 @@
 from collections.abc import Callable
 from typing import Any, Final
 
+from waypost.base.json_values import list_or_none, text_or_none
 from waypost.simulator.accounts.accounts import Account
 from waypost.simulator.errors import bad_parameter
 from waypost.simulator.graph.lists import page
 from waypost.simulator.graph.nodes import template_node
 from waypost.simulator.graph.templates import create_from_library
-from waypost.simulator.loose import a_list, a_text
 from waypost.simulator.parts import Parts
 from waypost.simulator.requests import Call
 from waypost.simulator.templates.acts import decision_of
@@ -62,7 +62,7 @@ async def unpause_template(parts: Parts, _call: Call, template: Template) -> dic
 
 async def delete_template(parts: Parts, call: Call, account: Account) -> dict[str, Any]:
     """Delete one language of a template, all of them, or up to 100 templates. Source: facts 2.1."""
-    name = a_text(call.fields.get("name"))
+    name = text_or_none(call.fields.get("name"))
     template_id = call.fields.get("hsm_id")
     if "hsm_ids" in call.fields:
         if name or template_id is not None:
@@ -101,7 +101,7 @@ async def _moved(parts: Parts, call: Call, account: Account, act: str, only_from
 
 
 def _ids(given: object) -> list[str]:
-    listed = a_list(given)
+    listed = list_or_none(given)
     if listed is None:
         listed = str(given).strip("[]").split(",")
     ids = list(dict.fromkeys(str(one).strip().strip("'\"") for one in listed))

@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 
+from waypost.base.json_values import object_or_none, objects_in, texts_in
 from waypost.simulator.accounts.accounts import Account, App, Number, Subscription
 from waypost.simulator.errors import bad_parameter
-from waypost.simulator.loose import an_object, objects, texts
 from waypost.simulator.templates.drafts import EXTRAS
 from waypost.simulator.templates.template import Template
 
@@ -277,15 +277,15 @@ def shown_components(components: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def _shown(component: dict[str, Any]) -> dict[str, Any]:
-    example = an_object(component.get("example")) or {}
-    handles = texts(example.get("header_handle"))
+    example = object_or_none(component.get("example")) or {}
+    handles = texts_in(example.get("header_handle"))
     if handles:
         addresses = [_address(handle) for handle in handles]
         return {**component, "example": {**example, "header_handle": addresses}}
     if component.get("type") == "CAROUSEL":
         cards = [
-            {**card, "components": shown_components(objects(card.get("components")))}
-            for card in objects(component.get("cards"))
+            {**card, "components": shown_components(objects_in(card.get("components")))}
+            for card in objects_in(component.get("cards"))
         ]
         return {**component, "cards": cards}
     return component

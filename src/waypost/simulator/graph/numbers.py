@@ -2,6 +2,7 @@
 
 from typing import Any, Final
 
+from waypost.base.json_values import list_or_none, object_or_none, text_or_none
 from waypost.simulator.accounts.accounts import Number
 from waypost.simulator.accounts.profiles import (
     PROFILE_FIELDS,
@@ -14,7 +15,6 @@ from waypost.simulator.errors import bad_parameter, no_such_object, trace_id
 from waypost.simulator.graph.links import is_good, link
 from waypost.simulator.graph.lists import page
 from waypost.simulator.graph.nodes import NumberView, number_node
-from waypost.simulator.loose import a_list, a_text, an_object
 from waypost.simulator.parts import Parts
 from waypost.simulator.phones.blocks import NotBlocked
 from waypost.simulator.phones.phones import phone_digits
@@ -148,13 +148,13 @@ def _wished_users(parts: Parts, call: Call) -> dict[str, str | None]:
     """Users as the request writes them, by number or user id, and the digits of their phones."""
     if call.fields.get("messaging_product") != "whatsapp":
         raise bad_parameter("The parameter messaging_product is required.")
-    given = a_list(call.fields.get("block_users"))
+    given = list_or_none(call.fields.get("block_users"))
     if not given or len(given) > _BLOCKS_AT_MOST:
         raise bad_parameter(f"Param block_users must have 1 to {_BLOCKS_AT_MOST} users.")
     users: dict[str, str | None] = {}
     for one in given:
-        wish = an_object(one) or {}
-        user, user_id = a_text(wish.get("user")), a_text(wish.get("user_id"))
+        wish = object_or_none(one) or {}
+        user, user_id = text_or_none(wish.get("user")), text_or_none(wish.get("user_id"))
         if user:
             users[user] = phone_digits(user)
         elif user_id:

@@ -2,9 +2,9 @@
 
 from typing import Any, Final
 
+from waypost.base.json_values import object_or_none, text_or_none
 from waypost.simulator.accounts.accounts import Number
 from waypost.simulator.errors import GraphRefused, bad_parameter
-from waypost.simulator.loose import a_text, an_object
 from waypost.simulator.parts import Parts
 from waypost.simulator.requests import Call
 from waypost.simulator.webhooks.webhooks import HandshakeFailed
@@ -31,7 +31,7 @@ async def request_code(parts: Parts, call: Call, number: Number) -> dict[str, An
     """Send a code to the number. Source: the operator's page "Phone numbers"."""
     if str(call.fields.get("code_method", "")).upper() not in _METHODS:
         raise bad_parameter(f"Param code_method must be one of {{{', '.join(_METHODS)}}}.")
-    if not a_text(call.fields.get("language")):
+    if not text_or_none(call.fields.get("language")):
         raise bad_parameter("The parameter language is required.")
     await parts.registrations.ask_code(number)
     return _SUCCESS
@@ -52,7 +52,7 @@ async def change_number(parts: Parts, call: Call, number: Number) -> dict[str, A
     if webhook is None and "pin" not in call.fields:
         raise bad_parameter("The parameter pin or webhook_configuration is required.")
     if webhook is not None:
-        wish = an_object(webhook)
+        wish = object_or_none(webhook)
         if wish is None:
             raise bad_parameter("Param webhook_configuration must be an object.")
         await _change_webhook(parts, call.app_id, number, wish)
@@ -62,9 +62,9 @@ async def change_number(parts: Parts, call: Call, number: Number) -> dict[str, A
 
 
 async def _change_webhook(parts: Parts, app_id: str, number: Number, wish: dict[str, Any]) -> None:
-    uri = a_text(wish.get("override_callback_uri")) or ""
+    uri = text_or_none(wish.get("override_callback_uri")) or ""
     if uri:
-        await shake_hands(parts, uri, a_text(wish.get("verify_token")) or "")
+        await shake_hands(parts, uri, text_or_none(wish.get("verify_token")) or "")
     await parts.accounts.override(app_id, number, uri)
     await parts.webhooks.retry_now(number.waba_id)
 

@@ -6,6 +6,7 @@ Files, uploads, flows, profiles and analytics have modules of their own, `graph_
 from collections.abc import Awaitable, Callable
 from typing import Any, Final
 
+from waypost.base.json_values import text_or_none
 from waypost.simulator.accounts.accounts import Account, App, Number, Subscription
 from waypost.simulator.accounts.flow import Flow
 from waypost.simulator.errors import bad_parameter
@@ -67,7 +68,6 @@ from waypost.simulator.graph.settings import (
 from waypost.simulator.graph.templates import LIBRARY_ID, change_account, list_library, show_analytics
 from waypost.simulator.graph.tokens import DEBUG, debug_token
 from waypost.simulator.graph.uploads import begin_upload, continue_upload, show_upload
-from waypost.simulator.loose import a_text
 from waypost.simulator.media.media import Media
 from waypost.simulator.media.uploads import Upload
 from waypost.simulator.parts import Parts
@@ -118,9 +118,9 @@ async def send_message(parts: Parts, call: Call, number: Number) -> Answer:
 
 async def subscribe(parts: Parts, call: Call, account: Account) -> Answer:
     """Send the account's webhooks to the asking app, or to an address for them. Source: facts 1."""
-    uri = a_text(call.fields.get("override_callback_uri")) or ""
+    uri = text_or_none(call.fields.get("override_callback_uri")) or ""
     if uri:
-        await shake_hands(parts, uri, a_text(call.fields.get("verify_token")) or "")
+        await shake_hands(parts, uri, text_or_none(call.fields.get("verify_token")) or "")
     await parts.accounts.subscribe(Subscription(account.waba_id, call.app_id, uri))
     await parts.webhooks.retry_now(account.waba_id)
     return _SUCCESS

@@ -2,10 +2,10 @@
 
 from typing import Any, Final
 
+from waypost.base.json_values import object_or_none, text_or_none
 from waypost.simulator.accounts.accounts import Number
 from waypost.simulator.accounts.records import COMMERCE, ENCRYPTION, SETTINGS
 from waypost.simulator.errors import bad_parameter
-from waypost.simulator.loose import a_text, an_object
 from waypost.simulator.parts import Parts
 from waypost.simulator.requests import Call
 
@@ -48,7 +48,7 @@ async def show_key(parts: Parts, _call: Call, number: Number) -> dict[str, Any]:
 
 async def change_key(parts: Parts, call: Call, number: Number) -> dict[str, Any]:
     """Set the public key. Source: the operator's page "Business encryption"."""
-    key = a_text(call.fields.get("business_public_key"))
+    key = text_or_none(call.fields.get("business_public_key"))
     if not key or not key.strip().startswith(_KEY_BEGINS):
         raise bad_parameter("Param business_public_key must be a public key in PEM format.")
     await parts.records.keep(number.phone_number_id, ENCRYPTION, {"business_public_key": key})
@@ -65,7 +65,7 @@ async def show_settings(parts: Parts, call: Call, number: Number) -> dict[str, A
 async def change_settings(parts: Parts, call: Call, number: Number) -> dict[str, Any]:
     """Remember settings; what is absent stays as it is."""
     changes = {name: value for name, value in call.fields.items() if name not in _NOT_SETTINGS}
-    if not changes or any(an_object(value) is None for value in changes.values()):
+    if not changes or any(object_or_none(value) is None for value in changes.values()):
         raise bad_parameter("Each of a number's settings must be an object, and one is required.")
     settings = parts.records.of(number.phone_number_id, SETTINGS)
     await parts.records.keep(number.phone_number_id, SETTINGS, {**settings, **changes})

@@ -2,11 +2,11 @@
 
 from typing import Any, Final
 
+from waypost.base.json_values import list_or_none
 from waypost.simulator.accounts.accounts import Account
 from waypost.simulator.accounts.records import INSIGHTS
 from waypost.simulator.errors import bad_parameter
 from waypost.simulator.graph.lists import page
-from waypost.simulator.loose import a_list
 from waypost.simulator.messages.analytics import DAY_S, METRICS, point_view
 from waypost.simulator.parts import Parts
 from waypost.simulator.requests import Call, loose_value
@@ -73,7 +73,7 @@ def _time(call: Call, name: str) -> int:
 def _list(call: Call, name: str) -> list[str]:
     """A list of the query: a JSON array, or texts with commas between them."""
     text = call.query.get(name, "")
-    given = a_list(loose_value(text))
+    given = list_or_none(loose_value(text))
     words = text.strip("[]").split(",") if given is None else map(str, given)
     return [word for word in (one.strip().strip("'\"") for one in words) if word]
 

@@ -11,9 +11,9 @@ from typing import Any
 from msgspec.structs import replace
 
 from waypost.base.clock import Clock
+from waypost.base.json_values import object_or_none
 from waypost.simulator.accounts.accounts import Accounts, Number
 from waypost.simulator.live_settings import LiveSettings
-from waypost.simulator.loose import an_object
 from waypost.simulator.messages.messages import Messages
 from waypost.simulator.messages.statuses import read_rest
 from waypost.simulator.phones.conditions import lifetime_ms
@@ -154,7 +154,7 @@ class Absences:
     async def _called_off(self, phone: str, row: Message, now_ms: int) -> list[Statement]:
         """The statements that let one planned message wait."""
         waba_id = self._accounts.numbers[row.phone_number_id].waba_id
-        named = an_object(row.content.get("template")) or {}
+        named = object_or_none(row.content.get("template")) or {}
         template = self._templates.by_key.get((waba_id, named.get("name", ""), named.get("language", "")))
         delivered_ms = row.delivered_ms or 0
         is_delivered = delivered_ms <= now_ms

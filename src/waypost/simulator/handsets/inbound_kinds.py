@@ -8,8 +8,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
 
+from waypost.base.json_values import integer_or_none, object_or_none, objects_in, text_or_none
 from waypost.simulator.broken_rule import BrokenRule
-from waypost.simulator.loose import a_text, an_integer, an_object, objects
 from waypost.simulator.webhooks.outbox import ascii_json
 
 MEDIA_KINDS: Final = ("image", "video", "audio", "document", "sticker")
@@ -83,7 +83,7 @@ def _location(wish: dict[str, Any]) -> Said:
 
 def contacts_said(cards: list[dict[str, Any]]) -> Said:
     """Contact cards. Source: facts 7.4, `contacts`."""
-    names = [(an_object(card.get("name")) or {}).get("formatted_name") for card in cards]
+    names = [(object_or_none(card.get("name")) or {}).get("formatted_name") for card in cards]
     if not cards or not all(isinstance(name, str) and name for name in names):
         raise NotSaid("contacts", "every card needs a name", '[{"name": {"formatted_name": "Bo"}, ...}]')
     shown = {"text": ", ".join(map(str, names)), "contacts": cards}
@@ -92,29 +92,29 @@ def contacts_said(cards: list[dict[str, Any]]) -> Said:
 
 def _reaction(wish: dict[str, Any]) -> Said:
     """A reaction; without an emoji it is taken away. Source: facts 7.4, `reaction`."""
-    message_id = a_text(wish.get("message_id"))
+    message_id = text_or_none(wish.get("message_id"))
     if not message_id:
         raise NotSaid("reaction.message_id", "is missing", "a wamid of the phone's inbox")
-    emoji = a_text(wish.get("emoji")) or ""
+    emoji = text_or_none(wish.get("emoji")) or ""
     content = {"message_id": message_id} | ({"emoji": emoji} if emoji else {})
     return Said("reaction", {"reaction": content}, {"text": emoji, "reaction": content})
 
 
 def _order(wish: dict[str, Any]) -> Said:
     """A basket of a catalog's products. Source: facts 7.4, `order`."""
-    items = objects(wish.get("product_items"))
-    if not a_text(wish.get("catalog_id")) or not items:
+    items = objects_in(wish.get("product_items"))
+    if not text_or_none(wish.get("catalog_id")) or not items:
         raise NotSaid("order", "needs a catalog_id and product_items", _ORDER)
     for place, item in enumerate(items):
         has_price = isinstance(item.get("item_price"), int | float)
         if (
-            not a_text(item.get("product_retailer_id"))
-            or an_integer(item.get("quantity")) is None
+            not text_or_none(item.get("product_retailer_id"))
+            or integer_or_none(item.get("quantity")) is None
             or not has_price
-            or not a_text(item.get("currency"))
+            or not text_or_none(item.get("currency"))
         ):
             raise NotSaid(f"order.product_items[{place}]", "is incomplete", _ORDER)
-    text = a_text(wish.get("text")) or ""
+    text = text_or_none(wish.get("text")) or ""
     order = {"catalog_id": wish["catalog_id"], "text": text, "product_items": items}
     return Said("order", {"order": order}, {"text": text, "order": order})
 
@@ -128,7 +128,7 @@ def _unsupported(wish: dict[str, Any]) -> Said:
         "message": title,
         "error_data": {"details": "Message type is currently not supported."},
     }
-    kind = a_text(wish.get("type"))
+    kind = text_or_none(wish.get("type"))
     content: dict[str, Any] = {"errors": [error]}
     if kind:
         content["unsupported"] = {"type": kind}

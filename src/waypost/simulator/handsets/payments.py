@@ -9,8 +9,8 @@ import msgspec
 
 from waypost.base.clock import Clock
 from waypost.base.ids import Ids
+from waypost.base.json_values import object_or_none
 from waypost.simulator.accounts.accounts import Number
-from waypost.simulator.loose import an_object
 from waypost.simulator.messages.messages import Messages
 from waypost.simulator.messages.statuses import contact_text, recipient_of
 from waypost.simulator.phones.phone import Phone
@@ -99,7 +99,7 @@ class Payments:
     def _write(self, connection: sqlite3.Connection, attempt: Attempt) -> dict[str, Any] | None:
         [order] = MESSAGES.find_on(connection, wamid=attempt.wamid)
         shown = order.content
-        before = an_object(shown.get("payment")) or {}
+        before = object_or_none(shown.get("payment")) or {}
         if before.get("status") == "captured":
             return None
         now_s = attempt.at_ms // 1000

@@ -3,11 +3,11 @@
 from dataclasses import dataclass
 from typing import Any, Final
 
+from waypost.base.json_values import text_or_none
 from waypost.simulator.accounts.flow import Flow
 from waypost.simulator.accounts.flows import Flows
 from waypost.simulator.errors import bad_parameter, message_refused
 from waypost.simulator.live_settings import LiveSettings
-from waypost.simulator.loose import a_text
 from waypost.simulator.media.media import Media, MediaShelf
 from waypost.simulator.media.uploads import Uploads
 
@@ -94,7 +94,7 @@ def shown_media(
 
     Source: facts 4.1, 5.2 (131053: at once for bad ids), 6.1.
     """
-    sources = [name for name in ("id", "link") if a_text(content.get(name))]
+    sources = [name for name in ("id", "link") if text_or_none(content.get(name))]
     if len(sources) != 1:
         raise bad_parameter(f"Param {kind} must have exactly one of ['id'] and ['link'].")
     if sources == ["link"] or known is None:

@@ -9,9 +9,9 @@ from msgspec.structs import replace
 
 from waypost.base.clock import Clock
 from waypost.base.ids import Ids
+from waypost.base.json_values import integer_or_none, text_or_none
 from waypost.simulator.errors import GraphRefused, bad_parameter
 from waypost.simulator.files import Files
-from waypost.simulator.loose import a_text, an_integer
 from waypost.simulator.media.media_kinds import MEDIA_AT_MOST_BYTES
 from waypost.simulator.state import LoadedKind
 from waypost.simulator.store import Store
@@ -107,7 +107,7 @@ class Uploads:
 
         Source: facts 6.2, step 1.
         """
-        length = an_integer(fields.get("file_length"))
+        length = integer_or_none(fields.get("file_length"))
         file_type = str(fields.get("file_type", "")).lower()
         if length is None or not 0 < length <= MEDIA_AT_MOST_BYTES:
             raise bad_parameter(f"Param file_length must be from 1 to {MEDIA_AT_MOST_BYTES}.")
@@ -118,7 +118,7 @@ class Uploads:
             signature=_token(self._ids),
             app_id=app_id,
             user_id=user_id,
-            file_name=(a_text(fields.get("file_name")) or "")[:240],
+            file_name=(text_or_none(fields.get("file_name")) or "")[:240],
             file_length=length,
             file_type=file_type,
             expires_ms=self._clock.now_ms() + LIVE_MS,

@@ -4,11 +4,11 @@ from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from typing import Any
 
+from waypost.base.json_values import object_or_none, text_or_none
 from waypost.simulator.accounts.accounts import Accounts
 from waypost.simulator.errors import TITLES, GraphRefused
 from waypost.simulator.faults.fault import Fault, Subject
 from waypost.simulator.faults.faults import Faults
-from waypost.simulator.loose import a_text, an_object
 from waypost.simulator.phones.phones import phone_digits
 from waypost.simulator.requests import Call, Download
 from waypost.simulator.templates.template import Template
@@ -106,5 +106,5 @@ def _is_carried_out(fault: Fault) -> bool:
 def _template_of(fields: dict[str, Any], thing: object) -> str:
     if isinstance(thing, Template):
         return thing.name
-    content = an_object(fields.get("template"))
-    return a_text(content.get("name") if content else fields.get("name")) or ""
+    content = object_or_none(fields.get("template"))
+    return text_or_none(content.get("name") if content else fields.get("name")) or ""

@@ -2,7 +2,7 @@
 
 from typing import Any, Final
 
-from waypost.simulator.loose import a_text, an_object, objects
+from waypost.base.json_values import object_or_none, objects_in, text_or_none
 from waypost.simulator.media.references import Known
 from waypost.simulator.messages.interactive_parts import checked_header, distinct, missing, sized, text_of, wrong
 
@@ -29,7 +29,7 @@ def shown_cards(action: dict[str, Any], known: Known | None) -> list[Card]:
 
     Source: the operator's page "Interactive media carousel messages".
     """
-    given = objects(action.get("cards"))
+    given = objects_in(action.get("cards"))
     if not given:
         raise missing(_PATH)
     least, most = _CARDS
@@ -47,11 +47,11 @@ def shown_cards(action: dict[str, Any], known: Known | None) -> list[Card]:
 
 def _card(index: int, card: Card, known: Known | None) -> Card:
     path = f"{_PATH}'][{index}"
-    action = an_object(card.get("action"))
+    action = object_or_none(card.get("action"))
     if action is None:
         raise missing(f"{path}]['action")
     shown: Card = {"index": index, "text": text_of(card, "body", _BODY_AT_MOST)}
-    header = an_object(card.get("header"))
+    header = object_or_none(card.get("header"))
     if header is not None:
         shown["header"] = checked_header(header, _HEADERS, known, f"{path}]['header")
     elif "product_retailer_id" not in action:
@@ -71,7 +71,7 @@ def _buttons(action: dict[str, Any], path: str) -> list[dict[str, Any]]:
             }
         ]
     if action.get("name") == "cta_url":
-        parameters = an_object(action.get("parameters")) or {}
+        parameters = object_or_none(action.get("parameters")) or {}
         path = f"{path}']['parameters"
         label = sized(parameters, "display_text", path, _LABEL_AT_MOST)
         return [{"type": "URL", "text": label, "url": sized(parameters, "url", path, 2000)}]
@@ -79,12 +79,12 @@ def _buttons(action: dict[str, Any], path: str) -> list[dict[str, Any]]:
 
 
 def _replies(action: dict[str, Any], path: str) -> list[dict[str, Any]]:
-    given = objects(action.get("buttons"))
+    given = objects_in(action.get("buttons"))
     if not given:
         raise missing(path)
-    if len(given) > 3 or any(a_text(button.get("type")) != "quick_reply" for button in given):
+    if len(given) > 3 or any(text_or_none(button.get("type")) != "quick_reply" for button in given):
         raise wrong(path, "has 1 to 3 buttons of the type quick_reply")
-    replies = [an_object(button.get("quick_reply")) or {} for button in given]
+    replies = [object_or_none(button.get("quick_reply")) or {} for button in given]
     return [
         {"type": "REPLY", "text": sized(reply, "title", path, _LABEL_AT_MOST), "payload": sized(reply, "id", path, 256)}
         for reply in replies

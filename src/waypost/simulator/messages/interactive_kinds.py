@@ -4,8 +4,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
 
+from waypost.base.json_values import object_or_none, objects_in, text_or_none
 from waypost.simulator.errors import message_refused
-from waypost.simulator.loose import a_text, an_object, objects
 from waypost.simulator.media.references import Known
 from waypost.simulator.messages.interactive_cards import shown_cards
 from waypost.simulator.messages.interactive_parts import checked_header, distinct, missing, sized, text_of, wrong
@@ -58,8 +58,8 @@ def shown_interactive(content: dict[str, Any], known: Known | None) -> dict[str,
 
     Source: facts 4.1.
     """
-    kind = a_text(content.get("type"))
-    action = an_object(content.get("action"))
+    kind = text_or_none(content.get("type"))
+    action = object_or_none(content.get("action"))
     if not kind:
         raise missing("type")
     row = TYPES.get(kind)
@@ -70,7 +70,7 @@ def shown_interactive(content: dict[str, Any], known: Known | None) -> dict[str,
     shown: dict[str, Any] = {"text": text_of(content, "body", _BODY_AT_MOST)}
     if row.needs_body and not shown["text"]:
         raise missing("body']['text")
-    header = an_object(content.get("header"))
+    header = object_or_none(content.get("header"))
     if header is not None:
         shown["header"] = checked_header(header, row.headers, known)
     elif row.needs_header:
@@ -89,13 +89,13 @@ def shown_interactive(content: dict[str, Any], known: Known | None) -> dict[str,
 
 def _replies(action: Action, _known: Known | None) -> Buttons:
     """1 to 3, titles of 20, ids of 256. Source: facts 4.1."""
-    given = objects(action.get("buttons"))
+    given = objects_in(action.get("buttons"))
     path = "action']['buttons"
     if not given:
         raise missing(path)
     if len(given) > 3:
         raise wrong(path, "has 1 to 3 buttons")
-    replies = [an_object(button.get("reply")) or {} for button in given]
+    replies = [object_or_none(button.get("reply")) or {} for button in given]
     buttons: Buttons = [
         {"type": "REPLY", "text": sized(reply, "title", path, _LABEL_AT_MOST), "payload": sized(reply, "id", path, 256)}
         for reply in replies
@@ -107,24 +107,24 @@ def _replies(action: Action, _known: Known | None) -> Buttons:
 def _rows(action: Action, _known: Known | None) -> Buttons:
     """Up to 10 sections and 10 rows in all; titles of 24, descriptions of 72. Source: facts 4.1."""
     sized(action, "button", "action", _LABEL_AT_MOST)
-    sections = objects(action.get("sections"))
+    sections = objects_in(action.get("sections"))
     path = "action']['sections"
     if not sections:
         raise missing(path)
     buttons: Buttons = []
     for section in sections:
-        title = a_text(section.get("title")) or ""
+        title = text_or_none(section.get("title")) or ""
         if len(sections) > 1 and not title:
             raise missing(f"{path}']['title")
         if len(title) > 24:
             raise wrong(f"{path}']['title", "has at most 24 characters")
-        for row in objects(section.get("rows")):
+        for row in objects_in(section.get("rows")):
             button = {
                 "type": "LIST_ROW",
                 "text": sized(row, "title", f"{path}']['rows", 24),
                 "payload": sized(row, "id", f"{path}']['rows", 200),
             }
-            description = a_text(row.get("description")) or ""
+            description = text_or_none(row.get("description")) or ""
             if len(description) > 72:
                 raise wrong(f"{path}']['rows']['description", "has at most 72 characters")
             buttons.append(
@@ -139,7 +139,7 @@ def _rows(action: Action, _known: Known | None) -> Buttons:
 
 
 def _parameters(action: Action) -> dict[str, Any]:
-    parameters = an_object(action.get("parameters"))
+    parameters = object_or_none(action.get("parameters"))
     if parameters is None:
         raise missing("action']['parameters")
     return parameters
@@ -167,7 +167,7 @@ def _product(action: Action, _known: Known | None) -> Buttons:
 
 
 def _product_list(action: Action, _known: Known | None) -> Buttons:
-    sections = checked_sections("interactive", objects(action.get("sections")))
+    sections = checked_sections("interactive", objects_in(action.get("sections")))
     catalog_id = sized(action, "catalog_id", "action", 64)
     return [
         {"type": "MPM", "text": "View items", "catalog_id": catalog_id, "sections": sections}
@@ -175,8 +175,8 @@ def _product_list(action: Action, _known: Known | None) -> Buttons:
 
 
 def _catalog(action: Action, _known: Known | None) -> Buttons:
-    parameters = an_object(action.get("parameters")) or {}
-    thumbnail = a_text(parameters.get("thumbnail_product_retailer_id"))
+    parameters = object_or_none(action.get("parameters")) or {}
+    thumbnail = text_or_none(parameters.get("thumbnail_product_retailer_id"))
     more = {"thumbnail_product_retailer_id": thumbnail} if thumbnail else {}
     return [{"type": "CATALOG", "text": "View catalog", **more}]
 
@@ -186,7 +186,7 @@ def _flow(action: Action, known: Known | None) -> Buttons:
     parameters = _parameters(action)
     path = "action']['parameters"
     label = sized(parameters, "flow_cta", path, 30)
-    mode = (a_text(parameters.get("mode")) or "published").lower()
+    mode = (text_or_none(parameters.get("mode")) or "published").lower()
     if mode not in ("published", "draft"):
         raise wrong(f"{path}']['mode", "must be one of draft, published")
     button: dict[str, Any] = {"type": "FLOW", "text": label, "mode": mode}
@@ -194,10 +194,10 @@ def _flow(action: Action, known: Known | None) -> Buttons:
         button["flow_name"] = sized(parameters, "flow_name", path, 256)
     else:
         button["flow_id"] = _known_flow(str(parameters.get("flow_id") or ""), mode, known)
-    button["flow_token"] = a_text(parameters.get("flow_token")) or "unused"
-    button["flow_action"] = a_text(parameters.get("flow_action")) or "navigate"
-    payload = an_object(parameters.get("flow_action_payload")) or {}
-    opened = {"screen": a_text(payload.get("screen")), "flow_action_data": an_object(payload.get("data"))}
+    button["flow_token"] = text_or_none(parameters.get("flow_token")) or "unused"
+    button["flow_action"] = text_or_none(parameters.get("flow_action")) or "navigate"
+    payload = object_or_none(parameters.get("flow_action_payload")) or {}
+    opened = {"screen": text_or_none(payload.get("screen")), "flow_action_data": object_or_none(payload.get("data"))}
     button |= {name: value for name, value in opened.items() if value}
     return [button]
 
@@ -233,7 +233,7 @@ def _named(name: str, kind: str, label: str) -> Callable[[Action, Known | None],
 
 def _voice_call(action: Action, _known: Known | None) -> Buttons:
     """A call to the business. Source: the operator's page "Call button messages"."""
-    parameters = an_object(action.get("parameters")) or {}
+    parameters = object_or_none(action.get("parameters")) or {}
     path = "action']['parameters"
     label = "Call now"
     if parameters.get("display_text"):

@@ -2,8 +2,8 @@
 
 from typing import Any, Final
 
+from waypost.base.json_values import object_or_none, text_or_none
 from waypost.simulator.errors import GraphRefused, bad_parameter, message_refused
-from waypost.simulator.loose import a_text, an_object
 from waypost.simulator.media.references import Known, shown_media
 
 HEADER_AT_MOST: Final = 60  # Source: facts 4.1
@@ -21,7 +21,7 @@ def wrong(path: str, rule: str) -> GraphRefused:
 
 def text_of(content: dict[str, Any], member: str, at_most: int) -> str:
     """The text of a body or a footer; empty when there is none."""
-    text = a_text((an_object(content.get(member)) or {}).get("text")) or ""
+    text = text_or_none((object_or_none(content.get(member)) or {}).get("text")) or ""
     if len(text) > at_most:
         raise wrong(f"{member}']['text", f"has at most {at_most} characters")
     return text
@@ -38,15 +38,15 @@ def checked_header(
         known: what the sender may refer to; None: nothing is looked up.
         path: where it is, as refusals spell it.
     """
-    kind = a_text(header.get("type")) or ""
+    kind = text_or_none(header.get("type")) or ""
     if kind not in headers:
         raise wrong(f"{path}']['type", f"must be one of {', '.join(headers) or 'none'}")
     if kind == "text":
-        text = a_text(header.get("text")) or ""
+        text = text_or_none(header.get("text")) or ""
         if not 1 <= len(text) <= HEADER_AT_MOST:
             raise wrong(f"{path}']['text", f"has 1 to {HEADER_AT_MOST} characters")
         return {"format": "TEXT", "text": text}
-    media = an_object(header.get(kind))
+    media = object_or_none(header.get(kind))
     if media is None:
         raise missing(f"{path}']['{kind}")
     return {"format": kind.upper(), kind: shown_media(kind, media, known)}
@@ -54,7 +54,7 @@ def checked_header(
 
 def sized(value: dict[str, Any], member: str, path: str, at_most: int) -> str:
     """A text that must be there and may not be longer."""
-    text = a_text(value.get(member))
+    text = text_or_none(value.get(member))
     if not text:
         raise missing(f"{path}']['{member}")
     if len(text) > at_most:

@@ -3,8 +3,8 @@
 from collections.abc import Callable
 from typing import Any, Final
 
+from waypost.base.json_values import list_or_none, object_or_none, objects_in, text_or_none
 from waypost.simulator.errors import GraphRefused, bad_parameter
-from waypost.simulator.loose import a_list, a_text, an_object, objects
 from waypost.simulator.media.references import Known, shown_media
 from waypost.simulator.messages.interactive_kinds import shown_interactive
 from waypost.simulator.messages.template_sends import Shown
@@ -23,7 +23,7 @@ def _too_long(path: str, at_most: int) -> GraphRefused:
 
 
 def _text(content: dict[str, Any], _known: Known | None) -> Shown:
-    body = a_text(content.get("body"))
+    body = text_or_none(content.get("body"))
     if not body:
         raise _missing("text['body']")
     if len(body) > _TEXT_AT_MOST:
@@ -34,7 +34,7 @@ def _text(content: dict[str, Any], _known: Known | None) -> Shown:
 def _media(kind: str) -> Callable[[dict[str, Any], Known | None], Shown]:
     def shown(content: dict[str, Any], known: Known | None) -> Shown:
         media = shown_media(kind, content, known)
-        caption = a_text(content.get("caption")) or ""
+        caption = text_or_none(content.get("caption")) or ""
         if caption and kind not in _CAPTIONED:
             raise bad_parameter(f"Param {kind} has no caption.")
         if len(caption) > _CAPTION_AT_MOST:
@@ -57,15 +57,15 @@ def _location(content: dict[str, Any], _known: Known | None) -> Shown:
 
 
 def _contacts(content: list[Any], _known: Known | None) -> Shown:
-    cards = objects(content)
-    names = [(an_object(card.get("name")) or {}).get("formatted_name") for card in cards]
+    cards = objects_in(content)
+    names = [(object_or_none(card.get("name")) or {}).get("formatted_name") for card in cards]
     if not cards or not all(isinstance(name, str) and name for name in names):
         raise _missing("contacts[0]['name']['formatted_name']")
     return {"text": ", ".join(map(str, names)), "contacts": content}
 
 
 def _reaction(content: dict[str, Any], _known: Known | None) -> Shown:
-    if not a_text(content.get("message_id")):
+    if not text_or_none(content.get("message_id")):
         raise _missing("reaction['message_id']")
     if not isinstance(content.get("emoji"), str):
         raise _missing("reaction['emoji']")
@@ -103,7 +103,7 @@ def shown_message(kind: str, content: Any, known: Known | None) -> Shown:
     Raises:
         GraphRefused: 100 for what is missing or too long, 131053 for media that are not there.
     """
-    readable = a_list(content) if kind == "contacts" else an_object(content)
+    readable = list_or_none(content) if kind == "contacts" else object_or_none(content)
     if readable is None:
         raise _missing(kind)
     return KINDS[kind](readable, known)

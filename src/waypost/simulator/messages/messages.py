@@ -8,10 +8,10 @@ import msgspec
 
 from waypost.base.clock import Clock
 from waypost.base.ids import Ids
+from waypost.base.json_values import object_or_none, text_or_none
 from waypost.simulator.accounts.accounts import Accounts, Number
 from waypost.simulator.errors import bad_parameter, message_refused
 from waypost.simulator.live_settings import LiveSettings
-from waypost.simulator.loose import a_text, an_object
 from waypost.simulator.media.references import References
 from waypost.simulator.messages.direct_send import DirectSend, direct_send_of
 from waypost.simulator.messages.envelope import callback_data_of, check_envelope
@@ -127,7 +127,7 @@ class Messages:
             shown = shown_message(kind, request.get(kind), known)
         else:
             raise message_refused(131051, f"Message type {kind!r} is not supported")
-        context = an_object(request.get("context"))
+        context = object_or_none(request.get("context"))
         message = Message(
             position=self.next_position(),
             wamid=sent_wamid(self._ids, number.phone_number if group else phone),
@@ -139,7 +139,7 @@ class Messages:
             shown=msgspec.json.encode(shown).decode(),
             body=raw.decode(errors="replace"),
             callback_data=callback_data,
-            context_id=a_text(context.get("message_id")) if context else None,
+            context_id=text_or_none(context.get("message_id")) if context else None,
         )
         if group is not None:
             await self._keep_of_group(number, message, fail_code)
@@ -182,7 +182,7 @@ class Messages:
             raise message_refused(131009, "message_id: no message with this id was received")
         now_ms = self._clock.now_ms()
         if typing_indicator is not None:
-            if (an_object(typing_indicator) or {}).get("type") != "text":
+            if (object_or_none(typing_indicator) or {}).get("type") != "text":
                 raise bad_parameter("Param typing_indicator['type'] must be one of {text}.")
             self._typing_until_ms[found.phone, number.phone_number_id] = now_ms + _TYPING_MS
             self.tell(found.phone)
@@ -217,13 +217,13 @@ class Messages:
         self._standings.check_content(number, phone, template, shown, is_free=is_open)
 
     def _template_message(self, number: Number, request: dict[str, Any]) -> tuple[Template, Shown]:
-        content = an_object(request.get("template"))
+        content = object_or_none(request.get("template"))
         if content is None:
             raise bad_parameter("The parameter template is required.")
-        name = a_text(content.get("name"))
+        name = text_or_none(content.get("name"))
         if not name:
             raise bad_parameter("The parameter template['name'] is required.")
-        language = (an_object(content.get("language")) or {}).get("code")
+        language = (object_or_none(content.get("language")) or {}).get("code")
         if not isinstance(language, str):
             raise bad_parameter("The parameter template['language']['code'] is required.")
         template = self._templates.by_key.get((number.waba_id, name, language))

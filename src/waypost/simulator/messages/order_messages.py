@@ -6,7 +6,7 @@ Source: the operator's pages "Orders" and "Receive payments via payment gateways
 import re
 from typing import Any, Final
 
-from waypost.simulator.loose import a_list, a_text, an_object, objects
+from waypost.base.json_values import list_or_none, object_or_none, objects_in, text_or_none
 from waypost.simulator.media.references import Known
 from waypost.simulator.messages.interactive_parts import missing, sized, wrong
 
@@ -53,7 +53,7 @@ def order_details_buttons(action: Action, _known: Known | None) -> Buttons:
         raise wrong(f"{_PATH}']['currency", "must be three capital letters, as in ISO 4217")
     total = _amount(parameters, "total_amount", _PATH)
     paid_by = _paid_by(parameters)
-    order = an_object(parameters.get("order"))
+    order = object_or_none(parameters.get("order"))
     if order is not None:
         _check_order(order, total)
     return [
@@ -76,7 +76,7 @@ def order_status_buttons(action: Action, _known: Known | None) -> Buttons:
     """
     parameters = _parameters(action, "review_order")
     _reference(parameters)
-    order, payment = an_object(parameters.get("order")), an_object(parameters.get("payment"))
+    order, payment = object_or_none(parameters.get("order")), object_or_none(parameters.get("payment"))
     if order is None and payment is None:
         raise missing(f"{_PATH}']['order")
     if order is not None:
@@ -92,7 +92,7 @@ def order_status_buttons(action: Action, _known: Known | None) -> Buttons:
 def _parameters(action: Action, name: str) -> dict[str, Any]:
     if action.get("name") != name:
         raise wrong("action']['name", f"must be {name}")
-    parameters = an_object(action.get("parameters"))
+    parameters = object_or_none(action.get("parameters"))
     if parameters is None:
         raise missing(_PATH)
     return parameters
@@ -113,7 +113,7 @@ def _one_of(value: dict[str, Any], member: str, path: str, accepted: tuple[str, 
 def _amount(value: dict[str, Any], member: str, path: str) -> int:
     """The value of an amount, in hundredths."""
     path = f"{path}']['{member}"
-    amount = an_object(value.get(member))
+    amount = object_or_none(value.get(member))
     if amount is None:
         raise missing(path)
     given = amount.get("value")
@@ -129,12 +129,12 @@ def _paid_by(parameters: dict[str, Any]) -> str:
     if parameters.get("payment_settings") is None:
         return "upi"
     path = f"{_PATH}']['payment_settings"
-    settings = objects(parameters["payment_settings"])
-    if not settings or len(settings) != len(a_list(parameters["payment_settings"]) or []):
+    settings = objects_in(parameters["payment_settings"])
+    if not settings or len(settings) != len(list_or_none(parameters["payment_settings"]) or []):
         raise wrong(path, "must be an array of objects")
     kinds = [sized(one, "type", path, 64) for one in settings]
-    gateway = an_object(settings[0].get(kinds[0])) or {}
-    return a_text(gateway.get("type")) or kinds[0]
+    gateway = object_or_none(settings[0].get(kinds[0])) or {}
+    return text_or_none(gateway.get("type")) or kinds[0]
 
 
 def _check_order(order: dict[str, Any], total: int) -> None:
@@ -145,7 +145,7 @@ def _check_order(order: dict[str, Any], total: int) -> None:
     """
     path = f"{_PATH}']['order"
     _one_of(order, "status", path, ("pending",))
-    items = objects(order.get("items"))
+    items = objects_in(order.get("items"))
     if not items:
         raise missing(f"{path}']['items")
     of_items = sum(_price(item, f"{path}']['items") for item in items)

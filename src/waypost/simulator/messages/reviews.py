@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from waypost.base.clock import Clock
+from waypost.base.json_values import objects_in, text_or_none
 from waypost.base.logs import log
 from waypost.base.loops import Loop
 from waypost.simulator.live_settings import LiveSettings
-from waypost.simulator.loose import a_text, objects
 from waypost.simulator.messages.held import Held
 from waypost.simulator.messages.messages import Messages
 from waypost.simulator.templates.acts import decision_of
@@ -99,7 +99,7 @@ def _is_rival(other: Template, template: Template) -> bool:
 
 def _wording(template: Template) -> tuple[str, str]:
     parts = {component["type"]: component for component in template.components}
-    body, footer = (a_text(parts.get(kind, {}).get("text")) or "" for kind in ("BODY", "FOOTER"))
+    body, footer = (text_or_none(parts.get(kind, {}).get("text")) or "" for kind in ("BODY", "FOOTER"))
     return body.strip(), footer.strip()
 
 
@@ -108,9 +108,9 @@ def _bodies(components: list[dict[str, Any]]) -> list[str]:
     bodies: list[str] = []
     for component in components:
         if component["type"] == "BODY":
-            bodies.append(a_text(component.get("text")) or "")
-        for card in objects(component.get("cards")):
-            bodies += _bodies(objects(card.get("components")))
+            bodies.append(text_or_none(component.get("text")) or "")
+        for card in objects_in(component.get("cards")):
+            bodies += _bodies(objects_in(card.get("components")))
     return bodies
 
 

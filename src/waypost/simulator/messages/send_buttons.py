@@ -4,8 +4,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
 
+from waypost.base.json_values import object_or_none, objects_in, text_or_none
 from waypost.simulator.errors import message_refused
-from waypost.simulator.loose import a_text, an_object, objects
 from waypost.simulator.messages.send_texts import check_text
 from waypost.simulator.messages.template_plans import ButtonPlan
 
@@ -61,13 +61,13 @@ def shown_button(place: str, index: int, plan: ButtonPlan, component: dict[str, 
     else:
         if str(component.get("sub_type", "")).lower() != kind.sub_type:
             raise message_refused(132018, f"{words} must be of type {kind.name}")
-        parameter = next(iter(objects(component.get("parameters"))), Parameter())
+        parameter = next(iter(objects_in(component.get("parameters"))), Parameter())
     shown: dict[str, Any] = {"index": index, "type": plan.type, "text": plan.text}
     return shown | kind.shown(words, plan, parameter)
 
 
 def _text(words: str, plan: ButtonPlan, parameter: Parameter, member: str) -> str:
-    text = a_text(parameter.get(member))
+    text = text_or_none(parameter.get(member))
     if not text:
         name = KINDS[plan.type].name
         raise message_refused(131008, f"{words} of type {name} requires a parameter")
@@ -75,7 +75,7 @@ def _text(words: str, plan: ButtonPlan, parameter: Parameter, member: str) -> st
 
 
 def _action(parameter: Parameter) -> dict[str, Any]:
-    return an_object(parameter.get("action")) or {}
+    return object_or_none(parameter.get("action")) or {}
 
 
 def _quick_reply(words: str, plan: ButtonPlan, parameter: Parameter) -> dict[str, Any]:
@@ -139,24 +139,24 @@ def _flow(_words: str, plan: ButtonPlan, parameter: Parameter) -> dict[str, Any]
     action = _action(parameter)
     shown: dict[str, Any] = {
         "flow_id": str(plan.submitted.get("flow_id") or ""),
-        "flow_token": a_text(action.get("flow_token")) or "unused",
+        "flow_token": text_or_none(action.get("flow_token")) or "unused",
         "flow_action": plan.given("flow_action").lower() or "navigate",
     }
     more = {
         "flow_name": plan.given("flow_name"),
         "screen": plan.given("navigate_screen"),
-        "flow_action_data": an_object(action.get("flow_action_data")),
+        "flow_action_data": object_or_none(action.get("flow_action_data")),
     }
     return shown | {name: value for name, value in more.items() if value}
 
 
 def _catalog(_words: str, _plan: ButtonPlan, parameter: Parameter) -> dict[str, Any]:
-    thumbnail = a_text(_action(parameter).get("thumbnail_product_retailer_id"))
+    thumbnail = text_or_none(_action(parameter).get("thumbnail_product_retailer_id"))
     return {"thumbnail_product_retailer_id": thumbnail} if thumbnail else {}
 
 
 def _products(words: str, plan: ButtonPlan, parameter: Parameter) -> dict[str, Any]:
-    sections = objects(_action(parameter).get("sections"))
+    sections = objects_in(_action(parameter).get("sections"))
     return _catalog(words, plan, parameter) | {"sections": checked_sections(words, sections)}
 
 
@@ -174,11 +174,11 @@ def checked_sections(words: str, sections: list[dict[str, Any]]) -> list[dict[st
         raise message_refused(131009, f"{words}: at most {_SECTIONS_AT_MOST} sections")
     count = 0
     for section in sections:
-        title = a_text(section.get("title")) or ""
+        title = text_or_none(section.get("title")) or ""
         if len(title) > _SECTION_TITLE_AT_MOST or (not title and len(sections) > 1):
             raise message_refused(131009, f"{words}: a section's title has 1 to {_SECTION_TITLE_AT_MOST} characters")
-        items = objects(section.get("product_items"))
-        if not items or not all(a_text(item.get("product_retailer_id")) for item in items):
+        items = objects_in(section.get("product_items"))
+        if not items or not all(text_or_none(item.get("product_retailer_id")) for item in items):
             raise message_refused(131008, f"{words}: a section has product_items, each with a product_retailer_id")
         count += len(items)
     if count > _PRODUCTS_AT_MOST:

@@ -2,8 +2,8 @@
 
 from typing import Any, Final
 
+from waypost.base.json_values import object_or_none, text_or_none
 from waypost.simulator.errors import message_refused
-from waypost.simulator.loose import a_text, an_object
 from waypost.simulator.media.references import HEADER_KINDS, Known, shown_media
 from waypost.simulator.messages.send_texts import filled
 from waypost.simulator.messages.template_plans import FacePlan
@@ -37,7 +37,7 @@ def shown_header(
         if len(text) > _TEXT_AT_MOST:
             raise message_refused(132005, f"{component}: longer than {_TEXT_AT_MOST} characters")
         return {"format": "TEXT", "text": text}
-    first = an_object(given[0]) if given else None
+    first = object_or_none(given[0]) if given else None
     received = str((first or {}).get("type", "UNKNOWN")).upper()
     if first is None or received != wished:
         raise message_refused(
@@ -46,7 +46,7 @@ def shown_header(
             f"received {received if received in _SPOKEN else 'UNKNOWN'}",
         )
     member = received.lower()
-    content = an_object(first.get(member))
+    content = object_or_none(first.get(member))
     if not content:
         raise message_refused(131008, f"{component}: Parameter of type {member} is missing its value")
     return {"format": wished, member: _content(component, wished, content, known)}
@@ -57,7 +57,7 @@ def _content(component: str, wished: str, content: dict[str, Any], known: Known 
         case "LOCATION":
             return location_of(component, content)
         case "PRODUCT":
-            if not a_text(content.get("product_retailer_id")):
+            if not text_or_none(content.get("product_retailer_id")):
                 raise message_refused(131008, f"{component}: the product is missing its product_retailer_id")
             return content
         case _:

@@ -4,8 +4,8 @@ import re
 from collections.abc import Mapping
 from typing import Any, Final
 
+from waypost.base.json_values import object_or_none, text_or_none
 from waypost.simulator.errors import message_refused
-from waypost.simulator.loose import a_text, an_object
 from waypost.simulator.templates.texts import TextPlan
 
 _BAD_TEXT: Final = re.compile(r"[\n\t]| {5}")
@@ -36,7 +36,7 @@ def filled(component: str, plan: TextPlan, given: list[Any], *, is_named: bool) 
         return plan.fill({})
     values: dict[str, str] = {}
     for name, one in zip(plan.names, given, strict=True):
-        parameter = an_object(one)
+        parameter = object_or_none(one)
         if parameter is None:
             raise message_refused(131009, f"{component}: a parameter must be an object")
         values[_name(component, plan, parameter) if is_named else name] = _value(component, parameter)
@@ -62,7 +62,7 @@ def check_text(component: str, text: str) -> None:
 
 
 def _name(component: str, plan: TextPlan, parameter: Mapping[str, Any]) -> str:
-    name = a_text(parameter.get("parameter_name"))
+    name = text_or_none(parameter.get("parameter_name"))
     if name is None or name not in plan.names:
         raise message_refused(132000, f"{component}: parameter_name {name!r} is none of {', '.join(plan.names)}")
     return name
@@ -73,7 +73,7 @@ def _value(component: str, parameter: Mapping[str, Any]) -> str:
         case "text":
             text = parameter.get("text")
         case "currency" | "date_time" as kind:  # the fallback is always what is shown
-            text = (an_object(parameter.get(kind)) or {}).get("fallback_value")
+            text = (object_or_none(parameter.get(kind)) or {}).get("fallback_value")
         case kind:
             raise message_refused(
                 132012, f"{component}: Format mismatch, expected TEXT, received {kind.upper() or 'UNKNOWN'}"

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from waypost.base.clock import Clock
+from waypost.base.json_values import integer_or_none, list_or_none, text_or_none
 from waypost.simulator.accounts.accounts import Number
 from waypost.simulator.accounts.flow import BLOCKED, THROTTLED
 from waypost.simulator.accounts.flows import Flows
@@ -11,7 +12,6 @@ from waypost.simulator.accounts.ledger import DAY_MS, FLOW_SENDS, HOUR_MS, REACH
 from waypost.simulator.accounts.records import ALLOWED, HINDRANCE, IDENTITY, STANDING, Records
 from waypost.simulator.errors import message_refused
 from waypost.simulator.live_settings import LiveSettings
-from waypost.simulator.loose import a_list, a_text, an_integer
 from waypost.simulator.messages.template_sends import Shown
 from waypost.simulator.store import Statement
 from waypost.simulator.templates.template import Template
@@ -85,10 +85,10 @@ class Standings:
         record = self._records.of(phone_number_id, HINDRANCE)
         if not record:
             return None
-        until_ms = an_integer(record.get("until_ms"))
+        until_ms = integer_or_none(record.get("until_ms"))
         if until_ms is not None and until_ms <= self._clock.now_ms():
             return None
-        return a_text(record.get("name"))
+        return text_or_none(record.get("name"))
 
     def check(self, number: Number, phone: str, identity: object) -> None:
         """Refuse what the number's standing, or the recipient's, does not allow.
@@ -106,7 +106,7 @@ class Standings:
         hindrance = self.hindrance_of(number.phone_number_id)
         if hindrance is not None and not (hindrance.is_later or hindrance.only_marketing):
             raise message_refused(hindrance.code, hindrance.details)
-        allowed = a_list(self._records.of(number.phone_number_id, ALLOWED).get("phones"))
+        allowed = list_or_none(self._records.of(number.phone_number_id, ALLOWED).get("phones"))
         if allowed is not None and phone not in allowed:
             raise message_refused(131030, "Recipient phone number not in allowed list")
         known = self._records.of(phone, IDENTITY).get("hash")

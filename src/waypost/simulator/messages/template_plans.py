@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Any, Final
 
-from waypost.simulator.loose import a_text, an_object, objects
+from waypost.base.json_values import object_or_none, objects_in, text_or_none
 from waypost.simulator.templates.template import Template
 from waypost.simulator.templates.texts import TextPlan, plan_text
 
@@ -24,7 +24,7 @@ class ButtonPlan:
 
     def given(self, name: str) -> str:
         """A text of the submission; empty when there is none."""
-        return a_text(self.submitted.get(name)) or ""
+        return text_or_none(self.submitted.get(name)) or ""
 
 
 @dataclass(frozen=True)
@@ -83,13 +83,17 @@ class TemplatePlans:
 def plan_template(template: Template) -> TemplatePlan:
     """Cut a template's texts at their variables."""
     parts = {component["type"]: component for component in template.components}
-    offer = an_object(parts.get("LIMITED_TIME_OFFER", {}).get("limited_time_offer"))
+    offer = object_or_none(parts.get("LIMITED_TIME_OFFER", {}).get("limited_time_offer"))
     return TemplatePlan(
         template=template,
         face=_face(template.components),
-        footer=a_text(parts.get("FOOTER", {}).get("text")) or "",
-        offer=None if offer is None else OfferPlan(a_text(offer.get("text")) or "", bool(offer.get("has_expiration"))),
-        cards=tuple(_face(objects(card.get("components"))) for card in objects(parts.get("CAROUSEL", {}).get("cards"))),
+        footer=text_or_none(parts.get("FOOTER", {}).get("text")) or "",
+        offer=None
+        if offer is None
+        else OfferPlan(text_or_none(offer.get("text")) or "", bool(offer.get("has_expiration"))),
+        cards=tuple(
+            _face(objects_in(card.get("components"))) for card in objects_in(parts.get("CAROUSEL", {}).get("cards"))
+        ),
     )
 
 
@@ -98,18 +102,18 @@ def _face(components: list[dict[str, Any]]) -> FacePlan:
     header: dict[str, Any] = parts.get("HEADER", {})
     return FacePlan(
         header_format=str(header.get("format", "TEXT")) if header else "",
-        header=plan_text(a_text(header.get("text")) or ""),
-        body=plan_text(a_text(parts.get("BODY", {}).get("text")) or ""),
-        buttons=tuple(_button(one) for one in objects(parts.get("BUTTONS", {}).get("buttons"))),
+        header=plan_text(text_or_none(header.get("text")) or ""),
+        body=plan_text(text_or_none(parts.get("BODY", {}).get("text")) or ""),
+        buttons=tuple(_button(one) for one in objects_in(parts.get("BUTTONS", {}).get("buttons"))),
     )
 
 
 def _button(button: dict[str, Any]) -> ButtonPlan:
-    url = a_text(button.get("url"))
+    url = text_or_none(button.get("url"))
     is_otp = "otp_type" in button
     return ButtonPlan(
         type="OTP" if is_otp else str(button.get("type", "")),
-        text=a_text(button.get("text")) or ("Copy offer code" if button["type"] == "COPY_CODE" else ""),
+        text=text_or_none(button.get("text")) or ("Copy offer code" if button["type"] == "COPY_CODE" else ""),
         url=plan_text(url) if url and not is_otp else _EMPTY,
         submitted=button,
     )

@@ -3,8 +3,8 @@
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from waypost.base.json_values import integer_or_none, list_or_none, object_or_none, objects_in
 from waypost.simulator.errors import message_refused
-from waypost.simulator.loose import a_list, an_integer, an_object, objects
 from waypost.simulator.media.references import Known
 from waypost.simulator.messages.send_buttons import check_code, shown_button
 from waypost.simulator.messages.send_headers import shown_header
@@ -72,24 +72,24 @@ def _read(place: str, plan: FacePlan, given: Any) -> _Carried:
     carried = _Carried()
     for component in _components(given):
         kind = str(component.get("type", "")).lower()
-        parameters = a_list(component.get("parameters")) or []
+        parameters = list_or_none(component.get("parameters")) or []
         match kind:
             case "header":
                 carried.header = parameters
             case "body":
                 carried.body = parameters
             case "button":
-                index = an_integer(component.get("index"))
+                index = integer_or_none(component.get("index"))
                 if index is None or not 0 <= index < len(plan.buttons):
                     raise message_refused(
                         131009, f"{place}buttons: Button at index {component.get('index')} does not exist"
                     )
                 carried.buttons[index] = component
             case "carousel" if not place:
-                carried.cards = objects(component.get("cards"))
+                carried.cards = objects_in(component.get("cards"))
             case "limited_time_offer" if not place:
-                parameter = next(iter(objects(parameters)), dict[str, Any]())
-                carried.offer = an_object(parameter.get("limited_time_offer"))
+                parameter = next(iter(objects_in(parameters)), dict[str, Any]())
+                carried.offer = object_or_none(parameter.get("limited_time_offer"))
             case "footer" | "order_status":
                 pass
             case _:
@@ -100,8 +100,8 @@ def _read(place: str, plan: FacePlan, given: Any) -> _Carried:
 def _components(given: Any) -> list[dict[str, Any]]:
     if given is None:
         return []
-    listed = a_list(given)
-    components = objects(given)
+    listed = list_or_none(given)
+    components = objects_in(given)
     if listed is None or len(components) != len(listed):
         raise message_refused(131009, "components: must be an array of objects")
     return components
@@ -118,7 +118,7 @@ def _face(
     if len(shown["text"]) > body_at_most:
         raise message_refused(132005, f"{place}body: longer than {body_at_most} characters")
     if plan.is_authentication:
-        for parameter in objects(carried.body):
+        for parameter in objects_in(carried.body):
             check_code("body", str(parameter.get("text", "")))
     if face.buttons:
         shown["buttons"] = [
@@ -149,7 +149,7 @@ def _cards(plan: TemplatePlan, given: list[dict[str, Any]], known: Known | None)
     """The cards in the template's order, whatever order the send has them in."""
     by_index: dict[int, dict[str, Any]] = {}
     for place, card in enumerate(given):
-        index = an_integer(card.get("card_index", place))
+        index = integer_or_none(card.get("card_index", place))
         if index is None or not 0 <= index < len(plan.cards) or index in by_index:
             raise message_refused(131009, f"carousel: card_index {card.get('card_index')} does not fit the template")
         by_index[index] = card

@@ -8,8 +8,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from waypost.base.json_values import list_or_none, object_or_none, objects_in
 from waypost.simulator.broken_rule import BrokenRule
-from waypost.simulator.loose import a_list, an_object, objects
 
 STEPS_AT_MOST: Final = 32
 _WEEK_MS: Final = 7 * 24 * 3600 * 1000
@@ -94,13 +94,13 @@ def is_tapped(button: dict[str, Any]) -> bool:
 
 def button_of(step: Step, shown: Shown) -> dict[str, Any] | None:
     """The button that a step taps; None when the message has no such."""
-    buttons = objects(shown.get("buttons"))
+    buttons = objects_in(shown.get("buttons"))
     if step.card is not None:
         buttons = [
             button
-            for card in objects(shown.get("cards"))
+            for card in objects_in(shown.get("cards"))
             if card.get("index") == step.card
-            for button in objects(card.get("buttons"))
+            for button in objects_in(card.get("buttons"))
         ]
     wanted = (
         button
@@ -112,13 +112,13 @@ def button_of(step: Step, shown: Shown) -> dict[str, Any] | None:
 
 def form_of(shown: Shown) -> dict[str, Any] | None:
     """The button under which something is filled in; None when there is none."""
-    buttons = objects(shown.get("buttons"))
+    buttons = objects_in(shown.get("buttons"))
     return next((button for button in buttons if button.get("type") in _FILLED_IN), None)
 
 
 def _every_button(shown: Shown) -> list[dict[str, Any]]:
-    cards = objects(shown.get("cards"))
-    return objects(shown.get("buttons")) + [button for card in cards for button in objects(card.get("buttons"))]
+    cards = objects_in(shown.get("cards"))
+    return objects_in(shown.get("buttons")) + [button for card in cards for button in objects_in(card.get("buttons"))]
 
 
 def _is_whole(value: Any, at_most: int) -> bool:
@@ -126,7 +126,7 @@ def _is_whole(value: Any, at_most: int) -> bool:
 
 
 def _is_delay(value: Any) -> bool:
-    pair = a_list(value)
+    pair = list_or_none(value)
     if pair is None:
         return _is_whole(value, _WEEK_MS)
     return len(pair) == 2 and all(_is_whole(one, _WEEK_MS) for one in pair) and pair[0] <= pair[1]
@@ -147,7 +147,7 @@ _MEMBERS: Final[dict[str, tuple[Callable[[Any], bool], str]]] = {
     "text":        (lambda value: isinstance(value, str) and 0 < len(value) <= 4096, "1 to 4096 characters"),
     "index":       (lambda value: _is_whole(value, 99),                         "0 to 99"),
     "card":        (lambda value: _is_whole(value, 9),                          "0 to 9"),
-    "response":    (lambda value: an_object(value) is not None,                 "an object with what is filled in"),
+    "response":    (lambda value: object_or_none(value) is not None,                 "an object with what is filled in"),
     "for_ms":      (lambda value: _is_whole(value, 30 * _WEEK_MS),              "0 to 18144000000"),
 }
 # fmt: on
@@ -166,7 +166,7 @@ def read_steps(raw: Sequence[Any]) -> tuple[Step, ...]:
 
 
 def _step(place: str, raw: Any) -> Step:
-    given = an_object(raw)
+    given = object_or_none(raw)
     if given is None:
         raise NotScripted(place, "is not an object", '{"on": "message", "do": "read", ...}')
     for name in ("on", "do"):
@@ -191,6 +191,6 @@ def _step(place: str, raw: Any) -> Step:
             accepted = ", ".join((*_EVERYWHERE, *must, *may))
             raise NotScripted(f"{place}.{name}", f"does not go with {given['do']}", accepted)
     delay = given.get("after_ms", 0)
-    least, most = a_list(delay) or (delay, delay)
+    least, most = list_or_none(delay) or (delay, delay)
     known = {name: value for name, value in given.items() if name != "after_ms"}
     return Step(**known, after_ms=(least, most), raw=given)

@@ -6,7 +6,7 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
-from waypost.simulator.loose import objects
+from waypost.base.json_values import objects_in
 from waypost.simulator.store import Statement, Store
 from waypost.simulator.tables.table import Table
 
@@ -81,7 +81,7 @@ class Message(Fate, frozen=True, kw_only=True, dict=True):
     @property
     def cards(self) -> list[dict[str, Any]]:
         """The cards of a carousel, each with its `index` and perhaps `buttons`."""
-        return objects(self.content.get("cards"))
+        return objects_in(self.content.get("cards"))
 
     @property
     def has_buttons(self) -> bool:
@@ -91,7 +91,7 @@ class Message(Fate, frozen=True, kw_only=True, dict=True):
     @property
     def buttons(self) -> list[dict[str, Any]]:
         """The buttons a person sees under the message."""
-        return objects(self.content.get("buttons"))
+        return objects_in(self.content.get("buttons"))
 
 
 MESSAGES: Final = Table(

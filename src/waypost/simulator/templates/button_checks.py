@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Any, Final
 from urllib.parse import urlsplit
 
+from waypost.base.json_values import objects_in, text_or_none, texts_in
 from waypost.simulator.errors import GraphRefused, template_refused
-from waypost.simulator.loose import a_text, objects, texts
 from waypost.simulator.templates.texts import variables, without_variables
 
 _AT_MOST: Final = 10  # Source: facts 2.3, "Buttons total"
@@ -36,7 +36,7 @@ def check_buttons(component: dict[str, Any] | None) -> None:
     """
     if component is None:
         return
-    buttons = objects(component.get("buttons"))
+    buttons = objects_in(component.get("buttons"))
     if not 1 <= len(buttons) <= _AT_MOST:
         raise _refused(f"A BUTTONS component has 1 to {_AT_MOST} buttons.")
     for place, button in enumerate(buttons):
@@ -58,7 +58,7 @@ def _check_button(place: int, button: dict[str, Any]) -> None:
     kind = KINDS.get(button["type"])
     if kind is None:
         raise _refused(f"Button {place}: the type is one of {', '.join(KINDS)}.")
-    label = a_text(button.get("text"))
+    label = text_or_none(button.get("text"))
     if kind.needs_label and not (label and label.strip()):
         raise _refused(f"Button {place}: a text is required.")
     if label and len(label) > _LABEL_AT_MOST:
@@ -79,7 +79,7 @@ def _fine(_button: dict[str, Any]) -> str | None:
 
 
 def _url(button: dict[str, Any]) -> str | None:
-    url = a_text(button.get("url")) or ""
+    url = text_or_none(button.get("url")) or ""
     if not url or len(url) > 2000:
         return "the url has 1 to 2000 characters."
     address = without_variables(url).strip()
@@ -95,13 +95,13 @@ def _url(button: dict[str, Any]) -> str | None:
     if len(names) > 1 or not url.endswith("}}") or url.count("{{") > 1:
         return "the url can have one variable, at its very end."
     example = button.get("example")
-    if not (texts(example) or (isinstance(example, str) and example)):
+    if not (texts_in(example) or (isinstance(example, str) and example)):
         return "a url with a variable needs an example."
     return None
 
 
 def _phone_number(button: dict[str, Any]) -> str | None:
-    number = a_text(button.get("phone_number")) or ""
+    number = text_or_none(button.get("phone_number")) or ""
     if not re.fullmatch(r"\+?[0-9 ()-]{1,20}", number) or len(number) > 20:
         return "the phone_number has 1 to 20 characters."
     return None
@@ -109,7 +109,7 @@ def _phone_number(button: dict[str, Any]) -> str | None:
 
 def _copy_code(button: dict[str, Any]) -> str | None:
     example = button.get("example")
-    code = example if isinstance(example, str) else next(iter(texts(example)), "")
+    code = example if isinstance(example, str) else next(iter(texts_in(example)), "")
     return None if 1 <= len(code) <= 20 else "the example has 1 to 20 characters."
 
 

@@ -5,8 +5,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+from waypost.base.json_values import list_or_none, objects_in, texts_in
 from waypost.simulator.errors import template_refused
-from waypost.simulator.loose import a_list, objects, texts
 from waypost.simulator.media.references import Known
 from waypost.simulator.templates.button_checks import check_buttons
 from waypost.simulator.templates.drafts import Draft, read_draft
@@ -143,7 +143,7 @@ def _header_example_missing(draft: Draft) -> str | None:
     example = draft.example_of("HEADER")
     if header["format"] in MEDIA_FORMATS:
         given = example.get("header_handle")
-        handles = texts(given) or ([given] if isinstance(given, str) and given else [])
+        handles = texts_in(given) or ([given] if isinstance(given, str) and given else [])
         if not handles:
             return "A media header has an example: header_handle, from a resumable upload."
         if handles[0].startswith(("http://", "https://")):
@@ -167,7 +167,7 @@ def _lacking(
         return None
     if parameter_format == "NAMED":
         member += "_named_params"
-        given = {str(one.get("param_name")) for one in objects(example.get(member)) if one.get("example")}
+        given = {str(one.get("param_name")) for one in objects_in(example.get(member)) if one.get("example")}
         enough = given >= set(names)
     else:
         enough = len(_values(example.get(member))) == len(names)
@@ -180,8 +180,8 @@ def _values(given: Any) -> list[str]:
     """The example values; one variable's may be a flat list or a string. Source: facts 2.2, notes."""
     if isinstance(given, str):
         return [given]
-    outer = a_list(given) or []
-    inner = a_list(outer[0]) if outer else None
+    outer = list_or_none(given) or []
+    inner = list_or_none(outer[0]) if outer else None
     return [str(one) for one in (outer if inner is None else inner) if one not in (None, "")]
 
 

@@ -5,9 +5,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
+from waypost.base.json_values import integer_or_none, list_or_none, object_or_none, objects_in, text_or_none
 from waypost.simulator.errors import bad_parameter, template_refused
 from waypost.simulator.languages import LANGUAGES
-from waypost.simulator.loose import a_list, a_text, an_integer, an_object, objects
 from waypost.simulator.templates.preset_texts import with_preset_texts
 
 CATEGORIES: Final = ("UTILITY", "MARKETING", "AUTHENTICATION")
@@ -48,27 +48,27 @@ class Draft:
 
     def text_of(self, component: str) -> str:
         """The text of a component; empty when there is none."""
-        return a_text(self.parts.get(component, {}).get("text")) or ""
+        return text_or_none(self.parts.get(component, {}).get("text")) or ""
 
     def buttons(self) -> list[dict[str, Any]]:
         """The buttons; none when there is no such component."""
-        return objects(self.parts.get("BUTTONS", {}).get("buttons"))
+        return objects_in(self.parts.get("BUTTONS", {}).get("buttons"))
 
     def cards(self) -> "list[Draft]":
         """Each card of a carousel, as a draft of its own components."""
-        given = objects(self.parts.get("CAROUSEL", {}).get("cards"))
+        given = objects_in(self.parts.get("CAROUSEL", {}).get("cards"))
         return [
             replace(
                 self,
-                components=objects(card.get("components")),
-                parts={part["type"]: part for part in objects(card.get("components"))},
+                components=objects_in(card.get("components")),
+                parts={part["type"]: part for part in objects_in(card.get("components"))},
             )
             for card in given
         ]
 
     def example_of(self, component: str) -> dict[str, Any]:
         """The example of a component; empty when there is none."""
-        return an_object(self.parts.get(component, {}).get("example")) or {}
+        return object_or_none(self.parts.get(component, {}).get("example")) or {}
 
 
 def read_draft(fields: Mapping[str, Any], *, any_language: bool = False) -> Draft:
@@ -100,7 +100,7 @@ def read_draft(fields: Mapping[str, Any], *, any_language: bool = False) -> Draf
     if parameter_format not in ("POSITIONAL", "NAMED"):
         raise bad_parameter("Param parameter_format must be one of {POSITIONAL, NAMED}.")
     ttl = fields.get("message_send_ttl_seconds")
-    if ttl is not None and ttl != -1 and an_integer(ttl) is None:
+    if ttl is not None and ttl != -1 and integer_or_none(ttl) is None:
         raise bad_parameter("Param message_send_ttl_seconds must be an integer.")
     components = with_preset_texts(category, _components("components", fields.get("components"), COMPONENT_TYPES))
     return Draft(
@@ -109,7 +109,7 @@ def read_draft(fields: Mapping[str, Any], *, any_language: bool = False) -> Draf
         category=category,
         components=components,
         parameter_format=parameter_format,
-        message_send_ttl_seconds=an_integer(ttl),
+        message_send_ttl_seconds=integer_or_none(ttl),
         parts={component["type"]: component for component in components},
         extras=_extras(fields),
     )
@@ -125,12 +125,12 @@ def _extras(fields: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _components(path: str, value: Any, types: tuple[str, ...]) -> list[dict[str, Any]]:
-    given = a_list(value)
+    given = list_or_none(value)
     if given is None or not given:
         raise bad_parameter(f"Param {path} must be an array of components.")
     read: list[dict[str, Any]] = []
     for place, one in enumerate(given):
-        component = an_object(one)
+        component = object_or_none(one)
         kind = str((component or {}).get("type", "")).upper()
         if component is None or kind not in types:
             raise bad_parameter(f"Param {path}[{place}]['type'] must be one of {{{', '.join(types)}}}.")
@@ -146,7 +146,8 @@ def _in_upper_case(path: str, component: dict[str, Any]) -> dict[str, Any]:
             component["format"] = str(component.get("format", "TEXT")).upper()
         case "BUTTONS":
             component["buttons"] = [
-                {**button, "type": str(button.get("type", "")).upper()} for button in objects(component.get("buttons"))
+                {**button, "type": str(button.get("type", "")).upper()}
+                for button in objects_in(component.get("buttons"))
             ]
         case "CAROUSEL":
             component["cards"] = [
@@ -156,7 +157,7 @@ def _in_upper_case(path: str, component: dict[str, Any]) -> dict[str, Any]:
                         f"{path}['cards'][{place}]['components']", card.get("components"), CARD_COMPONENT_TYPES
                     ),
                 }
-                for place, card in enumerate(objects(component.get("cards")))
+                for place, card in enumerate(objects_in(component.get("cards")))
             ]
         case _:
             pass

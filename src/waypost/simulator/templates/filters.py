@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from waypost.simulator.loose import a_text, texts
+from waypost.base.json_values import text_or_none, texts_in
 from waypost.simulator.requests import decode_json
 from waypost.simulator.templates.template import Template
 
@@ -12,7 +12,7 @@ def _is_one_of(value: str, wished: str) -> bool:
     """Whether a value is among the wished ones: one, several with commas, or a JSON array."""
     if wished.startswith("["):
         try:
-            options = texts(decode_json(wished.encode()))
+            options = texts_in(decode_json(wished.encode()))
         except ValueError:
             options = [wished]
     else:
@@ -21,7 +21,7 @@ def _is_one_of(value: str, wished: str) -> bool:
 
 
 def _says(template: Template, wished: str) -> bool:
-    own = [template.name, *(a_text(part.get("text")) or "" for part in template.components)]
+    own = [template.name, *(text_or_none(part.get("text")) or "" for part in template.components)]
     return any(wished.lower() in text.lower() for text in own)
 
 

@@ -5,8 +5,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+from waypost.base.json_values import object_or_none, objects_in, text_or_none
 from waypost.simulator.errors import bad_parameter, template_refused
-from waypost.simulator.loose import a_text, an_object, objects
 
 
 @dataclass(frozen=True)
@@ -136,7 +136,7 @@ def draft_from_library(fields: Mapping[str, Any]) -> dict[str, Any]:
         components.append({"type": "HEADER", "format": "TEXT", "text": one.header})
     example = {"body_text": [list(one.body_params)]}
     components.append({"type": "BODY", "text": one.body, "example": example})
-    inputs = objects(fields.get("library_template_button_inputs"))
+    inputs = objects_in(fields.get("library_template_button_inputs"))
     buttons = [_button(kind, label, _input_of(kind, inputs, place)) for place, (kind, label) in enumerate(one.buttons)]
     components.append({"type": "BUTTONS", "buttons": buttons})
     return {
@@ -159,13 +159,13 @@ def _input_of(kind: str, inputs: list[dict[str, Any]], place: int) -> dict[str, 
 def _button(kind: str, label: str, wish: dict[str, Any]) -> dict[str, Any]:
     button: dict[str, Any] = {"type": kind, "text": label}
     if kind == "PHONE_NUMBER":
-        number = a_text(wish.get("phone_number")) or _PLACEHOLDERS[kind]
+        number = text_or_none(wish.get("phone_number")) or _PLACEHOLDERS[kind]
         if not _PHONE.fullmatch(number):
             raise bad_parameter("Param library_template_button_inputs has no readable phone_number.")
         return {**button, "phone_number": number}
-    url = an_object(wish.get("url")) or {}
-    button["url"] = a_text(url.get("base_url")) or _PLACEHOLDERS[kind]
-    suffix = a_text(url.get("url_suffix_example"))
+    url = object_or_none(wish.get("url")) or {}
+    button["url"] = text_or_none(url.get("base_url")) or _PLACEHOLDERS[kind]
+    suffix = text_or_none(url.get("url_suffix_example"))
     if suffix and button["url"].endswith("{{1}}"):
         button["example"] = [suffix]
     return button

@@ -3,7 +3,7 @@
 import re
 from typing import Any, Final
 
-from waypost.simulator.loose import a_text, an_integer, an_object, objects
+from waypost.base.json_values import integer_or_none, object_or_none, objects_in, text_or_none
 from waypost.simulator.templates.drafts import Draft
 
 _OTP_TYPES: Final = ("COPY_CODE", "ONE_TAP", "ZERO_TAP")
@@ -32,7 +32,7 @@ def authentication_malformed(draft: Draft) -> str | None:
         return "The add_security_recommendation is true or false."
     footer = draft.parts.get("FOOTER")
     if footer is not None:
-        minutes = an_integer(footer.get("code_expiration_minutes"))
+        minutes = integer_or_none(footer.get("code_expiration_minutes"))
         if minutes is None or not 1 <= minutes <= 90:
             return "The code_expiration_minutes are 1 to 90."
     if len(codes) != 1 or len(draft.buttons()) != 1:
@@ -48,15 +48,15 @@ def _code_malformed(button: dict[str, Any]) -> str | None:
         return None
     if "package_name" in button or "signature_hash" in button:  # Source: facts 2.2: until v20
         return "The package_name and the signature_hash belong into supported_apps."
-    if len(a_text(button.get("autofill_text")) or "") > _LABEL_AT_MOST:
+    if len(text_or_none(button.get("autofill_text")) or "") > _LABEL_AT_MOST:
         return f"The autofill_text has at most {_LABEL_AT_MOST} characters."
     if otp_type == "ZERO_TAP" and button.get("zero_tap_terms_accepted") is not True:
         return "A ZERO_TAP button needs zero_tap_terms_accepted to be true."
-    apps = objects(button.get("supported_apps"))
+    apps = objects_in(button.get("supported_apps"))
     if not 1 <= len(apps) <= _APPS_AT_MOST:
         return f"A {otp_type} button has 1 to {_APPS_AT_MOST} supported_apps."
     for app in apps:
-        complaint = _app_malformed(an_object(app) or {})
+        complaint = _app_malformed(object_or_none(app) or {})
         if complaint:
             return complaint
     return None
@@ -64,12 +64,12 @@ def _code_malformed(button: dict[str, Any]) -> str | None:
 
 def _app_malformed(app: dict[str, Any]) -> str | None:
     """What is wrong with an app. Source: facts 2.3, `package_name` and `signature_hash`."""
-    package = a_text(app.get("package_name")) or ""
+    package = text_or_none(app.get("package_name")) or ""
     if len(package) > _PACKAGE_AT_MOST or not _PACKAGE.fullmatch(package):
         return (
             f"A package_name has at most {_PACKAGE_AT_MOST} characters, and two or more segments "
             "that each begin with a letter."
         )
-    if not _SIGNATURE.fullmatch(a_text(app.get("signature_hash")) or ""):
+    if not _SIGNATURE.fullmatch(text_or_none(app.get("signature_hash")) or ""):
         return "A signature_hash has exactly 11 characters."
     return None

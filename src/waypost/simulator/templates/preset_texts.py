@@ -2,8 +2,8 @@
 
 from typing import Any, Final
 
+from waypost.base.json_values import integer_or_none, objects_in
 from waypost.simulator.errors import template_refused
-from waypost.simulator.loose import an_integer, objects
 
 # Source: facts 2.2, "AUTHENTICATION preset text (English)"
 _BODY: Final = "*{{1}}* is your verification code."
@@ -29,11 +29,11 @@ def _preset(component: dict[str, Any]) -> dict[str, Any]:
             if component.get("text") not in (None, "", _BODY, _BODY + _SECURITY):
                 raise template_refused(2388072, "The body of an AUTHENTICATION template has no text of its own.")
             return {**component, "text": _BODY + more, "example": {"body_text": [["123456"]]}}
-        case "FOOTER" if an_integer(component.get("code_expiration_minutes")) is not None:
-            minutes = an_integer(component["code_expiration_minutes"])
+        case "FOOTER" if integer_or_none(component.get("code_expiration_minutes")) is not None:
+            minutes = integer_or_none(component["code_expiration_minutes"])
             return {**component, "text": _FOOTER.format(minutes=minutes)}
         case "BUTTONS":
-            return {**component, "buttons": [_otp(one) for one in objects(component["buttons"])]}
+            return {**component, "buttons": [_otp(one) for one in objects_in(component["buttons"])]}
         case _:
             return component
 

@@ -2,8 +2,8 @@
 
 from typing import Final
 
+from waypost.base.json_values import texts_in
 from waypost.simulator.errors import template_refused
-from waypost.simulator.loose import texts
 from waypost.simulator.media.references import HEADER_KINDS, Known
 from waypost.simulator.templates.drafts import Draft
 
@@ -28,7 +28,7 @@ def _check_handle(draft: Draft, known: Known) -> None:
     if wished is None:
         return
     given = draft.example_of("HEADER").get("header_handle")
-    handle = given if isinstance(given, str) else next(iter(texts(given)), "")
+    handle = given if isinstance(given, str) else next(iter(texts_in(given)), "")
     kind = known.upload_kind(handle)
     if kind is None:
         raise template_refused(None, _UNKNOWN.format(handle=handle[:80]))

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any, Final
 
-from waypost.simulator.loose import a_text, an_object
+from waypost.base.json_values import object_or_none, text_or_none
 from waypost.simulator.templates.drafts import Draft
 
 _OFFER_TEXT_AT_MOST: Final = 16  # Source: facts 2.3, "LTO text"
@@ -22,8 +22,8 @@ def offer_malformed(draft: Draft) -> str | None:
     component = draft.parts.get("LIMITED_TIME_OFFER")
     if component is None:
         return None
-    offer = an_object(component.get("limited_time_offer")) or {}
-    text = a_text(offer.get("text")) or ""
+    offer = object_or_none(component.get("limited_time_offer")) or {}
+    text = text_or_none(offer.get("text")) or ""
     has_expiration = offer.get("has_expiration", False)
     header = draft.parts.get("HEADER", {"format": "IMAGE"})
     kinds = _kinds(draft)

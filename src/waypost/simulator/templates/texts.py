@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from waypost.simulator.loose import a_text, objects
+from waypost.base.json_values import objects_in, text_or_none
 
 VARIABLE: Final = re.compile(r"\{\{([^{}]*)\}\}")
 
@@ -51,9 +51,9 @@ def texts_of(components: Iterable[dict[str, Any]]) -> list[str]:
     """The texts of components, and of the cards among them."""
     texts: list[str] = []
     for component in components:
-        texts.append(a_text(component.get("text")) or "")
-        for card in objects(component.get("cards")):
-            texts += texts_of(objects(card.get("components")))
+        texts.append(text_or_none(component.get("text")) or "")
+        for card in objects_in(component.get("cards")):
+            texts += texts_of(objects_in(card.get("components")))
     return texts
 
 

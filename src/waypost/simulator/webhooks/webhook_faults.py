@@ -6,10 +6,10 @@ from typing import Any, Final
 
 import msgspec
 
+from waypost.base.json_values import object_or_none, text_or_none
 from waypost.simulator.accounts.accounts import Accounts
 from waypost.simulator.faults.fault import Fault, Subject
 from waypost.simulator.faults.faults import Faults
-from waypost.simulator.loose import a_text, an_object
 from waypost.simulator.store import Statement, Store
 from waypost.simulator.tables.messages import of_wamids
 from waypost.simulator.tables.updates import AFTER_NEXT, MESSAGE, Outlet, Parcel, Update
@@ -125,11 +125,11 @@ def _template_sent(body: str) -> str:
         sent: Any = msgspec.json.decode(body)
     except msgspec.DecodeError:
         return ""
-    content = an_object((an_object(sent) or {}).get("template"))
-    return (a_text(content.get("name")) if content else None) or ""
+    content = object_or_none((object_or_none(sent) or {}).get("template"))
+    return (text_or_none(content.get("name")) if content else None) or ""
 
 
 def _template_told(update: Update) -> str:
     """The template that a webhook's field is about."""
-    value = an_object(msgspec.json.decode(update.rest))
-    return (a_text(value.get("message_template_name")) if value else None) or ""
+    value = object_or_none(msgspec.json.decode(update.rest))
+    return (text_or_none(value.get("message_template_name")) if value else None) or ""

@@ -1,0 +1,42 @@
+"""Values of unknown shape: each reader gives one type, and what is of another shape is None or empty."""
+
+import pytest
+
+from waypost.base.json_values import integer_or_none, list_of, object_of, objects_in, text_or_none, texts_in
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        (7, 7),
+        (-7, -7),
+        ("7", 7),
+        ("0123456789012345", 123456789012345),
+        ("01234567890123456", None),
+        ("-7", None),
+        ("٣", None),
+        ("²", None),
+        ("", None),
+        (True, None),
+        (7.0, None),
+        (None, None),
+        ([7], None),
+    ],
+)
+def test_whole_numbers_are_read_from_numbers_and_digits(value: object, expected: int | None) -> None:
+    assert integer_or_none(value) == expected
+
+
+@pytest.mark.parametrize("value", [None, True, 7, 7.5, "text", [1], [[]], {"a": 1}])
+def test_each_reader_gives_its_type_for_any_value(value: object) -> None:
+    assert object_of(value) == (value if isinstance(value, dict) else {})
+    assert list_of(value) == (value if isinstance(value, list) else [])
+    assert text_or_none(value) == (value if isinstance(value, str) else None)
+    assert objects_in(value) == texts_in(value) == []
+
+
+def test_members_of_a_list_are_taken_by_type() -> None:
+    mixed = [1, "one", {"two": 2}, None, ["three"], "four"]
+
+    assert objects_in(mixed) == [{"two": 2}]
+    assert texts_in(mixed) == ["one", "four"]
