@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from waypost.accept.multipart import read_parts
-from waypost.accept.parts import MOST_HEADER_BYTES, MOST_HEADERS, PartHead
 from waypost.accept.requests import Request
+from waypost.base.multipart import MOST_HEADER_BYTES, MOST_HEADERS, PartHead
 from waypost.domain.refusals import Reason, Refused
 
 BODY = (
@@ -83,6 +83,8 @@ async def test_any_content_type_is_read_or_refused(content_type: str) -> None:
         ('form-data; name="file"; filename=""', ""),
         ('form-data; name="file"', None),
         ("form-data; name=file; filename=a.png", "a.png"),
+        ("form-data; name=file; filename=\"a.png\"; filename*=UTF-8''gr%C3%B6%C3%9Fe.png", "größe.png"),
+        ("form-data; name=file; filename*=utf-8'en'a%20b.png", "a b.png"),
     ],
 )
 async def test_file_name_is_its_last_segment(disposition: str, name: str | None) -> None:

@@ -12,9 +12,9 @@ import msgspec
 from waypost.accept.auth import admitted_app
 from waypost.accept.direct import account_of, ask
 from waypost.accept.multipart import read_parts
-from waypost.accept.parts import PartHead
 from waypost.accept.requests import Answer, Request
 from waypost.accept.services import Services
+from waypost.base.multipart import PartHead
 from waypost.domain.app import App
 from waypost.domain.refusals import Reason, Refused
 from waypost.operators.contract import Ask

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 import msgspec
 
-from waypost.accept.parts import PartHead
+from waypost.base.multipart import PartHead
 from waypost.store.idempotency import KeyedRequest
 
 

@@ -2,8 +2,9 @@
 
 from collections.abc import AsyncIterator
 
-from waypost.accept.parts import PartHead, PartsReader
+from waypost.accept.parts import broken_multipart
 from waypost.accept.requests import Request
+from waypost.base.multipart import MultipartReader, PartHead
 
 
 async def read_parts(request: Request) -> AsyncIterator[PartHead | bytes]:
@@ -13,7 +14,7 @@ async def read_parts(request: Request) -> AsyncIterator[PartHead | bytes]:
         Refused: no boundary, a broken body, or more parts or headers than any client sends.
         ConnectionError: the client went away.
     """
-    reader = PartsReader(request.header(b"content-type") or "")
+    reader = MultipartReader(request.header(b"content-type") or "", refused=broken_multipart)
     keyed = request.keyed
     async for chunk in body_chunks(request):
         for one in reader.feed(chunk):

@@ -9,10 +9,10 @@ from urllib.parse import unquote, urlsplit
 from waypost.accept.kinds import most_bytes_types, types_of
 from waypost.accept.media_quota import Arriving, MediaQuota
 from waypost.accept.multipart import read_parts
-from waypost.accept.parts import MOST_NAME_CHARS, PartHead
 from waypost.accept.requests import Request, read_body
 from waypost.base.clock import Clock
 from waypost.base.ids import Ids
+from waypost.base.multipart import MOST_NAME_CHARS, PartHead
 from waypost.domain.app import App
 from waypost.domain.handles import handle_of
 from waypost.domain.media import ACCEPTED, MEDIA_LIFE_MS, MOST_UPLOAD_BYTES, Media

@@ -13,7 +13,7 @@ import msgspec
 from waypost.base.json_values import object_or_none
 from waypost.simulator.errors import GraphRefused, bad_parameter
 from waypost.simulator.files import pieces
-from waypost.simulator.multipart import Multipart, Unreadable
+from waypost.simulator.multipart import MultipartForm
 
 Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
@@ -154,16 +154,13 @@ async def with_form_fields(call: Call) -> Call:
     """
     fields = dict(call.fields)
     form = form_of(call)
-    try:
-        while (head := await form.next_part()) is not None:
-            if head.file_name is None:
-                fields[head.name] = loose_value(await form.text(at_most=_FIELD_AT_MOST))
-    except Unreadable as wrong:
-        raise bad_parameter(f"The request body is not a readable form: {wrong}.") from wrong
+    while (head := await form.next_part()) is not None:
+        if head.file_name is None:
+            fields[head.name] = loose_value(await form.text(at_most=_FIELD_AT_MOST))
     return replace(call, fields=fields, body=None)
 
 
-def form_of(call: Call, *, at_most: int = _BODY_AT_MOST) -> Multipart:
+def form_of(call: Call, *, at_most: int = _BODY_AT_MOST) -> MultipartForm:
     """The call's multipart form.
 
     Args:
@@ -175,10 +172,7 @@ def form_of(call: Call, *, at_most: int = _BODY_AT_MOST) -> Multipart:
     """
     if call.body is None:
         raise bad_parameter("The request body must be multipart/form-data.")
-    try:
-        return Multipart(call.content_type, call.body.allow(at_most))
-    except Unreadable as wrong:
-        raise bad_parameter(f"The request body is not a readable form: {wrong}.") from wrong
+    return MultipartForm(call.content_type, call.body.allow(at_most))
 
 
 async def read_body(receive: Receive) -> bytes:

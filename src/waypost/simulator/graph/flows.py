@@ -13,7 +13,6 @@ from waypost.simulator.errors import bad_parameter, no_such_object
 from waypost.simulator.graph.links import is_good, link
 from waypost.simulator.graph.lists import page
 from waypost.simulator.graph.nodes import app_data, node
-from waypost.simulator.multipart import Unreadable
 from waypost.simulator.parts import Parts
 from waypost.simulator.requests import Call, Download, form_of
 
@@ -130,14 +129,11 @@ async def upload_asset(parts: Parts, call: Call, flow: Flow) -> dict[str, Any]:
     form = form_of(call, at_most=ASSET_AT_MOST_BYTES + 64 * 1024)
     fields: dict[str, str] = dict(call.query)
     asset: str | None = None
-    try:
-        while (head := await form.next_part()) is not None:
-            if head.name == "file":
-                asset = await form.text(at_most=ASSET_AT_MOST_BYTES)
-            else:
-                fields[head.name] = await form.text(at_most=_FIELD_AT_MOST_BYTES)
-    except Unreadable as wrong:
-        raise bad_parameter(f"The request body is not a readable form: {wrong}.") from wrong
+    while (head := await form.next_part()) is not None:
+        if head.name == "file":
+            asset = await form.text(at_most=ASSET_AT_MOST_BYTES)
+        else:
+            fields[head.name] = await form.text(at_most=_FIELD_AT_MOST_BYTES)
     if fields.get("name") != _ASSET_NAME:
         raise bad_parameter(f"Param name must be {_ASSET_NAME}.")
     if fields.get("asset_type") != _ASSET_TYPE:

@@ -7,7 +7,6 @@ from waypost.simulator.errors import GraphRefused, bad_parameter, no_such_object
 from waypost.simulator.graph.links import is_good, link
 from waypost.simulator.media.media import Media
 from waypost.simulator.media.media_kinds import MEDIA_AT_MOST_BYTES
-from waypost.simulator.multipart import Unreadable
 from waypost.simulator.parts import Parts
 from waypost.simulator.requests import Call, Download, form_of
 
@@ -34,11 +33,9 @@ async def upload_media(parts: Parts, call: Call, number: Number) -> dict[str, An
                 mime_type = head.content_type or _mime_type(fields)
                 media = await parts.media.take(number.phone_number_id, mime_type, head.file_name, form.chunks())
         _check_fields(fields, media)
-    except BaseException as error:
+    except BaseException:
         if media is not None:
             await parts.media.delete(media)
-        if isinstance(error, Unreadable):
-            raise bad_parameter(f"The request body is not a readable form: {error}.") from error
         raise
     assert media is not None  # noqa: S101  `_check_fields` has seen to it
     return {"id": media.media_id}

@@ -1,0 +1,178 @@
+"""Reading multipart bodies: fed with bytes as they come, a reader gives heads and the bytes between.
+
+Source: RFC 7578 and RFC 2046, section 5.1.
+"""
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+from urllib.parse import unquote_to_bytes
+
+from python_multipart import MultipartParser
+from python_multipart.exceptions import FormParserError
+from python_multipart.multipart import parse_options_header
+
+MOST_PARTS: Final = 32
+MOST_HEADERS: Final = 16
+MOST_HEADER_BYTES: Final = 2048
+MOST_NAME_CHARS: Final = 240
+_EXTENDED_NAME: Final = re.compile(r";\s*filename\*=utf-8'[^']*'([^;\s]*)", re.IGNORECASE)
+"""A file name as RFC 5987 encodes it: RFC 7578 forbids it in forms, some clients send it, and the library drops it."""
+
+
+@dataclass(frozen=True, slots=True)
+class PartHead:
+    """The head of a part.
+
+    Attributes:
+        file_name: the last segment only; None where the part has none, empty where it has an empty one.
+        content_type: in lower case, without parameters; empty where there is none.
+    """
+
+    name: str
+    file_name: str | None
+    content_type: str
+
+
+class MultipartReader:
+    """Reads one body. Nothing of it is kept here.
+
+    Args:
+        content_type: the request's header.
+        refused: the error to raise, from what is wrong with the body.
+        most_parts: more are refused.
+        errors: what becomes of heads that are not UTF-8, as `bytes.decode` takes it.
+
+    Raises:
+        `refused`: no boundary.
+    """
+
+    def __init__(
+        self,
+        content_type: str,
+        *,
+        refused: Callable[[str], Exception],
+        most_parts: int = MOST_PARTS,
+        errors: str = "replace",
+    ) -> None:
+        self._refused = refused
+        _, options = parse_options_header(_plain(content_type))
+        boundary = options.get(b"boundary")
+        if not boundary:
+            raise refused("the Content-Type has no boundary")
+        heard = self._heard = _Heard(most_parts, errors)
+        try:
+            self._parser = MultipartParser(
+                boundary,
+                {
+                    "on_part_begin": heard.begin_part,
+                    "on_header_field": heard.add_to_field,
+                    "on_header_value": heard.add_to_value,
+                    "on_header_end": heard.end_header,
+                    "on_headers_finished": heard.end_headers,
+                    "on_part_data": heard.add_data,
+                    "on_end": heard.end,
+                },
+                max_header_count=MOST_HEADERS,
+                max_header_size=MOST_HEADER_BYTES,
+            )
+        except FormParserError as error:
+            raise refused(str(error)) from error
+
+    def feed(self, chunk: bytes) -> list[PartHead | bytes]:
+        """What these bytes complete.
+
+        Raises:
+            `refused`: a broken body, or more parts or headers than any client sends.
+        """
+        try:
+            self._parser.write(chunk)
+        except FormParserError as error:
+            raise self._refused(str(error)) from error
+        return self._heard.take()
+
+    def finish(self) -> None:
+        """There are no more bytes.
+
+        Raises:
+            `refused`: it ends before its last boundary.
+        """
+        try:
+            self._parser.finalize()
+        except FormParserError as error:
+            raise self._refused(str(error)) from error
+        if not self._heard.ended:
+            raise self._refused("it ends before its last boundary")
+
+
+class _Heard:
+    """What the parser has told since it was last asked."""
+
+    def __init__(self, most_parts: int, errors: str) -> None:
+        self._most_parts = most_parts
+        self._errors = errors
+        self._told: list[PartHead | bytes] = []
+        self._headers: dict[str, str] = {}
+        self._field = b""
+        self._value = b""
+        self._parts = 0
+        self.ended = False
+
+    def take(self) -> list[PartHead | bytes]:
+        told, self._told = self._told, []
+        return told
+
+    def begin_part(self) -> None:
+        self._parts += 1
+        if self._parts > self._most_parts:
+            raise FormParserError(f"it has more than {self._most_parts} parts")
+        self._headers = {}
+
+    def add_to_field(self, data: bytes, start: int, end: int) -> None:
+        self._field += data[start:end]
+
+    def add_to_value(self, data: bytes, start: int, end: int) -> None:
+        self._value += data[start:end]
+
+    def end_header(self) -> None:
+        name = self._field.decode("latin-1").strip().lower()
+        self._headers[name] = self._value.decode("utf-8", self._errors).strip()
+        self._field = self._value = b""
+
+    def end_headers(self) -> None:
+        self._told.append(_head_of(self._headers))
+
+    def add_data(self, data: bytes, start: int, end: int) -> None:
+        self._told.append(data[start:end])
+
+    def end(self) -> None:
+        self.ended = True
+
+
+def _head_of(headers: dict[str, str]) -> PartHead:
+    # The library answers in latin-1: its caller, by the standard it follows, would have read the
+    # header so. What browsers and clients send is UTF-8.
+    disposition = headers.get("content-disposition", "").encode("utf-8").decode("latin-1")
+    kind, options = parse_options_header(disposition)
+    name = options.get(b"name")
+    if kind != b"form-data" or not name:
+        raise FormParserError("a part has no name")
+    extended = _EXTENDED_NAME.search(headers["content-disposition"])
+    file_name = unquote_to_bytes(extended[1]) if extended else options.get(b"filename")
+    content_type, _ = parse_options_header(_plain(headers.get("content-type", "")))
+    return PartHead(
+        name=name.decode("utf-8", "replace"),
+        file_name=None if file_name is None else _last_segment(file_name),
+        content_type=content_type.decode("latin-1"),
+    )
+
+
+def _plain(header: str) -> str:
+    """Without letters that the library, which reads latin-1, cannot answer with."""
+    return header.encode("ascii", "replace").decode()
+
+
+def _last_segment(name: bytes) -> str:
+    text = name.decode("utf-8", "replace").replace("\\", "/").rpartition("/")[2]
+    return "".join(char for char in text if char.isprintable())[:MOST_NAME_CHARS]
