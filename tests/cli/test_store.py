@@ -18,6 +18,7 @@ from waypost.config import Settings
 from waypost.store.contract import WrongStore
 from waypost.store.database import Database
 from waypost.store.engines.sqlite import SqliteEngine
+from waypost.store.revision import OLDEST
 from waypost.store.tables import REVISION, messages
 
 
@@ -40,7 +41,7 @@ def test_check_says_that_an_upgrade_is_needed_and_does_nothing(tmp_path: Path) -
     second = run(tmp_path, "store", "upgrade", "--check")
 
     assert (first.returncode, first.stdout) == (1, second.stdout)
-    assert first.stdout.splitlines()[1] == f"an upgrade from revision 3 to {REVISION} is needed"
+    assert first.stdout.splitlines()[1] == f"an upgrade from revision {OLDEST} to {REVISION} is needed"
 
 
 def test_check_of_no_store_makes_none(tmp_path: Path) -> None:

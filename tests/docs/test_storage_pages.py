@@ -15,6 +15,7 @@ from tests.support.first_store import make_first_store
 from tests.support.patience import HANGS_AFTER_S
 from tests.support.postgres import binaries
 from tests.support.stores import Databases, url_of
+from waypost.store.revision import OLDEST
 
 PAGES: Final = ROOT / "docs" / "how-to"
 POSTGRESQL: Final = PAGES / "run-on-postgresql.md"
@@ -66,7 +67,7 @@ def typed(folder: Path, page: Path, language: str = "sh", **variables: str) -> s
 def test_page_about_upgrades_upgrades(folder: Path) -> None:
     said = typed(folder, UPGRADE).splitlines()
 
-    assert said[1].startswith("an upgrade from revision 3 to ")
+    assert said[1].startswith(f"an upgrade from revision {OLDEST} to ")
     assert said[2].startswith("store: revision ")
     assert len(said) == 3
 

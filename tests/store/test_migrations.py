@@ -164,7 +164,9 @@ async def test_store_is_left_alone_where_upgrading_is_off(tmp_path: Path) -> Non
 
     await database.close()
     connection = create_engine(f"sqlite:///{path}").connect()
-    assert connection.execute(text("SELECT value FROM store_facts")).scalars().all() == ["3"]
+    assert connection.execute(text("SELECT value FROM store_facts WHERE name = 'revision'")).scalars().all() == [
+        str(OLDEST)
+    ]
     connection.close()
     assert len(before) <= path.stat().st_size
 
@@ -173,7 +175,7 @@ async def test_step_that_fails_leaves_the_store_as_it_was(tmp_path: Path) -> Non
     path = tmp_path / "waypost.db"
     make_first_store(path)
     with create_engine(f"sqlite:///{path}").begin() as connection:
-        connection.execute(text("CREATE TABLE rate_windows (in_the_way TEXT)"))
+        connection.execute(text("CREATE TABLE app_users (in_the_way TEXT)"))
     database = Database(SqliteEngine(path))
 
     with pytest.raises(OperationalError):
@@ -181,9 +183,11 @@ async def test_step_that_fails_leaves_the_store_as_it_was(tmp_path: Path) -> Non
 
     await database.close()
     with create_engine(f"sqlite:///{path}").connect() as connection:
-        assert connection.execute(text("SELECT value FROM store_facts")).scalars().all() == ["3"]
+        assert connection.execute(text("SELECT value FROM store_facts WHERE name = 'revision'")).scalars().all() == [
+            str(OLDEST)
+        ]
         tables = sa.inspect(connection).get_table_names()
-        assert "idempotency_keys" not in tables
+        assert "audit_log" not in tables
 
 
 async def test_newer_store_is_worked_on_when_it_says_so_and_refused_when_not(place: Place) -> None:

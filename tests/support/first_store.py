@@ -1,4 +1,4 @@
-"""An SQLite store as version 5899004 made it: revision 3, the first from which a store can be upgraded."""
+"""An SQLite store of the baseline: revision 5, the first from which a store can be upgraded."""
 
 import sqlite3
 from pathlib import Path

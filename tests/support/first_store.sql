@@ -89,22 +89,22 @@ CREATE TABLE attempts (
 	duration_ms INTEGER NOT NULL, 
 	status INTEGER, 
 	answer BLOB NOT NULL, 
-	error TEXT, 
+	error TEXT, subscription_id BIGINT, request_headers TEXT, answer_headers TEXT, 
 	PRIMARY KEY (id)
 );
-INSERT INTO "attempts" VALUES(1,'01a2031b-e6a9-7c1b-886c-395d96e77135',1795348489902,2,200,X'',NULL);
-INSERT INTO "attempts" VALUES(2,'01a2031b-e6ca-773d-aabc-cc79570b6258',1795348489939,0,200,X'',NULL);
-INSERT INTO "attempts" VALUES(3,'01a2031b-e6d4-795d-bb0a-2e30980dc069',1795348489943,2,200,X'',NULL);
-INSERT INTO "attempts" VALUES(4,'01a2031b-e6d8-7e9e-aafc-ace322057430',1795348489948,0,200,X'',NULL);
-INSERT INTO "attempts" VALUES(5,'01a2031b-e6de-7970-aa10-a86906efc8bc',1795348489952,0,200,X'',NULL);
-INSERT INTO "attempts" VALUES(6,'01a2031b-e6df-7a0f-88c0-b92150e97851',1795348489956,0,200,X'',NULL);
-INSERT INTO "attempts" VALUES(7,'01a2031b-e6e3-7791-95b8-792f1b3a50df',1795348489958,0,200,X'',NULL);
-INSERT INTO "attempts" VALUES(8,'01a2031b-e6e9-73f9-bbce-96a205ae182f',1795348489962,0,200,X'',NULL);
-INSERT INTO "attempts" VALUES(9,'01a2031b-e6e9-7873-912c-0405aa803fe5',1795348489964,0,200,X'',NULL);
-INSERT INTO "attempts" VALUES(10,'01a2031b-e6ee-7b91-8c21-0a85d1d91d7d',1795348489967,0,200,X'',NULL);
-INSERT INTO "attempts" VALUES(11,'01a2031b-e6f6-7288-80a8-196131dcdee1',1795348489975,0,200,X'',NULL);
-INSERT INTO "attempts" VALUES(12,'01a2031b-e6fa-7a96-a2a8-7dde66ee8ab4',1795348489980,0,200,X'',NULL);
-INSERT INTO "attempts" VALUES(13,'01a2031b-e724-762c-a68a-78c935d8e8c7',1795348490026,0,200,X'',NULL);
+INSERT INTO "attempts" VALUES(1,'01a2031b-e6a9-7c1b-886c-395d96e77135',1795348489902,2,200,X'',NULL,NULL,NULL,NULL);
+INSERT INTO "attempts" VALUES(2,'01a2031b-e6ca-773d-aabc-cc79570b6258',1795348489939,0,200,X'',NULL,NULL,NULL,NULL);
+INSERT INTO "attempts" VALUES(3,'01a2031b-e6d4-795d-bb0a-2e30980dc069',1795348489943,2,200,X'',NULL,NULL,NULL,NULL);
+INSERT INTO "attempts" VALUES(4,'01a2031b-e6d8-7e9e-aafc-ace322057430',1795348489948,0,200,X'',NULL,NULL,NULL,NULL);
+INSERT INTO "attempts" VALUES(5,'01a2031b-e6de-7970-aa10-a86906efc8bc',1795348489952,0,200,X'',NULL,NULL,NULL,NULL);
+INSERT INTO "attempts" VALUES(6,'01a2031b-e6df-7a0f-88c0-b92150e97851',1795348489956,0,200,X'',NULL,NULL,NULL,NULL);
+INSERT INTO "attempts" VALUES(7,'01a2031b-e6e3-7791-95b8-792f1b3a50df',1795348489958,0,200,X'',NULL,NULL,NULL,NULL);
+INSERT INTO "attempts" VALUES(8,'01a2031b-e6e9-73f9-bbce-96a205ae182f',1795348489962,0,200,X'',NULL,NULL,NULL,NULL);
+INSERT INTO "attempts" VALUES(9,'01a2031b-e6e9-7873-912c-0405aa803fe5',1795348489964,0,200,X'',NULL,NULL,NULL,NULL);
+INSERT INTO "attempts" VALUES(10,'01a2031b-e6ee-7b91-8c21-0a85d1d91d7d',1795348489967,0,200,X'',NULL,NULL,NULL,NULL);
+INSERT INTO "attempts" VALUES(11,'01a2031b-e6f6-7288-80a8-196131dcdee1',1795348489975,0,200,X'',NULL,NULL,NULL,NULL);
+INSERT INTO "attempts" VALUES(12,'01a2031b-e6fa-7a96-a2a8-7dde66ee8ab4',1795348489980,0,200,X'',NULL,NULL,NULL,NULL);
+INSERT INTO "attempts" VALUES(13,'01a2031b-e724-762c-a68a-78c935d8e8c7',1795348490026,0,200,X'',NULL,NULL,NULL,NULL);
 CREATE TABLE business_accounts (
 	id TEXT NOT NULL, 
 	partner_id BIGINT NOT NULL, 
@@ -151,6 +151,27 @@ CREATE TABLE client_secrets (
 	expires_on_ms BIGINT, 
 	PRIMARY KEY (hash)
 );
+CREATE TABLE console_sessions (
+	hash TEXT NOT NULL, 
+	partner_id BIGINT NOT NULL, 
+	began_ms BIGINT NOT NULL, 
+	expires_on_ms BIGINT NOT NULL, 
+	PRIMARY KEY (hash)
+);
+CREATE TABLE idempotency_keys (
+	partner_id BIGINT NOT NULL, 
+	route TEXT NOT NULL, 
+	"key" TEXT NOT NULL, 
+	body_hash BLOB NOT NULL, 
+	app_id TEXT, 
+	holder TEXT, 
+	answer BLOB, 
+	expires_on_ms BIGINT NOT NULL, 
+	PRIMARY KEY (partner_id, route, "key")
+)
+ WITHOUT ROWID
+
+;
 CREATE TABLE inbound_media (
 	"key" TEXT NOT NULL, 
 	partner_id BIGINT NOT NULL, 
@@ -296,6 +317,25 @@ CREATE TABLE partners (
 	UNIQUE (email)
 );
 INSERT INTO "partners" VALUES(7,'ada@acme.test','no password',0,'{"name":"Acme","contact_name":"Ada Lovelace","phone_number":"","billing_type":"PREPAID","terms_read":true,"admin":true,"activation_read":true,"enable_customer":false,"enable_wallet":false,"enable_inr_wallet":false,"enable_loader_wallet":false,"enable_app_onboarding":false,"is_tpp":false,"onboard_enabled":false}',1795348489815);
+CREATE TABLE processes (
+	holder TEXT NOT NULL, 
+	lanes TEXT NOT NULL, 
+	seen_ms BIGINT NOT NULL, 
+	PRIMARY KEY (holder)
+)
+ WITHOUT ROWID
+
+;
+CREATE TABLE rate_windows (
+	name TEXT NOT NULL, 
+	whose TEXT NOT NULL, 
+	spent_ms TEXT NOT NULL, 
+	expires_on_ms BIGINT NOT NULL, 
+	PRIMARY KEY (name, whose)
+)
+ WITHOUT ROWID
+
+;
 CREATE TABLE recipients (
 	id INTEGER NOT NULL, 
 	partner_id BIGINT NOT NULL, 
@@ -325,7 +365,8 @@ CREATE TABLE store_facts (
 	value TEXT NOT NULL, 
 	PRIMARY KEY (name)
 );
-INSERT INTO "store_facts" VALUES('revision','3');
+INSERT INTO "store_facts" VALUES('revision','5');
+INSERT INTO "store_facts" VALUES('works_with','4');
 CREATE TABLE subscriptions (
 	id INTEGER NOT NULL PRIMARY KEY AUTOINCREMENT, 
 	partner_id BIGINT NOT NULL, 
@@ -338,10 +379,19 @@ CREATE TABLE subscriptions (
 	show_on_ui BOOLEAN NOT NULL, 
 	sealed_meta BLOB, 
 	created_on_ms BIGINT NOT NULL, 
-	modified_on_ms BIGINT NOT NULL, 
+	modified_on_ms BIGINT NOT NULL, key_serial INTEGER DEFAULT 1 NOT NULL, old_key_until_ms BIGINT, failing_since_ms BIGINT, asked_until_ms BIGINT, paused_on_ms BIGINT, pause_reason TEXT, 
 	UNIQUE (app_id, tag)
 );
-INSERT INTO "subscriptions" VALUES(1,7,'01990000-0000-7000-8000-00000000000a','all','http://127.0.0.1:37069/callbacks',2,'SENT,DELIVERED,READ,DELETED,OTHERS,FAILED,MESSAGE,TEMPLATE,ACCOUNT,ENQUEUED,FLOWS_MESSAGE,PAYMENTS',1,0,NULL,1795348489847,1795348489847);
+INSERT INTO "subscriptions" VALUES(1,7,'01990000-0000-7000-8000-00000000000a','all','http://127.0.0.1:37069/callbacks',2,'SENT,DELIVERED,READ,DELETED,OTHERS,FAILED,MESSAGE,TEMPLATE,ACCOUNT,ENQUEUED,FLOWS_MESSAGE,PAYMENTS',1,0,NULL,1795348489847,1795348489847,1,NULL,NULL,NULL,NULL,NULL);
+CREATE TABLE template_events (
+	id INTEGER NOT NULL, 
+	partner_id BIGINT NOT NULL, 
+	template_id TEXT NOT NULL, 
+	at_ms BIGINT NOT NULL, 
+	what TEXT NOT NULL, 
+	detail TEXT NOT NULL, 
+	PRIMARY KEY (id)
+);
 CREATE TABLE template_stays (
 	template_id TEXT NOT NULL, 
 	operator_account_id TEXT NOT NULL, 
@@ -399,6 +449,17 @@ CREATE INDEX ix_message_events_message_id ON message_events (message_id);
 CREATE INDEX inbound_messages_by_kind ON inbound_messages (app_id, kind, received_on_ms);
 CREATE INDEX ix_attempts_callback_id ON attempts (callback_id);
 CREATE INDEX journal_by_group ON journal (lane, grp, position);
+CREATE INDEX ix_idempotency_keys_expires_on_ms ON idempotency_keys (expires_on_ms);
+CREATE INDEX ix_rate_windows_expires_on_ms ON rate_windows (expires_on_ms);
+CREATE INDEX attempts_by_subscription ON attempts (subscription_id, at_ms);
+CREATE INDEX callbacks_by_message ON callbacks (message_id);
+CREATE INDEX callbacks_by_subscription ON callbacks (subscription_id, created_on_ms);
+CREATE INDEX inbound_messages_by_time ON inbound_messages (received_on_ms);
+CREATE INDEX journal_set_aside ON journal (lane, position) WHERE state >= 2;
+CREATE INDEX messages_by_recipient ON messages (recipient_id, accepted_on_ms) WHERE recipient_id IS NOT NULL;
+CREATE INDEX ix_console_sessions_partner_id ON console_sessions (partner_id);
+CREATE INDEX ix_console_sessions_expires_on_ms ON console_sessions (expires_on_ms);
+CREATE INDEX template_events_by_template ON template_events (template_id, id);
 DELETE FROM "sqlite_sequence";
 INSERT INTO "sqlite_sequence" VALUES('subscriptions',1);
 INSERT INTO "sqlite_sequence" VALUES('journal',29);

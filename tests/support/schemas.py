@@ -1,6 +1,6 @@
 """What a store's schema differs in from the tables, as Alembic sees it, and as steps that would mend it.
 
-`python -m tests.support.schemas 3` prints what a step after revision 3 has to do.
+`python -m tests.support.schemas 5` prints what a step after revision 5 has to do.
 """
 
 import re

@@ -11,7 +11,7 @@ from waypost.store.partitions import make_first_parts
 from waypost.store.schema import make_schema
 from waypost.store.tables import REVISION, store_facts
 
-OLDEST: Final = 3
+OLDEST: Final = 5
 """The first revision from which a store can be upgraded."""
 
 MOVING: Final = "moving"
