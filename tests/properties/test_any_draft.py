@@ -9,9 +9,10 @@ from tests.support.builders import draft
 from waypost.domain.app import Hosting
 from waypost.domain.buttons import Button, ButtonKind, OtpType, SupportedApp
 from waypost.domain.cards import Card
-from waypost.domain.template import Category, Draft, TemplateType
+from waypost.domain.template import Category, Draft
 from waypost.domain.template_findings import RefusedBy, findings_of
 from waypost.domain.template_rules import first_broken, told
+from waypost.domain.template_types import TemplateType
 
 TEXTS = st.sampled_from(
     ["", "Hi", "Hi {{1}}, your order is ready.", "Hi {{2}}", "{{1}} {{2}}", "{{1", "{{name}} is here",

@@ -11,9 +11,10 @@ from hypothesis import strategies as st
 from tests.support.builders import template
 from waypost.domain.buttons import ButtonKind, SupportedApp
 from waypost.domain.refusals import Refused
-from waypost.domain.template import Category, Draft, TemplateType
+from waypost.domain.template import Category, Draft
 from waypost.domain.template_fields import TEMPLATE_FIELDS
 from waypost.domain.template_rules import RULES
+from waypost.domain.template_types import TemplateType
 from waypost.operators.cloud.templates import template_body
 from waypost.wire.drafts import read_buttons, read_cards, read_draft
 from waypost.wire.forms import Form

@@ -20,9 +20,9 @@ ENUMS: Final = {
 
 ADD_MEMBER: Final = """
 from enum import StrEnum
-from waypost.domain import template
-members = {one.name: one.value for one in template.%(name)s}
-template.%(name)s = StrEnum("%(name)s", members | {"ADDED": "ADDED"})
+from waypost.domain import %(module)s as module
+members = {one.name: one.value for one in module.%(name)s}
+module.%(name)s = StrEnum("%(name)s", members | {"ADDED": "ADDED"})
 from waypost.domain import template_rules
 assert "ADDED" in template_rules.%(name)s.__members__
 """
@@ -43,10 +43,13 @@ def test_no_enum_is_unpacked() -> None:
     assert unpacked == []
 
 
-@pytest.mark.parametrize("name", ["TemplateType", "Category"])
-def test_rules_are_read_with_a_member_more(name: str) -> None:
+@pytest.mark.parametrize(("module", "name"), [("template_types", "TemplateType"), ("template", "Category")])
+def test_rules_are_read_with_a_member_more(module: str, name: str) -> None:
     ran = subprocess.run(
-        [sys.executable, "-c", ADD_MEMBER % {"name": name}], capture_output=True, text=True, check=False
+        [sys.executable, "-c", ADD_MEMBER % {"module": module, "name": name}],
+        capture_output=True,
+        text=True,
+        check=False,
     )
 
     assert ran.returncode == 0, ran.stderr

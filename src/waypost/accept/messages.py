@@ -11,15 +11,13 @@ from waypost.domain.app import App
 from waypost.domain.message import Content, Message, TemplateSend
 from waypost.domain.refusals import Reason, Refused
 from waypost.domain.send_rules import operators_complaint, postback_complaint, templates_complaint
-from waypost.domain.template import Template, TemplateStatus, TemplateType
+from waypost.domain.template import Template, TemplateStatus
+from waypost.domain.template_types import type_row
 from waypost.wire.addresses import Addresses, read_addresses
 from waypost.wire.forms import Form
 from waypost.wire.results import submitted
 from waypost.wire.session_forms import is_about_products, read_session_message
 from waypost.wire.template_forms import json_text, read_template_send
-
-_WITH_MESSAGE: Final = (TemplateType.IMAGE, TemplateType.VIDEO, TemplateType.DOCUMENT, TemplateType.LOCATION)
-
 
 MOST_BYTES_OF_STRANGERS: Final = 64 * 1024
 """How long a body may be that is read although its credential is wrong."""
@@ -102,7 +100,7 @@ async def send_partner_template_message(services: Services, request: Request) ->
     _check_app(app, addresses)
     content, template = await _template_content(services, form, app)
     kind = template.draft.template_type
-    if kind in _WITH_MESSAGE and json_text(form, "message") is None:
+    if type_row(kind).is_header_sent and json_text(form, "message") is None:
         raise Refused(
             Reason.FIELD_MISSING,
             "Required request parameter 'message' is not present: what a template of type "

@@ -11,7 +11,8 @@ from waypost.domain.cards import Card
 from waypost.domain.handles import lines_of
 from waypost.domain.media import ACCEPTED, Media
 from waypost.domain.refusals import Reason, Refused
-from waypost.domain.template import OF_MEDIA, Draft, is_by_address
+from waypost.domain.template import Draft, is_by_address
+from waypost.domain.template_types import type_row
 from waypost.store.media import uploads_named
 from waypost.wire.media import not_fetched
 
@@ -63,7 +64,7 @@ async def with_samples(services: Services, app: App, draft: Draft) -> Draft:
             handles[part.media_id] = upload.handle
     if not handles:
         return draft
-    if draft.template_type in OF_MEDIA:
+    if type_row(draft.template_type).medium:
         draft = replace(draft, example_media=_sample(draft, handles))
     cards = draft.cards and tuple(replace(card, example_media=_sample(card, handles)) for card in draft.cards)
     return replace(draft, cards=cards)
@@ -88,7 +89,7 @@ async def check_samples(services: Services, app: App, draft: Draft) -> dict[str,
 
 
 def _headers(draft: Draft) -> list[_Header]:
-    own = [_Header(draft, draft.template_type or "")] if draft.template_type in OF_MEDIA else []
+    own = [_Header(draft, draft.template_type or "")] if type_row(draft.template_type).medium else []
     cards = enumerate(draft.cards or ())
     return own + [_Header(card, card.header_type, f"cards[{at}].") for at, card in cards]
 

@@ -10,7 +10,8 @@ from waypost.domain.message import Content, TemplateSend
 from waypost.domain.parameters import least_and_most
 from waypost.domain.session_messages.content import Limit, SessionContent, is_http_address
 from waypost.domain.session_messages.products import all_products
-from waypost.domain.template import Draft, TemplateType
+from waypost.domain.template import Draft
+from waypost.domain.template_types import HeaderFormat, TemplateType, type_row
 
 # fmt: off
 TEMPLATE_LIMITS: Final = (  # Source: operator's facts 2.3, "MPM at send"; of session messages: their kinds
@@ -18,11 +19,6 @@ TEMPLATE_LIMITS: Final = (  # Source: operator's facts 2.3, "MPM at send"; of se
     Limit("mpm.sections.title", lambda c: [one.title for one in c.sections],    24),
     Limit("mpm.products",       lambda c: [all_products(c.sections)],           30),
 )
-_OF_TYPE: Final = {  # the media that each type of template takes
-    TemplateType.IMAGE:    "image",
-    TemplateType.VIDEO:    "video",
-    TemplateType.DOCUMENT: "document",
-}
 # fmt: on
 _UNSENDABLE: Final = re.compile(r"[\n\r\t]| {5}")  # Source: operator's facts 4.2, 132018
 
@@ -89,13 +85,13 @@ def templates_complaint(send: TemplateSend, draft: Draft, *, now_ms: int) -> str
 
 def _of_type(send: TemplateSend, draft: Draft) -> str | None:
     kind = draft.template_type
-    medium = next((name for of, name in _OF_TYPE.items() if of == kind), None)
+    row = type_row(kind)
     given = send.media_kind.value if send.media_kind else None
-    if medium != given:
-        if medium is None:
-            return f"message.type must be text for a template of type {kind}"
-        return f"message.{medium} is required for a template of type {kind}"
-    if (kind == TemplateType.LOCATION) != (send.place is not None):
+    if row.medium is not None and row.medium.name != given:
+        return f"message.{row.medium.name} is required for a template of type {kind}"
+    if row.medium is None and given is not None:
+        return f"message.type must be text for a template of type {kind}"
+    if (row.header is HeaderFormat.LOCATION) != (send.place is not None):
         return f"message.location must be there for LOCATION alone; the template is of type {kind}"
     if len(send.cards) != len(draft.cards or ()):
         return f"message.cards must hold {len(draft.cards or ())} cards; it holds {len(send.cards)}"

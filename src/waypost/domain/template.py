@@ -4,21 +4,9 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Final
 
-from waypost.domain.buttons import VIEW_CATALOG, VIEW_ITEMS, Button
+from waypost.domain.buttons import Button
 from waypost.domain.cards import Card
-
-
-class TemplateType(StrEnum):
-    """Source: spec, "What the service does", 3."""
-
-    TEXT = "TEXT"
-    IMAGE = "IMAGE"
-    LOCATION = "LOCATION"
-    VIDEO = "VIDEO"
-    DOCUMENT = "DOCUMENT"
-    PRODUCT = "PRODUCT"
-    CATALOG = "CATALOG"
-    CAROUSEL = "CAROUSEL"
+from waypost.domain.template_types import type_row
 
 
 class Category(StrEnum):
@@ -52,14 +40,7 @@ PRIORITY: Final = {  # Source: facts 3.2: all samples agree, no page explains it
     Category.UTILITY:        2,
     Category.AUTHENTICATION: 3,
 }
-ADDED: Final = {  # Source: spec, "Create template", rule 5; facts 3.1
-    TemplateType.PRODUCT: VIEW_ITEMS,
-    TemplateType.CATALOG: VIEW_CATALOG,
-}
 # fmt: on
-
-OF_MEDIA: Final = (TemplateType.IMAGE, TemplateType.VIDEO, TemplateType.DOCUMENT)
-"""The types whose header is a medium."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,7 +127,7 @@ def completed(draft: Draft) -> Draft:
 
     Source: spec, "Create template", rule 5; facts 3.1: one client sends it itself.
     """
-    added = next((button for kind, button in ADDED.items() if kind == draft.template_type), None)
+    added = type_row(draft.template_type).added
     if added is None:
         return draft
     others = tuple(button for button in draft.buttons if button.kind is not added.kind)
@@ -161,7 +142,7 @@ def sample_of(part: Draft | Card) -> str | None:
 
 def is_by_address(part: Draft | Card) -> bool:
     """Whether nothing but an address names the sample; types without a medium need none."""
-    if isinstance(part, Draft) and part.template_type not in OF_MEDIA:
+    if isinstance(part, Draft) and type_row(part.template_type).medium is None:
         return False
     return bool(part.media_url) and sample_of(part) is None
 
@@ -172,5 +153,5 @@ def sample_references(draft: Draft) -> tuple[str, ...]:
     Those of other types than media and carousel are not used. One may be several handles of ours, a line
     each; it is named whole here, as the template keeps it.
     """
-    parts = [*([draft] if draft.template_type in OF_MEDIA else []), *(draft.cards or ())]
+    parts = [*([draft] if type_row(draft.template_type).medium else []), *(draft.cards or ())]
     return tuple(dict.fromkeys(sample for part in parts if (sample := sample_of(part))))

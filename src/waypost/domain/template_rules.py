@@ -28,7 +28,7 @@ from waypost.domain.button_musts import (
 from waypost.domain.buttons import ButtonKind, OtpType
 from waypost.domain.card_musts import be_alike, each_card, have_a_card_sample, have_cards, in_cards, make_up
 from waypost.domain.refusals import Reason, Refused
-from waypost.domain.template import Category, Draft, TemplateType
+from waypost.domain.template import Category, Draft
 from waypost.domain.template_musts import (
     Must,
     Wrong,
@@ -58,6 +58,7 @@ from waypost.domain.template_musts import (
     unless,
     when,
 )
+from waypost.domain.template_types import ADDED_BY, HeaderFormat, TemplateType, types_where
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,13 +89,24 @@ class Rule:
     suppressed_by: tuple[str, ...] = ()
 
 
-_TEXT, _IMAGE, _VIDEO, _DOCUMENT = TemplateType.TEXT, TemplateType.IMAGE, TemplateType.VIDEO, TemplateType.DOCUMENT
-_PRODUCT, _CATALOG, _CAROUSEL = TemplateType.PRODUCT, TemplateType.CATALOG, TemplateType.CAROUSEL
+def _listed(types: tuple[TemplateType, ...], last: str = "or") -> str:
+    """Return names for a sentence: A, B or C."""
+    *first, end = types
+    return f"{', '.join(first)} {last} {end}" if first else end
+
+
 _MARKETING, _UTILITY = Category.MARKETING, Category.UTILITY
 _REPLY, _URL, _CALL = ButtonKind.QUICK_REPLY, ButtonKind.URL, ButtonKind.PHONE_NUMBER
 _CODE, _OTP, _FLOW = ButtonKind.COPY_CODE, ButtonKind.OTP, ButtonKind.FLOW
 _MPM, _CLG = ButtonKind.MPM, ButtonKind.CATALOG
-_SALES = of_type(_PRODUCT, _CATALOG, _CAROUSEL)
+_OFFERS = types_where(lambda row: row.may_be_offer)
+_WITH_TEXT = types_where(lambda row: row.header is HeaderFormat.TEXT)
+_SALES = types_where(lambda row: row.for_sales)
+_CLOUD_ONLY = types_where(lambda row: row.cloud_only)
+_SAMPLED = types_where(lambda row: row.medium is not None and row.medium.needs_sample)
+_MAY_SAMPLE = types_where(lambda row: row.medium is not None and not row.medium.needs_sample)
+_ON_CARDS = types_where(lambda row: row.medium is not None and row.medium.in_cards)
+_CAROUSEL = types_where(lambda row: row.has_cards)
 _SECRET = of_category(Category.AUTHENTICATION)
 _TAPS = of_otp_type(OtpType.ONE_TAP, OtpType.ZERO_TAP)
 _ANY_TYPE = ", ".join(TemplateType)
@@ -146,13 +158,13 @@ SPEC_RULES: Final = (  # Source: spec, "Create template", "Errors" and "Limits";
          hint="Choose one of the three, in capitals."),
     Rule("type-known",            "templateType",               be_one_of("template_type", tuple(TemplateType)),                          f"must be one of {_ANY_TYPE}",                                             "spec, Create template",
          hint="Choose one of the types, in capitals."),
-    Rule("category-of-type",      "category",                   when(_SALES, be_one_of("category", (_MARKETING, _UTILITY))),              "must be MARKETING or UTILITY for PRODUCT, CATALOG and CAROUSEL",          "spec, Create template, rule 1",
+    Rule("category-of-type",      "category",                   when(of_type(*_SALES), be_one_of("category", (_MARKETING, _UTILITY))),    f"must be MARKETING or UTILITY for {_listed(_SALES, 'and')}",             "spec, Create template, rule 1",
          hint="Choose MARKETING, or another type."),
-    Rule("lto-type",              "isLTO",                      unless(of_type(_TEXT), be_false(is_lto)),                                 "is for templateType TEXT only",                                           "spec, Create template, templateType",
+    Rule("lto-type",              "isLTO",                      unless(of_type(*_OFFERS), be_false(is_lto)),                              f"is for templateType {_listed(_OFFERS)} only",                                        "spec, Create template, templateType",
          hint="Choose TEXT, or switch the limited-time offer off."),
     Rule("lto-category",          "isLTO",                      when(_SECRET, be_false(is_lto)),                                          "is for MARKETING and UTILITY only",                                       "facts 3.1, category on LTO",
          hint="Choose MARKETING, or switch the limited-time offer off."),
-    Rule("hosted-type",           "templateType",               be_false(of_type(_CATALOG, _CAROUSEL)),                                   "must not be CATALOG or CAROUSEL on an app of the on-premises variant",    "spec, Create template, rule 2",        hosting=Hosting.ON_PREMISES,
+    Rule("hosted-type",           "templateType",               be_false(of_type(*_CLOUD_ONLY)),                                          f"must not be {_listed(_CLOUD_ONLY)} on an app of the on-premises variant",    "spec, Create template, rule 2",        hosting=Hosting.ON_PREMISES,
          hint="Choose another type, or send through an app on the Cloud API."),
     Rule("hosted-lto",            "isLTO",                      be_false(is_lto),                                                         "must be false on an app of the on-premises variant",                      "spec, Create template, rule 2",        hosting=Hosting.ON_PREMISES,
          hint="Switch the limited-time offer off, or send through an app on the Cloud API."),
@@ -164,7 +176,7 @@ SPEC_RULES: Final = (  # Source: spec, "Create template", "Errors" and "Limits";
          hint="Write {{1}} is your verification code. as the first line; the operator writes the rest."),
     Rule("header-length",         "header",                     be_at_most("header", 60),                                                 "must be at most 60 characters",                                           "spec, Limits",
          hint=_HINT_SHORTER),
-    Rule("header-type",           "header",                     unless(of_type(_TEXT), be_absent("header")),                              "is for templateType TEXT only",                                           "spec, Create template, header; decision 0017",
+    Rule("header-type",           "header",                     unless(of_type(*_WITH_TEXT), be_absent("header")),                        f"is for templateType {_listed(_WITH_TEXT)} only",                                        "spec, Create template, header; decision 0017",
          hint="Remove the header text, or choose TEXT; other types show their medium there."),
     Rule("header-category",       "header",                     when(_SECRET, be_absent("header")),                                       "is not for AUTHENTICATION",                                               "spec, Create template, header",
          hint="Remove the header.", suppressed_by=("header-type",)),
@@ -172,7 +184,7 @@ SPEC_RULES: Final = (  # Source: spec, "Create template", "Errors" and "Limits";
          hint=_HINT_VISIBLE),
     Rule("header-example-blank",  "exampleHeader",              be_visible("example_header"),                                             _VISIBLE,                                                                  "spec, Create template, exampleHeader",
          hint=_HINT_VISIBLE),
-    Rule("header-example",        "exampleHeader",              when(of_type(_CATALOG), be_absent("example_header")),                     "is not for templateType CATALOG",                                         "spec, Create template, exampleHeader",
+    Rule("header-example",        "exampleHeader",              when(of_type(TemplateType.CATALOG), be_absent("example_header")),                     "is not for templateType CATALOG",                                         "spec, Create template, exampleHeader",
          hint="Remove the header's sample."),
     Rule("footer-length",         "footer",                     be_at_most("footer", 60),                                                 "must be at most 60 characters",                                           "spec, Limits",
          hint=_HINT_SHORTER),
@@ -180,9 +192,9 @@ SPEC_RULES: Final = (  # Source: spec, "Create template", "Errors" and "Limits";
          hint="Remove the footer, and say in codeExpirationMinutes how long the code lives."),
     Rule("footer-blank",          "footer",                     be_visible("footer"),                                                     _VISIBLE,                                                                  "spec, Create template, footer",
          hint=_HINT_VISIBLE),
-    Rule("sample-document",       "exampleMedia",               when(of_type(_DOCUMENT), have_a_sample),                                  f"{_MUST_SAMPLE}, always for DOCUMENT",                                    "spec, Create template, exampleMedia; facts 3.1",
+    Rule("sample-document",       "exampleMedia",               when(of_type(*_SAMPLED), have_a_sample),                                  f"{_MUST_SAMPLE}, always for {_listed(_SAMPLED)}",                                    "spec, Create template, exampleMedia; facts 3.1",
          hint=_HINT_SAMPLE),
-    Rule("sample-enabled",        "exampleMedia",               when(lambda draft: draft.enable_sample and of_type(_IMAGE, _VIDEO)(draft), have_a_sample), f"{_MUST_SAMPLE}, when enableSample is true for IMAGE or VIDEO", "spec, Create template, enableSample; facts 3.1",
+    Rule("sample-enabled",        "exampleMedia",               when(lambda draft: draft.enable_sample and of_type(*_MAY_SAMPLE)(draft), have_a_sample), f"{_MUST_SAMPLE}, when enableSample is true for {_listed(_MAY_SAMPLE)}", "spec, Create template, enableSample; facts 3.1",
          hint=_HINT_SAMPLE),
     Rule("button-fields",         "buttons",                    have_their_fields,                                                        "is required for a button of its kind",                                    "spec, Button shapes; facts 3.1",
          hint=_HINT_BUTTON),
@@ -202,15 +214,15 @@ SPEC_RULES: Final = (  # Source: spec, "Create template", "Errors" and "Limits";
          hint="Accept the terms of zero-tap codes, or choose another kind."),
     Rule("flow-category",         "buttons",                    unless(of_category(_MARKETING), each("type", lambda one: one.kind is not _FLOW)), "must not be FLOW: such a button is for MARKETING only",          "spec, Flow passthrough message",
          hint="Choose MARKETING, or another kind of button."),
-    Rule("mpm-type",              "buttons",                    unless(of_type(_PRODUCT), each("type", lambda one: one.kind is not _MPM)), "must not be MPM: such a button is for templateType PRODUCT only",        "spec, Create template, rule 5",
+    Rule("mpm-type",              "buttons",                    unless(of_type(ADDED_BY[_MPM]), each("type", lambda one: one.kind is not _MPM)), f"must not be MPM: such a button is for templateType {ADDED_BY[_MPM]} only",        "spec, Create template, rule 5",
          hint="Remove the button, or choose the type PRODUCT."),
-    Rule("catalog-type",          "buttons",                    unless(of_type(_CATALOG), each("type", lambda one: one.kind is not _CLG)), "must not be CATALOG: such a button is for templateType CATALOG only",    "spec, Create template, rule 5",
+    Rule("catalog-type",          "buttons",                    unless(of_type(ADDED_BY[_CLG]), each("type", lambda one: one.kind is not _CLG)), f"must not be CATALOG: such a button is for templateType {ADDED_BY[_CLG]} only",    "spec, Create template, rule 5",
          hint="Remove the button, or choose the type CATALOG."),
-    Rule("cards-type",            "cards",                      unless(of_type(_CAROUSEL), be_absent("cards")),                           "is for templateType CAROUSEL only",                                       "spec, Create template, rule 3",
+    Rule("cards-type",            "cards",                      unless(of_type(*_CAROUSEL), be_absent("cards")),                           "is for templateType CAROUSEL only",                                       "spec, Create template, rule 3",
          hint="Remove the cards, or choose the type CAROUSEL."),
-    Rule("cards-count",           "cards",                      when(of_type(_CAROUSEL), have_cards(1, 10)),                              "must hold 1 to 10 cards",                                                 "facts 3.3; decision 0015",
+    Rule("cards-count",           "cards",                      when(of_type(*_CAROUSEL), have_cards(1, 10)),                              "must hold 1 to 10 cards",                                                 "facts 3.3; decision 0015",
          hint="Add or remove cards until there are 1 to 10."),
-    Rule("card-header",           "cards",                      each_card("headerType", lambda card: card.header_type in (_IMAGE, _VIDEO)), "must be IMAGE or VIDEO",                                                "spec, Card object; spec, Send template message",
+    Rule("card-header",           "cards",                      each_card("headerType", lambda card: card.header_type in _ON_CARDS), f"must be {_listed(_ON_CARDS)}",                                                "spec, Card object; spec, Send template message",
          hint="Choose IMAGE or VIDEO for the card."),
     Rule("card-sample",           "cards",                      each_card("exampleMedia", have_a_card_sample),                            "is required, or mediaUrl or mediaId",                                     "spec, Card object",
          hint="Upload the card's sample, or give its public address."),
@@ -276,11 +288,11 @@ OPERATORS_RULES: Final = (  # Source: operator's facts 2.2 to 2.5; facts 3.3
          hint=_HINT_VALUES, suppressed_by=("content-finished", "content-of-codes")),
     Rule("header-example-fits",   "exampleHeader", fit("header", "example_header"),                                 _FITS,                                                                      "operator 2.4; facts 3.1",  operators=True,
          hint=_HINT_VALUES, suppressed_by=("header-finished", "header-variable")),
-    Rule("sample-media",          "exampleMedia",  when(of_type(_IMAGE, _VIDEO), have_a_sample),                    f"{_MUST_SAMPLE}, for the review",                                          "operator 2.2",             operators=True,
+    Rule("sample-media",          "exampleMedia",  when(of_type(*_MAY_SAMPLE), have_a_sample),                    f"{_MUST_SAMPLE}, for the review",                                          "operator 2.2",             operators=True,
          hint=_HINT_SAMPLE, suppressed_by=("sample-enabled",)),
-    Rule("sales-category",        "category",      when(_SALES, be_one_of("category", (_MARKETING,))),              "must be MARKETING for PRODUCT, CATALOG and CAROUSEL",                      "operator 2.2, 2.3",        operators=True,
+    Rule("sales-category",        "category",      when(of_type(*_SALES), be_one_of("category", (_MARKETING,))),    f"must be MARKETING for {_listed(_SALES, 'and')}",                      "operator 2.2, 2.3",        operators=True,
          hint="Choose MARKETING.", suppressed_by=("category-of-type",)),
-    Rule("code-type",             "templateType",  when(_SECRET, be_one_of("template_type", (_TEXT,))),             "must be TEXT for AUTHENTICATION",                                          "operator 2.2",             operators=True,
+    Rule("code-type",             "templateType",  when(_SECRET, be_one_of("template_type", (TemplateType.TEXT,))), "must be TEXT for AUTHENTICATION",                                          "operator 2.2",             operators=True,
          hint="Choose the type TEXT."),
     Rule("code-button",           "buttons",       when(_SECRET, be_just_one(_OTP)),                                "must hold one OTP button and no other for AUTHENTICATION",                 "operator 2.2",             operators=True,
          hint="Keep one OTP button, and remove all others.", suppressed_by=("otp-type",)),
@@ -324,11 +336,11 @@ OPERATORS_RULES: Final = (  # Source: operator's facts 2.2 to 2.5; facts 3.3
          hint="Remove the footer.", suppressed_by=("footer-category",)),
     Rule("lto-buttons",           "buttons",       when(is_lto, begin_as_an_offer),                                 "must begin with the COPY_CODE button, if there is one, and then a URL button", "operator 2.3; facts 3.3", operators=True,
          hint="Put the button that copies the code first, and one that opens an address next.", suppressed_by=("expiry-copy-code",)),
-    Rule("carousel-count",        "cards",         when(of_type(_CAROUSEL), have_cards(2, 10)),                     "must hold 2 to 10 cards",                                                  "operator 2.3; decision 0015", operators=True,
+    Rule("carousel-count",        "cards",         when(of_type(*_CAROUSEL), have_cards(2, 10)),                     "must hold 2 to 10 cards",                                                  "operator 2.3; decision 0015", operators=True,
          hint="Add or remove cards until there are 2 to 10.", suppressed_by=("cards-count",)),
-    Rule("carousel-footer",       "footer",        when(of_type(_CAROUSEL), be_absent("footer")),                   "is not for templateType CAROUSEL",                                         "operator 2.2",             operators=True,
+    Rule("carousel-footer",       "footer",        when(of_type(*_CAROUSEL), be_absent("footer")),                   "is not for templateType CAROUSEL",                                         "operator 2.2",             operators=True,
          hint="Remove the footer.", suppressed_by=("footer-category",)),
-    Rule("carousel-buttons",      "buttons",       when(of_type(_CAROUSEL), be_absent("buttons")),                  "is not for templateType CAROUSEL, whose buttons are in its cards",         "operator 2.2",             operators=True,
+    Rule("carousel-buttons",      "buttons",       when(of_type(*_CAROUSEL), be_absent("buttons")),                  "is not for templateType CAROUSEL, whose buttons are in its cards",         "operator 2.2",             operators=True,
          hint="Remove these buttons; each card has its own."),
     Rule("card-alike-header",     "cards",         be_alike("headerType", lambda card: card.header_type),           "must be the same in all cards",                                            "operator 2.3; facts 3.3",  operators=True,
          hint="Choose the same kind of medium for all cards."),

@@ -6,14 +6,15 @@ from typing import Final
 from sqlalchemy import Connection, bindparam, select, update
 
 from waypost.domain.media import MEDIA_LIFE_MS
-from waypost.domain.template import OF_MEDIA, TemplateStatus, TemplateType, sample_references
+from waypost.domain.template import TemplateStatus, sample_references
+from waypost.domain.template_types import types_where
 from waypost.store.rows import template_of
 from waypost.store.tables import media, templates
 
 AHEAD_MS: Final = 2 * 60 * 60 * 1000
 """How long before its end a sample is renewed: more than lies between two sweeps, so none is ever away."""
 
-_WITH_SAMPLES: Final = (*OF_MEDIA, TemplateType.CAROUSEL)
+_WITH_SAMPLES: Final = types_where(lambda row: row.medium is not None or row.has_cards)
 
 
 def ending_samples(connection: Connection, now_ms: int) -> list[str]:

@@ -8,13 +8,13 @@ from sqlalchemy import Connection, func, select
 
 from waypost.domain.session_messages.plain import SessionMedia
 from waypost.domain.template import Category
+from waypost.domain.template_types import type_row
 from waypost.store.contents import OF_TEMPLATES
 from waypost.store.tables import inbound_messages, messages
 from waypost.store.templates import templates_by_ids
 
 DAY_MS: Final = 24 * 60 * 60 * 1000
 _OUTGOING_MEDIA: Final = SessionMedia.stored_as
-_MEDIA_TYPES: Final = {"IMAGE", "VIDEO", "DOCUMENT"}
 
 
 @dataclass(slots=True)
@@ -79,7 +79,7 @@ def _count_sent(connection: Connection, app_id: str, from_ms: int, until_ms: int
             one.media += row.times if is_media else 0
             one.texts += 0 if is_media else row.times
             continue
-        is_media = template is not None and template.draft.template_type in _MEDIA_TYPES
+        is_media = template is not None and type_row(template.draft.template_type).medium is not None
         one.media_templates += row.times if is_media else 0
         one.templates += 0 if is_media else row.times
         if template is not None:

@@ -5,8 +5,9 @@ from typing import Any, Final
 
 from waypost.domain.cards import Card
 from waypost.domain.refusals import Reason, Refused
-from waypost.domain.template import Draft, TemplateType, completed
+from waypost.domain.template import Draft, completed
 from waypost.domain.template_fields import ATTRIBUTES, CHANGEABLE
+from waypost.domain.template_types import type_row
 from waypost.wire.drafts import read_draft
 from waypost.wire.forms import Form
 
@@ -34,7 +35,7 @@ def edited_draft(before: Draft, form: Form) -> Draft:
         given += _SAMPLES
     changes: dict[str, Any] = {ATTRIBUTES[name]: getattr(read, ATTRIBUTES[name]) for name in given}
     after = replace(before, **changes)
-    if TemplateType.CAROUSEL in (before.template_type, after.template_type):
+    if any(type_row(draft.template_type).has_cards for draft in (before, after)):
         after = replace(after, cards=_cards(before, after, form))
     return completed(after)
 

@@ -6,7 +6,8 @@ from typing import Any, Final
 from waypost.domain.buttons import Button, ButtonKind
 from waypost.domain.cards import Card
 from waypost.domain.rendering import COPY_OFFER, body_of, footer_of, product_header
-from waypost.domain.template import OF_MEDIA, Category, Draft, TemplateType, completed, sample_of
+from waypost.domain.template import Category, Draft, completed, sample_of
+from waypost.domain.template_types import HeaderFormat, type_row
 from waypost.domain.variables import named_examples, variables, without_variables
 
 FindSample = Callable[[str], str]
@@ -54,22 +55,23 @@ def shown_of_draft(
         shown["buttons"] = [{"index": 0, "type": "CALL_PERMISSION", "text": "Choose preference"}]
     elif draft.buttons:
         shown["buttons"] = _buttons(draft.buttons)
-    if draft.template_type == TemplateType.CAROUSEL:
+    if type_row(draft.template_type).has_cards:
         shown["cards"] = [_card(place, card, find) for place, card in enumerate(draft.cards or ())]
     return shown
 
 
 def _header(draft: Draft, media_url: str, find: FindSample | None) -> dict[str, Any] | None:
-    if draft.template_type in OF_MEDIA:
-        return _medium(str(draft.template_type), draft, media_url, find)
-    if draft.template_type == TemplateType.LOCATION:
-        place = {"name": "A place that is given when sending", "address": ""}
-        return {"format": "LOCATION", "location": place}
-    if draft.template_type == TemplateType.PRODUCT:
-        return {"format": "TEXT", "text": product_header(draft.content or "")}
-    if not draft.header:
-        return None
-    return {"format": "TEXT", "text": _filled(draft.header, draft.example_header)}
+    match type_row(draft.template_type).header:
+        case HeaderFormat.MEDIUM:
+            return _medium(str(draft.template_type), draft, media_url, find)
+        case HeaderFormat.LOCATION:
+            place = {"name": "A place that is given when sending", "address": ""}
+            return {"format": "LOCATION", "location": place}
+        case HeaderFormat.FIRST_LINE:
+            return {"format": "TEXT", "text": product_header(draft.content or "")}
+        case HeaderFormat.TEXT | HeaderFormat.NONE:
+            text = draft.header
+            return {"format": "TEXT", "text": _filled(text, draft.example_header)} if text else None
 
 
 def _medium(kind: str, part: Draft | Card, media_url: str, find: FindSample | None) -> dict[str, Any]:

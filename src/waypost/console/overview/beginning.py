@@ -12,7 +12,8 @@ from waypost.console.desk import Desk
 from waypost.console.not_there import NotMeant
 from waypost.console.visit import Visit
 from waypost.domain.lifecycle import SENDABLE
-from waypost.domain.template import Category, Template, TemplateType
+from waypost.domain.template import Category, Template
+from waypost.domain.template_types import TemplateType
 from waypost.domain.template_wish import TemplateWish
 from waypost.domain.variables import example_values, variables
 from waypost.store.templates import find_templates

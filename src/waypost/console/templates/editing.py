@@ -14,6 +14,7 @@ from waypost.console.visit import Visit
 from waypost.domain.lifecycle import FILED
 from waypost.domain.refusals import Refused
 from waypost.domain.template import Draft, Template
+from waypost.domain.template_types import TEMPLATE_TYPES
 from waypost.wire.drafts import read_draft
 from waypost.wire.forms import Form
 from waypost.wire.template_changes import edited_draft
@@ -56,6 +57,16 @@ class Editing:
     def category_stays(self) -> bool:
         """Whether the operator keeps the category. Source: operator's facts 2.6."""
         return self.template is not None and self.template.status in FILED
+
+    @property
+    def types(self) -> list[tuple[str, str]]:
+        """The types to choose from, each with its label."""
+        return [(name, row.label) for name, row in TEMPLATE_TYPES.items()]
+
+    @property
+    def card_types(self) -> list[tuple[str, str]]:
+        """The types of media that a card may show."""
+        return [(name, row.label) for name, row in TEMPLATE_TYPES.items() if row.medium and row.medium.in_cards]
 
     @property
     def media_stay(self) -> bool:

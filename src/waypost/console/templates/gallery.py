@@ -12,7 +12,8 @@ from waypost.console.desk import Desk
 from waypost.console.streams import Piece
 from waypost.console.templates.samples import finder, samples_of
 from waypost.console.visit import Visit
-from waypost.domain.template import Category, TemplateStatus, TemplateType
+from waypost.domain.template import Category, TemplateStatus
+from waypost.domain.template_types import TemplateType
 from waypost.store.template_gallery import Shelf, Sought, newest_id, shelf, templates_now
 
 PARTS: Final = "templates/gallery_parts.html"

@@ -7,8 +7,9 @@ from typing import Any, Final
 
 from waypost.console.templates.writing import CODE_LINE, CardWriting, Texts, Writing, names_of
 from waypost.domain.buttons import BUTTON_KINDS, ButtonKind
-from waypost.domain.template import OF_MEDIA, Draft, TemplateType
+from waypost.domain.template import Draft
 from waypost.domain.template_fields import CHANGEABLE, TEMPLATE_FIELDS, FieldFormat, TemplateField, TemplatePart
+from waypost.domain.template_types import HeaderFormat
 from waypost.domain.variables import variables
 from waypost.wire.template_parts import submitted_buttons, submitted_cards
 
@@ -23,8 +24,8 @@ def fields_of(writing: Writing, *, gaps: bool = False) -> dict[str, str]:
         writing: what was typed.
         gaps: for a preview: a variable without a sample value stands for itself.
     """
-    texts, kind = writing.texts, writing.texts.get("templateType", "")
-    fields = {name: value for name, value in texts.items() if _has(writing, name, kind)}
+    texts = writing.texts
+    fields = {name: value for name, value in texts.items() if _has(writing, name)}
     if writing.is_code:
         fields["content"] = _code_text(texts.get("content", ""))
         fields["example"] = fields["content"].replace("{{1}}", writing.values.get("1") or "123456")
@@ -34,9 +35,9 @@ def fields_of(writing: Writing, *, gaps: bool = False) -> dict[str, str]:
     if variables(header):
         value = dict.fromkeys(names_of(header), writing.header_value)
         fields["exampleHeader"] = filled(header, value, gaps=gaps)
-    fields["enableSample"] = "true" if kind in OF_MEDIA and _has_sample(texts) else ""
+    fields["enableSample"] = "true" if writing.type_row.medium and _has_sample(texts) else ""
     for name in writing.flags:
-        if _has(writing, name, kind):
+        if _has(writing, name):
             fields[name] = "true"
     if "isLTO" in writing.flags and not writing.is_code:
         fields["hasExpiration"] = "true" if "hasExpiration" in writing.flags else "false"
@@ -44,7 +45,7 @@ def fields_of(writing: Writing, *, gaps: bool = False) -> dict[str, str]:
         fields["cards"] = _json([_card(one, gaps=gaps) for one in writing.cards])
     fields["buttons"] = _json([_button(one) for one in writing.buttons])
     if writing.edits:
-        return {name: fields.get(name, "") for name in CHANGEABLE if _may_change(name, kind)}
+        return {name: fields.get(name, "") for name in CHANGEABLE if _may_change(writing, name)}
     return {name: value for name, value in fields.items() if value not in ("", "[]")}
 
 
@@ -77,14 +78,15 @@ def _submitted(field: TemplateField, draft: Draft) -> object:
             return value
 
 
-def _has(writing: Writing, name: str, kind: str) -> bool:
+def _has(writing: Writing, name: str) -> bool:
     """Return whether the template that is written has this field: what is typed into one that is gone is not sent."""
-    may_be_offer = kind == TemplateType.TEXT and not writing.is_code
+    row = writing.type_row
+    may_be_offer = row.may_be_offer and not writing.is_code
     match _PART.get(name, TemplatePart.ANY):
         case TemplatePart.HEADER:
-            return may_be_offer
+            return row.header is HeaderFormat.TEXT and not writing.is_code
         case TemplatePart.MEDIA:
-            return kind in OF_MEDIA and not writing.is_code
+            return row.medium is not None and not writing.is_code
         case TemplatePart.FOOTER:
             return not writing.is_code
         case TemplatePart.OFFER:
@@ -95,12 +97,12 @@ def _has(writing: Writing, name: str, kind: str) -> bool:
             return may_be_offer or name != "isLTO"
 
 
-def _may_change(name: str, kind: str) -> bool:
+def _may_change(writing: Writing, name: str) -> bool:
     """Whether an edit says something of a field: media of a carousel stay, others' cards are none."""
     if name == "cards":
-        return kind == TemplateType.CAROUSEL
+        return writing.is_carousel
     of_header = _PART[name] in (TemplatePart.HEADER, TemplatePart.MEDIA) and name != "exampleHeader"
-    return name != "mediaId" and not (kind == TemplateType.CAROUSEL and of_header)
+    return name != "mediaId" and not (writing.is_carousel and of_header)
 
 
 def _has_sample(texts: Texts) -> bool:

@@ -7,7 +7,8 @@ from typing import Any, Final
 
 from waypost.domain.buttons import Button, ButtonKind
 from waypost.domain.parameters import button_places
-from waypost.domain.template import OF_MEDIA, Draft, TemplateType
+from waypost.domain.template import Draft
+from waypost.domain.template_types import HeaderFormat, type_row
 from waypost.domain.variables import named_examples, variables
 
 CODE: Final = "123456"
@@ -87,11 +88,12 @@ def fields_of_send(
 
 
 def _of_header(draft: Draft, media: Mapping[str, str]) -> list[Ask]:
-    if draft.template_type in OF_MEDIA:
+    row = type_row(draft.template_type)
+    if row.medium is not None:
         known = media.get(draft.example_media or draft.media_id or "", draft.media_url or "")
-        kind = str(draft.template_type).lower()
-        return [Ask("medium", f"The {kind}", known, "A media id, or a public address; at first the sample.")]
-    if draft.template_type == TemplateType.LOCATION:
+        hint = "A media id, or a public address; at first the sample."
+        return [Ask("medium", f"The {row.medium.name}", known, hint)]
+    if row.header is HeaderFormat.LOCATION:
         return [
             Ask("latitude", "Latitude", "52.5200"),
             Ask("longitude", "Longitude", "13.4050"),
@@ -140,10 +142,10 @@ def _of_buttons(where: str, buttons: tuple[Button, ...]) -> list[tuple[str, str]
 
 def _message(draft: Draft, given: Mapping[str, str]) -> dict[str, Any] | None:
     """What the template shows beside its text; None where it shows nothing."""
-    if draft.template_type in OF_MEDIA and given.get("medium"):
-        kind = str(draft.template_type).lower()
-        return {"type": kind, kind: _medium(given["medium"])}
-    if draft.template_type == TemplateType.LOCATION:
+    row = type_row(draft.template_type)
+    if row.medium is not None and given.get("medium"):
+        return {"type": row.medium.name, row.medium.name: _medium(given["medium"])}
+    if row.header is HeaderFormat.LOCATION:
         return {"type": "location", "location": {name: given.get(name, "") for name in _PLACE}}
     if draft.cards:
         media = [_medium(given.get(f"card-{at}", "")) for at in range(len(draft.cards))]

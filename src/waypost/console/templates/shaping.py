@@ -6,7 +6,7 @@ from typing import Final, TypeVar
 
 from waypost.console.templates.writing import MOST_BUTTONS, MOST_CARDS, CardWriting, Texts, Writing
 from waypost.domain.buttons import BUTTON_KINDS, ButtonKind
-from waypost.domain.template import TemplateType
+from waypost.domain.template_types import ADDED_BY
 
 _DEED: Final = re.compile(r"(add|remove|up|down)-(?:card-(?P<of>\d{1,2})-)?(?P<what>button|card)(?:-(?P<at>\d{1,2}))?")
 _STEP: Final = {"up": -1, "down": 1}
@@ -45,7 +45,7 @@ def settle(writing: Writing) -> None:
     writing.buttons = [one for one in writing.buttons if _fits(one, writing, kind)]
     if writing.is_code and not writing.buttons and not writing.edits:
         writing.buttons = [new_button(ButtonKind.OTP)]
-    if kind == TemplateType.CAROUSEL and not writing.edits and not writing.cards:
+    if writing.is_carousel and not writing.edits and not writing.cards:
         writing.cards = [_next_card(writing) for _ in range(_LEAST_CARDS)]
 
 
@@ -78,12 +78,7 @@ def _change(items: list[One], verb: str, at: int, make: Callable[[], One], most:
 
 
 def _fits(button: Texts, writing: Writing, kind: str) -> bool:
-    match button["type"]:
-        case ButtonKind.MPM:
-            return kind == TemplateType.PRODUCT
-        case ButtonKind.CATALOG:
-            return kind == TemplateType.CATALOG
-        case ButtonKind.OTP:
-            return writing.is_code
-        case _:
-            return True
+    of = ButtonKind(button["type"])
+    if of is ButtonKind.OTP:
+        return writing.is_code
+    return ADDED_BY.get(of, kind) == kind

@@ -7,8 +7,9 @@ from typing import Final
 
 from waypost.domain.buttons import Button, ButtonKind
 from waypost.domain.cards import Card
-from waypost.domain.template import Category, Draft, TemplateType
+from waypost.domain.template import Category, Draft
 from waypost.domain.template_fields import FieldFormat, typed_fields
+from waypost.domain.template_types import HeaderMedium, TemplateTypeRow, type_row
 from waypost.domain.variables import named_examples, variables
 
 _FLAGS: Final = typed_fields(FieldFormat.FLAG, FieldFormat.OPTIONAL_FLAG)
@@ -48,6 +49,11 @@ class CardWriting:
         """The variables of its body, each once."""
         return names_of(self.texts.get("body", ""))
 
+    @property
+    def medium(self) -> HeaderMedium | None:
+        """What it shows above its body; None where its type is none of those that cards may have."""
+        return type_row(self.texts.get("headerType")).medium
+
 
 @dataclass(slots=True)
 class Writing:
@@ -78,9 +84,14 @@ class Writing:
         return self.texts.get("category") == Category.AUTHENTICATION
 
     @property
+    def type_row(self) -> TemplateTypeRow:
+        """What its type has."""
+        return type_row(self.texts.get("templateType"))
+
+    @property
     def is_carousel(self) -> bool:
         """Whether it has cards."""
-        return self.texts.get("templateType") == TemplateType.CAROUSEL
+        return self.type_row.has_cards
 
 
 def names_of(text: str) -> list[str]:

@@ -6,7 +6,8 @@ from typing import Any
 from waypost.domain.buttons import Button, ButtonKind
 from waypost.domain.cards import Card
 from waypost.domain.rendering import product_header
-from waypost.domain.template import OF_MEDIA, Category, Draft, Template, TemplateType, sample_of
+from waypost.domain.template import Category, Draft, Template, sample_of
+from waypost.domain.template_types import HeaderFormat, type_row
 from waypost.domain.variables import example_values, named_examples, variables
 
 Component = dict[str, Any]
@@ -58,15 +59,16 @@ def template_components(draft: Draft, copies: Mapping[str, str]) -> list[Compone
 
 
 def _header(draft: Draft, copies: Mapping[str, str]) -> Component | None:
-    if draft.template_type in OF_MEDIA:
-        return _media_header(draft.template_type or "", draft, copies)
-    if draft.template_type == TemplateType.LOCATION:
-        return {"type": "HEADER", "format": "LOCATION"}
-    if draft.template_type == TemplateType.PRODUCT:
-        return {"type": "HEADER", "format": "TEXT", "text": product_header(draft.content or "")}
-    if not draft.header:
-        return None
-    return _text("HEADER", draft.header, draft.example_header, draft.parameter_format)
+    match type_row(draft.template_type).header:
+        case HeaderFormat.MEDIUM:
+            return _media_header(draft.template_type or "", draft, copies)
+        case HeaderFormat.LOCATION:
+            return {"type": "HEADER", "format": "LOCATION"}
+        case HeaderFormat.FIRST_LINE:
+            return {"type": "HEADER", "format": "TEXT", "text": product_header(draft.content or "")}
+        case HeaderFormat.TEXT | HeaderFormat.NONE:
+            text = draft.header
+            return _text("HEADER", text, draft.example_header, draft.parameter_format) if text else None
 
 
 def _media_header(format: str, part: Draft | Card, copies: Mapping[str, str]) -> Component:
