@@ -7,6 +7,7 @@ from urllib.parse import quote
 
 from waypost.domain.buttons import Button, ButtonKind
 from waypost.domain.template import Category, Draft
+from waypost.domain.template_extras import TEMPLATE_EXTRAS
 from waypost.domain.template_musts import SECURITY
 from waypost.domain.variables import without_variables
 
@@ -17,12 +18,13 @@ MOST_HEADER_CHARS: Final = 60  # Source: operator's facts 2.3
 
 
 def flattened(draft: Draft) -> str:
-    """Header, body, offer and footer on lines of their own, buttons behind ` | `.
+    """Header, body, extras and footer on lines of their own, buttons behind ` | `.
 
     Source: spec, "Template record", data; construction from facts 3.2; clients split at `| [` and
     at commas (facts 17).
     """
-    lines = [draft.header, body_of(draft), offer_line(draft), footer_of(draft)]
+    extras = [extra.line(draft) for extra in TEMPLATE_EXTRAS]
+    lines = [draft.header, body_of(draft), *extras, footer_of(draft)]
     return " | ".join(["\n".join(line for line in lines if line), *(shown(one, draft) for one in draft.buttons)])
 
 
@@ -68,13 +70,6 @@ def footer_of(draft: Draft) -> str | None:
         return draft.footer
     minutes = draft.code_expiration_minutes
     return None if minutes is None else f"This code expires in {minutes} minutes."
-
-
-def offer_line(draft: Draft) -> str | None:
-    """The offer's text and whether it expires; None without an offer. Source: facts 3.2, LTO line."""
-    if not draft.is_lto:
-        return None
-    return f"{draft.limited_offer_text or ''} | {'true' if draft.has_expiration else 'false'}"
 
 
 def otp_url(button: Button, minutes: int | None) -> str:

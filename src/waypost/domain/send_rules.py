@@ -11,6 +11,7 @@ from waypost.domain.parameters import least_and_most
 from waypost.domain.session_messages.content import Limit, SessionContent, is_http_address
 from waypost.domain.session_messages.products import all_products
 from waypost.domain.template import Draft
+from waypost.domain.template_extras import TEMPLATE_EXTRAS
 from waypost.domain.template_types import HeaderFormat, TemplateType, type_row
 
 # fmt: off
@@ -80,7 +81,8 @@ def templates_complaint(send: TemplateSend, draft: Draft, *, now_ms: int) -> str
         return f"template.params must hold {wanted} values; it holds {len(send.params)}"
     if any(not value or _UNSENDABLE.search(value) for value in send.params):
         return "template.params must not be empty, nor hold line breaks, tabs or more than four spaces in a row"
-    return _of_type(send, draft) or _of_offer(send, draft, now_ms)
+    extras = (extra.send_error(send, draft, now_ms) for extra in TEMPLATE_EXTRAS)
+    return _of_type(send, draft) or next((error for error in extras if error is not None), None)
 
 
 def _of_type(send: TemplateSend, draft: Draft) -> str | None:
@@ -97,12 +99,4 @@ def _of_type(send: TemplateSend, draft: Draft) -> str | None:
         return f"message.cards must hold {len(draft.cards or ())} cards; it holds {len(send.cards)}"
     if kind == TemplateType.PRODUCT and not any(one.product_ids for one in send.sections):
         return "template.mpm.sections is required for a template of type PRODUCT, with products"
-    return None
-
-
-def _of_offer(send: TemplateSend, draft: Draft, now_ms: int) -> str | None:
-    if not draft.is_lto or not draft.has_expiration:
-        return None
-    if send.expiration_ms is None or send.expiration_ms <= now_ms:
-        return "template.expiration is required for an offer that ends: milliseconds in the future"
     return None

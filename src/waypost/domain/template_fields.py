@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from enum import Enum, StrEnum
 from typing import Final
 
+from waypost.domain.template_types import TemplateType
+
 
 class FieldFormat(Enum):
     """How the text of a field is read; `wire/drafts.py` has the reader of each."""
@@ -62,6 +64,8 @@ _T, _O, _U, _L, _F, _OF, _W, _B, _C = (
     FieldFormat.OPTIONAL_FLAG, FieldFormat.WHOLE, FieldFormat.BUTTONS, FieldFormat.CARDS,
 )  # fmt: skip
 _P: Final = TemplatePart
+_TYPES: Final = ", ".join(list(TemplateType)[:-1])
+_LAST_TYPE: Final = list(TemplateType)[-1]
 _ORDER_READY: Final = "Hi {{1}}, your order is ready."
 _CARDS: Final = (
     '[{"headerType":"IMAGE","mediaUrl":"https://shop.example/a.png","body":"A coat",'
@@ -74,7 +78,7 @@ TEMPLATE_FIELDS: Final = (  # Source: spec, "Create template"; facts 3.1, 3.6
     TemplateField("elementName",      "element_name",       _T, _P.ANY,    True,  False, True,  "The template's name: lower-case letters, digits and underscores, at most 180 characters.", "order_packed"),
     TemplateField("languageCode",     "language_code",      _L, _P.ANY,    False, False, True,  "The operator's code of its language; in any case.", "en_US"),
     TemplateField("category",         "category",           _T, _P.ANY,    True,  True,  True,  "MARKETING, UTILITY or AUTHENTICATION.", "UTILITY"),
-    TemplateField("templateType",     "template_type",      _T, _P.ANY,    True,  True,  True,  "TEXT, IMAGE, LOCATION, VIDEO, DOCUMENT, PRODUCT, CATALOG or CAROUSEL.", "TEXT"),
+    TemplateField("templateType",     "template_type",      _T, _P.ANY,    True,  True,  True,  f"{_TYPES} or {_LAST_TYPE}.", "TEXT"),
     TemplateField("vertical",         "vertical",           _T, _P.ANY,    True,  False, True,  "What it is about; at most 180 characters.", "Orders"),
     TemplateField("content",          "content",            _T, _P.ANY,    True,  True,  True,  "The body, at most 1024 characters; variables are {{1}}, {{2}} and so on.", _ORDER_READY),
     TemplateField("example",          "example",            _T, _P.ANY,    True,  True,  False, "The body with each variable replaced by a value.", "Hi Ann, your order is ready."),

@@ -6,6 +6,7 @@ from typing import Any
 from waypost.domain.buttons import button_supported
 from waypost.domain.rendering import body_of, flattened, footer_of
 from waypost.domain.template import PRIORITY, Category, Draft, Template
+from waypost.domain.template_extras import TEMPLATE_EXTRAS
 from waypost.wire.template_parts import submitted_buttons, submitted_cards
 
 
@@ -65,7 +66,7 @@ def _container_meta(template: Template) -> dict[str, Any]:
     Source: spec, "Template record", containerMeta, and "Create template", footer; facts 3.1, 3.2.
     """
     draft = template.draft
-    offer = {"text": draft.limited_offer_text, "has_expiration": bool(draft.has_expiration)}
+    extras = {name: value for extra in TEMPLATE_EXTRAS for name, value in extra.record_members(draft).items()}
     return _present(
         {
             "appId": template.app_id,
@@ -82,7 +83,7 @@ def _container_meta(template: Template) -> dict[str, Any]:
             "addSecurityRecommendation": draft.add_security_recommendation,
             "codeExpirationMinutes": draft.code_expiration_minutes,
             "messageSendTTLSeconds": draft.message_validity_s,
-            "limitedTimeOffer": offer if draft.is_lto else None,
+            **extras,
             "isCPR": draft.is_call_permission_request or None,
             "mediaId": draft.media_id,
             "mediaUrl": draft.media_url,

@@ -7,6 +7,7 @@ from waypost.domain.buttons import Button, ButtonKind
 from waypost.domain.cards import Card
 from waypost.domain.rendering import COPY_OFFER, body_of, footer_of, product_header
 from waypost.domain.template import Category, Draft, completed, sample_of
+from waypost.domain.template_extras import TEMPLATE_EXTRAS
 from waypost.domain.template_types import HeaderFormat, type_row
 from waypost.domain.variables import named_examples, variables, without_variables
 
@@ -47,10 +48,8 @@ def shown_of_draft(
     footer = footer_of(draft)
     if footer:
         shown["footer"] = footer
-    if draft.is_lto:
-        shown["limited_time_offer"] = {"text": draft.limited_offer_text or ""} | (
-            {"expires": True, "expiration_time_ms": until_ms} if draft.has_expiration else {}
-        )
+    for extra in TEMPLATE_EXTRAS:
+        shown |= extra.shown(draft, until_ms)
     if draft.is_call_permission_request:
         shown["buttons"] = [{"index": 0, "type": "CALL_PERMISSION", "text": "Choose preference"}]
     elif draft.buttons:

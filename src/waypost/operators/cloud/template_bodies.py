@@ -8,6 +8,7 @@ from waypost.domain.parameters import CardParameters, Parameters, split
 from waypost.domain.postback import payload_of
 from waypost.domain.session_messages.content import Body, medium_body, place_body, product_section_body
 from waypost.domain.template import Draft, Template
+from waypost.domain.template_extras import TEMPLATE_EXTRAS
 from waypost.domain.variables import variables
 
 
@@ -41,8 +42,8 @@ def _components(send: TemplateSend, draft: Draft, message_id: str, copies: Mappi
         components.append(
             {"type": "body", "parameters": _texts(params.body, draft.content, draft)}
         )  # fmt: skip
-    if draft.is_lto and send.expiration_ms is not None:
-        components.append(_offer(send.expiration_ms))
+    extras = [extra.send_component(send, draft) for extra in TEMPLATE_EXTRAS]
+    components += [component for component in extras if component is not None]
     postback_texts = send.postback_texts or {}
     for index, button in enumerate(draft.buttons):
         parameter = _parameter(button, params.buttons.get(index))
@@ -79,11 +80,6 @@ def _texts(values: Sequence[str], text: str | None, draft: Draft) -> list[Body]:
         for one, name in zip(made, dict.fromkeys(variables(text)), strict=False):
             one["parameter_name"] = name.strip()
     return made
-
-
-def _offer(expiration_ms: int) -> Body:
-    parameter: Body = {"type": "limited_time_offer", "limited_time_offer": {"expiration_time_ms": expiration_ms}}
-    return {"type": "limited_time_offer", "parameters": [parameter]}
 
 
 # fmt: off

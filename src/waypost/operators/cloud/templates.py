@@ -7,6 +7,7 @@ from waypost.domain.buttons import Button, ButtonKind
 from waypost.domain.cards import Card
 from waypost.domain.rendering import product_header
 from waypost.domain.template import Category, Draft, Template, sample_of
+from waypost.domain.template_extras import TEMPLATE_EXTRAS
 from waypost.domain.template_types import HeaderFormat, type_row
 from waypost.domain.variables import example_values, named_examples, variables
 
@@ -51,7 +52,7 @@ def template_components(draft: Draft, copies: Mapping[str, str]) -> list[Compone
             _header(draft, copies),
             _text("BODY", draft.content or "", draft.example, draft.parameter_format),
             {"type": "FOOTER", "text": draft.footer} if draft.footer else None,
-            _offer(draft),
+            *(extra.component(draft) for extra in TEMPLATE_EXTRAS),
             _buttons(draft.buttons),
             _carousel(draft, copies),
         ]
@@ -108,15 +109,6 @@ def _code_body(draft: Draft) -> Component:
 def _code_footer(draft: Draft) -> Component | None:
     minutes = draft.code_expiration_minutes
     return None if minutes is None else {"type": "FOOTER", "code_expiration_minutes": minutes}
-
-
-def _offer(draft: Draft) -> Component | None:
-    if not draft.is_lto:
-        return None
-    return {
-        "type": "LIMITED_TIME_OFFER",
-        "limited_time_offer": {"text": draft.limited_offer_text, "has_expiration": bool(draft.has_expiration)},
-    }
 
 
 def _carousel(draft: Draft, copies: Mapping[str, str]) -> Component | None:
