@@ -21,7 +21,7 @@ from waypost.accept.routes import ROUTES
 from waypost.base.steps import Step
 from waypost.cli.main import app
 from waypost.config import Settings
-from waypost.dispatch.retries import SCHEDULES_S
+from waypost.dispatch.waiting import SCHEDULES_S
 from waypost.domain.app import Hosting
 from waypost.domain.lifecycle import (
     EDITABLE,

@@ -7,8 +7,8 @@ import pytest
 from tests.console.conftest import LOOP, Desk, Tabs
 from tests.support.patience import patiently
 from waypost.assembly import demo
-from waypost.console.messages.folding import FROM, LISTED, MOST_LISTED, MOST_RUNS, folded
 from waypost.console.messages.step import Step
+from waypost.console.messages.steps import FROM, LISTED, MOST_LISTED, MOST_RUNS, folded
 from waypost.store.database import Database
 from waypost.store.message_news import TRIED, MessageNews, add_news
 

@@ -18,12 +18,11 @@ from waypost.store.inbound_lists import search_inbound
 from waypost.store.message_lists import Place, messages_of_app, names_of_templates, template_names
 from waypost.store.message_search import Wanted, messages_again, search_messages
 from waypost.store.messages import record_messages
-from waypost.store.operator_templates import template_links
 from waypost.store.receivers import Whose, receivers
 from waypost.store.search_pages import Page
 from waypost.store.tables import attempts, inbound_messages, recipients, subscriptions
 from waypost.store.template_events import template_history
-from waypost.store.templates import record_template
+from waypost.store.templates import record_template, template_links
 
 Look = Callable[[Connection], Any]
 MINE: Final = (PARTNER.id, APP.id)

@@ -5,9 +5,8 @@ from sqlalchemy import Connection
 from tests.support.builders import ACCOUNT, AT_MS, PARTNER, template
 from waypost.domain.template import TemplateStatus
 from waypost.store.database import Database
-from waypost.store.operator_templates import TemplateLink, template_links
 from waypost.store.partners import add_business_account, add_partner
-from waypost.store.templates import adopt_template
+from waypost.store.templates import TemplateLink, adopt_template, template_links
 
 
 async def test_links_are_of_the_partner_s_templates_that_are_there(database: Database) -> None:

@@ -10,7 +10,7 @@ from waypost.domain.app import App
 from waypost.domain.refusals import Reason, Refused
 from waypost.operators.contract import Ask
 from waypost.store.contents import OF_TEMPLATES
-from waypost.store.inbound_messages import inbound_message, inbound_with_sender
+from waypost.store.inbound_lists import inbound_message, inbound_with_sender
 from waypost.store.messages import messages_by_ids
 from waypost.wire.passthrough import ReadReceipt, read_event
 from waypost.wire.results import message_record, received_record

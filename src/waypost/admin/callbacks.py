@@ -14,9 +14,9 @@ from waypost.domain.answer_report import report_of
 from waypost.domain.refusals import Reason, Refused
 from waypost.domain.subscription import Subscription
 from waypost.outbound.vetted import VettedClient
-from waypost.store.answer_times import answer_times
 from waypost.store.callbacks import callback_with_attempts
 from waypost.store.partners import app_by_id
+from waypost.store.receiver_answers import answer_times
 from waypost.store.receivers import Whose, receivers, renew_key, resume_subscription
 from waypost.store.replays import Wanted, append_replays, count_wanted
 from waypost.store.subscriptions import Unseal, subscriptions_by_ids

@@ -14,7 +14,6 @@ from waypost.assembly.clock_file import kept_clock
 from waypost.assembly.fit import NotFit as NotFit
 from waypost.assembly.fit import check_fit
 from waypost.assembly.http_limits import DEFAULT_LIMITS, HttpLimits, graph_error_body, limits_of, raise_descriptor_limit
-from waypost.assembly.listeners import PathFilter, is_administrative, is_for_administrators
 from waypost.assembly.servers import HttpServer, bind, hear_end_of_input, hear_signals, port_of, settle_memory
 from waypost.assembly.service import Waypost
 from waypost.assembly.sockets import take_over
@@ -29,6 +28,45 @@ from waypost.store.contract import StoreAway
 from waypost.store.engines.sqlite import take_lock
 from waypost.store.kind import check_real
 from waypost.store.media_folder import check_folder, name_of
+
+_ADMIN: Final = "/admin"
+_METRICS: Final = "/metrics"
+_PROBES: Final = ("/healthz", "/readyz")
+_NOT_HERE: Final = b'{"status":"error","message":"There is nothing at this path."}'
+
+
+def is_administrative(path: str) -> bool:
+    """True for the admin API and the metrics."""
+    path = path.rstrip("/")
+    return path in (_ADMIN, _METRICS) or path.startswith(f"{_ADMIN}/")
+
+
+def is_for_administrators(path: str) -> bool:
+    """True for what the listener of its own serves: those, and the probes."""
+    return is_administrative(path) or path.rstrip("/") in _PROBES
+
+
+class PathFilter:
+    """An ASGI application that passes some paths on, and responds 404 to others.
+
+    Args:
+        application: that serves them.
+        serves: whether a path is passed on.
+    """
+
+    def __init__(self, application: Any, serves: Callable[[str], bool]) -> None:
+        self._application = application
+        self._serves = serves
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        """Respond to one request."""
+        if scope["type"] != "http" or self._serves(scope["path"]):
+            await self._application(scope, receive, send)
+            return
+        head = [(b"content-type", b"application/json"), (b"content-length", b"%d" % len(_NOT_HERE))]
+        await send({"type": "http.response.start", "status": 404, "headers": head})
+        await send({"type": "http.response.body", "body": _NOT_HERE})
+
 
 Ready = Callable[[str], None]
 """Called once with the address at which requests are answered."""

@@ -1,16 +1,54 @@
 """One door, over HTTP or straight to the service in this process."""
 
 import re
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import AsyncGenerator, Mapping
+from hashlib import sha256
+from typing import Any, Protocol
 from urllib.parse import urlencode
 
 import msgspec
 
 from waypost.client.answers import DoorRefused, NotReached, Reply, read_answer
-from waypost.client.pieces import Pieces
-from waypost.client.readable import Readable, digest_of, joined, pieces_of
+from waypost.client.pieces import PIECE_BYTES, Pieces
 from waypost.client.transports import Application, InProcess, OverHttp, Transport
+
+
+class Readable(Protocol):
+    """A file that can be read more than once, such as one of a form that lies on disk."""
+
+    async def read(self, size: int = -1, /) -> bytes:
+        """The next bytes; none at the end."""
+        ...
+
+    async def seek(self, offset: int, /) -> Any:
+        """Read on from there."""
+        ...
+
+
+async def pieces_of(file: bytes | Readable) -> AsyncGenerator[bytes]:
+    """A file from its beginning to its end."""
+    if isinstance(file, bytes):
+        yield file
+        return
+    await file.seek(0)
+    while piece := await file.read(PIECE_BYTES):
+        yield piece
+
+
+async def joined(*parts: bytes | Readable) -> AsyncGenerator[bytes]:
+    """One after the other."""
+    for part in parts:
+        async for piece in pieces_of(part):
+            yield piece
+
+
+async def digest_of(file: bytes | Readable) -> str:
+    """The SHA-256 of a file, in hex digits."""
+    digest = sha256()
+    async for piece in pieces_of(file):
+        digest.update(piece)
+    return digest.hexdigest()
+
 
 __all__ = (
     "Application", "Door", "DoorRefused", "InProcess", "NotReached", "OverHttp", "Pieces", "Reply",

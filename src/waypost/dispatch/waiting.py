@@ -4,17 +4,54 @@ import random
 from dataclasses import replace
 from typing import Final
 
+from waypost.base.backoff import delay_ms
 from waypost.base.clock import Clock
 from waypost.dispatch.messages import MessageOutcome, MessageOutcomes
 from waypost.dispatch.pacing import Pacer
-from waypost.dispatch.retries import one_more_try_ms, wait_ms
 from waypost.dispatch.templates import TemplateOutcome, TemplateOutcomes
 from waypost.dispatch.uploads import Failure
 from waypost.domain.app import Line, OperatorAccount
-from waypost.domain.outcome import Rejected, Unavailable
+from waypost.domain.outcome import Again, Rejected, Unavailable
 from waypost.journal.entry import Entry
 from waypost.journal.in_store import Journal
 from waypost.store.message_news import TRIED, MessageNews
+
+# fmt: off
+SCHEDULES_S: Final = {  # Source: operator's facts 5.2, 5.3, 8. Which code is which row: `operators/cloud/codes.py`
+    # what keeps it       waits in seconds; the last repeats
+    Again.NOT_REACHED:   (1, 2, 5, 10, 30, 60),
+    Again.OUTAGE:        (1, 2, 5, 10, 30, 60, 120, 300),
+    Again.THROUGHPUT:    (1, 2, 4, 8, 16, 30),
+    Again.PAIR:          (1, 4, 16, 64, 256),     # 4^n
+    Again.SPAM:          (60, 300, 900, 3600),
+    Again.MAINTENANCE:   (10, 20, 30, 60),        # it takes about a minute
+    Again.CALLS:         (5, 10, 30, 60, 300),
+    Again.ACCOUNT_CALLS: (30, 60, 300, 900),      # counted by the hour
+    Again.CREDENTIAL:    (60, 120, 300),          # until somebody puts in a new token
+    Again.ONCE:          (1,),                    # tried once more, then final
+}
+# fmt: on
+LONGEST_WISH_S: Final = 3600
+"""A longer wish is asked about again after an hour: it may have been a mistake, or be over."""
+
+
+def wait_ms(outcome: Unavailable, attempt: int, chance: random.Random) -> int:
+    """How long to wait before the next try; the operator's own wish, when it is longer, counts.
+
+    Args:
+        outcome: of the last try.
+        attempt: how many tries there have been.
+        chance: where the jitter comes from.
+    """
+    wait = delay_ms(SCHEDULES_S[outcome.again], attempt, chance)
+    wish_s = min(outcome.retry_after_s or 0, LONGEST_WISH_S)
+    return max(wait, round(wish_s * 1000))
+
+
+def one_more_try_ms(chance: random.Random) -> int:
+    """How long to wait before the one more try that some refusals are given."""
+    return delay_ms(SCHEDULES_S[Again.ONCE], 1, chance)
+
 
 MOST_DETAIL: Final = 500
 """Characters of what a try says: the operator's words are a stranger's."""

@@ -9,8 +9,8 @@ from waypost.domain.event import AccountEvent, CategoryEvent, QualityEvent, Revi
 from waypost.domain.template import Template
 from waypost.events.book import Applying
 from waypost.journal.user_events import emit_opted
-from waypost.store.account_apps import apps_concerned
 from waypost.store.app_users import set_opted
+from waypost.store.apps import apps_concerned
 from waypost.store.templates import template_known_to_operator
 from waypost.wire.account_v2 import account_body
 from waypost.wire.callback_kinds import BESIDE_MESSAGES, USER, change_kind

@@ -16,6 +16,25 @@ from waypost.store.one_time_codes import codes_named
 from waypost.store.search_pages import FIRST, ByTime, Found, Page
 from waypost.store.tables import arrival_items, inbound_messages, recipients
 
+
+def inbound_message(connection: Connection, app_id: str, operator_message_id: str) -> Any | None:
+    """The row of a message that one app has received, or None."""
+    return connection.execute(
+        select(inbound_messages).where(
+            inbound_messages.c.operator_message_id == operator_message_id, inbound_messages.c.app_id == app_id
+        )
+    ).one_or_none()
+
+
+def inbound_with_sender(connection: Connection, app_id: str, operator_message_id: str) -> Any | None:
+    """As `inbound_message`, with `phone_number` and `user_id` of who wrote it; either may be None."""
+    return connection.execute(
+        select(inbound_messages, recipients.c.phone_number, recipients.c.user_id)
+        .outerjoin(recipients, (recipients.c.id == inbound_messages.c.recipient_id) & (recipients.c.app_id == app_id))
+        .where(inbound_messages.c.operator_message_id == operator_message_id, inbound_messages.c.app_id == app_id)
+    ).one_or_none()
+
+
 MOST_KINDS: Final = 40
 _ORDER: Final = ByTime(inbound_messages.c.received_on_ms, inbound_messages.c.operator_message_id)
 _TEXTS: Final = ("body", "text", "caption", "title", "emoji", "name", "description", "filename")

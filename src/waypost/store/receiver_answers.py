@@ -4,9 +4,30 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from sqlalchemy import Connection, and_, case, func, select
+from sqlalchemy import Connection, Row, and_, case, func, select
 
-from waypost.store.tables import attempts
+from waypost.store.receivers import Whose
+from waypost.store.tables import attempts, subscriptions
+
+
+def answer_times(connection: Connection, whose: Whose, from_ms: int, to_ms: int) -> Sequence[Row[Any, Any, Any, int]]:
+    """Attempts of a time range, from `from_ms` on and before `to_ms`.
+
+    An attempt takes ten seconds at most, so that there are some ten thousand different times, however
+    many attempts.
+
+    Returns:
+        Rows of subscription_id, status, duration_ms and tries, shortest first.
+    """
+    times = (attempts.c.subscription_id, attempts.c.status, attempts.c.duration_ms)
+    wanted = select(subscriptions.c.id).where(*whose.fits)
+    return connection.execute(
+        select(*times, func.count().label("tries"))
+        .where(attempts.c.subscription_id.in_(wanted), attempts.c.at_ms >= from_ms, attempts.c.at_ms < to_ms)
+        .group_by(*times)
+        .order_by(attempts.c.subscription_id, attempts.c.duration_ms)
+    ).all()
+
 
 MOST_TRIES: Final = 20_000
 """So many of a time range are counted, the newest; a busy receiver has more of them in a day."""

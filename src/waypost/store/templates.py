@@ -1,5 +1,7 @@
 """Templates, and the entries that carry what becomes of them to the operator."""
 
+from collections.abc import Collection
+from dataclasses import dataclass
 from typing import Any, Final
 
 from sqlalchemy import ColumnElement, Connection, insert, select, update
@@ -12,6 +14,31 @@ from waypost.store.rows import template_columns, template_of
 from waypost.store.statements import to_change
 from waypost.store.tables import journal, templates
 from waypost.store.template_events import Told, edited_fields, tell_of
+
+
+@dataclass(frozen=True, slots=True)
+class TemplateLink:
+    """Which template is which at the operator."""
+
+    operator_template_id: str
+    business_account_id: str
+    id: str
+
+
+def template_links(
+    connection: Connection, partner_id: int, operator_template_ids: Collection[str]
+) -> list[TemplateLink]:
+    """The partner's templates that the operator knows by these ids; deleted ones are left out."""
+    if not operator_template_ids:
+        return []
+    column = templates.c
+    found = select(column.operator_template_id, column.business_account_id, column.id).where(
+        column.partner_id == partner_id,
+        column.operator_template_id.in_(operator_template_ids),
+        column.status != TemplateStatus.DELETED.value,
+    )
+    return [TemplateLink(*row) for row in connection.execute(found)]
+
 
 _DELETED: Final = TemplateStatus.DELETED.value
 _IS_THERE: Final = templates.c.status != _DELETED

@@ -1,24 +1,122 @@
 """One message's whole way: the page, what comes while it is open, and its words when they are asked for."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Final
 
 from starlette.responses import RedirectResponse, Response
 
 from waypost.console.desk import Desk
-from waypost.console.messages.failing import why_of
+from waypost.console.failures import failure_of
 from waypost.console.messages.lines import kind_label
 from waypost.console.messages.requests import as_curl, as_python, request_of
-from waypost.console.messages.said import said_by
 from waypost.console.messages.steps import steps_of
 from waypost.console.not_there import NotMeant, NotThere
 from waypost.console.streams import Piece, answer_with
 from waypost.console.visit import Visit
-from waypost.domain.template import Template
+from waypost.domain.message import TemplateSend
+from waypost.domain.parameters import split
+from waypost.domain.rendering import body_of, footer_of
+from waypost.domain.template import Draft, Template
+from waypost.domain.variables import variables, without_variables
+from waypost.store.contents import kept_content_of
 from waypost.store.message_lists import names_of_templates
+from waypost.store.message_words import words_of
 from waypost.store.templates import template_by_id
 from waypost.store.trace import way_of_app, words_of_app
-from waypost.wire.redaction import Sight, request_without_codes, shown_callback, shown_request
+from waypost.wire.redaction import CODE, Sight, request_without_codes, shown_callback, shown_request
+
+GIVEN_UP: Final = "given up after the message's lifetime: "
+"""How dispatch begins the reason of what it has tried for too long."""
+INVALID_ANSWER: Final = 4002
+
+
+@dataclass(frozen=True, slots=True)
+class Why:
+    """What is said above the steps.
+
+    Attributes:
+        tone: bad or warn.
+        what: happened.
+        words: the operator's own, or ours; may be empty.
+        remedy: what to do.
+        code: the partner's; None where there is none.
+        can_go_again: whether sending it again is sensible.
+    """
+
+    tone: str
+    what: str
+    words: str
+    remedy: str
+    code: int | None = None
+    can_go_again: bool = True
+
+
+def why_of(trace: Mapping[str, Any]) -> Why | None:
+    """What went wrong with a message; None where nothing did."""
+    state, code, words = trace["state"], trace["code"], trace["reason"] or ""
+    if state == "uncertain":
+        return Why(
+            "warn", "Not known whether it was sent", words,
+            "The connection broke while it was handed over. A status settles it; it is not sent again on a guess.",
+            can_go_again=False,
+        )  # fmt: skip
+    if state != "failed":
+        return None
+    if trace["doubted"]:
+        known = failure_of(INVALID_ANSWER)
+        return Why("bad", known.what, words, known.remedy, code)
+    if words.startswith(GIVEN_UP):
+        return Why(
+            "bad", "It was tried for all its lifetime", words.removeprefix(GIVEN_UP),
+            "See in the steps what kept it; once that is mended, send it again.", code,
+        )  # fmt: skip
+    if code == INVALID_ANSWER:
+        return Why(
+            "bad", "The operator\u2019s answer could not be read", words,
+            "Send it again; tell whoever runs the service if it happens often.", code,
+        )  # fmt: skip
+    known = failure_of(code)
+    return Why("bad", known.what, words, known.remedy, code)
+
+
+def said_by(row: Any, template: Template | None, *, holds_code: bool = False) -> list[str]:
+    """The parts of a message that people read, one below the other; none where they are kept no longer.
+
+    Args:
+        row: with `kind` and `content`.
+        template: the one that was sent, as it stands now; it may have been edited since.
+        holds_code: whether its values may be one-time codes; they are left out then.
+    """
+    content = kept_content_of(row.kind, row.content)
+    if isinstance(content, TemplateSend) and template is not None:
+        params = [CODE] * len(content.params) if holds_code else content.params
+        return [part for part in _parts(template.draft, params) if part]
+    if holds_code:
+        return [CODE]
+    return words_of(row.content)
+
+
+def _parts(draft: Draft, params: Sequence[str]) -> Iterator[str]:
+    given = split(draft, params)
+    yield _filled(draft.header or "", given.header)
+    yield _filled(body_of(draft), given.body)
+    yield footer_of(draft) or ""
+    for card, values in zip(draft.cards or (), given.cards, strict=False):
+        yield _filled(card.body or "", values.body)
+    if draft.buttons:
+        yield "  ".join(f"[{button.text}]" for button in draft.buttons if button.text)
+
+
+def _filled(text: str, values: Sequence[str]) -> str:
+    """A text with values in the places of its variables, by their numbers; one without a value stays as it is."""
+    names = variables(text)
+    in_order = sorted(dict.fromkeys(names), key=lambda name: (not name.isdecimal(), len(name), name))
+    known = dict(zip(in_order, values, strict=False))
+    first, *pieces = without_variables(text)
+    filled = (known.get(name, f"{{{{{name}}}}}") + piece for name, piece in zip(names, pieces, strict=True))
+    return first + "".join(filled)
+
 
 PARTS: Final = "messages/way_parts.html"
 

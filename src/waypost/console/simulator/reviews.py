@@ -13,7 +13,7 @@ from waypost.console.not_there import NotThere
 from waypost.console.simulator.bench import control_of, tab
 from waypost.console.streams import Piece
 from waypost.console.visit import Visit
-from waypost.store.operator_templates import template_links
+from waypost.store.templates import template_links
 
 PARTS: Final = "simulator/review_parts.html"
 WAITING: Final = ("PENDING", "IN_APPEAL")

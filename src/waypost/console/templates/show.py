@@ -1,6 +1,8 @@
 """One template: as its recipient sees it, where it stands, what happened to it, and what can be done."""
 
+import shlex
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final
 from urllib.parse import quote
@@ -14,15 +16,78 @@ from waypost.console.streams import Piece
 from waypost.console.templates.found import template_of
 from waypost.console.templates.handing_in import fields_of_draft
 from waypost.console.templates.history import Step, told
-from waypost.console.templates.remedies import STANDINGS
 from waypost.console.templates.samples import finder, samples_of
 from waypost.console.templates.sending import asks_of, fields_of_send
-from waypost.console.templates.snippets import as_curl, as_python
 from waypost.console.visit import Visit
 from waypost.domain.lifecycle import EDITABLE, KEPT_BY_THE_OPERATOR, SENDABLE
 from waypost.domain.media import Media
 from waypost.domain.template import Template, TemplateStatus
+from waypost.domain.template import TemplateStatus as S
 from waypost.store.template_events import template_history
+
+VARIABLE: Final = "APP_TOKEN"
+"""The variable of the environment that holds the app's token; no snippet holds the token itself."""
+
+
+def as_curl(method: str, url: str, fields: Mapping[str, str]) -> str:
+    """For a shell."""
+    lines = [
+        f"curl -X {method} {shlex.quote(url)}",
+        f'-H "Authorization: ${VARIABLE}"',
+        *(f"--data-urlencode {shlex.quote(f'{name}={value}')}" for name, value in fields.items()),
+    ]
+    return " \\\n  ".join(lines)
+
+
+def as_python(method: str, url: str, fields: Mapping[str, str]) -> str:
+    """For Python 3, without anything to install."""
+    rows = "".join(f"    {name!r}: {value!r},\n" for name, value in fields.items())
+    return (
+        "import os\n"
+        "from urllib.parse import urlencode\n"
+        "from urllib.request import Request, urlopen\n\n"
+        f"fields = {{\n{rows}}}\n"
+        "request = Request(\n"
+        f"    {url!r},\n"
+        "    data=urlencode(fields).encode(),\n"
+        f'    headers={{"Authorization": os.environ["{VARIABLE}"]}},\n'
+        f"    method={method!r},\n"
+        ")\n"
+        "with urlopen(request) as answer:\n"
+        "    print(answer.read().decode())\n"
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """One status in words.
+
+    Attributes:
+        means: what it means.
+        remedy: what to do; empty where there is nothing to be done.
+    """
+
+    means: str
+    remedy: str = ""
+
+
+# fmt: off
+STANDINGS: Final = {  # Source: facts 3.4; operator's facts 3.1 and 2.6
+    S.PENDING:           Standing("The operator reviews it.", "Wait; most reviews take minutes, some a day."),
+    S.APPROVED:          Standing("It can be sent."),
+    S.REJECTED:          Standing("The operator's review has rejected it; it cannot be sent.", "Mend what the reason says and send the edit: it is reviewed anew."),
+    S.FAILED:            Standing("It could not be submitted to the operator.", "Look at the reason; then edit it, which submits it again, or delete it."),
+    S.PAUSED:            Standing("Recipients have complained; the operator holds it back.", "It resumes by itself after hours. Say more clearly why you write, and to fewer people."),
+    S.DISABLED:          Standing("Complaints have gone on; the operator has switched it off for good.", "Write another template, under another name."),
+    S.IN_APPEAL:         Standing("Somebody has appealed against the operator's decision.", "Wait for the answer."),
+    S.FLAGGED:           Standing("Its quality is low; it can still be sent, and may soon be paused.", "Send it to fewer people, and only to those who expect it."),
+    S.LOCKED:            Standing("The operator has locked it: it cannot be sent or edited now.", "Wait until it is unlocked."),
+    S.ARCHIVED:          Standing("It has not been used for long, and is archived.", "Have it taken out of the archive at the operator, or write a new one."),
+    S.SANDBOX_REQUESTED: Standing("It is asked for in a sandbox."),
+    S.DELETED:           Standing("It has been deleted. The page stays, for the traces of its messages."),
+}
+# fmt: on
+
 
 PAGE: Final = "templates/show.html"
 PARTS: Final = "templates/show_parts.html"

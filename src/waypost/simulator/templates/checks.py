@@ -11,8 +11,7 @@ from waypost.simulator.media.references import Known
 from waypost.simulator.templates.button_checks import check_buttons
 from waypost.simulator.templates.drafts import Draft, read_draft
 from waypost.simulator.templates.otp_checks import authentication_malformed
-from waypost.simulator.templates.reference_checks import check_references
-from waypost.simulator.templates.special_checks import SPECIAL, utility_malformed
+from waypost.simulator.templates.special_checks import SPECIAL, check_references, utility_malformed
 from waypost.simulator.templates.texts import variables, without_variables
 
 MEDIA_FORMATS: Final = ("IMAGE", "VIDEO", "DOCUMENT", "GIF")

@@ -1,5 +1,6 @@
 """The outbox: what a status or a message says, which update is next, and the envelope that carries them."""
 
+import asyncio
 import itertools
 import json
 from collections.abc import Iterable, Sequence
@@ -8,7 +9,25 @@ from typing import Any, Final
 from waypost.simulator.accounts.accounts import Accounts, Number
 from waypost.simulator.store import Statement, Store
 from waypost.simulator.tables.updates import FIELD, MESSAGE, OUTBOX, SUBSCRIPTION, TEMPLATE, NextDue, Outlet, Update
-from waypost.simulator.wakes import Wakes
+
+
+class Wakes:
+    """The events of everybody who waits."""
+
+    def __init__(self) -> None:
+        self._events: list[asyncio.Event] = []
+
+    def event(self) -> asyncio.Event:
+        """One more event, which `set` sets from now on."""
+        event = asyncio.Event()
+        self._events.append(event)
+        return event
+
+    def set(self) -> None:
+        """Wake everybody who waits."""
+        for event in self._events:
+            event.set()
+
 
 _CONTACT: Final = "\x1f"
 """Stands between what a status says and the contact beside it; no JSON text has this character."""
