@@ -18,8 +18,11 @@ from waypost.simulator.faults.faults import Faults
 from waypost.simulator.files import Files
 from waypost.simulator.handsets.absences import Absences
 from waypost.simulator.handsets.chats import Chats
+from waypost.simulator.handsets.feedback import PhoneFeedback
 from waypost.simulator.handsets.handsets import Handsets
 from waypost.simulator.handsets.inboxes import Inboxes
+from waypost.simulator.handsets.payments import Payments
+from waypost.simulator.handsets.phone_acts import PhoneActs
 from waypost.simulator.handsets.planned_acts import PlannedActs
 from waypost.simulator.keeper import Keeper
 from waypost.simulator.live_settings import LiveSettings
@@ -27,9 +30,12 @@ from waypost.simulator.media.media import MediaShelf
 from waypost.simulator.media.references import References
 from waypost.simulator.media.uploads import Uploads
 from waypost.simulator.messages.analytics import Analytics
+from waypost.simulator.messages.arrivals import Arrivals
 from waypost.simulator.messages.call_faults import CallFaults
 from waypost.simulator.messages.held import Held
 from waypost.simulator.messages.limits import Limits
+from waypost.simulator.messages.message_checks import MessageChecks
+from waypost.simulator.messages.message_plans import MessagePlans
 from waypost.simulator.messages.messages import Messages
 from waypost.simulator.messages.receptions import Receptions
 from waypost.simulator.messages.reviews import Reviews
@@ -101,23 +107,27 @@ class Parts:
         self.templates = templates = Templates(store, clock, ids, live, outbox, references, names)
         self.limits = limits = Limits(clock)
         self.uses = uses = TemplateUses(store, clock)
-        self.held = held = Held(store, clock, outbox, phones)
+        self.held = held = Held(store, clock, outbox, phones, templates.changed)
         self.standings = standings = Standings(records, ledger, flows, clock, live)
-        self.messages = messages = Messages(
-            store, clock, ids, live, accounts, templates, phones, outbox, limits, references, blocks,
-            standings, Receptions(accounts, phones, scripts), held=held, uses=uses,
-        )  # fmt: skip
-        self.handsets = handsets = Handsets(store, clock, ids, live, phones, messages, outbox, media, blocks)
-        self.inboxes = Inboxes(store, clock, messages)
+        self.arrivals = arrivals = Arrivals(store, clock)
+        checks = MessageChecks(clock, live, templates, phones, limits, references, blocks, standings)
+        receptions = Receptions(accounts, phones, scripts)
+        plans = MessagePlans(store, live, phones, outbox, receptions, held, arrivals)
+        self.messages = Messages(clock, ids, phones, standings, checks, plans, arrivals, uses)
+        acts = PhoneActs(store, phones, arrivals, outbox)
+        self.handsets = handsets = Handsets(clock, ids, live, phones, outbox, media, blocks, acts)
+        self.payments = Payments(store, clock, ids, live, phones, arrivals, outbox)
+        self.feedback = feedback = PhoneFeedback(store, clock, phones, outbox)
+        self.inboxes = Inboxes(store, clock, arrivals)
         self.chats = Chats(store, clock)
-        self.absences = absences = Absences(store, clock, live, accounts, templates, phones, messages, outbox)
-        self.planned_acts = PlannedActs(store, clock, accounts, phones, messages, handsets, absences)
+        self.absences = absences = Absences(store, clock, live, accounts, templates, phones, arrivals, outbox)
+        self.planned_acts = PlannedActs(store, clock, accounts, phones, arrivals, handsets, absences, feedback)
         self.faults = faults = Faults(store, clock)
         self.call_faults = CallFaults(faults, accounts)
         self.judged_updates = judged = JudgedUpdates(store)
         webhook_faults = WebhookFaults(store, accounts, outbox, faults, judged)
         self.webhooks = Webhooks(store, clock, ids, live, accounts, outbox, judged, webhook_faults)
-        self.reviews = Reviews(clock, live, templates, held, messages, uses)
+        self.reviews = Reviews(clock, live, templates, held, arrivals, uses)
         self.analytics = Analytics(store, clock, accounts, templates)
         self.timed: Sequence[Timed] = (self.webhooks, self.reviews, self.planned_acts)
         """The parts that do something by themselves."""

@@ -78,7 +78,7 @@ class Simulator:
         parts.settings.open()
         parts.fleets.sort()
         for part in (
-            parts.outbox, parts.scripts, parts.media, parts.uploads, parts.ledger, parts.held, parts.messages,
+            parts.outbox, parts.scripts, parts.media, parts.uploads, parts.ledger, parts.held, parts.arrivals,
             parts.judged_updates, parts.webhooks,
         ):  # fmt: skip
             await part.open()

@@ -19,8 +19,7 @@ from waypost.simulator.control.shapes import (
     WriteShape,
     read_shape,
 )
-from waypost.simulator.handsets.handsets import NotThere
-from waypost.simulator.handsets.inbound_kinds import KINDS, NOT_REQUESTED, NotSaid, said
+from waypost.simulator.handsets.inbound_kinds import KINDS, NOT_REQUESTED, NotSaid, NotThere, said
 from waypost.simulator.handsets.manners import Manner, Medium
 from waypost.simulator.media.references import MEDIA_KINDS
 from waypost.simulator.messages.order_messages import REVIEW_AND_PAY
@@ -183,7 +182,7 @@ async def pay_order(parts: Parts, request: Request) -> dict[str, Any]:
     _check_reach(parts, phone, number)
     error = {"code": wish.code, "reason": wish.reason}
     try:
-        payment = await parts.handsets.pay(phone, number, item, button, wish.status, error)
+        payment = await parts.payments.pay(phone, number, item.wamid, button, wish.status, error)
     except NotThere as wrong:
         raise ControlRefused(409, field="message_id", rule=str(wrong), accepted="an order that is not paid") from wrong
     return {"message_id": item.wamid, "payment": payment}
@@ -205,7 +204,7 @@ async def change_marketing(parts: Parts, request: Request) -> dict[str, Any]:
     phone = digits_of(request)
     wish = read_shape(MarketingShape, await request.body())
     number = number_of(parts, wish.to)
-    await parts.handsets.want_marketing(phone, number, wants=wish.wants)
+    await parts.feedback.want_marketing(phone, number, wants=wish.wants)
     return {"phone": phone, "phone_number_id": number.phone_number_id, "wants": wish.wants}
 
 
@@ -226,7 +225,7 @@ async def report_business(parts: Parts, request: Request) -> dict[str, Any]:
     wamid = wish.message_id
     if wamid is not None and await parts.inboxes.item(phone, wamid) is None:
         raise ControlRefused(404, field="message_id", rule="is not on this phone", accepted="a wamid of its inbox")
-    await parts.handsets.report(phone, number, wamid or "")
+    await parts.feedback.report(phone, number, wamid or "")
     if wish.blocks:
         await parts.absences.block(phone, number, blocks=True)
     return await whole_view(parts, parts.phones.known(phone))

@@ -166,7 +166,7 @@ def phone_view(parts: Parts, phone: Phone) -> dict[str, Any]:
         "is_offline": phone.is_offline,
         "stopped_marketing_of": phone.stopped_marketing_of,
         "has_blocked": phone.has_blocked,
-        "typing": parts.messages.typing_to(phone.phone),
+        "typing": parts.arrivals.typing_to(phone.phone),
     }
 
 
@@ -180,7 +180,7 @@ async def whole_view(parts: Parts, phone: Phone) -> dict[str, Any]:
         "script": [step.raw for step in script.steps] if script else [],
         "seed": script.seed if script else "",
         "steps": await parts.scripts.counts(script.owner, script.steps) if script else [],
-        "reports": await parts.handsets.reports(phone.phone),
+        "reports": await parts.feedback.reports(phone.phone),
         "waiting": await waiting_count(parts.store, phone.phone, phone.phone),
     }
 

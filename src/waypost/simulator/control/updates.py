@@ -42,7 +42,7 @@ async def tell_status(parts: Parts, request: Request) -> dict[str, Any]:
         statements.append(add_update(update))
     await parts.store.run(statements)
     parts.outbox.wake_of(waba_id).set()
-    parts.messages.tell(message.phone)
+    parts.arrivals.tell(message.phone)
     return {"message_id": wish.message_id, "status": wish.status}
 
 

@@ -111,7 +111,7 @@ async def send_message(parts: Parts, call: Call, number: Number) -> Answer:
     if "status" in call.fields:
         if call.fields["status"] != "read":
             raise bad_parameter("Param status must be one of {read}.")
-        await parts.messages.mark_read(number, call.fields.get("message_id"), call.fields.get("typing_indicator"))
+        await parts.arrivals.mark_read(number, call.fields.get("message_id"), call.fields.get("typing_indicator"))
         return _SUCCESS
     return await parts.messages.take(number, call.fields, call.raw, fail_code=call.fail_code)
 

@@ -14,7 +14,7 @@ from waypost.base.clock import Clock
 from waypost.base.json_values import object_or_none
 from waypost.simulator.accounts.accounts import Accounts, Number
 from waypost.simulator.live_settings import LiveSettings
-from waypost.simulator.messages.messages import Messages
+from waypost.simulator.messages.arrivals import Arrivals
 from waypost.simulator.messages.statuses import read_rest
 from waypost.simulator.phones.conditions import lifetime_ms
 from waypost.simulator.phones.phone import Phone
@@ -38,7 +38,7 @@ class Absences:
         accounts: Accounts,
         templates: Templates,
         phones: Phones,
-        messages: Messages,
+        arrivals: Arrivals,
         outbox: Outbox,
     ) -> None:
         self._store = store
@@ -47,7 +47,7 @@ class Absences:
         self._accounts = accounts
         self._templates = templates
         self._phones = phones
-        self._messages = messages
+        self._arrivals = arrivals
         self._outbox = outbox
         self._turn = asyncio.Lock()
 
@@ -118,7 +118,7 @@ class Absences:
             await self._store.run([*statements, *also])
         for waba_id in accounts:
             self._outbox.wake_of(waba_id).set()
-        self._messages.tell(phone)
+        self._arrivals.tell(phone)
 
     async def block(self, phone: str, number: Number, *, blocks: bool, also: Sequence[Statement] = ()) -> None:
         """The phone's owner blocks a business number, or takes that back.

@@ -12,6 +12,7 @@ from waypost.simulator.accounts.accounts import Number
 from waypost.simulator.errors import GraphRefused
 from waypost.simulator.handsets.inbound_kinds import (
     NotSaid,
+    NotThere,
     Said,
     answered,
     medium_said,
@@ -20,38 +21,16 @@ from waypost.simulator.handsets.inbound_kinds import (
     text_said,
 )
 from waypost.simulator.handsets.manners import Manner, Medium
-from waypost.simulator.handsets.payments import Payments
 from waypost.simulator.handsets.phone_acts import Act, PhoneActs
 from waypost.simulator.live_settings import LiveSettings
 from waypost.simulator.media.media import Media, MediaShelf
 from waypost.simulator.media.references import MEDIA_KINDS
-from waypost.simulator.messages.messages import Messages
 from waypost.simulator.messages.wamids import received_wamid
 from waypost.simulator.phones.blocks import Blocks
 from waypost.simulator.phones.phones import Phones
-from waypost.simulator.state import StoredKind
-from waypost.simulator.store import Statement, Store
-from waypost.simulator.tables.messages import Message, numbers_of
-from waypost.simulator.tables.updates import Update, add_update
+from waypost.simulator.store import Statement
+from waypost.simulator.tables.messages import Message
 from waypost.simulator.webhooks.outbox import Outbox, ascii_json
-
-_DETAILS: Final = {
-    True: "User requested to resume marketing messages",
-    False: "User requested to stop marketing messages",
-}
-
-
-class _Report(msgspec.Struct, frozen=True):
-    """A business that a phone's owner has reported for spam; without a message: the chat."""
-
-    phone_number_id: str
-    message_id: str
-    at_ms: int
-
-
-class NotThere(Exception):
-    """The phone has no such message or button, or not yet; says what would be accepted."""
-
 
 _PLAIN: Final = Manner()
 
@@ -61,17 +40,15 @@ class Handsets:
 
     def __init__(
         self,
-        store: Store,
         clock: Clock,
         ids: Ids,
         settings: LiveSettings,
         phones: Phones,
-        messages: Messages,
         outbox: Outbox,
         media: MediaShelf,
         blocks: Blocks,
+        acts: PhoneActs,
     ) -> None:
-        self._store = store
         self._clock = clock
         self._ids = ids
         self._settings = settings
@@ -79,9 +56,7 @@ class Handsets:
         self._outbox = outbox
         self._media = media
         self._blocks = blocks
-        self._reports = StoredKind(store, "spam_report", _Report)  # of a phone
-        self._acts = PhoneActs(store, phones, messages, outbox)
-        self._payments = Payments(store, clock, ids, messages, outbox)
+        self._acts = acts
 
     async def read(self, phone: str, numbers: Sequence[Number]) -> int:
         """Read everything that has arrived from these numbers, and say how many that were."""
@@ -132,29 +107,6 @@ class Handsets:
             )
         return await self.say(phone, number, words, Manner(context_id=item.wamid))
 
-    async def pay(
-        self, phone: str, number: Number, item: Message, button: dict[str, Any], status: str, error: dict[str, str]
-    ) -> dict[str, Any]:
-        """Pay an order, or fail to; gives what the phone now shows of it.
-
-        Args:
-            phone: its digits.
-            number: the business number.
-            item: the order.
-            button: of it, under which it is paid.
-            status: a row of `payments.TRANSACTIONS`.
-            error: of a failed payment: `code` and `reason`.
-
-        Raises:
-            NotThere: it has been paid.
-        """
-        handset, _ = self._phones.meet(phone)
-        has_contacts = self._settings.value.statuses_contacts
-        shown = await self._payments.pay(handset, number, item.wamid, button, status, error, has_contacts=has_contacts)
-        if shown is None:
-            raise NotThere("the order is paid already")
-        return shown
-
     async def send_medium(self, phone: str, number: Number, kind: str, medium: Medium, manner: Manner = _PLAIN) -> str:
         """Send a picture, a video, a sound, a document or a sticker; gives the message's id.
 
@@ -191,66 +143,12 @@ class Handsets:
         """
         handset = self._phones.known(phone)  # a user id that comes from the number stays with it
         identity = {"name": handset.name, "user_id": handset.user_id, "username": handset.username}
-        chats = await numbers_of(self._store, phone)
+        chats = await self._acts.numbers_of(phone)
         words = number_changed(handset.name, phone, after)
         told = [await self.say(phone, number, words) for number in numbers if number.phone_number_id in chats]
         await self._phones.change(phone, {"user_id": "", "username": "", "shows_number": True})
         await self._phones.change(after, {**identity, "shows_number": handset.shows_number})
         return told
-
-    async def want_marketing(self, phone: str, number: Number, *, wants: bool, also: Sequence[Statement] = ()) -> None:
-        """The phone's owner stops a business's marketing, or takes it again; the business hears.
-
-        Args:
-            phone: its digits.
-            number: the business number.
-            wants: or stops it.
-            also: written in the same transaction.
-
-        Source: facts 7.2 (`user_preferences`), 5.2 (131050).
-        """
-        changed = self._phones.listed(phone, "stopped_marketing_of", number.phone_number_id, is_listed=not wants)
-        self._phones.learn(changed)
-        statements = [self._phones.save_statement(changed), *also]
-        if self._outbox.listens(number.waba_id):
-            statements.append(add_update(self._preference(phone, number, wants=wants)))
-        await self._store.run(statements)
-        self._outbox.wake_of(number.waba_id).set()
-
-    async def report(self, phone: str, number: Number, wamid: str = "", *, also: Sequence[Statement] = ()) -> None:
-        """The phone's owner reports a business for spam. The business is not told.
-
-        Args:
-            phone: its digits.
-            number: the business number.
-            wamid: the message that is reported; empty: the chat.
-            also: written in the same transaction.
-        """
-        report = _Report(number.phone_number_id, wamid, self._clock.now_ms())
-        await self._store.run([self._reports.append_statement(report, phone), *also])
-
-    async def reports(self, phone: str) -> list[dict[str, Any]]:
-        """What the phone's owner has reported, oldest first."""
-        return [msgspec.structs.asdict(report) for report in (await self._reports.read(phone)).values()]
-
-    def _preference(self, phone: str, number: Number, *, wants: bool) -> Update:
-        """The update that tells of it. Source: facts 7.2."""
-        handset, _ = self._phones.meet(phone)
-        at_ms = self._clock.now_ms()
-        preference = {
-            **handset.named("wa_id", "user_id"),
-            "detail": _DETAILS[wants],
-            "category": "marketing_messages",
-            "value": "resume" if wants else "stop",
-            "timestamp": at_ms // 1000,
-        }
-        value = {
-            "messaging_product": "whatsapp",
-            "metadata": {"display_phone_number": number.phone_number, "phone_number_id": number.phone_number_id},
-            "contacts": [handset.contact()],
-            "user_preferences": [preference],
-        }
-        return self._outbox.account_update(number.waba_id, at_ms, "user_preferences", value)
 
     async def say(
         self, phone: str, number: Number, said: Said, manner: Manner = _PLAIN, *, also: Sequence[Statement] = ()

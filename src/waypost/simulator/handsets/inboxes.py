@@ -7,7 +7,7 @@ from typing import Any, Final
 import msgspec
 
 from waypost.base.clock import Clock
-from waypost.simulator.messages.messages import Messages
+from waypost.simulator.messages.arrivals import Arrivals
 from waypost.simulator.messages.statuses import state_at
 from waypost.simulator.store import Store
 from waypost.simulator.tables.messages import MESSAGES, Message, of_wamids
@@ -21,10 +21,10 @@ _NEXT_ARRIVAL: Final = (
 class Inboxes:
     """Reads what is on the phones."""
 
-    def __init__(self, store: Store, clock: Clock, messages: Messages) -> None:
+    def __init__(self, store: Store, clock: Clock, arrivals: Arrivals) -> None:
         self._store = store
         self._clock = clock
-        self._messages = messages
+        self._arrivals = arrivals
 
     async def inbox(
         self, phone: str, *, after: int, at_most: int, before: int | None = None, number_ids: Sequence[str] = ()
@@ -74,7 +74,7 @@ class Inboxes:
         try:
             async with asyncio.timeout(wait_ms / 1000):
                 while True:
-                    arrival = self._messages.arrival(phone)
+                    arrival = self._arrivals.arrival(phone)
                     items = await self.inbox(phone, after=after, at_most=100)
                     if found(items):
                         return items

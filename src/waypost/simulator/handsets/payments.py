@@ -11,9 +11,12 @@ from waypost.base.clock import Clock
 from waypost.base.ids import Ids
 from waypost.base.json_values import object_or_none
 from waypost.simulator.accounts.accounts import Number
-from waypost.simulator.messages.messages import Messages
+from waypost.simulator.handsets.inbound_kinds import NotThere
+from waypost.simulator.live_settings import LiveSettings
+from waypost.simulator.messages.arrivals import Arrivals
 from waypost.simulator.messages.statuses import contact_text, recipient_of
 from waypost.simulator.phones.phone import Phone
+from waypost.simulator.phones.phones import Phones
 from waypost.simulator.store import Statement, Store, run_statements
 from waypost.simulator.tables.messages import MESSAGES
 from waypost.simulator.tables.updates import Update, add_update
@@ -57,27 +60,43 @@ class Attempt:
 class Payments:
     """Pays orders: what the phone then shows and what the business hears are written together."""
 
-    def __init__(self, store: Store, clock: Clock, ids: Ids, messages: Messages, outbox: Outbox) -> None:
+    def __init__(
+        self,
+        store: Store,
+        clock: Clock,
+        ids: Ids,
+        settings: LiveSettings,
+        phones: Phones,
+        arrivals: Arrivals,
+        outbox: Outbox,
+    ) -> None:
         self._store = store
         self._clock = clock
         self._ids = ids
-        self._messages = messages
+        self._settings = settings
+        self._phones = phones
+        self._arrivals = arrivals
         self._outbox = outbox
 
     async def pay(
-        self,
-        phone: Phone,
-        number: Number,
-        wamid: str,
-        button: dict[str, Any],
-        status: str,
-        error: dict[str, str],
-        *,
-        has_contacts: bool,
-    ) -> dict[str, Any] | None:
-        """Pay an order, or fail to; gives what the phone now shows of it, None where it was paid before."""
+        self, phone: str, number: Number, wamid: str, button: dict[str, Any], status: str, error: dict[str, str]
+    ) -> dict[str, Any]:
+        """Pay an order, or fail to; gives what the phone now shows of it.
+
+        Args:
+            phone: its digits.
+            number: the business number.
+            wamid: of the order.
+            button: of it, under which it is paid.
+            status: a row of `TRANSACTIONS`.
+            error: of a failed payment: `code` and `reason`.
+
+        Raises:
+            NotThere: it has been paid.
+        """
+        handset, _ = self._phones.meet(phone)
         attempt = Attempt(
-            phone=phone,
+            phone=handset,
             number=number,
             at_ms=self._clock.now_ms(),
             wamid=wamid,
@@ -86,11 +105,13 @@ class Payments:
             error=error if status == "failed" else {},
             transaction_id=f"pay_{self._ids.digits(14)}",
             is_heard=self._outbox.listens(number.waba_id),
-            has_contacts=has_contacts,
+            has_contacts=self._settings.value.statuses_contacts,
         )
         shown: dict[str, Any] | None = await self._store.write(self._written, attempt)
         self._outbox.wake_of(number.waba_id).set()
-        self._messages.tell(phone.phone)
+        self._arrivals.tell(phone)
+        if shown is None:
+            raise NotThere("the order is paid already")
         return shown
 
     def _written(self, connection: sqlite3.Connection, attempts: Sequence[Attempt]) -> Sequence[dict[str, Any] | None]:

@@ -5,12 +5,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from waypost.simulator.accounts.accounts import Number
-from waypost.simulator.messages.messages import Messages
+from waypost.simulator.messages.arrivals import Arrivals
 from waypost.simulator.messages.statuses import read_rest
 from waypost.simulator.phones.phone import Phone
 from waypost.simulator.phones.phones import Phones
 from waypost.simulator.store import Statement, Store, run_statements
-from waypost.simulator.tables.messages import MESSAGES, Message, unread_on
+from waypost.simulator.tables.messages import MESSAGES, Message, numbers_of, unread_on
 from waypost.simulator.tables.updates import MESSAGE, OUTBOX, Update, add_update
 from waypost.simulator.webhooks.outbox import Outbox
 
@@ -48,18 +48,22 @@ class Act:
 class PhoneActs:
     """Writes what happens on phones."""
 
-    def __init__(self, store: Store, phones: Phones, messages: Messages, outbox: Outbox) -> None:
+    def __init__(self, store: Store, phones: Phones, arrivals: Arrivals, outbox: Outbox) -> None:
         self._store = store
         self._phones = phones
-        self._messages = messages
+        self._arrivals = arrivals
         self._outbox = outbox
 
     async def carry_out(self, act: Act) -> int:
         """Write an act, wake who waits for it, and say how many messages were read."""
         count: int = await self._store.write(self._written, act)
         self._outbox.wake_of(act.number.waba_id).set()
-        self._messages.tell(act.phone.phone)
+        self._arrivals.tell(act.phone.phone)
         return count
+
+    async def numbers_of(self, phone: str) -> set[str]:
+        """The ids of the business numbers that the phone has a chat with."""
+        return await numbers_of(self._store, phone)
 
     def _written(self, connection: sqlite3.Connection, acts: Sequence[Act]) -> Sequence[int]:
         return [self._write_act(connection, act) for act in acts]
@@ -79,7 +83,7 @@ class PhoneActs:
                 statements.append(add_update(self._update(act, "read", row.wamid, rest)))
         if act.wamid:
             message = Message(
-                position=self._messages.next_position(),
+                position=self._arrivals.next_position(),
                 wamid=act.wamid,
                 phone=phone,
                 phone_number_id=number_id,

@@ -15,10 +15,11 @@ from waypost.base.logs import log
 from waypost.base.loops import Loop
 from waypost.simulator.accounts.accounts import Accounts, Number
 from waypost.simulator.handsets.absences import Absences
+from waypost.simulator.handsets.feedback import PhoneFeedback
 from waypost.simulator.handsets.handsets import Handsets
 from waypost.simulator.handsets.inbound_kinds import Said, answered, said, tapped, text_said
 from waypost.simulator.handsets.manners import Manner
-from waypost.simulator.messages.messages import Messages
+from waypost.simulator.messages.arrivals import Arrivals
 from waypost.simulator.phones.phones import Phones
 from waypost.simulator.store import STORE_FAILURES, Statement, Store
 from waypost.simulator.tables.phone_plans import ACTS, PlannedAct, count_done, due_acts, next_act_ms
@@ -37,17 +38,19 @@ class PlannedActs:
         clock: Clock,
         accounts: Accounts,
         phones: Phones,
-        messages: Messages,
+        arrivals: Arrivals,
         handsets: Handsets,
         absences: Absences,
+        feedback: PhoneFeedback,
     ) -> None:
         self._store = store
         self._clock = clock
         self._accounts = accounts
         self._phones = phones
-        self._messages = messages
+        self._arrivals = arrivals
         self._handsets = handsets
         self._absences = absences
+        self._feedback = feedback
         self.loop = Loop("planned acts", self._do, self._wait, log=_LOG)
 
     async def next_due_ms(self) -> int | None:
@@ -72,12 +75,12 @@ class PlannedActs:
         return None
 
     async def _do(self) -> int | None:
-        self._messages.planned.clear()
+        self._arrivals.planned.clear()
         return await self.do_due()
 
     async def _wait(self, until_ms: int | None) -> None:
         if until_ms is not None:
-            await self._clock.wait(self._messages.planned, until_ms=until_ms)
+            await self._clock.wait(self._arrivals.planned, until_ms=until_ms)
 
     async def _carry_out(self, planned: PlannedAct) -> None:
         number = self._accounts.numbers.get(planned.phone_number_id)
@@ -105,9 +108,9 @@ class PlannedActs:
             case "block":
                 await self._absences.block(phone, number, blocks=True, also=also)
             case "report":
-                await self._handsets.report(phone, number, planned.wamid, also=also)
+                await self._feedback.report(phone, number, planned.wamid, also=also)
             case "opt_out":
-                await self._handsets.want_marketing(phone, number, wants=False, also=also)
+                await self._feedback.want_marketing(phone, number, wants=False, also=also)
             case "offline":
                 await self._absences.leave(phone, [*also, *self._return_of(planned, act["for_ms"])])
             case "return":

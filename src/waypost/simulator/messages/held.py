@@ -1,5 +1,6 @@
 """Messages that are held until their template's quality is known, and what then becomes of them."""
 
+import asyncio
 from collections.abc import Callable, Sequence
 from typing import Final
 
@@ -38,13 +39,18 @@ class _Plan(msgspec.Struct, frozen=True):
 
 
 class Held:
-    """Keeps held messages in the file, and knows which templates have any."""
+    """Keeps held messages in the file, and knows which templates have any.
 
-    def __init__(self, store: Store, clock: Clock, outbox: Outbox, phones: Phones) -> None:
+    Args:
+        changed: set when a template has one more.
+    """
+
+    def __init__(self, store: Store, clock: Clock, outbox: Outbox, phones: Phones, changed: asyncio.Event) -> None:
         self._store = store
         self._clock = clock
         self._outbox = outbox
         self._phones = phones
+        self._changed = changed
         self._held = StoredKind(store, HELD, _Plan)  # of a template, by the message's id
         self.template_ids: set[str] = set()
         store.at_reset(self.template_ids.clear)
@@ -88,6 +94,11 @@ class Held:
         )
         self.template_ids.add(template.template_id)
         return self._held.save_statement(plan, message.wamid, template.template_id)
+
+    def wake(self, template: Template) -> None:
+        """A held message of the template has been written: who settles them looks again."""
+        self.template_ids.add(template.template_id)
+        self._changed.set()
 
     def unsettled(self, find: Callable[[str], Template | None]) -> list[tuple[str, bool]]:
         """Templates whose held messages have had their verdict: the ids, and whether it is good."""

@@ -10,8 +10,8 @@ from waypost.base.json_values import objects_in, text_or_none
 from waypost.base.logs import log
 from waypost.base.loops import Loop
 from waypost.simulator.live_settings import LiveSettings
+from waypost.simulator.messages.arrivals import Arrivals
 from waypost.simulator.messages.held import Held
-from waypost.simulator.messages.messages import Messages
 from waypost.simulator.templates.acts import decision_of
 from waypost.simulator.templates.changes import pacing_ended, recategorised
 from waypost.simulator.templates.template import Decision, Template
@@ -136,13 +136,13 @@ class Reviews:
         settings: LiveSettings,
         templates: Templates,
         held: Held,
-        messages: Messages,
+        arrivals: Arrivals,
         uses: TemplateUses,
     ) -> None:
         self._clock = clock
         self._settings = settings
         self._held = held
-        self._messages = messages
+        self._arrivals = arrivals
         self.uses = uses
         self.templates = templates
         self.loop = Loop("reviews", self._decide, self._wait, log=_LOG)
@@ -161,8 +161,8 @@ class Reviews:
             await timer.ring(self, template)
         for template_id, is_released in self._held.unsettled(self.templates.by_id.get):
             for phone in await self._held.settle(template_id, is_released=is_released):
-                self._messages.tell(phone)
-            self._messages.planned.set()
+                self._arrivals.tell(phone)
+            self._arrivals.planned.set()
         ahead = (due_ms for due_ms, _, _ in self._planned() if due_ms > now_ms)
         return min(ahead, default=now_ms + _FAR_MS)
 

@@ -1,0 +1,92 @@
+"""What a phone's owner thinks of a business: marketing that is stopped or taken again, reports for spam."""
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+import msgspec
+
+from waypost.base.clock import Clock
+from waypost.simulator.accounts.accounts import Number
+from waypost.simulator.phones.phones import Phones
+from waypost.simulator.state import StoredKind
+from waypost.simulator.store import Statement, Store
+from waypost.simulator.tables.updates import Update, add_update
+from waypost.simulator.webhooks.outbox import Outbox
+
+_DETAILS: Final = {
+    True: "User requested to resume marketing messages",
+    False: "User requested to stop marketing messages",
+}
+
+
+class _Report(msgspec.Struct, frozen=True):
+    """A business that a phone's owner has reported for spam; without a message: the chat."""
+
+    phone_number_id: str
+    message_id: str
+    at_ms: int
+
+
+class PhoneFeedback:
+    """Keeps it, and has the business hear of what it hears of."""
+
+    def __init__(self, store: Store, clock: Clock, phones: Phones, outbox: Outbox) -> None:
+        self._store = store
+        self._clock = clock
+        self._phones = phones
+        self._outbox = outbox
+        self._reports = StoredKind(store, "spam_report", _Report)  # of a phone
+
+    async def want_marketing(self, phone: str, number: Number, *, wants: bool, also: Sequence[Statement] = ()) -> None:
+        """The phone's owner stops a business's marketing, or takes it again; the business hears.
+
+        Args:
+            phone: its digits.
+            number: the business number.
+            wants: or stops it.
+            also: written in the same transaction.
+
+        Source: facts 7.2 (`user_preferences`), 5.2 (131050).
+        """
+        changed = self._phones.listed(phone, "stopped_marketing_of", number.phone_number_id, is_listed=not wants)
+        self._phones.learn(changed)
+        statements = [self._phones.save_statement(changed), *also]
+        if self._outbox.listens(number.waba_id):
+            statements.append(add_update(self._preference(phone, number, wants=wants)))
+        await self._store.run(statements)
+        self._outbox.wake_of(number.waba_id).set()
+
+    async def report(self, phone: str, number: Number, wamid: str = "", *, also: Sequence[Statement] = ()) -> None:
+        """The phone's owner reports a business for spam. The business is not told.
+
+        Args:
+            phone: its digits.
+            number: the business number.
+            wamid: the message that is reported; empty: the chat.
+            also: written in the same transaction.
+        """
+        report = _Report(number.phone_number_id, wamid, self._clock.now_ms())
+        await self._store.run([self._reports.append_statement(report, phone), *also])
+
+    async def reports(self, phone: str) -> list[dict[str, Any]]:
+        """What the phone's owner has reported, oldest first."""
+        return [msgspec.structs.asdict(report) for report in (await self._reports.read(phone)).values()]
+
+    def _preference(self, phone: str, number: Number, *, wants: bool) -> Update:
+        """The update that tells of it. Source: facts 7.2."""
+        handset, _ = self._phones.meet(phone)
+        at_ms = self._clock.now_ms()
+        preference = {
+            **handset.named("wa_id", "user_id"),
+            "detail": _DETAILS[wants],
+            "category": "marketing_messages",
+            "value": "resume" if wants else "stop",
+            "timestamp": at_ms // 1000,
+        }
+        value = {
+            "messaging_product": "whatsapp",
+            "metadata": {"display_phone_number": number.phone_number, "phone_number_id": number.phone_number_id},
+            "contacts": [handset.contact()],
+            "user_preferences": [preference],
+        }
+        return self._outbox.account_update(number.waba_id, at_ms, "user_preferences", value)

@@ -1,0 +1,166 @@
+"""Checking a message of a business, in the operator's order: content, sender, recipient, window, limits."""
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+from waypost.base.clock import Clock
+from waypost.base.json_values import object_or_none, text_or_none
+from waypost.simulator.accounts.accounts import Number
+from waypost.simulator.errors import bad_parameter, message_refused
+from waypost.simulator.live_settings import LiveSettings
+from waypost.simulator.media.references import References
+from waypost.simulator.messages.direct_send import DirectSend, direct_send_of
+from waypost.simulator.messages.envelope import callback_data_of, check_envelope
+from waypost.simulator.messages.groups import group_place
+from waypost.simulator.messages.limits import Limits
+from waypost.simulator.messages.message_kinds import KINDS, shown_message
+from waypost.simulator.messages.standings import Standings
+from waypost.simulator.messages.statuses import FAILURES
+from waypost.simulator.messages.template_plans import TemplatePlans
+from waypost.simulator.messages.template_sends import Shown, shown_template
+from waypost.simulator.phones.blocks import Blocks
+from waypost.simulator.phones.phones import Phones, phone_digits
+from waypost.simulator.templates.template import Template
+from waypost.simulator.templates.templates import Templates
+
+_NOT_SENDABLE: Final = {"PAUSED": 132015, "DISABLED": 132016}  # Source: facts 5.2
+
+
+@dataclass(frozen=True)
+class CheckedMessage:
+    """A message that the operator can read.
+
+    Args:
+        phone: the digits of the phone that is meant; of a group, its place.
+        group: the place of a group; None for a message to a person.
+        type: a row of the kinds, or `template`.
+        template: None for a session message.
+        shown: what the phone will show.
+        direct: the category that stands for a template, if there is one.
+        callback_data: the sender's own text, which every status gives back.
+    """
+
+    phone: str
+    group: str | None
+    type: str
+    template: Template | None
+    shown: Shown
+    direct: DirectSend
+    callback_data: str | None
+
+
+class MessageChecks:
+    """Refuses what is wrong with a message at once."""
+
+    def __init__(
+        self,
+        clock: Clock,
+        settings: LiveSettings,
+        templates: Templates,
+        phones: Phones,
+        limits: Limits,
+        references: References,
+        blocks: Blocks,
+        standings: Standings,
+    ) -> None:
+        self._clock = clock
+        self._settings = settings
+        self._templates = templates
+        self._phones = phones
+        self._limits = limits
+        self._references = references
+        self._blocks = blocks
+        self._standings = standings
+        self._plans = TemplatePlans()
+
+    def check_content(self, number: Number, request: dict[str, Any]) -> CheckedMessage:
+        """Check the envelope, the number's standing, and the content.
+
+        Raises:
+            GraphRefused: one of them is wrong.
+
+        Source: facts 4, 5.2.
+        """
+        check_envelope(request)
+        group = group_place(request)
+        phone = group or self._recipient(request)
+        callback_data = callback_data_of(request)
+        self._standings.check(number, phone, request.get("recipient_identity_key_hash"))
+        kind: Any = request.get("type", "text")
+        direct = direct_send_of(request, kind)
+        template: Template | None = None
+        if kind == "template":
+            template, shown = self._template_message(number, request)
+        elif isinstance(kind, str) and kind in KINDS:
+            known = self._references.of(number.waba_id, number.phone_number_id)
+            shown = shown_message(kind, request.get(kind), known)
+        else:
+            raise message_refused(131051, f"Message type {kind!r} is not supported")
+        return CheckedMessage(phone, group, kind, template, shown, direct, callback_data)
+
+    def check_recipient(self, number: Number, checked: CheckedMessage) -> bool:
+        """Check what is between the number and one phone: itself, a block, the window, the limits; spends of these.
+
+        Returns:
+            Whether the window is open.
+
+        Raises:
+            GraphRefused: one of them forbids it.
+
+        Source: facts 5.2 (131047), 8, 13.
+        """
+        phone = checked.phone
+        if phone == number.phone_number:
+            raise message_refused(131021, "Recipient phone number is the sender's own")
+        if self._blocks.is_blocked(number.phone_number_id, phone):
+            raise message_refused(130403, "The business has blocked this user")
+        is_open = self._phones.window_is_open(number.phone_number_id, phone, self._clock.now_ms())
+        needs_window = checked.template is None and not checked.direct.category
+        if needs_window and not is_open and self._settings.value.window_at_once:
+            raise message_refused(131047, FAILURES[131047])
+        self._standings.check_content(number, phone, checked.template, checked.shown, is_free=is_open)
+        if self._settings.value.limits:
+            self._limits.spend(number.phone_number_id, phone, number.throughput)
+        return is_open
+
+    def _template_message(self, number: Number, request: dict[str, Any]) -> tuple[Template, Shown]:
+        content = object_or_none(request.get("template"))
+        if content is None:
+            raise bad_parameter("The parameter template is required.")
+        name = text_or_none(content.get("name"))
+        if not name:
+            raise bad_parameter("The parameter template['name'] is required.")
+        language = (object_or_none(content.get("language")) or {}).get("code")
+        if not isinstance(language, str):
+            raise bad_parameter("The parameter template['language']['code'] is required.")
+        template = self._templates.by_key.get((number.waba_id, name, language))
+        if template is not None and template.status in _NOT_SENDABLE:
+            raise message_refused(
+                _NOT_SENDABLE[template.status], f"template name ({name}) is {template.status.lower()}"
+            )
+        if template is None or template.status != "APPROVED":
+            raise message_refused(132001, f"template name ({name}) does not exist in {language}")
+        if not request.get("to") and template.category == "AUTHENTICATION":  # Source: facts 7.5
+            raise message_refused(131062, "A one-time code goes to a phone number")
+        return template, shown_template(
+            self._plans.of(template),
+            content.get("components"),
+            now_ms=self._clock.now_ms(),
+            known=self._references.of(number.waba_id, number.phone_number_id),
+        )
+
+    def _recipient(self, request: dict[str, Any]) -> str:
+        """The digits of the phone that is meant. Source: facts 4.1, 7.5."""
+        user_id = request.get("recipient")
+        to = request.get("to")
+        if not to and user_id:
+            phone = self._phones.of_user_id(user_id) if isinstance(user_id, str) else None
+            if phone is None:
+                raise message_refused(131009, "recipient: no user has this id")
+            return phone.phone
+        if not to:
+            raise bad_parameter("The parameter to is required.")
+        digits = phone_digits(str(to) if type(to) is int else to)
+        if digits is None:
+            raise message_refused(131009, "to: a phone number has 8 to 15 digits")
+        return digits
