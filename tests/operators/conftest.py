@@ -30,7 +30,7 @@ class TinyOperator:
     )
 
     async def handle(self, request: web.Request) -> web.StreamResponse:
-        body = await request.json() if request.can_read_body else None
+        body = await request.json() if request.content_type == "application/json" and request.can_read_body else None
         self.requests.append((request.method, request.path_qs, body, dict(request.headers)))
         answer = self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
         return await answer(request)

@@ -10,9 +10,10 @@ import pytest
 from tests.operators.conftest import TinyOperator, json_answer
 from tests.support.builders import ACCOUNT, APP, AT_MS, message, template
 from waypost.base.clock import ManualClock
+from waypost.domain.direct_calls import ListFlows, RawList
 from waypost.domain.outcome import Again, Sent, Unavailable, Waits
 from waypost.operators.cloud.adapter import CloudOperator
-from waypost.operators.contract import Ask, Question, Told, Usage
+from waypost.operators.contract import Usage
 
 SENT = {"messages": [{"id": "wamid.1"}]}
 LISTED: dict[str, Any] = {"data": []}
@@ -46,7 +47,7 @@ def of_account(percent: float, *, type: str = "whatsapp_business_management", mi
 
 
 async def ask(tiny: TinyOperator) -> object:
-    return await tiny.adapter.ask(tiny.account, Question(Ask.TEMPLATES, ACCOUNT.id))
+    return await tiny.adapter.call(tiny.account, ListFlows(ACCOUNT.id))
 
 
 async def test_what_was_last_seen_is_kept_by_business_and_type(counted: TinyOperator, clock: ManualClock) -> None:
@@ -88,8 +89,8 @@ async def test_management_call_near_the_limit_is_not_made_for_a_minute(
         assert outcome == Unavailable(
             "the operator was not called: 95 % of the calls are used", 0, 60.0, Again.CALLS, Waits.BUSINESS, 4001
         )
-    assert later == Told(LISTED)
-    assert await ask(counted) == Told(LISTED)
+    assert later == RawList([])
+    assert await ask(counted) == RawList([])
 
 
 async def test_message_goes_however_near_the_management_calls_are_to_their_limit(counted: TinyOperator) -> None:
@@ -137,7 +138,7 @@ async def test_account_that_is_shut_out_waits_as_long_as_the_operator_says(
     assert isinstance(outcome, Unavailable)
     assert outcome.retry_after_s == 60.0
     clock.advance(ms=60_000)
-    assert await ask(counted) == Told(LISTED)
+    assert await ask(counted) == RawList([])
 
 
 async def test_refused_call_with_a_wish_is_not_made_again_before_its_time(
@@ -156,7 +157,7 @@ async def test_refused_call_with_a_wish_is_not_made_again_before_its_time(
     assert (refused.retry_after_s, waiting.retry_after_s) == (20.0, 15.0)
     assert not isinstance(sent_meanwhile, Unavailable)
     clock.advance(ms=15_000)
-    assert await ask(counted) == Told(LISTED)
+    assert await ask(counted) == RawList([])
 
 
 async def test_what_one_business_account_has_used_up_holds_up_no_other(counted: TinyOperator) -> None:
@@ -171,13 +172,13 @@ async def test_what_one_business_account_has_used_up_holds_up_no_other(counted: 
     await ask(counted)
 
     own = [await ask(counted), await counted.send()]
-    other = await counted.adapter.ask(counted.account, Question(Ask.TEMPLATES, "another"))
+    other = await counted.adapter.call(counted.account, ListFlows("another"))
     others_message = await counted.adapter.send(
         counted.account, replace(APP, business_account_id="another"), message(), template=None, reply_to=None, copies={}
     )
 
     assert all(isinstance(outcome, Unavailable) for outcome in own)
-    assert other == Told(LISTED)
+    assert other == RawList([])
     assert others_message == Sent("wamid.1")
 
 
@@ -188,7 +189,7 @@ async def test_other_operator_accounts_do_not_wait(counted: TinyOperator) -> Non
 
     outcome = await ask(counted)
 
-    assert outcome == Told(LISTED)
+    assert outcome == RawList([])
 
 
 async def test_account_that_was_pointed_elsewhere_has_spent_nothing_there(counted: TinyOperator) -> None:
@@ -199,7 +200,7 @@ async def test_account_that_was_pointed_elsewhere_has_spent_nothing_there(counte
 
     outcome = await ask(counted)
 
-    assert outcome == Told(LISTED)
+    assert outcome == RawList([])
 
 
 ODD = {
@@ -220,7 +221,7 @@ async def test_odd_header_says_nothing(counted: TinyOperator, name: str) -> None
 
     told = [await ask(counted), await ask(counted)]
 
-    assert told == [Told(LISTED)] * 2
+    assert told == [RawList([])] * 2
 
 
 async def test_time_beyond_all_reason_is_an_hour(counted: TinyOperator, clock: ManualClock) -> None:
@@ -230,4 +231,4 @@ async def test_time_beyond_all_reason_is_an_hour(counted: TinyOperator, clock: M
 
     clock.advance(ms=3_600_000)
 
-    assert await ask(counted) == Told(LISTED)
+    assert await ask(counted) == RawList([])

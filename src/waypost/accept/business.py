@@ -1,7 +1,8 @@
 """What belongs to an app's number at the operator: profile, block list, conversational components."""
 
+from dataclasses import replace
 from functools import partial
-from typing import Any, Final, cast
+from typing import Final
 
 import msgspec
 
@@ -11,19 +12,22 @@ from waypost.accept.requests import Answer, Request
 from waypost.accept.services import Services
 from waypost.accept.time_limit import in_time
 from waypost.domain.app import App
+from waypost.domain.direct_calls import (
+    Block,
+    BlockResult,
+    GetComponents,
+    GetProfile,
+    ListBlocked,
+    SetComponents,
+    SetProfile,
+    Unblock,
+)
 from waypost.domain.outcome import Rejected, Unavailable
 from waypost.domain.phone_number import read_phone_number
 from waypost.domain.refusals import Reason, Refused
-from waypost.operators.contract import Ask, Uploaded
+from waypost.operators.contract import Uploaded
 from waypost.store.app_users import set_blocked
-from waypost.wire.account import (
-    BlockedUser,
-    ChatCommand,
-    changed_by_block,
-    failure_of_block,
-    profile_object,
-    read_profile,
-)
+from waypost.wire.account import BlockedUser, ChatCommand, profile_object, read_profile
 from waypost.wire.forms import Form, read_json
 
 MOST_ABOUT: Final = 139  # Source: the operator's page "Business profiles"
@@ -47,18 +51,18 @@ async def show_profile(services: Services, request: Request) -> Answer:
 async def change_profile(services: Services, request: Request) -> Answer:
     """Change the number's business profile; what is not named stays. Source: facts 13."""
     app = await admitted_app(services, request)
-    changes = read_profile(request.form_or_json())
-    if len(changes) == 1:
+    change = read_profile(request.form_or_json())
+    if change == SetProfile():
         raise Refused(Reason.FIELD_MISSING, "Name at least one field of the profile.")
-    await ask(services, app, Ask.SET_BUSINESS_PROFILE, number_of(app), body=changes)
+    await ask(services, app, replace(change, number_id=number_of(app)))
     return await _profile_answer(services, app)
 
 
 async def show_about(services: Services, request: Request) -> Answer:
     """The number's "about" line. Source: facts 13, `business/profile/about`."""
     app = await admitted_app(services, request)
-    profile = await _profile(services, app)
-    return Answer({"status": "success", "about": {"message": profile.get("about", "")}})
+    profile = await ask(services, app, GetProfile(number_of(app)))
+    return Answer({"status": "success", "about": {"message": profile.about}})
 
 
 async def change_about(services: Services, request: Request) -> Answer:
@@ -67,16 +71,15 @@ async def change_about(services: Services, request: Request) -> Answer:
     about = request.form_or_json().required("about", f"1 to {MOST_ABOUT} characters")
     if len(about) > MOST_ABOUT:
         raise Refused(Reason.FIELD_BROKEN, f"about must be at most {MOST_ABOUT} characters.")
-    body = {"messaging_product": _PRODUCT, "about": about}
-    await ask(services, app, Ask.SET_BUSINESS_PROFILE, number_of(app), body=body)
+    await ask(services, app, SetProfile(number_of(app), about=about))
     return Answer({"status": "success", "about": {"message": about}})
 
 
 async def show_photo(services: Services, request: Request) -> Answer:
     """The address of the number's picture; empty when it has none. Source: facts 13."""
     app = await admitted_app(services, request)
-    profile = await _profile(services, app)
-    return Answer({"status": "success", "message": profile.get("profile_picture_url", "")})
+    profile = await ask(services, app, GetProfile(number_of(app)))
+    return Answer({"status": "success", "message": profile.picture_url})
 
 
 async def change_photo(services: Services, request: Request) -> Answer:
@@ -99,8 +102,7 @@ async def change_photo(services: Services, request: Request) -> Answer:
         sample = await services.operator.upload_sample(account, media, services.files.path(media.sha256))
         match sample:
             case Uploaded(operator_id=handle):
-                body = {"messaging_product": _PRODUCT, "profile_picture_handle": handle}
-                await ask(services, app, Ask.SET_BUSINESS_PROFILE, number, body=body)
+                await ask(services, app, SetProfile(number, picture=handle))
             case Rejected(text=text):
                 raise Refused(Reason.OPERATOR_REFUSED, text)
             case Unavailable(text=text):
@@ -114,14 +116,13 @@ async def delete_photo(services: Services, request: Request) -> Answer:
     Source: ledger 1.9; that the operator takes an empty handle for it is decision 0065.
     """
     app = await admitted_app(services, request)
-    body = {"messaging_product": _PRODUCT, "profile_picture_handle": ""}
-    await ask(services, app, Ask.SET_BUSINESS_PROFILE, number_of(app), body=body)
+    await ask(services, app, SetProfile(number_of(app), picture=""))
     return Answer({"status": "success", "message": "profile photo deleted successfully"})
 
 
 async def block(services: Services, request: Request) -> Answer:
     """Block users of the number. Source: facts 13, `user/block`."""
-    return await _change_block_list(services, request, Ask.BLOCK)
+    return await _change_block_list(services, request, Block)
 
 
 async def block_one(services: Services, request: Request) -> Answer:
@@ -138,37 +139,34 @@ async def block_one(services: Services, request: Request) -> Answer:
     if phone is None:
         raise Refused(Reason.FIELD_BROKEN, "phone must be a phone number of 8 to 15 digits.")
     form.required("isBlocked", "true or false")
-    what = Ask.BLOCK if form.flag("isBlocked") else Ask.UNBLOCK
-    told = await _ask_to_block(services, app, what, [phone])
-    why = failure_of_block(told)
-    if why is not None:
-        raise Refused(Reason.OPERATOR_REFUSED, why)
+    call = Block if form.flag("isBlocked") else Unblock
+    result = await _ask_to_block(services, app, call, [phone])
+    if result.failure is not None:
+        raise Refused(Reason.OPERATOR_REFUSED, result.failure)
     return Answer({"status": "success"})
 
 
 async def unblock(services: Services, request: Request) -> Answer:
     """Take users off the number's block list. Source: facts 13, `user/unblock`."""
-    return await _change_block_list(services, request, Ask.UNBLOCK)
+    return await _change_block_list(services, request, Unblock)
 
 
 async def block_list(services: Services, request: Request) -> Answer:
     """Whom the number has blocked, page by page, as the operator lists them. Source: facts 13."""
     app = await admitted_app(services, request)
-    wished = {name: request.query(name) for name in ("limit", "after", "before")}
-    query = {name: text for name, text in wished.items() if text}
-    if not query.get("limit", "1").isdecimal():
+    page = {name: request.query(name) or "" for name in ("limit", "after", "before")}
+    if page["limit"] and not page["limit"].isdecimal():
         raise Refused(Reason.FIELD_BROKEN, "limit must be a number.")
-    told = await ask(services, app, Ask.BLOCK_LIST, number_of(app), query=query)
-    return Answer({"data": [], **told, "status": "success"})
+    listed = await ask(services, app, ListBlocked(number_of(app), **page))
+    return Answer({"data": [], **listed.raw, "status": "success"})
 
 
 async def show_components(services: Services, request: Request) -> Answer:
     """The number's ice breakers, commands and welcome message. Source: facts 13."""
     app = await admitted_app(services, request)
     number = number_of(app)
-    told = await ask(services, app, Ask.COMPONENTS, number)
-    components: Any = told.get("conversational_automation") or {}
-    return Answer({"conversational_automation": components, "id": number})
+    components = await ask(services, app, GetComponents(number))
+    return Answer({"conversational_automation": components.raw, "id": number})
 
 
 async def change_components(services: Services, request: Request) -> Answer:
@@ -180,22 +178,23 @@ async def change_components(services: Services, request: Request) -> Answer:
     """
     app = await admitted_app(services, request)
     form = request.form_or_json()
-    body: dict[str, Any] = {}
-    if form.text("enable_welcome_message"):
-        body["enable_welcome_message"] = form.flag("enable_welcome_message")
-    if form.text("commands") is not None:
-        body["commands"] = read_json(
-            form.text("commands") or "[]",
-            _commands,
-            name="commands",
-            accepted="a list of objects with command_name and command_description",
-        )
-    if form.text("prompts") is not None:
-        body["prompts"] = _read_prompts(form)
-    if not body:
+    welcome = form.flag("enable_welcome_message") if form.text("enable_welcome_message") else None
+    commands = _read_commands(form) if form.text("commands") is not None else None
+    prompts = _read_prompts(form) if form.text("prompts") is not None else None
+    if welcome is None and commands is None and prompts is None:
         raise Refused(Reason.FIELD_MISSING, "Name enable_welcome_message, commands, prompts or several of them.")
-    told = await ask(services, app, Ask.SET_COMPONENTS, number_of(app), body=body)
-    return Answer({"status": "success", "success": told.get("success") is not False})
+    done = await ask(services, app, SetComponents(number_of(app), welcome, commands, prompts))
+    return Answer({"status": "success", "success": done.success})
+
+
+def _read_commands(form: Form) -> list[tuple[str, str]]:
+    commands = read_json(
+        form.text("commands") or "[]",
+        _commands,
+        name="commands",
+        accepted="a list of objects with command_name and command_description",
+    )
+    return [(one.command_name, one.command_description) for one in commands]
 
 
 def _read_prompts(form: Form) -> list[str]:
@@ -207,7 +206,7 @@ def _read_prompts(form: Form) -> list[str]:
     return prompts
 
 
-async def _change_block_list(services: Services, request: Request, what: Ask) -> Answer:
+async def _change_block_list(services: Services, request: Request, call: type[Block | Unblock]) -> Answer:
     app = await admitted_app(services, request)
     form = request.form_or_json()
     if form.required("messaging_product", _PRODUCT) != _PRODUCT:
@@ -220,29 +219,19 @@ async def _change_block_list(services: Services, request: Request, what: Ask) ->
     )
     if not 1 <= len(users) <= MOST_BLOCKED:
         raise Refused(Reason.FIELD_BROKEN, f"block_users must name 1 to {MOST_BLOCKED} users.")
-    told = await _ask_to_block(services, app, what, [one.user for one in users])
-    return Answer({**told, "status": "success"})
+    result = await _ask_to_block(services, app, call, [one.user for one in users])
+    return Answer({**result.raw, "status": "success"})
 
 
-async def _ask_to_block(services: Services, app: App, what: Ask, users: list[str]) -> dict[str, Any]:
+async def _ask_to_block(services: Services, app: App, call: type[Block | Unblock], users: list[str]) -> BlockResult:
     """Have the operator block or unblock users, and record whom it has, for `userStatus`."""
-    body = {"messaging_product": _PRODUCT, "block_users": [{"user": user} for user in users]}
-    told = await ask(services, app, what, number_of(app), body=body)
-    is_blocked = what is Ask.BLOCK
-    changed = changed_by_block(told, "added_users" if is_blocked else "removed_users")
-    if changed:
-        await services.database.write(partial(set_blocked, app=app, phone_numbers=changed, blocked=is_blocked))
-    return told
-
-
-async def _profile(services: Services, app: App) -> dict[str, Any]:
-    told = await ask(services, app, Ask.BUSINESS_PROFILE, number_of(app))
-    match told:
-        case {"data": [found, *_]} if isinstance(found, dict):
-            return cast(dict[str, Any], found)
-        case _:
-            return {}
+    result = await ask(services, app, call(number_of(app), users))
+    if result.users:
+        is_blocked = call is Block
+        await services.database.write(partial(set_blocked, app=app, phone_numbers=result.users, blocked=is_blocked))
+    return result
 
 
 async def _profile_answer(services: Services, app: App) -> Answer:
-    return Answer({"status": "success", "profile": profile_object(await _profile(services, app))})
+    profile = await ask(services, app, GetProfile(number_of(app)))
+    return Answer({"status": "success", "profile": profile_object(profile)})

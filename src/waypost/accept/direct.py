@@ -1,14 +1,13 @@
 """Direct calls: what only asks or sets something at the operator, and whose answer is the operator's."""
 
-from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final
 
 from waypost.accept.services import Services
 from waypost.base.logs import log
 from waypost.domain.app import App
+from waypost.domain.direct_calls import NotOffered, OperatorCall, Response
 from waypost.domain.outcome import Rejected, Unavailable, Uncertain
 from waypost.domain.refusals import Reason, Refused
-from waypost.operators.contract import Ask, Question, Told
 
 RETRY_AFTER_S: Final = 10
 _NONE_YET: Final = "The app has no number at the operator yet; its administrator connects one."
@@ -37,17 +36,8 @@ def account_of(app: App) -> str:
     return app.business_account_id
 
 
-async def ask(
-    services: Services,
-    app: App,
-    what: Ask,
-    about: str,
-    *,
-    query: Mapping[str, str] | None = None,
-    body: Mapping[str, Any] | None = None,
-    file: tuple[str, str, bytes] | None = None,
-) -> dict[str, Any]:
-    """Ask the operator behind an app, and give its answer's object.
+async def ask(services: Services, app: App, request: OperatorCall[Response]) -> Response:
+    """Make a direct call to the operator behind an app.
 
     Raises:
         Refused: the app has no business account; the operator refuses, in its own words; or it does not
@@ -58,14 +48,13 @@ async def ask(
     account = await services.directory.operator_account_of(app)
     if account is None:
         raise Refused(Reason.APP_NOT_APPROVED, _NONE_YET)
-    question = Question(what, about, query or {}, body, file)
-    match await services.operator.ask(account, question):
-        case Told(body=told):
-            return told
-        case Rejected(text=text):
+    match await services.operator.call(account, request):
+        case Rejected(text=text) | NotOffered(text=text):
             raise Refused(Reason.OPERATOR_REFUSED, text)
         case Unavailable(text=text) | Uncertain(text=text):
-            raise unavailable(app, what.value, text)
+            raise unavailable(app, type(request).__name__, text)
+        case response:
+            return response
 
 
 def unavailable(app: App, what: str, why: str) -> Refused:

@@ -3,9 +3,9 @@
 import asyncio
 import re
 import threading
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 
@@ -16,13 +16,26 @@ from waypost.accept.requests import Answer, Request
 from waypost.accept.services import Services
 from waypost.base.multipart import PartHead
 from waypost.domain.app import App
+from waypost.domain.direct_calls import (
+    ChangeFlow,
+    CreateFlow,
+    DeleteFlow,
+    DeprecateFlow,
+    Done,
+    FindDraftFlow,
+    GetFlow,
+    GetFlowOwner,
+    ListFlowAssets,
+    ListFlows,
+    OperatorCall,
+    PublishFlow,
+    PutFlowAssets,
+)
 from waypost.domain.refusals import Reason, Refused
-from waypost.operators.contract import Ask
 from waypost.wire.forms import Form, read_json
 
 LONGEST_NAME: Final = 200  # Source: spec, "Limits"
 MOST_FILE_BYTES: Final = 10 * 1024 * 1024  # Source: the operator's page "Flows API"
-MOST_FLOWS: Final = "1000"
 SHOWN: Final = (  # what one flow may be asked for
     "id", "name", "status", "categories", "validation_errors", "json_version", "data_api_version",
     "endpoint_uri", "preview", "whatsapp_business_account", "application", "updated_at",
@@ -46,22 +59,23 @@ async def create_flow(services: Services, request: Request) -> Answer:
     """
     app = await admitted_app(services, request)
     form = request.form_or_json()
-    body = {"name": _name(form.required("name", f"1 to {LONGEST_NAME} characters"))}
-    body |= {"categories": _categories(form)} | _more(form)
-    await _check_clone(services, app, body)
+    name = _name(form.required("name", f"1 to {LONGEST_NAME} characters"))
+    categories, more = _categories(form), _more(form)
+    await _check_clone(services, app, more)
+    account_id = account_of(app)
     try:
-        told = await ask(services, app, Ask.CREATE_FLOW, account_of(app), body=body)
+        made = await ask(services, app, CreateFlow(account_id, name, categories, **more))
     except Refused as refused:
         if refused.reason is not Reason.OPERATOR_REFUSED or not _was_begun(request):
             raise
-        made = await _made_before(services, app, body)
-        if made is None:
+        # The draft of an earlier try, whose answer was lost: a name is unique in its account, so the operator refuses
+        # to make it again. What has the name could still be somebody else's: so it is taken only for a request that
+        # is known to have been begun.
+        found = await ask(services, app, FindDraftFlow(account_id, name, categories))
+        if found is None:
             raise
-        told = made
-    return Answer(
-        {"id": str(told.get("id", "")), "status": "success", "validation_errors": told.get("validation_errors", [])},
-        201,
-    )
+        made = found
+    return Answer({"id": made.id, "status": "success", "validation_errors": made.validation_errors}, 201)
 
 
 def _was_begun(request: Request) -> bool:
@@ -69,31 +83,10 @@ def _was_begun(request: Request) -> bool:
     return request.keyed is not None and request.keyed.begun_before
 
 
-async def _made_before(services: Services, app: App, body: dict[str, Any]) -> dict[str, Any] | None:
-    """The draft that an earlier try has made, whose answer was lost; None: there is none.
-
-    A name is unique in its account, so the operator refuses to make it again. What has the name could
-    still be somebody else's: so it is taken only for a request that is known to have been begun.
-    """
-    query = {"limit": MOST_FLOWS, "fields": "id,name,status,categories,validation_errors"}
-    told = await ask(services, app, Ask.FLOWS, account_of(app), query=query)
-    for flow in told.get("data", []):
-        match flow:
-            case {"id": str(), "name": name, "status": "DRAFT", "categories": [*categories]} if name == body[
-                "name"
-            ] and set(categories) == set(body["categories"]):
-                return flow
-            case _:
-                continue
-    return None
-
-
 async def list_flows(services: Services, request: Request) -> Answer:
     """The flows of the app's business account: a bare list. Source: facts 9.4."""
     app = await admitted_app(services, request)
-    query = {"limit": MOST_FLOWS}
-    told = await ask(services, app, Ask.FLOWS, account_of(app), query=query)
-    return Answer(told.get("data", []))
+    return Answer((await ask(services, app, ListFlows(account_of(app)))).raw)
 
 
 async def show_flow(services: Services, request: Request) -> Answer:
@@ -103,55 +96,53 @@ async def show_flow(services: Services, request: Request) -> Answer:
     if any(name not in SHOWN for name in wished):
         raise Refused(Reason.FIELD_BROKEN, f"fields must be some of {','.join(SHOWN)}.")
     flow_id = await _flow_of(services, app, request)
-    fields = wished or list(SHOWN)
-    told = await ask(services, app, Ask.FLOW, flow_id, query={"fields": ",".join(fields)})
-    return Answer(told)
+    return Answer((await ask(services, app, GetFlow(flow_id, wished or SHOWN))).raw)
 
 
 async def change_flow(services: Services, request: Request) -> Answer:
     """Change a draft's name or categories. Source: facts 9.4."""
     app = await admitted_app(services, request)
     form = request.form_or_json()
-    body = _more(form)
+    more = _more(form)
+    name = categories = None
     if form.text("name") is not None:
-        body["name"] = _name(form.required("name", f"1 to {LONGEST_NAME} characters"))
+        name = _name(form.required("name", f"1 to {LONGEST_NAME} characters"))
     if form.text("categories") is not None or form.all("categories[]"):
-        body["categories"] = _categories(form)
-    if not body:
+        categories = _categories(form)
+    if name is None and categories is None and not more:
         raise Refused(Reason.FIELD_MISSING, "Name what is to change: name or categories.")
-    await _check_clone(services, app, body)
-    return await _done(services, app, request, Ask.CHANGE_FLOW, body)
+    await _check_clone(services, app, more)
+    return await _done(services, app, request, lambda flow_id: ChangeFlow(flow_id, name, categories, **more))
 
 
 async def delete_flow(services: Services, request: Request) -> Answer:
     """Delete a draft. Source: facts 9.4."""
-    return await _done(services, await admitted_app(services, request), request, Ask.DELETE_FLOW)
+    return await _done(services, await admitted_app(services, request), request, DeleteFlow)
 
 
 async def publish_flow(services: Services, request: Request) -> Answer:
     """Publish a draft. Source: facts 9.4."""
-    return await _done(services, await admitted_app(services, request), request, Ask.PUBLISH_FLOW)
+    return await _done(services, await admitted_app(services, request), request, PublishFlow)
 
 
 async def deprecate_flow(services: Services, request: Request) -> Answer:
     """Take a published flow out of use. Source: facts 9.4."""
-    return await _done(services, await admitted_app(services, request), request, Ask.DEPRECATE_FLOW)
+    return await _done(services, await admitted_app(services, request), request, DeprecateFlow)
 
 
 async def preview_flow(services: Services, request: Request) -> Answer:
     """Where a flow can be tried out. Source: facts 9.4."""
     app = await admitted_app(services, request)
     flow_id = await _flow_of(services, app, request)
-    told = await ask(services, app, Ask.FLOW, flow_id, query={"fields": "preview"})
-    return Answer({"id": flow_id, "preview": told.get("preview", {}), "status": "success"})
+    flow = await ask(services, app, GetFlow(flow_id, ("preview",)))
+    return Answer({"id": flow_id, "preview": flow.raw.get("preview", {}), "status": "success"})
 
 
 async def show_assets(services: Services, request: Request) -> Answer:
     """A flow's files: a bare list, whose first has the address of its JSON. Source: facts 9.4, 17."""
     app = await admitted_app(services, request)
     flow_id = await _flow_of(services, app, request)
-    told = await ask(services, app, Ask.FLOW_ASSETS, flow_id)
-    return Answer(told.get("data", []))
+    return Answer((await ask(services, app, ListFlowAssets(flow_id))).raw)
 
 
 async def put_assets(services: Services, request: Request) -> Answer:
@@ -166,22 +157,14 @@ async def put_assets(services: Services, request: Request) -> Answer:
     with _place():
         file = await _file_in_time(request)
         flow_id = await _flow_of(services, app, request)
-        told = await ask(services, app, Ask.PUT_FLOW_ASSETS, flow_id, file=file)
-    return Answer(
-        {
-            "status": "success",
-            "success": told.get("success") is not False,
-            "validation_errors": told.get("validation_errors", []),
-        }
-    )
+        result = await ask(services, app, PutFlowAssets(flow_id, *file))
+    return Answer({"status": "success", "success": result.success, "validation_errors": result.validation_errors})
 
 
-async def _done(
-    services: Services, app: App, request: Request, what: Ask, body: dict[str, Any] | None = None
-) -> Answer:
+async def _done(services: Services, app: App, request: Request, call: Callable[[str], OperatorCall[Done]]) -> Answer:
     flow_id = await _flow_of(services, app, request)
-    told = await ask(services, app, what, flow_id, body=body)
-    return Answer({"status": "success", "success": told.get("success") is not False})
+    done = await ask(services, app, call(flow_id))
+    return Answer({"status": "success", "success": done.success})
 
 
 async def _flow_of(services: Services, app: App, request: Request) -> str:
@@ -194,15 +177,15 @@ async def _flow_of(services: Services, app: App, request: Request) -> str:
     return await _own_flow(services, app, request.path["flow_id"], unknown)
 
 
-async def _check_clone(services: Services, app: App, body: dict[str, Any]) -> None:
+async def _check_clone(services: Services, app: App, more: dict[str, str]) -> None:
     """The flow that is to be copied must belong to the app's business account too.
 
     Raises:
         Refused: as `_flow_of`.
     """
-    if "clone_flow_id" in body:
+    if "clone_flow_id" in more:
         unknown = Refused(Reason.FIELD_BROKEN, "clone_flow_id must name a flow of the app's business account.")
-        await _own_flow(services, app, body["clone_flow_id"], unknown)
+        await _own_flow(services, app, more["clone_flow_id"], unknown)
 
 
 async def _own_flow(services: Services, app: App, flow_id: str, unknown: Refused) -> str:
@@ -216,16 +199,13 @@ async def _own_flow(services: Services, app: App, flow_id: str, unknown: Refused
     account = account_of(app)
     if not _ID.fullmatch(flow_id):
         raise unknown
-    query = {"fields": "id,whatsapp_business_account"}
     try:
-        told = await ask(services, app, Ask.FLOW, flow_id, query=query)
+        owner = await ask(services, app, GetFlowOwner(flow_id))
     except Refused as refused:
         raise unknown if refused.reason is Reason.OPERATOR_REFUSED else refused from refused
-    match told:
-        case {"whatsapp_business_account": {"id": owner}} if str(owner) == account:
-            return flow_id
-        case _:
-            raise unknown
+    if owner != account:
+        raise unknown
+    return flow_id
 
 
 def _name(name: str) -> str:
@@ -250,7 +230,7 @@ def _categories(form: Form) -> list[str]:
     return found
 
 
-def _more(form: Form) -> dict[str, Any]:
+def _more(form: Form) -> dict[str, str]:
     given = {name: form.text(name) for name in ("clone_flow_id", "endpoint_uri", "flow_json")}
     return {name: text for name, text in given.items() if text}
 

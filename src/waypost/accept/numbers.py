@@ -1,23 +1,13 @@
 """An app's number and its business account: health, ratings, what the operator says of them."""
 
-from typing import Any, Final
-
 from waypost.accept.auth import admitted_app
 from waypost.accept.direct import account_of, ask, number_of
 from waypost.accept.requests import Answer, Request
 from waypost.accept.services import Services
 from waypost.domain.app import App
+from waypost.domain.direct_calls import BusinessStatus, GetBusinessStatus, GetNumber, NumberStatus
 from waypost.domain.refusals import Reason, Refused
-from waypost.operators.contract import Ask
-from waypost.wire.account import account_status, business_account_info
-
-CONNECTED: Final = ("CONNECTED", "MIGRATED")  # Source: facts 13, `health`
-# Source: operator's facts 1, "WABA node" and "Phone node".
-_ACCOUNT: Final = "id,name,account_review_status,ownership_type"
-_NUMBER: Final = (
-    "id,display_phone_number,verified_name,quality_rating,throughput,status,"
-    "whatsapp_business_manager_messaging_limit,health_status"
-)
+from waypost.wire.account import business_account_info
 
 
 async def health(services: Services, request: Request) -> Answer:
@@ -41,7 +31,7 @@ async def health(services: Services, request: Request) -> Answer:
         if refused.reason is Reason.OPERATOR_REFUSED:
             raise Refused(Reason.WRONG_BUSINESS_ACCOUNT, refused.explanation) from refused
         raise Refused(Reason.BUSINESS_ACCOUNT_UNKNOWN, refused.explanation) from refused
-    is_healthy = account_status(account) == "ACTIVE" and number.get("status") in CONNECTED
+    is_healthy = account.status == "ACTIVE" and number.is_connected
     return Answer({"status": "success", "healthy": "true" if is_healthy else "false"})
 
 
@@ -61,7 +51,6 @@ async def business_account_details(services: Services, request: Request) -> Answ
     return Answer({"status": "success", "wabaInfo": business_account_info(app, number, account)})
 
 
-async def _told(services: Services, app: App) -> tuple[dict[str, Any], dict[str, Any]]:
-    number = await ask(services, app, Ask.NUMBER, number_of(app), query={"fields": _NUMBER})
-    account = await ask(services, app, Ask.ACCOUNT, account_of(app), query={"fields": _ACCOUNT})
-    return number, account
+async def _told(services: Services, app: App) -> tuple[NumberStatus, BusinessStatus]:
+    number = await ask(services, app, GetNumber(number_of(app)))
+    return number, await ask(services, app, GetBusinessStatus(account_of(app)))

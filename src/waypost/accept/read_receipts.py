@@ -1,14 +1,12 @@
 """Telling a recipient that a message was read, and a partner where a message stands."""
 
-from typing import Any
-
 from waypost.accept.auth import admitted_app
 from waypost.accept.direct import ask, number_of
 from waypost.accept.requests import Answer, Request
 from waypost.accept.services import Services
 from waypost.domain.app import App
+from waypost.domain.direct_calls import MarkRead
 from waypost.domain.refusals import Reason, Refused
-from waypost.operators.contract import Ask
 from waypost.store.contents import OF_TEMPLATES
 from waypost.store.inbound_lists import inbound_message, inbound_with_sender
 from waypost.store.messages import messages_by_ids
@@ -61,7 +59,4 @@ async def mark_read(services: Services, app: App, receipt: ReadReceipt) -> None:
             Reason.MESSAGE_DOES_NOT_EXIST,
             "The id must be that of a message that the app has received, as its callback names it.",
         )
-    body: dict[str, Any] = {"messaging_product": "whatsapp", "status": "read", "message_id": receipt.message_id}
-    if receipt.typing:
-        body["typing_indicator"] = {"type": "text"}
-    await ask(services, app, Ask.MARK_READ, number_of(app), body=body)
+    await ask(services, app, MarkRead(number_of(app), receipt.message_id, receipt.typing))

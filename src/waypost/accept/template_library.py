@@ -1,34 +1,41 @@
 """The operator's library of ready templates."""
 
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 
 from waypost.accept.auth import admitted_app
-from waypost.accept.direct import account_of, ask, unavailable
+from waypost.accept.direct import account_of, ask
 from waypost.accept.idempotency import commit
 from waypost.accept.requests import Answer, Request
 from waypost.accept.services import Services
-from waypost.accept.template_sync import objects_of, whole_list
+from waypost.accept.template_sync import whole_list
 from waypost.domain.app import App
 from waypost.domain.buttons import Button, ButtonKind
+from waypost.domain.direct_calls import (
+    CreatedTemplate,
+    CreateFromLibrary,
+    GetLibraryTemplate,
+    LibraryTemplate,
+    ListLibrary,
+    ListTemplates,
+    OperatorTemplate,
+    ReadyButton,
+    TemplateDetail,
+)
 from waypost.domain.languages import spelled
 from waypost.domain.lifecycle import OPERATOR_STATUSES
-from waypost.domain.outcome import MOST_ID_CHARS
 from waypost.domain.refusals import Reason, Refused
 from waypost.domain.template import Category, Draft, Template, TemplateStatus
-from waypost.journal.template_alignment import GOING, text_of
-from waypost.operators.contract import Ask
 from waypost.store.templates import adopt_template, template_known_to_operator, templates_named
 from waypost.wire.library_buttons import LibraryButton, read_library_buttons
 from waypost.wire.template_record import template_record
 
 _VARIABLE: Final = "{{%d}}"
-_COMPARED: Final = "name,language,status,components"
 
 # fmt: off
 _FILTERS: Final = {  # Source: facts 3.6; the operator's page "Template library"
-    # wire           operator
+    # wire           the call's
     "elementName":  "name",
     "industry":     "industry",
     "languageCode": "language",
@@ -47,11 +54,11 @@ _NEEDED: Final = {  # Source: facts 3.6, in this order
 async def list_library(services: Services, request: Request) -> Answer:
     """The operator's ready templates, as it shows them. Source: facts 3.6."""
     app = await admitted_app(services, request)
-    query = {theirs: value for ours, theirs in _FILTERS.items() if (value := request.query(ours))}
-    if "language" in query:
-        query["language"] = spelled(query["language"])
-    told = await ask(services, app, Ask.TEMPLATE_LIBRARY, "", query=query)
-    return Answer({"status": "success", "templates": objects_of(told.get("data"))})
+    filters = {theirs: value for ours, theirs in _FILTERS.items() if (value := request.query(ours))}
+    if "language" in filters:
+        filters["language"] = spelled(filters["language"])
+    listed = await ask(services, app, ListLibrary(**filters))
+    return Answer({"status": "success", "templates": [one for one in listed.raw if isinstance(one, dict)]})
 
 
 async def create_from_library(services: Services, request: Request) -> Answer:
@@ -80,16 +87,16 @@ async def create_from_library(services: Services, request: Request) -> Answer:
     namesakes = await services.database.read(templates_named, app.partner_id, business.id, name)
     if any(one.draft.language_code == language for one in namesakes):
         raise Refused(Reason.TEMPLATE_EXISTS, f"elementName {name} is taken in {language}.")
-    ready = await _ready_template(services, app, form.text("libraryTemplateName") or "", language)
-    body: dict[str, Any] = {
-        "name": name,
-        "language": language,
-        "category": Category.UTILITY.value,
-        "library_template_name": form.text("libraryTemplateName"),
-    }
-    if inputs:
-        body["library_template_button_inputs"] = msgspec.to_builtins(inputs)
-    made = await _made_by_operator(services, app, body, ready)
+    library_name = form.text("libraryTemplateName") or ""
+    ready = await _ready_template(services, app, library_name, language)
+    made = await _made_by_operator(
+        services,
+        app,
+        CreateFromLibrary(
+            business.id, name, language, Category.UTILITY.value, library_name, msgspec.to_builtins(inputs)
+        ),
+        ready,
+    )
     now_ms = services.clock.now_ms()
     template = Template(
         id=services.ids.new(),
@@ -98,11 +105,11 @@ async def create_from_library(services: Services, request: Request) -> Answer:
         business_account_id=business.id,
         namespace=business.namespace,
         draft=_draft_of(ready, inputs, name, language),
-        status=OPERATOR_STATUSES.get(text_of(made.get("status")), TemplateStatus.PENDING),
+        status=OPERATOR_STATUSES.get(made.status, TemplateStatus.PENDING),
         created_on_ms=now_ms,
         modified_on_ms=now_ms,
         category=Category.UTILITY,
-        operator_template_id=made["id"],
+        operator_template_id=made.id,
     )
 
     def answer(is_new: bool) -> Answer:
@@ -114,8 +121,8 @@ async def create_from_library(services: Services, request: Request) -> Answer:
 
 
 async def _made_by_operator(
-    services: Services, app: App, body: dict[str, Any], ready: dict[str, Any]
-) -> dict[str, Any]:
+    services: Services, app: App, request: CreateFromLibrary, ready: LibraryTemplate
+) -> CreatedTemplate:
     """What the operator has made of a library template: now, or when it was last asked to.
 
     An answer may have been lost, or we may have stopped before we kept it. The operator then refuses
@@ -124,89 +131,76 @@ async def _made_by_operator(
     Raises:
         Refused: the operator refuses, and has nothing of the kind; or it does not answer.
     """
-    account_id = account_of(app)
+    account_id = request.business_account_id
     try:
-        made = await ask(services, app, Ask.CREATE_FROM_LIBRARY, account_id, body=body)
+        return await ask(services, app, request)
     except Refused as refused:
         if refused.reason is not Reason.OPERATOR_REFUSED:
             raise
-        wish = {"name": body["name"], "fields": _COMPARED}
-        for node in await whole_list(services, app, account_id, wish):
-            if _is_made_of(node, body, ready) and not await _is_known(services, account_id, node):
-                return node
+        for there in await whole_list(services, app, ListTemplates(account_id, TemplateDetail.TEXTS, request.name)):
+            if _is_made_of(there, request, ready) and not await _is_known(services, account_id, there):
+                return CreatedTemplate(there.id, there.status)
         raise
-    if not 0 < len(text_of(made.get("id"))) <= MOST_ID_CHARS:
-        raise unavailable(app, Ask.CREATE_FROM_LIBRARY.value, "its answer has no template id")
-    return made
 
 
-def _is_made_of(node: dict[str, Any], body: dict[str, Any], ready: dict[str, Any]) -> bool:
+def _is_made_of(there: OperatorTemplate, request: CreateFromLibrary, ready: LibraryTemplate) -> bool:
     """Whether a template of the operator's is the one that was asked for."""
-    texts = [text_of(part.get("text")) for part in objects_of(node.get("components")) if part.get("type") == "BODY"]
     return (
-        all(node.get(name) == body[name] for name in ("name", "language"))
-        and node["status"] not in GOING
-        and texts in ([], [text_of(ready.get("body"))])
+        (there.name, there.language) == (request.name, request.language)
+        and not there.is_being_deleted
+        and there.body in (None, ready.body)
     )
 
 
-async def _is_known(services: Services, account_id: str, node: dict[str, Any]) -> bool:
+async def _is_known(services: Services, account_id: str, there: OperatorTemplate) -> bool:
     """Whether we have, or had, this template of the operator's: perhaps it is about to be deleted."""
-    names = (node["id"], node["name"], node["language"])
+    names = (there.id, there.name, there.language)
     known = await services.database.read(template_known_to_operator, account_id, *names)
     return known is not None
 
 
-async def _ready_template(services: Services, app: App, name: str, language: str) -> dict[str, Any]:
+async def _ready_template(services: Services, app: App, name: str, language: str) -> LibraryTemplate:
     """The library's template of a name in a language.
 
     Raises:
         Refused: it has none of this name in this language.
     """
-    query = {"name": name, "language": language}
-    told = await ask(services, app, Ask.TEMPLATE_LIBRARY, "", query=query)
-    for ready in objects_of(told.get("data")):
-        if ready.get("name") == name and ready.get("language") == language:
-            return ready
-    raise Refused(
-        Reason.FIELD_BROKEN,
-        f"libraryTemplateName must be a template of the library in {language}; see GET on this path.",
-    )
+    ready = await ask(services, app, GetLibraryTemplate(name, language))
+    if ready is None:
+        raise Refused(
+            Reason.FIELD_BROKEN,
+            f"libraryTemplateName must be a template of the library in {language}; see GET on this path.",
+        )
+    return ready
 
 
-def _draft_of(ready: dict[str, Any], inputs: list[LibraryButton], name: str, language: str) -> Draft:
+def _draft_of(ready: LibraryTemplate, inputs: list[LibraryButton], name: str, language: str) -> Draft:
     """What the operator has made of a library template, as a draft of ours."""
-    content = text_of(ready.get("body"))
-    example = content
-    values: Any = ready.get("body_params")
-    for nth, value in enumerate(values if isinstance(values, list) else [], start=1):  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
-        example = example.replace(_VARIABLE % nth, text_of(value))
-    buttons = [
-        _button(shown, inputs[nth] if nth < len(inputs) else None)
-        for nth, shown in enumerate(objects_of(ready.get("buttons")))
-    ]
+    example = ready.body
+    for nth, value in enumerate(ready.examples, start=1):
+        example = example.replace(_VARIABLE % nth, value)
+    buttons = [_button(shown, inputs[nth] if nth < len(inputs) else None) for nth, shown in enumerate(ready.buttons)]
     return Draft(
         element_name=name,
         language_code=language,
         category=Category.UTILITY.value,
         template_type="TEXT",
-        vertical=text_of(ready.get("topic")) or None,
-        content=content,
+        vertical=ready.topic or None,
+        content=ready.body,
         example=example,
-        header=text_of(ready.get("header")) or None,
+        header=ready.header or None,
         buttons=tuple(one for one in buttons if one is not None),
     )
 
 
-def _button(shown: dict[str, Any], given: LibraryButton | None) -> Button | None:
-    kind = text_of(shown.get("type")).upper()
-    if kind not in ButtonKind.__members__:
+def _button(shown: ReadyButton, given: LibraryButton | None) -> Button | None:
+    if shown.kind not in ButtonKind.__members__:
         return None
     url = (given.url or {}) if given else {}
     return Button(
-        kind=ButtonKind[kind],
-        text=text_of(shown.get("text")),
-        url=url.get("base_url") or text_of(shown.get("url")),
-        phone_number=(given.phone_number if given else None) or text_of(shown.get("phone_number")),
+        kind=ButtonKind[shown.kind],
+        text=shown.text,
+        url=url.get("base_url") or shown.url,
+        phone_number=(given.phone_number if given else None) or shown.phone_number,
         example=(url["url_suffix_example"],) if url.get("url_suffix_example") else (),
     )

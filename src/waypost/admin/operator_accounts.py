@@ -6,10 +6,10 @@ from urllib.parse import quote
 
 from waypost.admin import actions
 from waypost.admin.actions import Office
-from waypost.admin.asking import NotTold, ask, ask_list
+from waypost.admin.asking import NotTold, ask
 from waypost.domain.app import App, BusinessAccount, OperatorAccount
+from waypost.domain.direct_calls import GetBusinessAccount, ListNumbers, Subscribe
 from waypost.domain.refusals import Reason, Refused
-from waypost.operators.contract import Ask
 from waypost.store.partners import all_apps, all_business_accounts, all_operator_accounts
 
 WEBHOOK_PATH: Final = "/operator/webhook"
@@ -76,8 +76,10 @@ async def add_business_account(
     """
     if namespace is None:
         operator_account = await _known(office, operator_account_id)
-        node = await _asked(office, operator_account, Ask.ACCOUNT, account_id)
-        namespace = str(node.get("message_template_namespace") or "")
+        try:
+            namespace = (await ask(office.operator, operator_account, GetBusinessAccount(account_id))).namespace
+        except NotTold as error:
+            raise error.refusal() from error
         if not namespace:
             raise Refused(
                 Reason.FIELD_MISSING,
@@ -96,7 +98,7 @@ async def list_numbers(office: Office, operator_account_id: str, business_accoun
     """
     account = await _known(office, operator_account_id)
     try:
-        return await ask_list(office.operator, account, Ask.PHONE_NUMBERS, business_account_id)
+        return [one.raw for one in await ask(office.operator, account, ListNumbers(business_account_id))]
     except NotTold as error:
         raise error.refusal() from error
 
@@ -117,9 +119,8 @@ async def subscribe(office: Office, business_account_id: str) -> str:
         raise Refused(Reason.NOT_FOUND, "There is no such business account.")
     account = await _known(office, owner.operator_account_id)
     address = callback_url(office, account.id)
-    body = {"override_callback_uri": address, "verify_token": account.verify_token}
     try:
-        await ask(office.operator, account, Ask.SUBSCRIBE, business_account_id, body=body)
+        await ask(office.operator, account, Subscribe(business_account_id, address))
     except NotTold as error:
         refusal = error.refusal()
         raise Refused(
@@ -162,13 +163,6 @@ async def _known(office: Office, account_id: str) -> OperatorAccount:
     if account is None:
         raise Refused(Reason.NOT_FOUND, "operator_account_id must name an operator account.")
     return account
-
-
-async def _asked(office: Office, account: OperatorAccount, what: Ask, about: str) -> dict[str, Any]:
-    try:
-        return await ask(office.operator, account, what, about)
-    except NotTold as error:
-        raise error.refusal() from error
 
 
 def _fields(change: AccountChange) -> dict[str, str | None]:

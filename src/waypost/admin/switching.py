@@ -6,23 +6,30 @@ together: its apps and its templates (decision 0033).
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Final
 
 from sqlalchemy import Connection
 
 from waypost.admin.actions import Office
-from waypost.admin.asking import NotTold, ask, ask_list
+from waypost.admin.asking import NotTold, ask
 from waypost.base.ids import Ids
 from waypost.base.logs import log
 from waypost.domain.app import App, BusinessAccount, OperatorAccount
+from waypost.domain.direct_calls import (
+    GetBusinessAccount,
+    ListNumbers,
+    ListTemplates,
+    OperatorNumber,
+    OperatorTemplate,
+    TemplateDetail,
+)
 from waypost.domain.phone_number import read_phone_number
 from waypost.domain.refusals import Reason, Refused
 from waypost.domain.template import Template, TemplateStatus
 from waypost.domain.template_wish import TemplateWish
 from waypost.journal.telling import Telling
-from waypost.journal.template_alignment import LISTED_FIELDS, align_templates, review_of, text_of
+from waypost.journal.template_alignment import align_templates, review_of
 from waypost.journal.template_news import template_moves
-from waypost.operators.contract import Ask
 from waypost.store.directory import KEPT_MS
 from waypost.store.job_subjects import SubjectKind
 from waypost.store.journal import append_entries
@@ -111,7 +118,7 @@ async def switch_app(office: Office, app_id: str, wish: SwitchWish) -> Switched:
             Reason.ALREADY_EXISTS, f"The app is carried by {account.id} already; `waypost app connect` changes its ids."
         )
     try:
-        namespace, numbers, nodes = await _ask_all(office, account, there)
+        namespace, numbers, listed = await _ask_all(office, account, there)
     except NotTold as error:
         raise error.refusal() from error
     names = {
@@ -125,7 +132,7 @@ async def switch_app(office: Office, app_id: str, wish: SwitchWish) -> Switched:
     switch = Switch(before, after, names, now_ms=now_ms, left_ms=now_ms + KEPT_MS)
     try:
         switched = await office.database.write(
-            _switch, office.ids, switch if is_move else None, after, nodes, wish, now_ms
+            _switch, office.ids, switch if is_move else None, after, listed, wish, now_ms
         )
     except Unswitchable as error:
         raise Refused(Reason.ALREADY_EXISTS, str(error)) from error
@@ -136,18 +143,17 @@ async def switch_app(office: Office, app_id: str, wish: SwitchWish) -> Switched:
 
 async def _ask_all(
     office: Office, account: OperatorAccount, business_account_id: str
-) -> tuple[str, list[dict[str, Any]], list[dict[str, Any]]]:
+) -> tuple[str, Sequence[OperatorNumber], Sequence[OperatorTemplate]]:
     """The namespace, the numbers and the templates that the operator has there."""
     operator = office.operator
-    node = await ask(operator, account, Ask.ACCOUNT, business_account_id)
-    numbers = await ask_list(operator, account, Ask.PHONE_NUMBERS, business_account_id)
-    wish = {"fields": LISTED_FIELDS}
-    nodes = await ask_list(operator, account, Ask.TEMPLATES, business_account_id, query=wish)
-    return text_of(node.get("message_template_namespace")), numbers, nodes
+    business = await ask(operator, account, GetBusinessAccount(business_account_id))
+    numbers = await ask(operator, account, ListNumbers(business_account_id))
+    listed = await ask(operator, account, ListTemplates(business_account_id, TemplateDetail.REVIEW))
+    return business.namespace, numbers, listed
 
 
 def _names_of(
-    app: App, business_account_id: str, numbers: Sequence[dict[str, Any]], *, wished: str | None, known: Names | None
+    app: App, business_account_id: str, numbers: Sequence[OperatorNumber], *, wished: str | None, known: Names | None
 ) -> Names:
     """What the operator calls an app's number: as wished, as it was, by its digits, or by the same id.
 
@@ -156,9 +162,7 @@ def _names_of(
     """
     if not app.phone_number_id and wished is None:
         return Names(business_account_id, "", app.phone_number)
-    digits = {
-        text_of(one.get("id")): read_phone_number(text_of(one.get("display_phone_number"))) or "" for one in numbers
-    }
+    digits = {one.id: read_phone_number(one.shown) or "" for one in numbers}
     remembered = (
         known.phone_number_id if known is not None and known.business_account_id == business_account_id else None
     )
@@ -180,7 +184,7 @@ def _switch(
     ids: Ids,
     switch: Switch | None,
     account: BusinessAccount,
-    nodes: Sequence[dict[str, Any]],
+    listed: Sequence[OperatorTemplate],
     wish: SwitchWish,
     now_ms: int,
 ) -> Switched:
@@ -191,7 +195,7 @@ def _switch(
         raise Unswitchable("The business account has just changed; try again.")
     telling = Telling(connection, ids, now_ms)
     waiting = templates_on_their_way(connection, account.id)
-    there = align_templates(connection, telling, account.id, nodes, waiting=waiting, now_ms=now_ms)
+    there = align_templates(connection, telling, account.id, listed, waiting=waiting, now_ms=now_ms)
     whole = find_templates(connection, account.partner_id, account.id, TemplateWish())
     missing = [one for one in whole if one.operator_template_id not in there and one.id not in waiting]
     for template in missing:  # the record keeps its status; the id says nothing any more

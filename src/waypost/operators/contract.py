@@ -1,80 +1,18 @@
 """What an adapter gives, and what it must say about itself."""
 
 from collections.abc import AsyncIterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from enum import StrEnum
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Protocol
 
 from waypost.domain.app import App, OperatorAccount
 from waypost.domain.arrival import ArrivalItem
+from waypost.domain.direct_calls import Failure, OperatorCall, Problem, Response
 from waypost.domain.event import Event
 from waypost.domain.media import Media
 from waypost.domain.message import Message
-from waypost.domain.outcome import Outcome, Rejected, Unavailable, Uncertain
+from waypost.domain.outcome import Outcome, Rejected, Unavailable
 from waypost.domain.template import Template
-
-
-class Ask(StrEnum):
-    """A direct call: it only asks or sets something, and its answer is the operator's (decision 0026)."""
-
-    NUMBER = "number"
-    ACCOUNT = "account"
-    MARK_READ = "mark read"
-    BUSINESS_PROFILE = "business profile"
-    SET_BUSINESS_PROFILE = "set business profile"
-    BLOCK = "block"
-    UNBLOCK = "unblock"
-    BLOCK_LIST = "block list"
-    COMPONENTS = "conversational components"
-    SET_COMPONENTS = "set conversational components"
-    TEMPLATES = "templates"
-    TEMPLATE_LIBRARY = "template library"
-    CREATE_FROM_LIBRARY = "create from library"
-    TEMPLATE_ANALYTICS = "template analytics"
-    CREATE_FLOW = "create flow"
-    FLOWS = "flows"
-    FLOW = "flow"
-    CHANGE_FLOW = "change flow"
-    DELETE_FLOW = "delete flow"
-    FLOW_ASSETS = "flow assets"
-    PUT_FLOW_ASSETS = "put flow assets"
-    PUBLISH_FLOW = "publish flow"
-    DEPRECATE_FLOW = "deprecate flow"
-    PHONE_NUMBERS = "phone numbers"
-    SUBSCRIBED_APPS = "subscribed apps"
-    SUBSCRIBE = "subscribe"
-    UNSUBSCRIBE = "unsubscribe"
-    TOKEN = "token"  # noqa: S105  what is asked about, not one
-    TEMPLATE = "template"
-    UNPAUSE_TEMPLATE = "unpause template"
-    MEDIUM = "medium"
-    DELETE_MEDIUM = "delete medium"
-
-
-@dataclass(frozen=True, slots=True)
-class Question:
-    """One direct call.
-
-    Attributes:
-        about: the object it is about: a number's id, a business account's, a flow's.
-        query: of the address.
-        body: JSON, where it has one.
-        file: bytes to upload, with name and MIME type.
-    """
-
-    ask: Ask
-    about: str
-    query: Mapping[str, str] = field(default_factory=dict[str, str])
-    body: Mapping[str, Any] | None = None
-    file: tuple[str, str, bytes] | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Told:
-    """What the operator answered: its JSON object as it is."""
-
-    body: dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,12 +114,20 @@ class Operator(Protocol):
         """
         ...
 
-    async def ask(self, account: OperatorAccount, question: Question) -> Told | Rejected | Unavailable | Uncertain:
-        """Make a direct call, within ten seconds."""
+    async def call(self, account: OperatorAccount, request: OperatorCall[Response]) -> Response | Failure:
+        """Make a direct call; each exchange with the operator takes at most ten seconds."""
         ...
 
     def usage(self, operator_account_id: str) -> Sequence[Usage]:
         """What was last seen of an operator account's limits since this process began."""
+        ...
+
+    def explain(self, code: int) -> Problem | None:
+        """What is wrong where the operator refuses a direct call with this code; None: nothing more than its text."""
+        ...
+
+    def handshake(self, account: OperatorAccount, challenge: str, *, is_right: bool) -> Mapping[str, str] | None:
+        """The query of the operator's webhook handshake, or of a wrong one; None: it has no handshake."""
         ...
 
     def answer_handshake(self, account: OperatorAccount, query: Mapping[str, str]) -> str | None:

@@ -16,7 +16,9 @@ from tests.support.patience import HANGS_AFTER_S
 from waypost.assembly.servers import HttpServer, bind, port_of
 from waypost.base.clock import SystemClock
 from waypost.base.ids import SeededIds
+from waypost.domain import direct_calls
 from waypost.domain.app import OperatorAccount
+from waypost.domain.direct_calls import OperatorCall
 from waypost.domain.event import Event
 from waypost.operators.cloud.adapter import CloudOperator
 from waypost.operators.contract import Operator
@@ -31,6 +33,12 @@ class Adapter(Operator, Protocol):
     async def open(self) -> None: ...
     async def close(self) -> None: ...
 
+
+DIRECT_CALLS: Final[dict[str, type[OperatorCall[Any]]]] = {
+    name: kind
+    for name, kind in vars(direct_calls).items()
+    if isinstance(kind, type) and issubclass(kind, OperatorCall) and kind is not OperatorCall
+}
 
 # fmt: off
 ADAPTERS: Final[dict[str, Callable[[], Adapter]]] = {

@@ -12,11 +12,39 @@ from tests.operators.conformance.test_recorded import picture
 from tests.support.builders import ACCOUNT, ANN, APP, draft, id_number, message, template
 from tests.support.media_samples import sample
 from tests.support.refusing import refusing_port
+from waypost.domain.direct_calls import (
+    BusinessProfile,
+    CheckToken,
+    DeleteMedium,
+    GetBusinessAccount,
+    GetBusinessStatus,
+    GetComponents,
+    GetNumber,
+    GetProfile,
+    GetSubscription,
+    GetTemplate,
+    ListBlocked,
+    ListFlows,
+    ListLibrary,
+    ListNumbers,
+    ListTemplates,
+    MarkRead,
+    NotOffered,
+    OperatorCall,
+    Raw,
+    RawList,
+    Response,
+    Subscribe,
+    TemplateDetail,
+    TokenStatus,
+    Unsubscribe,
+)
 from waypost.domain.event import InboundEvent, ReviewEvent, StatusEvent
 from waypost.domain.media import Media
 from waypost.domain.message import MessageState, TemplateSend
-from waypost.domain.outcome import Again, Rejected, Sent, Unavailable, Waits
-from waypost.operators.contract import Ask, Question, Told, Uploaded
+from waypost.domain.outcome import Again, Rejected, Sent, Unavailable, Uncertain, Waits
+from waypost.domain.phone_number import read_phone_number
+from waypost.operators.contract import Uploaded
 
 NUMBER = APP.phone_number_id
 
@@ -35,11 +63,11 @@ async def submitted(line: Line, **more: Any) -> Sent:
     return outcome
 
 
-async def ask(line: Line, what: Ask, about: str, **more: Any) -> dict[str, Any]:
-    """What the operator tells."""
-    told = await line.adapter.ask(line.account, Question(what, about, **more))
-    assert isinstance(told, Told), told
-    return told.body
+async def ask(line: Line, request: OperatorCall[Response]) -> Response:
+    """The response of a direct call."""
+    response = await line.adapter.call(line.account, request)
+    assert not isinstance(response, (Rejected, Unavailable, Uncertain, NotOffered)), response
+    return response
 
 
 async def test_message_is_taken_and_its_statuses_carry_our_id(line: Line) -> None:
@@ -98,8 +126,8 @@ async def test_edit_made_twice_is_made_once(line: Line) -> None:
     outcomes = [await line.adapter.edit_template(line.account, edited, {}) for _ in range(2)]
 
     assert [type(outcome) for outcome in outcomes] == [Sent, Sent]
-    shown = await ask(line, Ask.TEMPLATE, first.operator_id)
-    assert [part["type"] for part in shown["components"]] == ["BODY", "FOOTER"]
+    shown = await ask(line, GetTemplate(first.operator_id))
+    assert (shown.body, shown.footer) == (edited.draft.content, "Reply STOP to opt out")
 
 
 async def test_template_deleted_twice_is_gone_and_its_other_language_stays(line: Line) -> None:
@@ -110,9 +138,8 @@ async def test_template_deleted_twice_is_gone_and_its_other_language_stays(line:
     outcomes = [await line.adapter.delete_template(line.account, gone) for _ in range(2)]
 
     assert [type(outcome) for outcome in outcomes] == [Sent, Sent]
-    left = await ask(line, Ask.TEMPLATES, ACCOUNT.id)
-    assert german.operator_id in [one["id"] for one in left["data"]]
-    assert first.operator_id not in [one["id"] for one in left["data"] if one["status"] != "PENDING_DELETION"]
+    left = await ask(line, ListTemplates(ACCOUNT.id, TemplateDetail.STATUS))
+    assert [one.id for one in left if not one.is_being_deleted] == [german.operator_id]
 
 
 async def test_template_that_breaks_a_rule_is_rejected_with_words(line: Line) -> None:
@@ -138,11 +165,10 @@ async def test_medium_comes_back_as_it_was_uploaded_until_it_is_deleted(line: Li
     assert isinstance(uploaded, Uploaded)
     whole = await fetched(line, uploaded.operator_id)
 
-    of_number = {"phone_number_id": NUMBER}
-    told = await ask(line, Ask.DELETE_MEDIUM, uploaded.operator_id, query=of_number)
+    done = await ask(line, DeleteMedium(uploaded.operator_id, NUMBER))
 
     assert whole == [medium[1].read_bytes()]
-    assert told == {"success": True}
+    assert done.success
     [outcome] = await fetched(line, uploaded.operator_id)
     assert isinstance(outcome, Rejected)
 
@@ -157,65 +183,63 @@ async def test_sample_is_what_a_template_can_show(line: Line, medium: tuple[Medi
     assert isinstance(outcome, Sent)
 
 
+async def test_number_and_business_account_are_those_of_the_app(line: Line) -> None:
+    status = await ask(line, GetNumber(NUMBER))
+    [number] = await ask(line, ListNumbers(ACCOUNT.id))
+    business = await ask(line, GetBusinessAccount(ACCOUNT.id))
+
+    assert status.is_connected
+    assert (number.id, read_phone_number(number.shown)) == (NUMBER, APP.phone_number)
+    assert number.problems == []
+    assert business.namespace == ACCOUNT.namespace
+    assert (await ask(line, GetBusinessStatus(ACCOUNT.id))).status == "ACTIVE"
+
+
 # fmt: off
-TOLD: dict[Ask, tuple[str, str]] = {  # what is asked of which object, and a member of the answer
-    Ask.NUMBER:           (NUMBER,     "display_phone_number"),
-    Ask.ACCOUNT:          (ACCOUNT.id, "message_template_namespace"),
-    Ask.PHONE_NUMBERS:    (ACCOUNT.id, "data"),
-    Ask.SUBSCRIBED_APPS:  (ACCOUNT.id, "data"),
-    Ask.TEMPLATES:        (ACCOUNT.id, "data"),
-    Ask.TEMPLATE_LIBRARY: ("",         "data"),
-    Ask.BUSINESS_PROFILE: (NUMBER,     "data"),
-    Ask.BLOCK_LIST:       (NUMBER,     "data"),
-    Ask.COMPONENTS:       (NUMBER,     "id"),
-    Ask.FLOWS:            (ACCOUNT.id, "data"),
-    Ask.TOKEN:            ("",         "data"),
+QUESTIONS: dict[OperatorCall[Any], type[Any]] = {  # calls that only ask, and the types of their responses
+    CheckToken():                                      TokenStatus,
+    GetProfile(NUMBER):                                BusinessProfile,
+    GetComponents(NUMBER):                             Raw,
+    ListBlocked(NUMBER):                               Raw,
+    ListFlows(ACCOUNT.id):                             RawList,
+    ListLibrary():                                     RawList,
+    ListTemplates(ACCOUNT.id, TemplateDetail.REVIEW):  list,
 }
 # fmt: on
 
 
-@pytest.mark.parametrize("what", TOLD)
-async def test_what_only_asks_is_told(line: Line, what: Ask) -> None:
-    about, member = TOLD[what]
+@pytest.mark.parametrize("request_", QUESTIONS, ids=lambda one: type(one).__name__)
+async def test_question_has_a_response_of_its_type(line: Line, request_: OperatorCall[Any]) -> None:
+    response = await ask(line, request_)
 
-    body = await ask(line, what, about)
-
-    assert member in body
+    assert isinstance(response, QUESTIONS[request_])
 
 
 async def test_webhook_is_subscribed_where_its_handshake_is_answered(line: Line) -> None:
-    def wish(token: str) -> dict[str, str]:
-        return {"override_callback_uri": line.webhook_url, "verify_token": token}
-
-    wrong = Question(Ask.SUBSCRIBE, ACCOUNT.id, {}, wish("wrong"))
-    refused = await line.adapter.ask(line.account, wrong)
-    await ask(line, Ask.SUBSCRIBE, ACCOUNT.id, body=wish(line.account.verify_token))
+    wrong = replace(line.account, verify_token="wrong")
+    refused = await line.adapter.call(wrong, Subscribe(ACCOUNT.id, line.webhook_url))
+    await ask(line, Subscribe(ACCOUNT.id, line.webhook_url))
 
     assert isinstance(refused, Rejected)
-    [app] = (await ask(line, Ask.SUBSCRIBED_APPS, ACCOUNT.id))["data"]
-    assert app["override_callback_uri"] == line.webhook_url
-    await ask(line, Ask.UNSUBSCRIBE, ACCOUNT.id)
-    assert (await ask(line, Ask.SUBSCRIBED_APPS, ACCOUNT.id))["data"] == []
+    found = await ask(line, GetSubscription(ACCOUNT.id))
+    assert found.is_subscribed
+    assert set(found.urls.values()) == {line.webhook_url}
+    await ask(line, Unsubscribe(ACCOUNT.id))
+    assert not (await ask(line, GetSubscription(ACCOUNT.id))).is_subscribed
 
 
 async def test_read_receipt_is_taken(line: Line) -> None:
     event = await open_window(line)
-    body = {
-        "messaging_product": "whatsapp",
-        "status": "read",
-        "message_id": event.operator_message_id,
-        "typing_indicator": {"type": "text"},
-    }
 
-    told = await ask(line, Ask.MARK_READ, NUMBER, body=body)
+    done = await ask(line, MarkRead(NUMBER, event.operator_message_id, typing=True))
 
-    assert told == {"success": True}
+    assert done.success
 
 
 async def test_object_that_is_not_there_is_refused(line: Line) -> None:
-    told = await line.adapter.ask(line.account, Question(Ask.NUMBER, "9999999999999999"))
+    outcome = await line.adapter.call(line.account, GetNumber("9999999999999999"))
 
-    assert isinstance(told, Rejected)
+    assert isinstance(outcome, Rejected)
 
 
 async def test_token_that_is_not_taken_lets_the_whole_account_wait(line: Line) -> None:

@@ -9,18 +9,18 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, cast
 from urllib.parse import parse_qsl
 
+import msgspec
 import pytest
 from aiohttp import web
 
-from tests.operators.conformance.conftest import ADAPTERS, Adapter, serving
+from tests.operators.conformance.conftest import ADAPTERS, DIRECT_CALLS, Adapter, serving
 from tests.support.builders import ANN, APP, AT_MS, OPERATOR, message, template
 from waypost.domain.app import OperatorAccount
 from waypost.domain.media import Media
 from waypost.domain.message import Passthrough
-from waypost.operators.contract import Ask, Question
 
 FOLDER: Final = Path(__file__).parent.parent / "recorded"
 RECORDED: Final = {path.stem: json.loads(path.read_text(encoding="utf-8")) for path in sorted(FOLDER.glob("*.json"))}
@@ -183,13 +183,12 @@ async def call(adapter: Adapter, desk: Desk, do: dict[str, Any]) -> object:
             return await adapter.edit_template(account, edited, {})
         case {"call": "delete_template", "operator_template_id": operator_id}:
             return await adapter.delete_template(account, template(operator_template_id=operator_id))
-        case {"call": "ask", "ask": ask, "about": about}:
-            question = Question(Ask(ask), about, do.get("query", {}), do.get("body"))
-            return await adapter.ask(account, question)
         case {"call": "upload_media"}:
             return await adapter.upload_media(account, APP, *picture(desk.folder))
         case {"call": "upload_sample"}:
             return await adapter.upload_sample(account, *picture(desk.folder))
+        case {"call": str(kind), **fields} if kind in DIRECT_CALLS:
+            return await adapter.call(account, msgspec.convert(fields, DIRECT_CALLS[kind]))
         case _:
             raise AssertionError(f"nobody knows how to do {do}")
 
@@ -214,7 +213,13 @@ def picture(folder: Path) -> tuple[Media, Path]:
 
 
 def assert_is(found: object, wanted: dict[str, Any]) -> None:
-    """Whether something is of a type, and has these attributes; others do not matter."""
+    """Whether something is of a type, and has these attributes or items; other attributes do not matter."""
     assert type(found).__name__ == wanted["is"], found
-    attributes = {name: getattr(found, name) for name in wanted if name != "is"}
+    if isinstance(found, list):
+        items = cast("list[object]", found)
+        assert len(items) == len(wanted["items"])
+        for item, one in zip(items, wanted["items"], strict=True):
+            assert_is(item, one)
+        return
+    attributes = {name: msgspec.to_builtins(getattr(found, name)) for name in wanted if name != "is"}
     assert attributes == {name: value for name, value in wanted.items() if name != "is"}

@@ -1,21 +1,16 @@
 """An operator account: its token, and the business accounts that the token opens."""
 
-from typing import Any, Final, cast
+from typing import Final
 
 from waypost.admin.actions import Office
 from waypost.admin.asking import NotTold, ask
 from waypost.admin.doctor.finding import Finding, ok, warning, wrong
 from waypost.admin.doctor.refusals import refused
 from waypost.domain.app import BusinessAccount, OperatorAccount
-from waypost.operators.contract import Ask
-
-NEEDED: Final = ("whatsapp_business_messaging", "whatsapp_business_management")
-"""Permissions of the token. Source: operator's facts 1, "Permissions"."""
+from waypost.domain.direct_calls import CheckToken, GetBusinessAccount
 
 DAY_MS: Final = 86_400_000
 SOON_DAYS: Final = 7
-NOT_TOLD: Final = frozenset({1, 3, 10, 100})
-"""What an operator answers that does not tell of tokens."""
 NEAR_PERCENT: Final = 80
 
 
@@ -23,23 +18,18 @@ async def look_at_token(office: Office, account: OperatorAccount) -> list[Findin
     """Whether the token is valid, until when, and what it may do. Source: operator's page "Debug-Token"."""
     about = f"{account.id}: token"
     try:
-        told = await ask(office.operator, account, Ask.TOKEN, "")
+        token = await ask(office.operator, account, CheckToken())
     except NotTold as error:
-        if error.code in NOT_TOLD:
-            return []  # the other questions show whether it works
-        return [refused(about, account.id, error)]
-    data = _object(told.get("data"))
+        return refused(about, account.id, error)
+    if token is None:
+        return []  # the other calls show whether it works
     remedy = f"make a new token for the system user, then: waypost account token {account.id}"
-    if data.get("is_valid") is not True:
-        why = str(_object(data.get("error")).get("message") or "the operator does not say why")
-        return [wrong(about, f"not valid: {why}", remedy)]
-    scopes = data.get("scopes")
-    missing = [one for one in NEEDED if isinstance(scopes, list) and one not in scopes]
-    if missing:
-        return [wrong(about, f"lacks the permission {' and '.join(missing)}", remedy)]
-    expires_at = data.get("expires_at")
-    if isinstance(expires_at, int) and expires_at > 0:
-        days = (expires_at * 1000 - office.clock.now_ms()) / DAY_MS
+    if not token.is_valid:
+        return [wrong(about, f"not valid: {token.reason or 'the operator does not say why'}", remedy)]
+    if token.missing_permissions:
+        return [wrong(about, f"lacks the permission {' and '.join(token.missing_permissions)}", remedy)]
+    if token.expires_at_s:
+        days = (token.expires_at_s * 1000 - office.clock.now_ms()) / DAY_MS
         if days <= 0:
             return [wrong(about, "has expired", remedy)]
         if days < SOON_DAYS:
@@ -52,19 +42,17 @@ async def look_at_business(office: Office, account: OperatorAccount, owner: Busi
     """Whether the operator has the business account, and calls its namespace as we do."""
     about = f"{account.id}: business account {owner.id}"
     try:
-        node = await ask(office.operator, account, Ask.ACCOUNT, owner.id)
+        business = await ask(office.operator, account, GetBusinessAccount(owner.id))
     except NotTold as error:
-        return [refused(about, account.id, error)]
-    namespace = node.get("message_template_namespace")
-    if isinstance(namespace, str) and namespace != owner.namespace:
-        text = f"its namespace is {namespace} at the operator and {owner.namespace} here"
+        return refused(about, account.id, error)
+    if business.namespace and business.namespace != owner.namespace:
+        text = f"its namespace is {business.namespace} at the operator and {owner.namespace} here"
         remedy = "switch one of its apps away and back: waypost app operator"
         return [warning(about, text, remedy)]
-    review = node.get("account_review_status", "APPROVED")
-    if review != "APPROVED":
+    if business.review:
         remedy = "see the review in the operator's console"
-        return [warning(about, f"the operator's review says {review}", remedy)]
-    return [ok(about, f"is there: {node.get('name') or 'no name'}")]
+        return [warning(about, f"the operator's review says {business.review}", remedy)]
+    return [ok(about, f"is there: {business.name or 'no name'}")]
 
 
 def look_at_usage(office: Office, account: OperatorAccount) -> list[Finding]:
@@ -88,7 +76,3 @@ def look_at_usage(office: Office, account: OperatorAccount) -> list[Finding]:
 def _shortly(days: float) -> str:
     hours = days * 24
     return f"{days:.1f} days" if days >= 1 else f"{hours:.1f} hours" if hours >= 1 else "less than an hour"
-
-
-def _object(value: Any) -> dict[str, Any]:
-    return cast(dict[str, Any], value) if isinstance(value, dict) else {}

@@ -1,17 +1,17 @@
 """Templates: ours against the operator's list."""
 
-from typing import Any, Final
+from typing import Final
 
 from waypost.admin.actions import Office
-from waypost.admin.asking import NotTold, ask_list
+from waypost.admin.asking import NotTold, ask
 from waypost.admin.doctor.finding import Finding, ok, warning
 from waypost.admin.doctor.refusals import refused
 from waypost.domain.app import App, BusinessAccount, OperatorAccount
+from waypost.domain.direct_calls import ListTemplates, OperatorTemplate, TemplateDetail
 from waypost.domain.lifecycle import OPERATOR_STATUSES
 from waypost.domain.template import Template
 from waypost.domain.template_wish import TemplateWish
-from waypost.journal.template_alignment import KEPT, names_of, text_of
-from waypost.operators.contract import Ask
+from waypost.journal.template_alignment import KEPT, names_of
 from waypost.store.templates import find_templates, templates_on_their_way
 
 SHOWN: Final = 5
@@ -24,26 +24,24 @@ async def look_at_templates(
     """Which templates stand otherwise at the operator, and which it does not have."""
     about = f"{account.id}: templates of {owner.id}"
     try:
-        query = {"fields": "id,name,language,status"}
-        nodes = await ask_list(office.operator, account, Ask.TEMPLATES, owner.id, query=query)
+        listed = await ask(office.operator, account, ListTemplates(owner.id, TemplateDetail.STATUS))
     except NotTold as error:
-        return [refused(about, account.id, error)]
+        return refused(about, account.id, error)
     read = office.database.read
     waiting = await read(templates_on_their_way, owner.id)
     ours = [
         one for one in await read(find_templates, owner.partner_id, owner.id, TemplateWish()) if one.id not in waiting
     ]
-    by_id = {text_of(node.get("id")): node for node in nodes}
-    by_name = {(text_of(node.get("name")), text_of(node.get("language")).replace("-", "_")): node for node in nodes}
+    by_id = {one.id: one for one in listed}
+    by_name = {(one.name, one.language.replace("-", "_")): one for one in listed}
     missing: list[str] = []
     differing: list[str] = []
     for template in ours:
-        node = by_id.get(template.operator_template_id or "") or by_name.get(names_of(template))
-        if node is None:
+        there = by_id.get(template.operator_template_id or "") or by_name.get(names_of(template))
+        if there is None:
             missing.append(_named(template))
-        elif not _is_alike(template, node):
-            theirs = text_of(node.get("status"))
-            differing.append(f"{_named(template)} is {template.status} here and {theirs} there")
+        elif not _is_alike(template, there):
+            differing.append(f"{_named(template)} is {template.status} here and {there.status} there")
     app_id = apps[0].id if apps else "APP_ID"
     align = f"waypost app operator {app_id} {account.id}"
     findings: list[Finding] = []
@@ -56,8 +54,8 @@ async def look_at_templates(
     return findings or [ok(about, f"{len(ours)}, each as the operator has it")]
 
 
-def _is_alike(template: Template, node: dict[str, Any]) -> bool:
-    theirs = OPERATOR_STATUSES.get(text_of(node.get("status")))
+def _is_alike(template: Template, there: OperatorTemplate) -> bool:
+    theirs = OPERATOR_STATUSES.get(there.status)
     return theirs is None or theirs is template.status or template.status in KEPT
 
 

@@ -7,17 +7,19 @@ from typing import Any
 from waypost.base.clock import Clock, SystemClock
 from waypost.domain.app import App, OperatorAccount
 from waypost.domain.arrival import ArrivalItem
+from waypost.domain.direct_calls import Failure, OperatorCall, Problem, Response
 from waypost.domain.event import Event
 from waypost.domain.media import Media
 from waypost.domain.message import Message
 from waypost.domain.outcome import Outcome, Rejected, Sent, Unavailable, Uncertain
 from waypost.domain.template import Template
-from waypost.operators.cloud import asks, template_calls, uploads, webhook
+from waypost.operators.cloud import direct_calls, template_calls, uploads, webhook
 from waypost.operators.cloud.calls import Calls
+from waypost.operators.cloud.codes import name_is_taken
+from waypost.operators.cloud.explanations import explain
 from waypost.operators.cloud.loose import as_dict, as_name
 from waypost.operators.cloud.messages import message_body
-from waypost.operators.cloud.template_calls import name_is_taken
-from waypost.operators.contract import Question, Told, Uploaded, Usage
+from waypost.operators.contract import Uploaded, Usage
 
 
 class CloudOperator:
@@ -85,9 +87,9 @@ class CloudOperator:
         """Delete one template; `Sent` also where the operator has none."""
         return await template_calls.delete(self._calls, account, template)
 
-    async def ask(self, account: OperatorAccount, question: Question) -> Told | Rejected | Unavailable | Uncertain:
+    async def call(self, account: OperatorAccount, request: OperatorCall[Response]) -> Response | Failure:
         """Make a direct call."""
-        return await asks.ask(self._calls, account, question)
+        return await direct_calls.call(self._calls, account, request)
 
     async def upload_media(
         self, account: OperatorAccount, app: App, media: Media, path: Path
@@ -110,6 +112,14 @@ class CloudOperator:
     def usage(self, operator_account_id: str) -> Sequence[Usage]:
         """What was last seen of an operator account's limits."""
         return self._calls.usages.of(operator_account_id)
+
+    def explain(self, code: int) -> Problem | None:
+        """What is wrong where a direct call is refused with this code."""
+        return explain(code)
+
+    def handshake(self, account: OperatorAccount, challenge: str, *, is_right: bool) -> Mapping[str, str] | None:
+        """The query of a webhook handshake, or of a wrong one."""
+        return webhook.handshake(account, challenge, is_right=is_right)
 
     def answer_handshake(self, account: OperatorAccount, query: Mapping[str, str]) -> str | None:
         """The challenge of a correct webhook handshake."""

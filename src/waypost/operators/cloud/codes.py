@@ -181,6 +181,11 @@ def outcome_of(error: Mapping[str, Any], *, status: int, wish_s: float | None) -
     return Unavailable(text, code, wish_s, row.again, row.waits, told)
 
 
+def name_is_taken(error: Mapping[str, Any]) -> Rejected:
+    """The refusal of a template whose name is taken, in the operator's words."""
+    return Rejected(100, words_of(error))
+
+
 def words_of(error: Mapping[str, Any]) -> str:
     """What the partner is told: the most particular text there is. Source: operator's facts 5.1."""
     data = error.get("error_data")

@@ -11,12 +11,13 @@ from waypost.domain.app import OperatorAccount
 from waypost.domain.outcome import Outcome, Rejected, Sent, Unavailable, Uncertain
 from waypost.domain.template import Template
 from waypost.operators.cloud.calls import Calls
-from waypost.operators.cloud.codes import words_of
+from waypost.operators.cloud.codes import name_is_taken
 from waypost.operators.cloud.loose import as_dict, as_list, as_name, as_text
+from waypost.operators.cloud.paging import pages
 from waypost.operators.cloud.templates import template_body
 
-_MOST_PAGES: Final = 60  # of a hundred: as many templates as an account may have. Source: operator's facts 2.3
-_GOING: Final = {"DELETED", "PENDING_DELETION"}
+GOING: Final = {"DELETED", "PENDING_DELETION"}
+"""Statuses of a template that is gone, or about to be."""
 _COMPARED: Final = ("type", "format", "text", "url", "phone_number", "flow_id")
 
 
@@ -108,32 +109,21 @@ async def find(call: Calls, account: OperatorAccount, template: Template) -> Out
     A list that is cut short or cannot be read says nothing about what is not on it: `Unavailable`.
     """
     draft, owner = template.draft, template.business_account_id
-    query = {"name": str(draft.element_name), "limit": "100"}
-    for _ in range(_MOST_PAGES):
-        answer = _certain(await call(account, "GET", _list_of(template), query=query, business=owner))
-        if not isinstance(answer, dict):
-            return answer
-        listed = answer.get("data")
-        if not isinstance(listed, list):
-            return Unavailable("the operator's answer has no list of templates")
-        for one in as_list(answer, "data"):
+    query = {"name": str(draft.element_name)}
+    async for page in pages(call, account, _list_of(template), query, name="templates", business=owner):
+        if not isinstance(page, list):
+            return Unavailable(page.text) if isinstance(page, Uncertain) else page
+        for one in page:
             match one:
                 case {"id": str(operator_id), "name": name, "language": language} if (
-                    name == draft.element_name and language == draft.language_code and _status(one) not in _GOING
+                    name == draft.element_name and language == draft.language_code and _status(one) not in GOING
                 ):
                     return Sent(as_name(operator_id), status=_status(one))
                 case {"id": str()}:
                     continue
                 case _:
                     return Unavailable("the operator's list has what is no template")
-        match answer:
-            case {"paging": {"next": str(), "cursors": {"after": str(after)}}}:
-                query = {**query, "after": after}
-            case {"paging": {"next": str()}}:
-                break
-            case _:
-                return None
-    return Unavailable("the operator's list of templates has no end")
+    return None
 
 
 def _list_of(template: Template) -> str:
@@ -143,11 +133,6 @@ def _list_of(template: Template) -> str:
 def _certain(answer: dict[str, Any] | Outcome) -> dict[str, Any] | Outcome:
     """An answer that was lost is tried again: nothing here is done twice."""
     return Unavailable(answer.text) if isinstance(answer, Uncertain) else answer
-
-
-def name_is_taken(error: dict[str, Any]) -> Rejected:
-    """The refusal of a template whose name is taken, in the operator's words."""
-    return Rejected(100, words_of(error))
 
 
 def _status(answer: Any) -> str | None:

@@ -1,0 +1,89 @@
+"""Numbers at the operator: their state, and what is wrong with them."""
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+from waypost.domain.direct_calls import NumberStatus, OperatorNumber, Problem
+from waypost.operators.cloud.loose import as_dict, as_list, as_text
+
+CONNECTED: Final = ("CONNECTED", "MIGRATED")  # Source: facts 13, `health`
+
+
+@dataclass(frozen=True, slots=True)
+class _NumberCheck:
+    field: str
+    good: frozenset[str]
+    is_serious: bool
+    name: str
+    remedy: str
+
+
+# fmt: off
+_CHECKS: Final = (  # Source: operator's facts 1, "Phone node", and 8; its page "Phone numbers"
+    #            field                       values that are good                               serious   name                  remedy
+    _NumberCheck("platform_type",            frozenset({"CLOUD_API"}),                          True,     "platform",           "register the number for the Cloud API in the operator's console"),
+    _NumberCheck("status",                   frozenset({"CONNECTED"}),                          True,     "status",             "register or verify the number in the operator's console"),
+    _NumberCheck("code_verification_status", frozenset({"VERIFIED"}),                           False,    "verification",       "verify the number by code in the operator's console"),
+    _NumberCheck("name_status",              frozenset({"APPROVED", "AVAILABLE_WITHOUT_REVIEW"}), False,  "display name",       "set a display name in the operator's console"),
+    _NumberCheck("quality_rating",           frozenset({"GREEN", "UNKNOWN", "NA"}),             False,    "quality",            "send less that is not wanted; the messaging limit follows the quality"),
+)
+_REMEDIES: Final = {  # by status, where it is not to register the number
+    "BANNED":       "read the operator's notices, and ask for a review in its console",
+    "RESTRICTED":   "read the operator's notices, and ask for a review in its console",
+    "FLAGGED":      "send less that is not wanted: the number has a week to recover its quality",
+    "RATE_LIMITED": "wait: it may message no further people today",
+    "DELETED":      "add the number again in the operator's console, or give the app another: waypost app connect",
+    "MIGRATED":     "give the app the number's new id: waypost app connect",
+}
+THROUGHPUT: Final = {  # messages a second. Source: operator's facts 8
+    "STANDARD": 80,
+    "HIGH":     1000,
+}
+_PRECEDENCE: Final = ("phone_number", "whatsapp_business_account", "application")
+"""Of the addresses that a number can have. Source: operator's facts 7.1, "One callback per app"."""
+# fmt: on
+
+
+def number_status(answer: dict[str, Any]) -> NumberStatus:
+    """Read the state of one number. Source: operator's facts 1, "Phone node"."""
+    health = as_dict(answer.get("health_status"))
+    status = as_text(answer.get("status"))
+    return NumberStatus(
+        is_connected=status in CONNECTED,
+        status=status,
+        verified_name=as_text(answer.get("verified_name")),
+        quality=as_text(answer.get("quality_rating")),
+        throughput=_level(answer),
+        messaging_limit=as_text(answer.get("whatsapp_business_manager_messaging_limit")),
+        can_send=as_text(health.get("can_send_message")),
+        errors=[error for entity in as_list(health, "entities") for error in as_list(as_dict(entity), "errors")],
+    )
+
+
+def operator_number(given: dict[str, Any]) -> OperatorNumber:
+    """Read one number of a list, with what is wrong with it."""
+    level = _level(given)
+    quality = as_text(given.get("quality_rating")) or "not told"
+    limit = as_text(given.get("whatsapp_business_manager_messaging_limit")) or "not told"
+    return OperatorNumber(
+        id=as_text(given.get("id")),
+        shown=as_text(given.get("display_phone_number")),
+        per_second=THROUGHPUT.get(level),
+        summary=f"quality {quality}, throughput {level or 'not told'}, messaging limit {limit}",
+        problems=[
+            Problem(check.is_serious, f"its {check.name} is {value}", _REMEDIES.get(value, check.remedy))
+            for check in _CHECKS
+            if (value := as_text(given.get(check.field))) and value not in check.good
+        ],
+        raw=given,
+    )
+
+
+def webhook_url(number: dict[str, Any]) -> str:
+    """Where a number's webhooks go; empty where the operator does not tell."""
+    urls = as_dict(number.get("webhook_configuration"))
+    return next((as_text(urls[name]) for name in _PRECEDENCE if urls.get(name)), "")
+
+
+def _level(given: dict[str, Any]) -> str:
+    return as_text(as_dict(given.get("throughput")).get("level"))

@@ -1,0 +1,79 @@
+"""Lists of the operator that come page by page."""
+
+from collections.abc import AsyncIterator
+from typing import Any, Final
+
+from waypost.domain.app import OperatorAccount
+from waypost.domain.outcome import Outcome, Unavailable
+from waypost.operators.cloud.calls import Calls
+from waypost.operators.cloud.codes import name_is_taken
+from waypost.operators.cloud.loose import as_dict
+
+_MOST_PAGES: Final = 60  # of a hundred: as many templates as an account may have. Source: operator's facts 2.3
+
+
+async def pages(
+    calls: Calls,
+    account: OperatorAccount,
+    path: str,
+    query: dict[str, str],
+    *,
+    name: str,
+    business: str,
+    within_s: float | None = None,
+) -> AsyncIterator[list[Any] | Outcome]:
+    """Yield the items of each page; an outcome is the last thing where the list is not whole.
+
+    A list that is cut short or cannot be read says nothing about what is not on it: `Unavailable`.
+
+    Args:
+        calls: of the adapter.
+        account: credentials and address.
+        path: below the version.
+        query: of the first page, without its limit.
+        name: of the items, for the text of an outcome.
+        business: the business account whose limits it spends.
+        within_s: for each page.
+    """
+    query = {**query, "limit": "100"}
+    for _ in range(_MOST_PAGES):
+        answer = await calls(account, "GET", path, query=query, business=business, within_s=within_s)
+        match answer:
+            case {"data": [*page]}:
+                yield page
+            case {"error": error}:
+                yield name_is_taken(as_dict(error))
+                return
+            case dict():
+                yield Unavailable(f"the operator's answer has no list of {name}")
+                return
+            case _:
+                yield answer
+                return
+        match answer:
+            case {"paging": {"next": str(), "cursors": {"after": str(after)}}}:
+                query = {**query, "after": after}
+            case {"paging": {"next": str()}}:
+                break
+            case _:
+                return
+    yield Unavailable(f"the operator's list of {name} has no end")
+
+
+async def whole_list(
+    calls: Calls,
+    account: OperatorAccount,
+    path: str,
+    query: dict[str, str],
+    *,
+    name: str,
+    business: str,
+    within_s: float,
+) -> list[Any] | Outcome:
+    """Return the items of all pages, or why there are none; the arguments are those of `pages`."""
+    items: list[Any] = []
+    async for page in pages(calls, account, path, query, name=name, business=business, within_s=within_s):
+        if not isinstance(page, list):
+            return page
+        items += page
+    return items
