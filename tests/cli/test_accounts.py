@@ -50,8 +50,8 @@ async def test_each_secret_takes_a_line_of_standard_input(typist: Typist) -> Non
     told = await typist.told(*NEW, *files, typed="the-token\nthe-secret\nthe-word\n")
 
     account = await typist.kept()
-    assert (account.token, account.app_secret) == ("the-token", "the-secret")
-    assert account.verify_token == "the-word"
+    assert (account["token"], account["app_secret"]) == ("the-token", "the-secret")
+    assert account["verify_token"] == "the-word"
     assert "the-" not in json.dumps(told)
 
 
@@ -62,7 +62,7 @@ async def test_secrets_come_from_files_and_from_the_environment(typist: Typist) 
     await typist.told(*NEW, "--token-file", str(file), WAYPOST_OPERATOR_APP_SECRET="from-the-environment")
 
     account = await typist.kept()
-    assert (account.token, account.app_secret) == ("from-a-file", "from-the-environment")
+    assert (account["token"], account["app_secret"]) == ("from-a-file", "from-the-environment")
 
 
 async def test_new_account_without_a_verify_token_gets_one_that_is_shown_once(typist: Typist) -> None:
@@ -71,17 +71,17 @@ async def test_new_account_without_a_verify_token_gets_one_that_is_shown_once(ty
     again = await typist.told("account", "operator", "cloud", "--version", "v26.0")
 
     account = await typist.kept()
-    assert made["verify_token"] == account.verify_token
-    assert account.verify_token not in json.dumps([listed, again])
-    assert (account.version, account.token) == ("v26.0", "t")
+    assert made["verify_token"] == account["verify_token"]
+    assert account["verify_token"] not in json.dumps([listed, again])
+    assert (account["version"], account["token"]) == ("v26.0", "t")
 
 
 async def test_token_is_rotated_and_nothing_else(typist: Typist) -> None:
     await typist.told("account", "token", "main", "--token-file", "-", typed="the-next\n")
 
     account = await typist.kept("main")
-    assert account.token == "the-next"
-    assert account.app_secret == OPERATOR.app_secret
+    assert account["token"] == "the-next"
+    assert account["app_secret"] == OPERATOR["app_secret"]
 
 
 async def test_list_shows_who_carries_what_without_a_secret(typist: Typist) -> None:
@@ -91,7 +91,7 @@ async def test_list_shows_who_carries_what_without_a_secret(typist: Typist) -> N
     [owner] = main["business_accounts"]
     assert main["callback_url"].endswith("/operator/webhook/main")
     assert (owner["id"], owner["apps"][0]["id"]) == (ACCOUNT.id, APP.id)
-    secrets = (OPERATOR.token, OPERATOR.app_secret, OPERATOR.verify_token)
+    secrets = (OPERATOR["token"], OPERATOR["app_secret"], OPERATOR["verify_token"])
     assert not [secret for secret in secrets if secret in json.dumps(listed)]
 
 
@@ -102,8 +102,8 @@ async def test_numbers_of_a_business_account_are_asked_of_the_operator(typist: T
 
 
 async def test_namespace_of_a_business_account_is_asked_of_the_operator(typist: Typist, street: Street) -> None:
-    wish = {"name": "B", "namespace": "of_the_operator", "token": OPERATOR.token}
-    app = {"app_id": OPERATOR.app_id, "app_secret": OPERATOR.app_secret}
+    wish = {"name": "B", "namespace": "of_the_operator", "token": OPERATOR["token"]}
+    app = {"app_id": OPERATOR["app_id"], "app_secret": OPERATOR["app_secret"]}
     await street.control("PUT", "accounts/77", wish | app)
 
     told = await typist.told("account", "business", "77", str(PARTNER.id), "main")

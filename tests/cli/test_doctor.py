@@ -60,7 +60,7 @@ def stands(**standing: str) -> Arrange:
 
 def account(**changes: str) -> Arrange:
     async def change(street: Street) -> None:
-        wish = replace(OPERATOR, base_url=street.operator_url, **changes)
+        wish = replace(OPERATOR.with_fields(**changes), base_url=street.operator_url)
         await actions.put_operator_account(street.waypost.office, wish)
 
     return change
@@ -80,7 +80,7 @@ async def token_of_one_permission(street: Street) -> None:
 
 async def other_webhook(street: Street) -> None:
     """The plain path answers the handshake too, and is another address."""
-    body = {"override_callback_uri": f"{street.service_url}/operator/webhook", "verify_token": OPERATOR.verify_token}
+    body = {"override_callback_uri": f"{street.service_url}/operator/webhook", "verify_token": OPERATOR["verify_token"]}
     await graph(street, "POST", "subscribed_apps", body)
 
 
@@ -92,9 +92,9 @@ async def other_namespace(street: Street) -> None:
     wish = {
         "name": "Acme",
         "namespace": "another",
-        "token": OPERATOR.token,
-        "app_id": OPERATOR.app_id,
-        "app_secret": OPERATOR.app_secret,
+        "token": OPERATOR["token"],
+        "app_id": OPERATOR["app_id"],
+        "app_secret": OPERATOR["app_secret"],
     }
     await street.control("PUT", f"accounts/{ACCOUNT.id}", wish)
 
@@ -105,7 +105,7 @@ async def graph(street: Street, method: str, edge: str, body: Any = None) -> Non
         method,
         f"{street.operator_url}/v25.0/{ACCOUNT.id}/{edge}",
         json=body,
-        headers={"Authorization": f"Bearer {OPERATOR.token}"},
+        headers={"Authorization": f"Bearer {OPERATOR['token']}"},
     ) as answer:
         assert answer.status == 200, await answer.text()
 
@@ -180,7 +180,7 @@ async def test_doctor_tells_what_is_wrong_and_what_to_do(street: Street, case: s
     assert found["state"] == state
     assert text in found["text"]
     assert remedy in found["remedy"]
-    secrets = (OPERATOR.token, OPERATOR.app_secret, OPERATOR.verify_token, ADMIN_TOKEN)
+    secrets = (OPERATOR["token"], OPERATOR["app_secret"], OPERATOR["verify_token"], ADMIN_TOKEN)
     assert not [secret for secret in secrets if secret in json.dumps(findings)]
 
 

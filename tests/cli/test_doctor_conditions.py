@@ -208,7 +208,7 @@ async def test_answer_that_is_none_is_told_once_for_each_question_in_its_own_wor
 async def test_token_that_ends_soon_says_when(street: Street, lives_ms: int, text: str) -> None:
     wish = {"waba_ids": [ACCOUNT.id], "expires_in_ms": lives_ms}
     token = (await street.control("POST", "tokens", wish))["token"]
-    account = replace(OPERATOR, base_url=street.operator_url, token=token)
+    account = replace(OPERATOR.with_fields(token=token), base_url=street.operator_url)
     await actions.put_operator_account(street.waypost.office, account)
 
     [said] = await found(street, TOKEN)
@@ -219,7 +219,7 @@ async def test_token_that_ends_soon_says_when(street: Street, lives_ms: int, tex
 @pytest.mark.parametrize("end", ["expire", "revoke"])
 async def test_token_that_has_ended_is_wrong_and_the_operator_says_how(street: Street, end: str) -> None:
     token = (await street.control("POST", "tokens", {"waba_ids": [ACCOUNT.id]}))["token"]
-    account = replace(OPERATOR, base_url=street.operator_url, token=token)
+    account = replace(OPERATOR.with_fields(token=token), base_url=street.operator_url)
     await actions.put_operator_account(street.waypost.office, account)
     await street.control("POST", f"tokens/{end}", {"token": token})
 

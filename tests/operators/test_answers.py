@@ -34,7 +34,7 @@ async def test_message_is_posted_to_the_number_of_the_app_with_the_operators_tok
     [(method, path, body, headers)] = tiny.requests
     assert outcome == Sent("wamid.1", recipient="15551239999")
     assert (method, path) == ("POST", f"/v25.0/{APP.phone_number_id}/messages")
-    assert headers["Authorization"] == f"Bearer {tiny.account.token}"
+    assert headers["Authorization"] == f"Bearer {tiny.account['token']}"
     assert headers["Content-Type"] == "application/json"
     assert body["to"] == f"+{ANN}"
 
@@ -177,7 +177,7 @@ async def test_each_account_has_an_address_a_version_and_a_token_of_its_own(tiny
     first = tiny.account
     await tiny.send()
 
-    tiny.account = replace(first, id="second", version="v26.0", token="another-token")
+    tiny.account = replace(first.with_fields(version="v26.0", token="another-token"), id="second")
     await tiny.send()
 
     told = [(path.split("/")[1], headers["Authorization"]) for _, path, _, headers in tiny.requests]

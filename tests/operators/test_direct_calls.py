@@ -66,9 +66,9 @@ SENT: dict[str, tuple[OperatorCall[Any], str, str, Any]] = {  # method, path wit
     "GetBusinessStatus":  (GetBusinessStatus("8"),              "GET",    "8?fields=id,name,account_review_status,ownership_type", None),
     "GetBusinessAccount": (GetBusinessAccount("8"),             "GET",    "8?fields=id,name,timezone_id,message_template_namespace,account_review_status", None),
     "ListNumbers":        (ListNumbers("8"),                    "GET",    "8/phone_numbers", None),
-    "CheckToken":         (CheckToken(),                        "GET",    f"debug_token?input_token={OPERATOR.token}", None),
+    "CheckToken":         (CheckToken(),                        "GET",    f"debug_token?input_token={OPERATOR['token']}", None),
     "GetSubscription":    (GetSubscription("8"),                "GET",    "8/subscribed_apps?limit=100", None),
-    "Subscribe":          (Subscribe("8", "https://us.test"),   "POST",   "8/subscribed_apps", {"override_callback_uri": "https://us.test", "verify_token": OPERATOR.verify_token}),
+    "Subscribe":          (Subscribe("8", "https://us.test"),   "POST",   "8/subscribed_apps", {"override_callback_uri": "https://us.test", "verify_token": OPERATOR["verify_token"]}),
     "Unsubscribe":        (Unsubscribe("8"),                    "DELETE", "8/subscribed_apps", None),
     "ListTemplates":      (ListTemplates("8", TemplateDetail.REVIEW), "GET", "8/message_templates?fields=name,language,status,category,rejected_reason,quality_score&limit=100", None),
     "GetTemplate":        (GetTemplate("5"),                    "GET",    "5", None),
@@ -115,7 +115,7 @@ async def test_every_direct_call_goes_to_its_object_with_our_token(name: str, ti
     assert not isinstance(response, NotOffered)
     assert sent_method == method
     assert sent_path.replace("%2C", ",").startswith(f"/v25.0/{path}")
-    assert headers["Authorization"] == f"Bearer {tiny.account.token}"
+    assert headers["Authorization"] == f"Bearer {tiny.account['token']}"
     if not isinstance(request, PutFlowAssets):
         assert sent_body == body
 

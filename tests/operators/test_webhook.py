@@ -586,7 +586,7 @@ def test_odd_body_is_kept_as_something_that_can_be_read(body: bytes) -> None:
 
 def test_signature_is_right_for_exactly_these_bytes() -> None:
     body = '{"text": "ä\\u00e4"}'.encode()
-    digest = hmac.new(OPERATOR.app_secret.encode(), body, hashlib.sha256).hexdigest()
+    digest = hmac.new(OPERATOR["app_secret"].encode(), body, hashlib.sha256).hexdigest()
 
     def is_signed(given: str, of: bytes = body) -> bool:
         return webhook.is_signed(OPERATOR, {"x-hub-signature-256": given}, of)
@@ -602,7 +602,7 @@ def test_signature_is_right_for_exactly_these_bytes() -> None:
 
 
 def test_handshake_is_answered_with_the_challenge_when_everything_is_right() -> None:
-    right = {"hub.mode": "subscribe", "hub.verify_token": OPERATOR.verify_token, "hub.challenge": "115"}
+    right = {"hub.mode": "subscribe", "hub.verify_token": OPERATOR["verify_token"], "hub.challenge": "115"}
 
     def answer(**more: str) -> str | None:
         changed = right | {f"hub.{name}": value for name, value in more.items()}

@@ -262,7 +262,7 @@ async def test_operator_account_comes_back_and_its_secrets_are_sealed(database: 
         return str(connection.execute(select(operator_accounts)).one())
 
     shown = await database.read(row)
-    for secret in (OPERATOR.token, OPERATOR.app_secret, OPERATOR.verify_token):
+    for secret in (OPERATOR["token"], OPERATOR["app_secret"], OPERATOR["verify_token"]):
         assert secret not in shown
     other_key = Seals("another instance key of forty characters")
     with pytest.raises(WrongInstanceKey):

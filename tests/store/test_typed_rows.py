@@ -40,7 +40,7 @@ VALUES: Final[tuple[tuple[type[Any], Table, set[str]], ...]] = (
     #                                           made of other columns
     (App, tables.apps, {"phone_number", "preferences"}),
     (BusinessAccount, tables.business_accounts, set()),
-    (OperatorAccount, tables.operator_accounts, {"token", "app_secret", "verify_token"}),
+    (OperatorAccount, tables.operator_accounts, {"fields"}),
     (Template, tables.templates, {"draft"}),
     (Subscription, tables.subscriptions, {"id", "modes", "meta", "headers"}),
     (AppKey, tables.app_keys, set()),

@@ -295,7 +295,7 @@ async def _tell_service(street: Street, **status: Any) -> None:
     value = {"metadata": {"phone_number_id": APP.phone_number_id}, "statuses": [given]}
     entry = {"id": ACCOUNT.id, "changes": [{"field": "messages", "value": value}]}
     body = json.dumps({"object": "whatsapp_business_account", "entry": [entry]}).encode()
-    digest = hmac.new(OPERATOR.app_secret.encode(), body, hashlib.sha256).hexdigest()
+    digest = hmac.new(OPERATOR["app_secret"].encode(), body, hashlib.sha256).hexdigest()
     async with street.http.post(
         f"{street.service_url}{WEBHOOK_PATH}/{OPERATOR.id}",
         data=body,

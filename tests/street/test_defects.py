@@ -101,7 +101,7 @@ async def test_one_operator_account_says_nothing_of_the_messages_of_another(stre
     await street.open_window()
     message_id = await street.send_text()
     await street.wait_for_state(message_id, "delivered")
-    other = replace(OPERATOR, id="other", app_secret="the other's secret")
+    other = replace(OPERATOR.with_fields(app_secret="the other's secret"), id="other")
     await actions.put_operator_account(street.waypost.office, other)
     body = (
         b'{"entry":[{"id":"1","changes":[{"field":"messages","value":{"statuses":[{"id":"wamid.x",'
@@ -111,7 +111,7 @@ async def test_one_operator_account_says_nothing_of_the_messages_of_another(stre
     async with street.http.post(
         f"{street.service_url}/operator/webhook/other",
         data=body,
-        headers={"X-Hub-Signature-256": signature(other.app_secret, body)},
+        headers={"X-Hub-Signature-256": signature(other["app_secret"], body)},
     ) as answer:
         assert answer.status == 200
 

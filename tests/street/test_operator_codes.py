@@ -225,7 +225,7 @@ async def test_account_with_a_new_token_sends_within_seconds(refusing: tuple[Str
     account = await street.waypost.directory.operator_account(OPERATOR.id)
     assert account is not None
 
-    await actions.put_operator_account(street.waypost.office, replace(account, token="mended"))
+    await actions.put_operator_account(street.waypost.office, account.with_fields(token="mended"))
     message_id = await street.send_text(to=OTHER)
     await street.travel(ms=10_000)
 

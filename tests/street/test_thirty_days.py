@@ -57,7 +57,7 @@ async def the_first_day(street: Street) -> None:
 async def the_operators_token(street: Street) -> None:
     """While the operator takes no token of ours, nothing is lost; with a new one it goes on."""
     await street.open_window()
-    wish = {"waba_ids": [ACCOUNT.id], "token": OPERATOR.token, "expires_in_ms": HOUR_MS}
+    wish = {"waba_ids": [ACCOUNT.id], "token": OPERATOR["token"], "expires_in_ms": HOUR_MS}
     await street.control("POST", "tokens", wish)
     await street.control("POST", "tokens", {"waba_ids": [ACCOUNT.id], "token": NEW_TOKEN})
     await street.travel(ms=2 * HOUR_MS)
@@ -65,7 +65,7 @@ async def the_operators_token(street: Street) -> None:
     await street.travel(ms=HOUR_MS)
     assert (await street.trace(message_id))["state"] == "accepted"
 
-    account = replace(OPERATOR, base_url=street.operator_url, token=NEW_TOKEN)
+    account = replace(OPERATOR.with_fields(token=NEW_TOKEN), base_url=street.operator_url)
     await actions.put_operator_account(street.waypost.office, account)
     await street.travel(ms=HOUR_MS)
 

@@ -161,7 +161,7 @@ async def test_webhook_with_a_wrong_signature_is_refused_and_nothing_of_it_is_ke
         b'"type":"text","text":{"body":"Hi"}}]}}]}]}'
     )
     wrong = signature("another secret", body)
-    right = signature(OPERATOR.app_secret, body)
+    right = signature(OPERATOR["app_secret"], body)
 
     refused = await deliver(street, body, wrong)
     changed = await deliver(street, body + b" ", right)

@@ -3,20 +3,20 @@
 from collections.abc import Callable
 from typing import Any, Final
 
-from waypost.domain.app import App, BusinessAccount, OperatorAccount
+from waypost.domain.app import App, BusinessAccount
 from waypost.domain.message import Content, Message
 from waypost.domain.partner import Partner
 from waypost.domain.session_messages.plain import SessionText
 from waypost.domain.template import Category, Draft, Template, TemplateStatus
+from waypost.operators.cloud.account import cloud_account
 
 AT_MS: Final = 1_760_000_000_000
 INSTANCE_KEY: Final = "an instance key of forty characters, for tests"
 
 PARTNER: Final = Partner(id=7, name="Acme", email="ada@acme.test", contact_name="Ada Lovelace")
-OPERATOR: Final = OperatorAccount(
-    id="main",
-    base_url="http://127.0.0.1:9",
-    version="v25.0",
+OPERATOR: Final = cloud_account(
+    "main",
+    "http://127.0.0.1:9",
     token="operator-token",
     app_id="3000000000000003",
     app_secret="operator-secret",

@@ -31,7 +31,7 @@ async def tell_all(street: Street, news: Sequence[tuple[str, Any]], **entry: Any
         "entry": [{"id": ACCOUNT.id, **entry, "changes": [{"field": field, "value": value}]} for field, value in news],
     }
     body = json.dumps(whole).encode()
-    digest = hmac.new(OPERATOR.app_secret.encode(), body, hashlib.sha256).hexdigest()
+    digest = hmac.new(OPERATOR["app_secret"].encode(), body, hashlib.sha256).hexdigest()
     async with street.http.post(
         f"{street.service_url}{WEBHOOK_PATH}/{OPERATOR.id}",
         data=body,

@@ -10,17 +10,11 @@ from waypost.admin import actions
 from waypost.assembly.servers import HttpServer, bind, port_of
 from waypost.assembly.service import WEBHOOK_PATH
 from waypost.base.ids import SeededIds
-from waypost.domain.app import OperatorAccount
+from waypost.operators.cloud.account import cloud_account
 from waypost.simulator import AccountSeed, NumberSeed, Simulator, SimulatorSettings
 
-CLOUD: Final = OperatorAccount(
-    id="cloud",
-    base_url="",
-    version="v25.0",
-    token="cloud-token",
-    app_id="6000000000000003",
-    app_secret="cloud-secret",
-    verify_token="cloud-verify",
+CLOUD: Final = cloud_account(
+    "cloud", "", token="cloud-token", app_id="6000000000000003", app_secret="cloud-secret", verify_token="cloud-verify"
 )
 WABA_ID: Final = "6000000000000001"
 NUMBER_ID: Final = "6000000000000002"
@@ -59,10 +53,10 @@ class SecondOperator:
                 waba_id=self.waba_id,
                 name="Acme, for real",
                 namespace=NAMESPACE,
-                token=CLOUD.token,
-                app_id=CLOUD.app_id,
-                app_secret=CLOUD.app_secret,
-                verify_token=CLOUD.verify_token,
+                token=CLOUD["token"],
+                app_id=CLOUD["app_id"],
+                app_secret=CLOUD["app_secret"],
+                verify_token=CLOUD["verify_token"],
                 callback_uri=f"{street.service_url}{WEBHOOK_PATH}/{CLOUD.id}",
             ),
             [NumberSeed(self.number_id, self.waba_id, APP.phone_number, "Acme Shop")],

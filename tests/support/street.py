@@ -18,6 +18,7 @@ from tests.support.callback_sink import Callback, CallbackSink
 from tests.support.patience import HANGS_AFTER_S, patiently
 from tests.support.stores import Place
 from waypost.admin import actions
+from waypost.assembly.operators import ADAPTERS, MakeOperator
 from waypost.assembly.servers import HttpServer, bind, port_of
 from waypost.assembly.service import WEBHOOK_PATH, Waypost
 from waypost.base.clock import Clock, ManualClock, SystemClock, VirtualClock
@@ -64,6 +65,7 @@ class Street:
         simulator_changes: likewise for the simulator.
         between: where a test wants to cut the line.
         place: where the store is, when it is not in the folder.
+        adapters: of the service, by operator kind.
     """
 
     folder: Path
@@ -74,6 +76,7 @@ class Street:
     simulator_changes: dict[str, Any] = field(default_factory=dict[str, Any])
     between: Between | None = None
     place: Place | None = None
+    adapters: Mapping[str, MakeOperator] = field(default_factory=lambda: ADAPTERS)
     service_url: str = ""
     operator_url: str = ""
     app_token: str = ""
@@ -116,7 +119,7 @@ class Street:
         self.service_url = f"http://127.0.0.1:{port_of(bound)}"
         chosen.setdefault("public_url", self.service_url)
         settings = Settings(**chosen)
-        self.waypost = Waypost(settings, self.clock, RandomIds(self.clock))
+        self.waypost = Waypost(settings, self.clock, RandomIds(self.clock), adapters=self.adapters)
         await self.waypost.open()
         self._server = HttpServer(self.waypost.application, bound)
         self.waypost.outside.servers = [self._server.connections]
@@ -503,10 +506,10 @@ class Street:
                 waba_id=ACCOUNT.id,
                 name="Acme",
                 namespace=ACCOUNT.namespace,
-                token=OPERATOR.token,
-                app_id=OPERATOR.app_id,
-                app_secret=OPERATOR.app_secret,
-                verify_token=OPERATOR.verify_token,
+                token=OPERATOR["token"],
+                app_id=OPERATOR["app_id"],
+                app_secret=OPERATOR["app_secret"],
+                verify_token=OPERATOR["verify_token"],
                 callback_uri=f"{service_url}{WEBHOOK_PATH}/{OPERATOR.id}",
             ),
             [NumberSeed(APP.phone_number_id, ACCOUNT.id, APP.phone_number, "Acme Shop")],

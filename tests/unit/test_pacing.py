@@ -2,7 +2,6 @@
 
 import heapq
 import random
-from dataclasses import replace
 
 import pytest
 
@@ -210,7 +209,7 @@ def test_account_with_a_new_token_waits_for_nothing() -> None:
     pacer = Pacer(per_second=10)
     told(pacer, Waits.ACCOUNT)
 
-    mended = replace(OPERATOR, token="a new one")
+    mended = OPERATOR.with_fields(token="a new one")
 
     assert not pacer.is_quiet(entry(source="t"), mended, NOW_MS)
 

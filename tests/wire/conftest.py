@@ -59,7 +59,7 @@ class World:
             "files": self.files.url,
             "nobody": f"http://127.0.0.1:{self.refusing_port}/",
             "admin_token": ADMIN_TOKEN,
-            "verify_token": OPERATOR.verify_token,
+            "verify_token": OPERATOR["verify_token"],
             "operator_account": OPERATOR.id,
             "today": datetime.fromtimestamp(self.clock.now_ms() / 1000, tz=UTC).date().isoformat(),
             "just_before_an_hour": str(self.clock.now_ms() + HOUR_MS - 1),
@@ -118,10 +118,10 @@ class World:
             waba_id=waba_id,
             name="Acme",
             namespace="",
-            token=OPERATOR.token,
-            app_id=OPERATOR.app_id,
-            app_secret=OPERATOR.app_secret,
-            verify_token=OPERATOR.verify_token,
+            token=OPERATOR["token"],
+            app_id=OPERATOR["app_id"],
+            app_secret=OPERATOR["app_secret"],
+            verify_token=OPERATOR["verify_token"],
             callback_uri="",
         )
         number = NumberSeed(values[f"{whose}_phone_number_id"], waba_id, source, "Acme Shop")

@@ -157,11 +157,11 @@ async def test_no_entry_holds_a_secret_that_was_given_or_made(waypost: Waypost) 
     await ask(waypost, "POST", f"{partner}/password", {"password": PASSWORD})
     await ask(waypost, "POST", "/admin/api-keys/revoke", {"api_key": made[3]})
     account = {
-        "base_url": "http://127.0.0.1:9", "version": "v25.0", "token": OPERATOR.token,
-        "app_id": OPERATOR.app_id, "app_secret": OPERATOR.app_secret,
-        "verify_token": OPERATOR.verify_token,
+        "base_url": "http://127.0.0.1:9", "version": "v25.0", "token": OPERATOR["token"],
+        "app_id": OPERATOR["app_id"], "app_secret": OPERATOR["app_secret"],
+        "verify_token": OPERATOR["verify_token"],
     }  # fmt: skip
-    made += [OPERATOR.token, OPERATOR.app_secret, OPERATOR.verify_token]
+    made += [OPERATOR["token"], OPERATOR["app_secret"], OPERATOR["verify_token"]]
     await ask(waypost, "PUT", "/admin/operator-accounts/main", account)
     await ask(waypost, "GET", "/admin/apps", token="wrong-token-that-somebody-mistyped")
     made.append("wrong-token-that-somebody-mistyped")

@@ -99,7 +99,7 @@ async def change_photo(services: Services, request: Request) -> Answer:
     if media.mime_type not in PHOTO_TYPES:
         raise Refused(Reason.FIELD_BROKEN, f"file must be one of {', '.join(PHOTO_TYPES)}.")
     async with in_time(app, "business photo"):
-        sample = await services.operator.upload_sample(account, media, services.files.path(media.sha256))
+        sample = await services.operators.of(account).upload_sample(account, media, services.files.path(media.sha256))
         match sample:
             case Uploaded(operator_id=handle):
                 await ask(services, app, SetProfile(number, picture=handle))

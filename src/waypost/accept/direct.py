@@ -48,7 +48,7 @@ async def ask(services: Services, app: App, request: OperatorCall[Response]) -> 
     account = await services.directory.operator_account_of(app)
     if account is None:
         raise Refused(Reason.APP_NOT_APPROVED, _NONE_YET)
-    match await services.operator.call(account, request):
+    match await services.operators.of(account).call(account, request):
         case Rejected(text=text) | NotOffered(text=text):
             raise Refused(Reason.OPERATOR_REFUSED, text)
         case Unavailable(text=text) | Uncertain(text=text):

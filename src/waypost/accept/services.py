@@ -11,7 +11,7 @@ from waypost.base.clock import Clock
 from waypost.base.ids import Ids
 from waypost.base.seals import Seals
 from waypost.domain.partner import Wallet
-from waypost.operators.contract import Operator
+from waypost.operators.contract import Operators
 from waypost.outbound.vetted import VettedClient
 from waypost.store.audit_log import AuditLog
 from waypost.store.database import Database
@@ -25,7 +25,7 @@ class Services:
 
     Attributes:
         login_limits: of failed logins; on whatever the settings say of rates.
-        operator: for direct calls, by the routes that may make them.
+        operators: for direct calls, by the routes that may make them.
         strict: hold requests to the operator's rules too, at once.
         held: accept nothing, and call nobody; what only reads the store works.
         proxies: whom to believe about where a request comes from.
@@ -45,7 +45,7 @@ class Services:
     login_limits: LoginLimits
     passwords: Passwords
     outbound: VettedClient
-    operator: Operator
+    operators: Operators
     public_url: str
     wallet: Wallet
     files: MediaFiles

@@ -15,7 +15,7 @@ from waypost.domain.app import App, BusinessAccount, OperatorAccount
 from waypost.domain.partner import Partner
 from waypost.domain.phone_number import read_phone_number
 from waypost.domain.refusals import Reason, Refused
-from waypost.operators.contract import Operator
+from waypost.operators.contract import Operators
 from waypost.store import partners as stored
 from waypost.store.apps import Taken, change_app
 from waypost.store.console_sessions import drop_sessions_of
@@ -26,7 +26,6 @@ from waypost.store.stays import keep_stay
 MOST_PASSWORD: Final = 1024
 
 _ACCOUNT_ID: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
-_VERSION: Final = re.compile(r"v[0-9]{1,3}\.[0-9]{1,3}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +44,7 @@ class Office:
     seals: Seals
     ids: Ids
     clock: Clock
-    operator: Operator
+    operators: Operators
     public_url: str
     per_second: int
     data: Path
@@ -216,7 +215,7 @@ async def put_operator_account(office: Office, account: OperatorAccount) -> None
     Raises:
         Refused: a field is broken.
     """
-    _check_operator_account(account)
+    _check_operator_account(office, account)
     await office.database.write(stored.put_operator_account, account, office.directory.seal)
     office.directory.forget()
 
@@ -354,24 +353,19 @@ def _is_symbol(char: str) -> bool:
     return not char.isalnum() and not char.isspace()
 
 
-def _check_operator_account(account: OperatorAccount) -> None:
+def _check_operator_account(office: Office, account: OperatorAccount) -> None:
     if not _ACCOUNT_ID.fullmatch(account.id):
         raise Refused(
             Reason.FIELD_BROKEN, "The account's id must be 1 to 64 letters, digits, dots, hyphens or underscores."
         )
+    if account.kind not in office.operators.kinds:
+        raise Refused(Reason.FIELD_BROKEN, f"kind must be one of {', '.join(office.operators.kinds)}.")
     base_url = account.base_url
     if not base_url.startswith(("http://", "https://")) or base_url.endswith("/"):
         raise Refused(Reason.FIELD_BROKEN, "base_url must be an http or https address without a slash at its end.")
-    if not _VERSION.fullmatch(account.version):
-        raise Refused(Reason.FIELD_BROKEN, "version must be such as v25.0.")
-    for name in ("token", "app_id"):  # these travel in a header and in addresses
-        value: str = getattr(account, name)
-        if not value or not value.isascii() or not value.isprintable() or " " in value:
-            raise Refused(Reason.FIELD_BROKEN, f"{name} must be visible ASCII characters, without spaces.")
-    for name in ("app_secret", "verify_token"):
-        value = getattr(account, name)
-        if not value.strip() or not value.isprintable():
-            raise Refused(Reason.FIELD_BROKEN, f"{name} must be text that can be typed.")
+    for field in office.operators.of(account).fields:
+        if not field.accepts(account[field.name]):
+            raise Refused(Reason.FIELD_BROKEN, f"{field.name} must be {field.accepted}.")
 
 
 async def partner_of(office: Office, partner_id: int) -> Partner:

@@ -6,7 +6,7 @@ from waypost.domain.app import OperatorAccount
 from waypost.domain.direct_calls import NotOffered, OperatorCall, Problem, Response
 from waypost.domain.outcome import Rejected, Unavailable, Uncertain
 from waypost.domain.refusals import Reason, Refused
-from waypost.operators.contract import Operator
+from waypost.operators.contract import Operators
 
 
 class NotTold(Exception):
@@ -33,12 +33,13 @@ class NotTold(Exception):
         return Refused(Reason.OPERATOR_UNAVAILABLE, f"The operator cannot be asked now: {self.text}", retry_after_s=10)
 
 
-async def ask(operator: Operator, account: OperatorAccount, request: OperatorCall[Response]) -> Response:
+async def ask(operators: Operators, account: OperatorAccount, request: OperatorCall[Response]) -> Response:
     """Make a direct call.
 
     Raises:
         NotTold: there is no answer.
     """
+    operator = operators.of(account)
     match await operator.call(account, request):
         case Rejected(code=code, text=text, operator_code=own):
             known = code if own is None else own

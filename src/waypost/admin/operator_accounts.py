@@ -1,6 +1,7 @@
 """Operator accounts and the business accounts behind them: made, changed, shown, subscribed."""
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 from urllib.parse import quote
 
@@ -13,8 +14,6 @@ from waypost.domain.refusals import Reason, Refused
 from waypost.store.partners import all_apps, all_business_accounts, all_operator_accounts
 
 WEBHOOK_PATH: Final = "/operator/webhook"
-VERSION: Final = "v25.0"
-"""Of the operator's interface, where an account names none. Source: operator's facts 1."""
 
 
 def callback_url(office: Office, account_id: str) -> str:
@@ -24,45 +23,58 @@ def callback_url(office: Office, account_id: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class AccountChange:
-    """What is to be set; None leaves it as it is, and is no choice for what a new account needs."""
+    """What is to be set; what is not named stays as it is, and a new account takes the adapter's defaults.
 
+    Attributes:
+        kind: of a new account; None: that of the account, or the first kind.
+        fields: of the account's adapter.
+    """
+
+    kind: str | None = None
     base_url: str | None = None
-    version: str | None = None
-    token: str | None = None
-    app_id: str | None = None
-    app_secret: str | None = None
-    verify_token: str | None = None
+    fields: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
 async def change_operator_account(
     office: Office, account_id: str, change: AccountChange
-) -> tuple[OperatorAccount, bool]:
+) -> tuple[OperatorAccount, Mapping[str, str]]:
     """Make an operator account, or change what is given of the one with this id.
 
-    A new account without a verify token gets one that nobody can guess.
-
     Returns:
-        The account, and whether its verify token was made now.
+        The account, and the secrets that were made now because none were given.
 
     Raises:
-        Refused: a field is missing or broken.
+        Refused: a field is missing, broken or not the adapter's.
     """
     held = await office.directory.operator_account(account_id)
-    makes_token = change.verify_token is None and held is None
-    wish = {name: value for name, value in _fields(change).items() if value is not None}
-    if makes_token:
-        wish["verify_token"] = office.ids.secret()
-    if held is None:
-        missing = [name for name in ("base_url", "token", "app_id", "app_secret") if name not in wish]
-        if missing:
-            raise Refused(
-                Reason.FIELD_MISSING, f"{missing[0]} is needed for an operator account that is not there yet."
-            )
-        account = OperatorAccount(id=account_id, **{"version": VERSION, **wish})
-    else:
-        account = replace(held, **wish)
+    kind = change.kind or (office.operators.kinds[0] if held is None else held.kind)
+    if kind not in office.operators.kinds:
+        raise Refused(Reason.FIELD_BROKEN, f"kind must be one of {', '.join(office.operators.kinds)}.")
+    if held is not None and kind != held.kind:
+        raise Refused(Reason.FIELD_BROKEN, f"kind must be {held.kind}: that of an account never changes.")
+    wanted = office.operators.of_kind(kind).fields
+    names = [one.name for one in wanted]
+    unknown = next((name for name in change.fields if name not in names), None)
+    if unknown is not None:
+        raise Refused(
+            Reason.UNREADABLE,
+            f"The body must be a JSON object of the call's fields: Object contains unknown field `{unknown}`.",
+        )
+    if held is not None:
+        base_url = held.base_url if change.base_url is None else change.base_url
+        account = replace(held.with_fields(**change.fields), base_url=base_url)
+        await actions.put_operator_account(office, account)
+        return account, {}
+    made = {one.name: office.ids.secret() for one in wanted if one.is_made and one.name not in change.fields}
+    defaults = {one.name: one.default for one in wanted if one.default is not None}
+    given = {**defaults, **made, **change.fields}
+    missing = next((name for name in names if name not in given), None)
+    if change.base_url is None or missing is not None:
+        name = "base_url" if change.base_url is None else missing
+        raise Refused(Reason.FIELD_MISSING, f"{name} is needed for an operator account that is not there yet.")
+    account = OperatorAccount(account_id, kind, change.base_url, given)
     await actions.put_operator_account(office, account)
-    return account, makes_token
+    return account, made
 
 
 async def add_business_account(
@@ -77,7 +89,7 @@ async def add_business_account(
     if namespace is None:
         operator_account = await _known(office, operator_account_id)
         try:
-            namespace = (await ask(office.operator, operator_account, GetBusinessAccount(account_id))).namespace
+            namespace = (await ask(office.operators, operator_account, GetBusinessAccount(account_id))).namespace
         except NotTold as error:
             raise error.refusal() from error
         if not namespace:
@@ -98,7 +110,7 @@ async def list_numbers(office: Office, operator_account_id: str, business_accoun
     """
     account = await _known(office, operator_account_id)
     try:
-        return [one.raw for one in await ask(office.operator, account, ListNumbers(business_account_id))]
+        return [one.raw for one in await ask(office.operators, account, ListNumbers(business_account_id))]
     except NotTold as error:
         raise error.refusal() from error
 
@@ -120,7 +132,7 @@ async def subscribe(office: Office, business_account_id: str) -> str:
     account = await _known(office, owner.operator_account_id)
     address = callback_url(office, account.id)
     try:
-        await ask(office.operator, account, Subscribe(business_account_id, address))
+        await ask(office.operators, account, Subscribe(business_account_id, address))
     except NotTold as error:
         refusal = error.refusal()
         raise Refused(
@@ -163,14 +175,3 @@ async def _known(office: Office, account_id: str) -> OperatorAccount:
     if account is None:
         raise Refused(Reason.NOT_FOUND, "operator_account_id must name an operator account.")
     return account
-
-
-def _fields(change: AccountChange) -> dict[str, str | None]:
-    return {
-        "base_url": change.base_url,
-        "version": change.version,
-        "token": change.token,
-        "app_id": change.app_id,
-        "app_secret": change.app_secret,
-        "verify_token": change.verify_token,
-    }

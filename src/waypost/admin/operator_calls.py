@@ -25,15 +25,6 @@ from waypost.domain.refusals import Reason, Refused
 Call = Callable[[Request], Awaitable[Any]]
 
 
-class _OperatorAccount(msgspec.Struct, forbid_unknown_fields=True):
-    base_url: str | None = None
-    version: str | None = None
-    token: str | None = None
-    app_id: str | None = None
-    app_secret: str | None = None
-    verify_token: str | None = None
-
-
 class _NewBusinessAccount(msgspec.Struct, forbid_unknown_fields=True):
     id: str
     partner_id: int
@@ -73,23 +64,20 @@ class OperatorCalls:
         # fmt: on
 
     async def _accounts(self, _request: Request) -> Any:
-        return {
-            "operator_accounts": [
-                _standing_view(one, callback_url(self._office, one.account.id)) for one in await standings(self._office)
-            ]
-        }
+        return {"operator_accounts": [_standing_view(self._office, one) for one in await standings(self._office)]}
 
     async def _put_account(self, request: Request) -> Any:
-        given = await read_body(request, _OperatorAccount)
-        change = AccountChange(**msgspec.structs.asdict(given))
+        given = await read_body(request, dict[str, str | None])
+        fields = {name: value for name, value in given.items() if value is not None}
+        change = AccountChange(fields.pop("kind", None), fields.pop("base_url", None), fields)
         account_id = str(request.path_params["account_id"])
-        account, is_made = await change_operator_account(self._office, account_id, change)
+        account, made = await change_operator_account(self._office, account_id, change)
         told = {
             "id": account.id,
             "webhook_path": f"/operator/webhook/{account.id}",
             "callback_url": callback_url(self._office, account.id),
         }
-        return told | {"verify_token": account.verify_token} if is_made else told
+        return told | made
 
     async def _numbers(self, request: Request) -> Any:
         business_account_id = request.query_params.get("business_account_id", "")
@@ -129,15 +117,16 @@ class OperatorCalls:
         return {"findings": [msgspec.to_builtins(one) for one in findings]}
 
 
-def _standing_view(standing: Standing, address: str) -> dict[str, Any]:
+def _standing_view(office: Office, standing: Standing) -> dict[str, Any]:
     """Without a secret."""
     account = standing.account
+    shown = [one.name for one in office.operators.of(account).fields if not one.is_secret]
     return {
         "id": account.id,
+        "kind": account.kind,
         "base_url": account.base_url,
-        "version": account.version,
-        "app_id": account.app_id,
-        "callback_url": address,
+        **{name: account[name] for name in shown},
+        "callback_url": callback_url(office, account.id),
         "business_accounts": [
             {
                 "id": owner.id,

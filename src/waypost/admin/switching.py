@@ -145,10 +145,10 @@ async def _ask_all(
     office: Office, account: OperatorAccount, business_account_id: str
 ) -> tuple[str, Sequence[OperatorNumber], Sequence[OperatorTemplate]]:
     """The namespace, the numbers and the templates that the operator has there."""
-    operator = office.operator
-    business = await ask(operator, account, GetBusinessAccount(business_account_id))
-    numbers = await ask(operator, account, ListNumbers(business_account_id))
-    listed = await ask(operator, account, ListTemplates(business_account_id, TemplateDetail.REVIEW))
+    operators = office.operators
+    business = await ask(operators, account, GetBusinessAccount(business_account_id))
+    numbers = await ask(operators, account, ListNumbers(business_account_id))
+    listed = await ask(operators, account, ListTemplates(business_account_id, TemplateDetail.REVIEW))
     return business.namespace, numbers, listed
 
 

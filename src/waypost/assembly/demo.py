@@ -7,6 +7,7 @@ from waypost.domain.app import App, BusinessAccount, OperatorAccount
 from waypost.domain.buttons import Button, ButtonKind
 from waypost.domain.partner import Partner
 from waypost.domain.template import Category, Draft, Template, TemplateStatus
+from waypost.operators.cloud.account import cloud_account
 
 INSTANCE_KEY: Final = "waypost demo instance key, known to everybody, refused by serve"
 ADMIN_TOKEN: Final = DEMO_ADMIN_TOKEN
@@ -56,9 +57,9 @@ COMPONENTS: Final = (
 
 def operator_account(base_url: str) -> OperatorAccount:
     """The demo's account at the simulator."""
-    return OperatorAccount(
-        id=OPERATOR_ACCOUNT,
-        base_url=base_url,
+    return cloud_account(
+        OPERATOR_ACCOUNT,
+        base_url,
         version=GRAPH_VERSION,
         token=GRAPH_TOKEN,
         app_id=GRAPH_APP_ID,

@@ -2,6 +2,7 @@
 
 import asyncio
 import random
+from collections.abc import Mapping
 from typing import Final
 
 from starlette.routing import BaseRoute, Route
@@ -21,6 +22,7 @@ from waypost.admin.actions import Office
 from waypost.admin.app import AdminDoor
 from waypost.admin.gate import AdminGate
 from waypost.assembly.console import AS_SET, ConsoleStand, make_console
+from waypost.assembly.operators import ADAPTERS, MakeOperator, make_operators
 from waypost.assembly.outside import Outside
 from waypost.base.clock import Clock
 from waypost.base.ids import Ids
@@ -50,7 +52,6 @@ from waypost.journal.lanes import lanes_of, plans_with
 from waypost.journal.stage import Stage
 from waypost.operations.docs import Docs
 from waypost.operations.retention import Retention
-from waypost.operators.cloud.adapter import CloudOperator
 from waypost.outbound.vetted import VettedClient
 from waypost.store.audit_log import AuditLog
 from waypost.store.contract import Engine
@@ -75,10 +76,18 @@ class Waypost:
         ids: for everything new.
         process: names this process in what is seen of it: its number, where there are several.
         stand: what the console has beside it: phones, and whom one click enters as.
+        adapters: by operator kind.
     """
 
     def __init__(
-        self, settings: Settings, clock: Clock, ids: Ids, *, process: str = "0", stand: ConsoleStand = AS_SET
+        self,
+        settings: Settings,
+        clock: Clock,
+        ids: Ids,
+        *,
+        process: str = "0",
+        stand: ConsoleStand = AS_SET,
+        adapters: Mapping[str, MakeOperator] = ADAPTERS,
     ) -> None:
         if settings.secret_key is None:
             raise ValueError("secret_key is needed")
@@ -99,14 +108,14 @@ class Waypost:
             plans=plans_with(settings.in_flight),
             lanes=lanes_of(settings.stages),
         )
-        self._operator = CloudOperator(clock, timeout_s=settings.operator_timeout_s, held=settings.hold)
+        self._operators = make_operators(settings, clock, adapters)
         self.office = Office(
             database=self.database,
             directory=self.directory,
             seals=seals,
             ids=ids,
             clock=clock,
-            operator=self._operator,
+            operators=self._operators,
             public_url=settings.address,
             per_second=settings.per_second,
             data=settings.data,
@@ -130,7 +139,7 @@ class Waypost:
             login_limits=login_limits,
             passwords=self.passwords,
             outbound=self._outbound,
-            operator=self._operator,
+            operators=self._operators,
             public_url=settings.address,
             wallet=Wallet(settings.wallet_currency, settings.wallet_balance, settings.wallet_overdraft),
             files=self.files,
@@ -170,12 +179,12 @@ class Waypost:
         webhook = Webhook(
             database=self.database,
             directory=self.directory,
-            operator=self._operator,
+            operators=self._operators,
             clock=clock,
             ids=ids,
             held=settings.hold,
         )
-        self._copies = Copies(database=self.database, files=self.files, operator=self._operator, clock=clock)
+        self._copies = Copies(database=self.database, files=self.files, operators=self._operators, clock=clock)
         pacer = Pacer(per_second=settings.per_second)
         messages = MessageOutcomes(
             clock, ids, uncertain_for_ms=settings.uncertain_for_s * 1000, hold_ms=settings.hold_events_s * 1000
@@ -196,7 +205,7 @@ class Waypost:
             sender=MessageSender(
                 journal=self.journal,
                 directory=self.directory,
-                operator=self._operator,
+                operators=self._operators,
                 clock=clock,
                 pacer=pacer,
                 copies=self._copies,
@@ -207,7 +216,7 @@ class Waypost:
                 database=self.database,
                 journal=self.journal,
                 directory=self.directory,
-                operator=self._operator,
+                operators=self._operators,
                 copies=self._copies,
                 outcomes=templates,
                 waiting=waiting,
@@ -220,7 +229,8 @@ class Waypost:
         ingest = Ingest(
             database=self.database,
             journal=self.journal,
-            operator=self._operator,
+            directory=self.directory,
+            operators=self._operators,
             clock=clock,
             ids=ids,
             public_url=settings.address,
@@ -243,7 +253,7 @@ class Waypost:
             database=self.database,
             journal=self.journal,
             directory=self.directory,
-            operator=self._operator,
+            operators=self._operators,
             files=self.files,
             clock=clock,
             chance=chance,
@@ -327,7 +337,7 @@ class Waypost:
         await self.database.open()
         await self.files.open(sole=self.database.sole)
         await self.journal.open()
-        await self._operator.open()
+        await self._operators.open()
         await self._outbound.open()
 
     def start(self) -> None:
@@ -398,7 +408,7 @@ class Waypost:
         """Hand back the leases, close clients and store."""
         await self.journal.close()
         await self._outbound.close()
-        await self._operator.close()
+        await self._operators.close()
         await self.database.close()
         self.passwords.close()
         await self.outside.close()

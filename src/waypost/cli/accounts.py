@@ -75,10 +75,18 @@ def put_operator_account(
         ),
     ] = None,
     verify_token_file: Annotated[Path | None, typer.Option(help="Likewise in a file.")] = None,
+    kind: Annotated[str | None, typer.Option(help="Of operator; it never changes. [default: cloud]")] = None,
+    field: Annotated[
+        list[str] | None, typer.Option(metavar="NAME=VALUE", help="A field of another kind of operator; repeatable.")
+    ] = None,
+    field_file: Annotated[
+        list[str] | None, typer.Option(metavar="NAME=FILE", help="Likewise in a file; - is standard input.")
+    ] = None,
 ) -> None:
     """Keep our credentials and address at an operator; of an account that is there, change what is given."""
-    is_new = base_url is not None
+    is_new = base_url is not None and kind in (None, "cloud")
     body = {
+        "kind": kind,
         "base_url": base_url,
         "version": version,
         "token": take_secret(token, token_file, name="token", wanted=is_new),
@@ -86,7 +94,20 @@ def put_operator_account(
         "app_secret": take_secret(app_secret, app_secret_file, name="app secret", wanted=is_new),
         "verify_token": take_secret(verify_token, verify_token_file, name="verify token", wanted=False),
     }
+    body |= _fields(field, field_file)
     show("PUT", f"/admin/operator-accounts/{account_id}", body)
+
+
+def _fields(given: list[str] | None, files: list[str] | None) -> dict[str, str | None]:
+    """Fields by name, from `NAME=VALUE` and from the first lines of `NAME=FILE`."""
+    fields: dict[str, str | None] = {}
+    for one in given or []:
+        name, _, value = one.partition("=")
+        fields[name] = value
+    for one in files or []:
+        name, _, path = one.partition("=")
+        fields[name] = take_secret(None, Path(path), name=name, wanted=False)
+    return fields
 
 
 @account.command("token")

@@ -13,7 +13,7 @@ from waypost.domain.app import Line, OperatorAccount
 from waypost.domain.handles import lines_of
 from waypost.domain.media import Media
 from waypost.domain.outcome import Outcome, Rejected, Unavailable
-from waypost.operators.contract import Operator, Uploaded
+from waypost.operators.contract import Operators, Uploaded
 from waypost.store.database import Database
 from waypost.store.files import MediaFiles
 from waypost.store.media import Copy, Found, Wanted, drop_copies, find_copies, record_copies
@@ -37,10 +37,10 @@ _log = log("dispatch")
 class Copies:
     """What the operator has of our uploads: a copy for each number, and a handle for each operator app."""
 
-    def __init__(self, *, database: Database, files: MediaFiles, operator: Operator, clock: Clock) -> None:
+    def __init__(self, *, database: Database, files: MediaFiles, operators: Operators, clock: Clock) -> None:
         self._database = database
         self._files = files
-        self._operator = operator
+        self._operators = operators
         self._clock = clock
         self._uploads = Uploads()
         self._tried_again: set[str] = set()
@@ -60,7 +60,7 @@ class Copies:
         """
         lines = {whole: lines_of(whole) for whole in references}
         names = dict.fromkeys((*references, *(line for each in lines.values() for line in each)))
-        [found] = await self.find([Wanted(partner_id, app_place(account), tuple(names))])
+        [found] = await self.find([Wanted(partner_id, self._sample_place(account), tuple(names))])
         joined = {
             whole: "\n".join(found.copies.get(line, line) for line in each)
             for whole, each in lines.items()
@@ -73,7 +73,9 @@ class Copies:
         self._bring(
             missing,
             number_place(line),
-            lambda one: self._operator.upload_media(line.account, line.app, one, self._files.path(one.sha256)),
+            lambda one: self._operators.of(line.account).upload_media(
+                line.account, line.app, one, self._files.path(one.sha256)
+            ),
             tell,
         )
 
@@ -81,8 +83,8 @@ class Copies:
         """Upload what a template shows; `tell` is called once that has ended."""
         self._bring(
             missing,
-            app_place(account),
-            lambda one: self._operator.upload_sample(account, one, self._files.path(one.sha256)),
+            self._sample_place(account),
+            lambda one: self._operators.of(account).upload_sample(account, one, self._files.path(one.sha256)),
             tell,
         )
 
@@ -127,6 +129,10 @@ class Copies:
             self._tried_again.add(message_id)
         return bool(lost) or is_forgotten
 
+    def _sample_place(self, account: OperatorAccount) -> str:
+        """Where the samples of templates are."""
+        return f"{account.id} app {self._operators.of(account).sample_owner(account)}"
+
     def _bring(self, missing: Iterable[Media], place: str, upload: _Upload, tell: Tell) -> None:
         self._uploads.bring({(one.id, place): partial(self._brought, one, place, upload) for one in missing}, tell)
 
@@ -147,11 +153,6 @@ class Copies:
 def number_place(line: Line) -> str:
     """Where a number's media are: no two operator accounts share any, whatever ids they give."""
     return f"{line.account.id} {line.app.phone_number_id}"
-
-
-def app_place(account: OperatorAccount) -> str:
-    """Where the samples of templates are."""
-    return f"{account.id} app {account.app_id}"
 
 
 def _is_about_media(refusal: Rejected) -> bool:

@@ -18,7 +18,7 @@ from waypost.domain.message import media_references, reply_to_of
 from waypost.domain.outcome import Outcome, Rejected, Sent, Unavailable, Uncertain
 from waypost.journal.entry import Entry
 from waypost.journal.in_store import Journal
-from waypost.operators.contract import Operator
+from waypost.operators.contract import Operators
 from waypost.store.contents import content_of
 from waypost.store.directory import Directory
 from waypost.store.media import Found, Wanted
@@ -35,7 +35,7 @@ class MessageSender:
         *,
         journal: Journal,
         directory: Directory,
-        operator: Operator,
+        operators: Operators,
         clock: Clock,
         pacer: Pacer,
         copies: Copies,
@@ -44,7 +44,7 @@ class MessageSender:
     ) -> None:
         self._journal = journal
         self._directory = directory
-        self._operator = operator
+        self._operators = operators
         self._clock = clock
         self._pacer = pacer
         self._copies = copies
@@ -172,7 +172,7 @@ class MessageSender:
         content = message.content
         reply_to = reply_to_of(content)
         began_s = time.perf_counter()
-        outcome = await self._operator.send(
+        outcome = await self._operators.of(line.account).send(
             line.account,
             line.app,
             message,

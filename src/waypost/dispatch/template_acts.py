@@ -11,7 +11,7 @@ from waypost.domain.outcome import Outcome, Rejected, Sent, Unavailable, Uncerta
 from waypost.domain.template import Template, TemplateStatus, sample_references
 from waypost.journal.entry import Entry
 from waypost.journal.in_store import Journal
-from waypost.operators.contract import Operator
+from waypost.operators.contract import Operators
 from waypost.store.database import Database
 from waypost.store.directory import Directory
 from waypost.store.job_subjects import SubjectKind
@@ -28,7 +28,7 @@ class TemplateActs:
         database: Database,
         journal: Journal,
         directory: Directory,
-        operator: Operator,
+        operators: Operators,
         copies: Copies,
         outcomes: TemplateOutcomes,
         waiting: Waiting,
@@ -36,7 +36,7 @@ class TemplateActs:
         self._database = database
         self._journal = journal
         self._directory = directory
-        self._operator = operator
+        self._operators = operators
         self._copies = copies
         self._outcomes = outcomes
         self._waiting = waiting
@@ -90,7 +90,7 @@ class TemplateActs:
         if kind is SubjectKind.TEMPLATE_DELETION:
             if template.operator_template_id == NOTHING_THERE:
                 return None
-            return await self._operator.delete_template(account, template)
+            return await self._operators.of(account).delete_template(account, template)
         if template.status is TemplateStatus.DELETED:
             return None
         samples = sample_references(template.draft)
@@ -98,8 +98,8 @@ class TemplateActs:
         if found.missing:
             return found
         if kind is SubjectKind.TEMPLATE_EDIT:
-            return await self._operator.edit_template(account, template, found.copies)
-        return await self._operator.submit_template(account, template, found.copies)
+            return await self._operators.of(account).edit_template(account, template, found.copies)
+        return await self._operators.of(account).submit_template(account, template, found.copies)
 
     async def _as_carried(self, template: Template) -> tuple[Template, OperatorAccount]:
         """The template as it is now, with its account's operator account: of one moment, as a line is.

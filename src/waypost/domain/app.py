@@ -1,6 +1,7 @@
 """An app, its business account, and our account at the operator behind both."""
 
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 
@@ -81,21 +82,27 @@ class BusinessAccount:
 
 @dataclass(frozen=True, slots=True)
 class OperatorAccount:
-    """Our credentials and addresses at the operator. Its secrets are open here and sealed in the store.
+    """Our credentials and addresses at an operator. Its secrets are open here and sealed in the store.
 
     Attributes:
         id: also the last part of the webhook's path; never changes.
+        kind: names the adapter that speaks with the operator; never changes.
         base_url: without a path, such as `http://127.0.0.1:8081`.
-        version: of the operator's interface, such as `v25.0`.
+        fields: what else the adapter needs, by the names that it gives them.
     """
 
     id: str
+    kind: str
     base_url: str
-    version: str
-    token: str
-    app_id: str
-    app_secret: str
-    verify_token: str
+    fields: Mapping[str, str] = field(hash=False)
+
+    def __getitem__(self, name: str) -> str:
+        """One of the fields."""
+        return self.fields[name]
+
+    def with_fields(self, **changes: str) -> "OperatorAccount":
+        """Return the account with some fields changed."""
+        return replace(self, fields={**self.fields, **changes})
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,7 @@
 """Claim an arrival's items, move the states, append the callbacks they cause."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -11,6 +11,7 @@ from waypost.base.clock import Clock
 from waypost.base.ids import Ids, is_uuid
 from waypost.base.logs import log
 from waypost.base.steps import Step, steps
+from waypost.domain.app import OperatorAccount
 from waypost.domain.event import (
     AccountEvent,
     CategoryEvent,
@@ -33,9 +34,10 @@ from waypost.journal.entry import Entry
 from waypost.journal.in_store import Journal
 from waypost.journal.stage import Prepared, failing
 from waypost.journal.telling import Telling
-from waypost.operators.contract import Operator
+from waypost.operators.contract import Operator, Operators
 from waypost.store.arrivals import FRESH, items_by_ids
 from waypost.store.database import Database
+from waypost.store.directory import Directory
 from waypost.store.journal import settle_entries
 
 
@@ -60,7 +62,8 @@ class Ingest:
         *,
         database: Database,
         journal: Journal,
-        operator: Operator,
+        directory: Directory,
+        operators: Operators,
         clock: Clock,
         ids: Ids,
         public_url: str,
@@ -68,7 +71,8 @@ class Ingest:
     ) -> None:
         self._database = database
         self._journal = journal
-        self._operator = operator
+        self._directory = directory
+        self._operators = operators
         self._clock = clock
         self._ids = ids
         self._public_url = public_url
@@ -86,12 +90,13 @@ class Ingest:
         rows = self._database.fresh.take(FRESH, ids)
         if len(rows) < len(ids):
             rows |= await self._database.read(items_by_ids, ids - rows.keys())
+        accounts = {one: await self._directory.operator_account(one) for one in {e.subject.account_id for e in entries}}
         heard: list[tuple[Entry, _Heard]] = []
         failed: list[tuple[Entry, BaseException]] = []
         for entry in entries:
             item_id = int(entry.subject.id)
             try:
-                event = self._operator.read(rows[item_id].item)
+                event = self._adapter(accounts, entry).read(rows[item_id].item)
             except Exception as error:  # noqa: BLE001  a defect belongs to its entry
                 failed.append((entry, error))
             else:
@@ -100,6 +105,12 @@ class Ingest:
         self._count(heard, {id(entry) for entry, _ in unsettled})
         failed += unsettled
         return [(entry, failing(error)) for entry, error in failed]
+
+    def _adapter(self, accounts: Mapping[str, OperatorAccount | None], entry: Entry) -> Operator:
+        account = accounts[entry.subject.account_id]
+        if account is None:
+            raise LookupError(f"operator account {entry.subject.account_id} is not there any more")
+        return self._operators.of(account)
 
     def _count(self, heard: Sequence[tuple[Entry, _Heard]], unsettled: set[int]) -> None:
         for entry, one in heard:

@@ -13,7 +13,7 @@ from waypost.domain.outcome import Rejected, Unavailable
 from waypost.journal.entry import Entry
 from waypost.journal.in_store import Journal
 from waypost.journal.stage import Prepared, Work
-from waypost.operators.contract import Operator
+from waypost.operators.contract import Operators
 from waypost.store.database import Database
 from waypost.store.directory import Directory
 from waypost.store.files import Incoming, MediaFiles, NoRoom
@@ -35,7 +35,7 @@ class MediaFetch:
         database: Database,
         journal: Journal,
         directory: Directory,
-        operator: Operator,
+        operators: Operators,
         files: MediaFiles,
         clock: Clock,
         chance: random.Random,
@@ -43,7 +43,7 @@ class MediaFetch:
         self._database = database
         self._journal = journal
         self._directory = directory
-        self._operator = operator
+        self._operators = operators
         self._files = files
         self._clock = clock
         self._chance = chance
@@ -98,7 +98,7 @@ class MediaFetch:
     ) -> str | Rejected | Unavailable:
         incoming = await self._files.begin()
         try:
-            parts = self._operator.fetch_media(
+            parts = self._operators.of(account).fetch_media(
                 account, media.operator_media_id, phone_number_id=phone_number_id or None
             )
             async for part in parts:

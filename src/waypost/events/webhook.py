@@ -11,7 +11,7 @@ from waypost.base.logs import log
 from waypost.base.throttled_logging import ThrottledLog
 from waypost.domain.app import OperatorAccount
 from waypost.domain.arrival import Arrival
-from waypost.operators.contract import Operator
+from waypost.operators.contract import Operators
 from waypost.store.arrivals import record_arrivals
 from waypost.store.database import Database
 from waypost.store.directory import Directory
@@ -28,7 +28,7 @@ class Webhook:
         *,
         database: Database,
         directory: Directory,
-        operator: Operator,
+        operators: Operators,
         clock: Clock,
         ids: Ids,
         held: bool = False,
@@ -36,7 +36,7 @@ class Webhook:
         self._held = held
         self._database = database
         self._directory = directory
-        self._operator = operator
+        self._operators = operators
         self._clock = clock
         self._ids = ids
         self._log = ThrottledLog(log("webhook"))
@@ -46,7 +46,7 @@ class Webhook:
     async def handshake(self, request: Request) -> Response:
         """Answer `GET` with the bare challenge, or refuse it with 403."""
         account = await self._account(request)
-        challenge = account and self._operator.answer_handshake(account, request.query_params)
+        challenge = account and self._operators.of(account).answer_handshake(account, request.query_params)
         if not challenge:
             self._log.warning("a webhook handshake was refused")
             return PlainTextResponse("wrong verify token or operator account", 403)
@@ -66,11 +66,11 @@ class Webhook:
         if body is None:
             self.counts["too large"] += 1
             return PlainTextResponse(f"at most {MOST_BYTES} bytes", 413)
-        if account is None or not self._operator.is_signed(account, request.headers, body):
+        if account is None or not self._operators.of(account).is_signed(account, request.headers, body):
             self._log.warning("a webhook with a wrong signature was refused", size_bytes=len(body))
             self.counts["wrong signature"] += 1
             return PlainTextResponse("wrong signature", 401)
-        items = tuple(self._operator.split(account, body))
+        items = tuple(self._operators.of(account).split(account, body))
         arrival = Arrival(self._ids.new(), account.id, self._clock.now_ms(), body, items)
         await self._database.join_at_door(record_arrivals, arrival)
         self.counts["kept"] += 1

@@ -1,6 +1,6 @@
 """What an adapter gives, and what it must say about itself."""
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -42,11 +42,46 @@ class Usage:
     seen_ms: int
 
 
+@dataclass(frozen=True, slots=True)
+class AccountField:
+    """A field that an operator account has for its adapter, beside its base URL.
+
+    Attributes:
+        meaning: for the administrator.
+        accepts: whether a value can be used.
+        accepted: what can be used, for the error text.
+        is_secret: never shown.
+        default: of an account that names none; None: it is needed.
+        is_made: a new account that names none gets a secret that nobody can guess, shown once.
+    """
+
+    name: str
+    meaning: str
+    accepts: Callable[[str], bool]
+    accepted: str
+    is_secret: bool = False
+    default: str | None = None
+    is_made: bool = False
+
+
 class Operator(Protocol):
     """Carries submissions to the operator, and reads what the operator says.
 
     No method raises for what the operator does; that is an outcome. All are safe to call side by side.
     """
+
+    @property
+    def fields(self) -> Sequence[AccountField]:
+        """The fields of its operator accounts, in the order in which they are checked and shown."""
+        ...
+
+    async def open(self) -> None:
+        """Make the connection pool."""
+        ...
+
+    async def close(self) -> None:
+        """Close it."""
+        ...
 
     async def send(
         self,
@@ -122,6 +157,10 @@ class Operator(Protocol):
         """What was last seen of an operator account's limits since this process began."""
         ...
 
+    def sample_owner(self, account: OperatorAccount) -> str:
+        """Who has the samples that an account uploads, beside the account: another owner's handles are of no use."""
+        ...
+
     def explain(self, code: int) -> Problem | None:
         """What is wrong where the operator refuses a direct call with this code; None: nothing more than its text."""
         ...
@@ -145,3 +184,48 @@ class Operator(Protocol):
     def read(self, item: bytes) -> Event:
         """What one item says, in our words."""
         ...
+
+
+class Operators:
+    """The adapters of this service, by operator kind.
+
+    Args:
+        adapters: by kind.
+    """
+
+    def __init__(self, adapters: Mapping[str, Operator]) -> None:
+        self._adapters = adapters
+
+    @property
+    def kinds(self) -> Sequence[str]:
+        """The kinds that an operator account can have."""
+        return tuple(self._adapters)
+
+    def of(self, account: OperatorAccount) -> Operator:
+        """Return the adapter of an operator account.
+
+        Raises:
+            LookupError: this version has none of its kind.
+        """
+        return self.of_kind(account.kind)
+
+    def of_kind(self, kind: str) -> Operator:
+        """Return the adapter of a kind.
+
+        Raises:
+            LookupError: this version has none.
+        """
+        found = self._adapters.get(kind)
+        if found is None:
+            raise LookupError(f"this version has no adapter for operators of kind {kind}")
+        return found
+
+    async def open(self) -> None:
+        """Open every adapter."""
+        for one in self._adapters.values():
+            await one.open()
+
+    async def close(self) -> None:
+        """Close every adapter."""
+        for one in self._adapters.values():
+            await one.close()

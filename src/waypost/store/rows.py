@@ -22,6 +22,7 @@ _template_of: Final = RowReader(Template)
 _encode = msgspec.json.Encoder().encode
 _decode_draft = msgspec.json.Decoder(Draft).decode
 _decode_preferences = msgspec.json.Decoder(AppPreferences).decode
+_decode_fields = msgspec.json.Decoder(dict[str, str]).decode
 _decode_profile = msgspec.json.Decoder(dict[str, Any]).decode
 
 
@@ -64,20 +65,20 @@ def app_columns(app: App, token_hash: str) -> dict[str, Any]:
 
 def operator_account_of(row: Row[Any], unseal: Callable[[bytes, str], str]) -> OperatorAccount:
     """An operator account from its row, its secrets opened."""
+    if row.sealed_fields is not None:
+        return _operator_account_of(row, fields=_decode_fields(unseal(row.sealed_fields, row.id)))
     sealed = {"token": row.sealed_token, "app_secret": row.sealed_app_secret, "verify_token": row.sealed_verify_token}
-    return _operator_account_of(row, **{name: unseal(one, row.id) for name, one in sealed.items()})
+    opened = {name: unseal(one, row.id) for name, one in sealed.items()}
+    return _operator_account_of(row, fields={"version": row.version, "app_id": row.app_id, **opened})
 
 
 def operator_account_columns(account: OperatorAccount, seal: Callable[[str, str], bytes]) -> dict[str, Any]:
     """Columns of an operator account, its secrets sealed."""
     return {
         "id": account.id,
+        "kind": account.kind,
         "base_url": account.base_url,
-        "version": account.version,
-        "app_id": account.app_id,
-        "sealed_token": seal(account.token, account.id),
-        "sealed_app_secret": seal(account.app_secret, account.id),
-        "sealed_verify_token": seal(account.verify_token, account.id),
+        "sealed_fields": seal(_encode(dict(account.fields)).decode(), account.id),
     }
 
 

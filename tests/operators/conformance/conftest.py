@@ -1,4 +1,4 @@
-"""The adapters that there are, each with the simulator that stands in for its operator."""
+"""The adapters that there are, each with what stands in for its operator."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -27,38 +27,123 @@ from waypost.simulator import AccountSeed, NumberSeed, Simulator, SimulatorSetti
 Kind = TypeVar("Kind")
 
 
-class Adapter(Operator, Protocol):
-    """An operator adapter, with a pool of connections to open and close."""
-
-    async def open(self) -> None: ...
-    async def close(self) -> None: ...
-
-
 DIRECT_CALLS: Final[dict[str, type[OperatorCall[Any]]]] = {
     name: kind
     for name, kind in vars(direct_calls).items()
     if isinstance(kind, type) and issubclass(kind, OperatorCall) and kind is not OperatorCall
 }
 
-# fmt: off
-ADAPTERS: Final[dict[str, Callable[[], Adapter]]] = {
-    "cloud": lambda: CloudOperator(timeout_s=5),
+
+class StandIn(Protocol):
+    """What stands in for an operator: a real server, with phones that a test writes from."""
+
+    base_url: str
+
+    async def write(self, whom: str, text: str) -> None:
+        """Have somebody write to the app's number."""
+        ...
+
+
+@dataclass(frozen=True)
+class AdapterCase:
+    """An adapter with what stands in for its operator.
+
+    Attributes:
+        account: of ours there; the stand-in gives its base URL.
+        stand_in: starts it, with our webhook's URL.
+        credential: the account's field that opens the operator's API.
+        handshake_secret: the account's field that the webhook's handshake needs.
+        not_offered: of the calls that only ask, those that the operator does not have.
+    """
+
+    make: Callable[[], Operator]
+    account: OperatorAccount
+    stand_in: Callable[[AsyncExitStack, Path, str], Awaitable[StandIn]]
+    credential: str
+    handshake_secret: str
+    not_offered: frozenset[type[OperatorCall[Any]]] = frozenset()
+
+
+async def serving(stack: AsyncExitStack, handle: Callable[[web.Request], Awaitable[web.StreamResponse]]) -> str:
+    """The address of a real server on a free port, there until the stack unwinds."""
+    application = web.Application(client_max_size=2**25)
+    application.router.add_route("*", "/{path:.*}", handle)
+    return await serving_application(stack, application)
+
+
+async def serving_application(stack: AsyncExitStack, application: web.Application) -> str:
+    """Likewise of a whole application."""
+    runner = web.AppRunner(application, shutdown_timeout=0.1)
+    await runner.setup()
+    stack.push_async_callback(runner.cleanup)
+    await web.TCPSite(runner, "127.0.0.1", 0).start()
+    return f"http://127.0.0.1:{runner.addresses[0][1]}"
+
+
+class CloudSimulator:
+    """The simulator of the Cloud API, with the account and number of the builders."""
+
+    def __init__(self, base_url: str) -> None:
+        self.base_url = base_url
+
+    async def write(self, whom: str, text: str) -> None:
+        url = f"{self.base_url}/control/phones/{whom}/messages"
+        body = {"to": APP.phone_number, "text": text}
+        async with aiohttp.ClientSession() as http, http.post(url, json=body) as answer:
+            assert answer.status == 200, await answer.text()
+
+    @classmethod
+    async def start(cls, stack: AsyncExitStack, folder: Path, webhook_url: str) -> "CloudSimulator":
+        clock = SystemClock()
+        settings = SimulatorSettings(path=folder / "simulator.db", review_delay_ms=0, deliver_after_ms=0, gather_ms=0)
+        simulator = Simulator(settings, clock, SeededIds(clock, "conformance"))
+        bound = bind("127.0.0.1", 0, option="")
+        await simulator.open()
+        stack.push_async_callback(simulator.close)
+        server = HttpServer(simulator.application, bound)
+        await server.start()
+        stack.push_async_callback(server.stop)
+        await simulator.seed(
+            AccountSeed(
+                waba_id=ACCOUNT.id,
+                name="Acme",
+                namespace=ACCOUNT.namespace,
+                token=OPERATOR["token"],
+                app_id=OPERATOR["app_id"],
+                app_secret=OPERATOR["app_secret"],
+                verify_token=OPERATOR["verify_token"],
+                callback_uri=webhook_url,
+            ),
+            [NumberSeed(APP.phone_number_id, ACCOUNT.id, APP.phone_number, "Acme Shop")],
+        )
+        return cls(f"http://127.0.0.1:{port_of(bound)}")
+
+
+ADAPTERS: Final = {
+    "cloud": AdapterCase(
+        make=lambda: CloudOperator(timeout_s=5),
+        account=OPERATOR,
+        stand_in=CloudSimulator.start,
+        credential="token",
+        handshake_secret="verify_token",
+    ),
 }
-# fmt: on
 
 
 @dataclass
 class Line:
-    """An adapter, the simulator behind it, and the webhook in front of it.
+    """An adapter, what stands in for its operator, and the webhook in front of it.
 
     Attributes:
         events: what the operator has said, as the adapter reads it; only what is rightly signed.
         unsigned: how many bodies were not.
     """
 
-    adapter: Adapter
+    case: AdapterCase
+    adapter: Operator
     account: OperatorAccount
     http: aiohttp.ClientSession
+    stand_in: StandIn = field(init=False)
     webhook_url: str = ""
     events: list[Event] = field(default_factory=list[Event])
     unsigned: int = 0
@@ -88,62 +173,18 @@ class Line:
             await self._came.wait_for(lambda: bool(found()))
         return found()[0]
 
-    async def control(self, method: str, path: str, body: Any = None) -> Any:
-        """One request to the simulator's control door."""
-        url = f"{self.account.base_url}/control/{path}"
-        async with self.http.request(method, url, json=body) as answer:
-            assert answer.status == 200, await answer.text()
-            return await answer.json()
-
-
-async def serving(stack: AsyncExitStack, handle: Callable[[web.Request], Awaitable[web.StreamResponse]]) -> str:
-    """The address of a real server on a free port, there until the stack unwinds."""
-    application = web.Application(client_max_size=2**25)
-    application.router.add_route("*", "/{path:.*}", handle)
-    runner = web.AppRunner(application, shutdown_timeout=0.1)
-    await runner.setup()
-    stack.push_async_callback(runner.cleanup)
-    await web.TCPSite(runner, "127.0.0.1", 0).start()
-    return f"http://127.0.0.1:{runner.addresses[0][1]}"
-
-
-async def simulating(stack: AsyncExitStack, folder: Path, callback_uri: str) -> str:
-    """The address of a simulator with the account and number of the builders."""
-    clock = SystemClock()
-    settings = SimulatorSettings(path=folder / "simulator.db", review_delay_ms=0, deliver_after_ms=0, gather_ms=0)
-    simulator = Simulator(settings, clock, SeededIds(clock, "conformance"))
-    bound = bind("127.0.0.1", 0, option="")
-    await simulator.open()
-    stack.push_async_callback(simulator.close)
-    server = HttpServer(simulator.application, bound)
-    await server.start()
-    stack.push_async_callback(server.stop)
-    await simulator.seed(
-        AccountSeed(
-            waba_id=ACCOUNT.id,
-            name="Acme",
-            namespace=ACCOUNT.namespace,
-            token=OPERATOR.token,
-            app_id=OPERATOR.app_id,
-            app_secret=OPERATOR.app_secret,
-            verify_token=OPERATOR.verify_token,
-            callback_uri=callback_uri,
-        ),
-        [NumberSeed(APP.phone_number_id, ACCOUNT.id, APP.phone_number, "Acme Shop")],
-    )
-    return f"http://127.0.0.1:{port_of(bound)}"
-
 
 @pytest.fixture(params=ADAPTERS)
 async def line(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Line]:
     """Each adapter in turn, connected both ways."""
+    case = ADAPTERS[str(request.param)]
     async with AsyncExitStack() as stack:
         http = await stack.enter_async_context(aiohttp.ClientSession())
-        adapter = ADAPTERS[str(request.param)]()
+        adapter = case.make()
         await adapter.open()
         stack.push_async_callback(adapter.close)
-        line = Line(adapter, OPERATOR, http)
+        line = Line(case, adapter, case.account, http)
         line.webhook_url = f"{await serving(stack, line.hear)}/operator/webhook/main"
-        base_url = await simulating(stack, tmp_path, line.webhook_url)
-        line.account = replace(OPERATOR, base_url=base_url)
+        line.stand_in = await case.stand_in(stack, tmp_path, line.webhook_url)
+        line.account = replace(case.account, base_url=line.stand_in.base_url)
         yield line

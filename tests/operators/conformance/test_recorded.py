@@ -16,11 +16,12 @@ import msgspec
 import pytest
 from aiohttp import web
 
-from tests.operators.conformance.conftest import ADAPTERS, DIRECT_CALLS, Adapter, serving
+from tests.operators.conformance.conftest import ADAPTERS, DIRECT_CALLS, serving
 from tests.support.builders import ANN, APP, AT_MS, OPERATOR, message, template
 from waypost.domain.app import OperatorAccount
 from waypost.domain.media import Media
 from waypost.domain.message import Passthrough
+from waypost.operators.contract import Operator
 
 FOLDER: Final = Path(__file__).parent.parent / "recorded"
 RECORDED: Final = {path.stem: json.loads(path.read_text(encoding="utf-8")) for path in sorted(FOLDER.glob("*.json"))}
@@ -83,7 +84,7 @@ class Replay:
                 "method": one["request"]["method"],
                 "path": path,
                 "query": dict(parse_qsl(query)),
-                "authorization": OPERATOR.token,
+                "authorization": OPERATOR["token"],
             }
             if "body" in one["request"]:
                 wanted["body"] = one["request"]["body"]
@@ -100,9 +101,9 @@ class Desk:
     folder: Path
     stack: AsyncExitStack
 
-    async def adapter(self, name: str) -> Adapter:
+    async def adapter(self, name: str) -> Operator:
         """The adapter that a recording is for."""
-        adapter = ADAPTERS[name]()
+        adapter = ADAPTERS[name].make()
         await adapter.open()
         self.stack.push_async_callback(adapter.close)
         return adapter
@@ -168,7 +169,7 @@ def test_recording_says_why_and_whence(name: str) -> None:
     assert recorded["adapter"] in ADAPTERS
 
 
-async def call(adapter: Adapter, desk: Desk, do: dict[str, Any]) -> object:
+async def call(adapter: Operator, desk: Desk, do: dict[str, Any]) -> object:
     """Carry out what a recording does."""
     account = desk.account
     match do:

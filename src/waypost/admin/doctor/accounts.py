@@ -18,7 +18,7 @@ async def look_at_token(office: Office, account: OperatorAccount) -> list[Findin
     """Whether the token is valid, until when, and what it may do. Source: operator's page "Debug-Token"."""
     about = f"{account.id}: token"
     try:
-        token = await ask(office.operator, account, CheckToken())
+        token = await ask(office.operators, account, CheckToken())
     except NotTold as error:
         return refused(about, account.id, error)
     if token is None:
@@ -42,7 +42,7 @@ async def look_at_business(office: Office, account: OperatorAccount, owner: Busi
     """Whether the operator has the business account, and calls its namespace as we do."""
     about = f"{account.id}: business account {owner.id}"
     try:
-        business = await ask(office.operator, account, GetBusinessAccount(owner.id))
+        business = await ask(office.operators, account, GetBusinessAccount(owner.id))
     except NotTold as error:
         return refused(about, account.id, error)
     if business.namespace and business.namespace != owner.namespace:
@@ -59,7 +59,7 @@ def look_at_usage(office: Office, account: OperatorAccount) -> list[Finding]:
     """How near its limits the account was when the operator last said."""
     about = f"{account.id}: usage"
     findings: list[Finding] = []
-    for one in office.operator.usage(account.id):
+    for one in office.operators.of(account).usage(account.id):
         whose = f"{one.business_id} ({one.type})" if one.business_id else "the operator app"
         text = f"{one.percent} % of the calls of {whose}"
         if one.regain_minutes:

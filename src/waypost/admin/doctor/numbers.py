@@ -17,7 +17,7 @@ async def look_at_numbers(
     """One line for each app's number; several where several things are not as they should be."""
     about = f"{account.id}: numbers of {owner.id}"
     try:
-        numbers = await ask(office.operator, account, ListNumbers(owner.id))
+        numbers = await ask(office.operators, account, ListNumbers(owner.id))
     except NotTold as error:
         return refused(about, account.id, error)
     return [finding for app in apps for finding in _look_at(office, account, app, numbers)]

@@ -24,7 +24,7 @@ async def look_at_templates(
     """Which templates stand otherwise at the operator, and which it does not have."""
     about = f"{account.id}: templates of {owner.id}"
     try:
-        listed = await ask(office.operator, account, ListTemplates(owner.id, TemplateDetail.STATUS))
+        listed = await ask(office.operators, account, ListTemplates(owner.id, TemplateDetail.STATUS))
     except NotTold as error:
         return refused(about, account.id, error)
     read = office.database.read

@@ -25,7 +25,7 @@ async def look_at_subscription(
     about = f"{account.id}: webhook of {owner.id}"
     remedy = f"waypost account subscribe {owner.id}"
     try:
-        found = await ask(office.operator, account, GetSubscription(owner.id))
+        found = await ask(office.operators, account, GetSubscription(owner.id))
     except NotTold as error:
         return refused(about, account.id, error)
     if not found.is_subscribed:
@@ -53,8 +53,8 @@ async def look_at_handshake(office: Office, account: OperatorAccount) -> list[Fi
         text = f"{address} is not https, and the operator calls nothing else"
         return [wrong(about, text, remedy)]
     challenge = secrets.token_hex(8)
-    query = office.operator.handshake(account, challenge, is_right=True)
-    wrong_query = office.operator.handshake(account, challenge, is_right=False)
+    query = office.operators.of(account).handshake(account, challenge, is_right=True)
+    wrong_query = office.operators.of(account).handshake(account, challenge, is_right=False)
     if query is None or wrong_query is None:
         return []
     try:

@@ -19,15 +19,19 @@ class Carrier:
     """An operator account as far as it carries the partner's apps; no secret of it.
 
     Attributes:
+        kind: of operator.
+        version: of the operator's interface; None: its accounts have none.
+        app_id: the operator's id of our app; None: it has none.
         is_simulator: it is on this machine.
         business_accounts: the partner's own, each with its apps.
         last_call_ms: when it last called us. None: not lately, or it carries others' too.
     """
 
     id: str
+    kind: str
     base_url: str
-    version: str
-    app_id: str
+    version: str | None
+    app_id: str | None
     callback_url: str
     is_simulator: bool
     business_accounts: list[dict[str, Any]]
@@ -84,9 +88,10 @@ async def _carrier(desk: Desk, visit: Visit, account: dict[str, Any]) -> Carrier
     read = desk.parts.database.read
     return Carrier(
         account["id"],
+        account["kind"],
         account["base_url"],
-        account["version"],
-        account["app_id"],
+        account.get("version"),
+        account.get("app_id"),
         account["callback_url"],
         _is_local(account["base_url"]),
         own,

@@ -2,7 +2,7 @@
 
 from collections.abc import AsyncIterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from waypost.base.clock import Clock, SystemClock
 from waypost.domain.app import App, OperatorAccount
@@ -14,6 +14,7 @@ from waypost.domain.message import Message
 from waypost.domain.outcome import Outcome, Rejected, Sent, Unavailable, Uncertain
 from waypost.domain.template import Template
 from waypost.operators.cloud import direct_calls, template_calls, uploads, webhook
+from waypost.operators.cloud.account import FIELDS
 from waypost.operators.cloud.calls import Calls
 from waypost.operators.cloud.codes import name_is_taken
 from waypost.operators.cloud.explanations import explain
@@ -30,6 +31,8 @@ class CloudOperator:
         timeout_s: for a whole call; after it a message is uncertain.
         held: call nobody.
     """
+
+    fields: Final = FIELDS
 
     def __init__(self, clock: Clock | None = None, *, timeout_s: float = 30, held: bool = False) -> None:
         self._calls = Calls(clock or SystemClock(), timeout_s=timeout_s, held=held)
@@ -112,6 +115,10 @@ class CloudOperator:
     def usage(self, operator_account_id: str) -> Sequence[Usage]:
         """What was last seen of an operator account's limits."""
         return self._calls.usages.of(operator_account_id)
+
+    def sample_owner(self, account: OperatorAccount) -> str:
+        """The operator app: handles are its own."""
+        return account["app_id"]
 
     def explain(self, code: int) -> Problem | None:
         """What is wrong where a direct call is refused with this code."""

@@ -103,7 +103,7 @@ class Calls:
         return self.exchange(
             account,
             method,
-            f"{account.base_url}/{account.version}/{path}",
+            f"{account.base_url}/{account['version']}/{path}",
             data=form if body is None else _encode(body),
             headers={} if body is None else {"Content-Type": "application/json"},
             query=query,
@@ -128,9 +128,9 @@ class Calls:
             return wait
         try:
             reply = await self._posts.post(
-                f"{account.base_url}/{account.version}/{path}",
+                f"{account.base_url}/{account['version']}/{path}",
                 _encode(body),
-                {"Content-Type": "application/json", "Authorization": f"Bearer {account.token}"},
+                {"Content-Type": "application/json", "Authorization": f"Bearer {account['token']}"},
                 within_s=self._timeout_s,
             )
         except NotReached as error:
@@ -170,7 +170,7 @@ class Calls:
                 url,
                 data=data,
                 params=query,
-                headers={"Authorization": f"{scheme} {account.token}", **(headers or {})},
+                headers={"Authorization": f"{scheme} {account['token']}", **(headers or {})},
                 allow_redirects=False,
                 timeout=timeout or self._timeout,
             ) as response:

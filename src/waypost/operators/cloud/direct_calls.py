@@ -146,7 +146,7 @@ async def _get_subscription(
     if not isinstance(apps, list):
         return apps
     numbers = await listed("phone_numbers", {"fields": NUMBER_URL_FIELDS})
-    return subscription(account.app_id, apps, numbers) if isinstance(numbers, list) else numbers
+    return subscription(account["app_id"], apps, numbers) if isinstance(numbers, list) else numbers
 
 
 async def _check_token(calls: Calls, account: OperatorAccount, request: contract.CheckToken) -> object:
@@ -230,7 +230,7 @@ _, _ask_token = _row(
     "GET",
     lambda one: "debug_token",
     readings.token_status,
-    query=lambda one, account: {"input_token": account.token},
+    query=lambda one, account: {"input_token": account["token"]},
 )
 
 # fmt: off
@@ -243,7 +243,7 @@ CALLS: Final[dict[type[OperatorCall[Any]], _Handler]] = dict([  # Source: operat
     (contract.CheckToken,     _check_token),
     # webhooks
     (contract.GetSubscription, _get_subscription),
-    _row(contract.Subscribe,          "POST",   lambda one: f"{one.business_account_id}/subscribed_apps", readings.done,       body=lambda one, account: {"override_callback_uri": one.url, "verify_token": account.verify_token}, business=lambda one: one.business_account_id),
+    _row(contract.Subscribe,          "POST",   lambda one: f"{one.business_account_id}/subscribed_apps", readings.done,       body=lambda one, account: {"override_callback_uri": one.url, "verify_token": account["verify_token"]}, business=lambda one: one.business_account_id),
     _row(contract.Unsubscribe,        "DELETE", lambda one: f"{one.business_account_id}/subscribed_apps", readings.done,       business=lambda one: one.business_account_id),
     # templates
     _listing(contract.ListTemplates,            lambda one: f"{one.business_account_id}/message_templates", readings.operator_templates, name="templates", query=lambda one, _: _given(name=one.name, fields=_TEMPLATES[one.detail]), business=lambda one: one.business_account_id),

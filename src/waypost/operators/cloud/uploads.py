@@ -78,7 +78,7 @@ async def upload_sample(
     """
     query = {"file_name": _file_name(media), "file_length": str(media.size_bytes), "file_type": media.mime_type}
     encoded = "&".join(f"{name}={quote(value, safe='')}" for name, value in query.items())
-    begin = _url(account, f"{account.app_id}/uploads?{encoded}")
+    begin = _url(account, f"{account['app_id']}/uploads?{encoded}")
     begun = await _ask(calls, account, "POST", begin)
     match begun:
         case {"id": str(session_id)} if session_id:
@@ -113,7 +113,7 @@ async def fetch_media(
         yield Rejected(INVALID_ANSWER, "the operator named no address of its own for the bytes")
         return
     digest = hashlib.sha256()
-    headers = {"Authorization": f"Bearer {account.token}", "Accept-Encoding": "identity"}
+    headers = {"Authorization": f"Bearer {account['token']}", "Accept-Encoding": "identity"}
     try:
         async with calls.pool.get(
             URL(url, encoded=True), headers=headers, allow_redirects=False, timeout=_TIMEOUT
@@ -226,4 +226,4 @@ def _file_name(media: Media) -> str:
 
 
 def _url(account: OperatorAccount, path: str) -> URL:
-    return URL(f"{account.base_url}/{account.version}/{path}", encoded=True)
+    return URL(f"{account.base_url}/{account['version']}/{path}", encoded=True)

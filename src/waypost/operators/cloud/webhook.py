@@ -28,20 +28,20 @@ def is_signed(account: OperatorAccount, headers: Mapping[str, str], body: bytes)
     Source: operator's facts 7.1.
     """
     given = headers.get("x-hub-signature-256", "")
-    digest = hmac.new(account.app_secret.encode(), body, hashlib.sha256).hexdigest()
+    digest = hmac.new(account["app_secret"].encode(), body, hashlib.sha256).hexdigest()
     return hmac.compare_digest(given.encode(), f"sha256={digest}".encode())
 
 
 def handshake(account: OperatorAccount, challenge: str, *, is_right: bool) -> dict[str, str]:
     """The query of a handshake, or of one with a wrong verify token. Source: operator's facts 7.1."""
-    token = account.verify_token if is_right else challenge
+    token = account["verify_token"] if is_right else challenge
     return {"hub.mode": "subscribe", "hub.challenge": challenge, "hub.verify_token": token}
 
 
 def answer_handshake(account: OperatorAccount, query: Mapping[str, str]) -> str | None:
     """The challenge, when mode and verify token are right. Source: operator's facts 7.1."""
     token = query.get("hub.verify_token", "")
-    is_right = hmac.compare_digest(token.encode(), account.verify_token.encode())
+    is_right = hmac.compare_digest(token.encode(), account["verify_token"].encode())
     return query.get("hub.challenge") if query.get("hub.mode") == "subscribe" and is_right else None
 
 
