@@ -11,6 +11,8 @@ import aiohttp
 import pytest
 from aiohttp import web
 
+from tests.operators.pigeon.adapter import PigeonOperator
+from tests.operators.pigeon.server import KEY, PigeonPost
 from tests.support.builders import ACCOUNT, APP, OPERATOR
 from tests.support.patience import HANGS_AFTER_S
 from waypost.assembly.servers import HttpServer, bind, port_of
@@ -18,7 +20,15 @@ from waypost.base.clock import SystemClock
 from waypost.base.ids import SeededIds
 from waypost.domain import direct_calls
 from waypost.domain.app import OperatorAccount
-from waypost.domain.direct_calls import OperatorCall
+from waypost.domain.direct_calls import (
+    CheckToken,
+    GetComponents,
+    GetProfile,
+    ListBlocked,
+    ListFlows,
+    ListLibrary,
+    OperatorCall,
+)
 from waypost.domain.event import Event
 from waypost.operators.cloud.adapter import CloudOperator
 from waypost.operators.contract import Operator
@@ -119,6 +129,24 @@ class CloudSimulator:
         return cls(f"http://127.0.0.1:{port_of(bound)}")
 
 
+class PigeonLoft:
+    """The pigeon post, with the account and number of the builders."""
+
+    def __init__(self, post: PigeonPost, base_url: str) -> None:
+        self._post = post
+        self.base_url = base_url
+
+    async def write(self, whom: str, text: str) -> None:
+        await self._post.write(whom, text)
+
+    @classmethod
+    async def start(cls, stack: AsyncExitStack, _folder: Path, webhook_url: str) -> "PigeonLoft":
+        post = PigeonPost(APP.phone_number_id, APP.phone_number, ACCOUNT.namespace)
+        post.subscribe(webhook_url, PIGEON_ACCOUNT["seal"])
+        return cls(post, await serving_application(stack, post.application()))
+
+
+PIGEON_ACCOUNT: Final = OperatorAccount("pigeons", "pigeon", "http://127.0.0.1:9", {"key": KEY, "seal": "a seal"})
 ADAPTERS: Final = {
     "cloud": AdapterCase(
         make=lambda: CloudOperator(timeout_s=5),
@@ -126,6 +154,14 @@ ADAPTERS: Final = {
         stand_in=CloudSimulator.start,
         credential="token",
         handshake_secret="verify_token",
+    ),
+    "pigeon": AdapterCase(
+        make=lambda: PigeonOperator(timeout_s=5),
+        account=PIGEON_ACCOUNT,
+        stand_in=PigeonLoft.start,
+        credential="key",
+        handshake_secret="seal",
+        not_offered=frozenset({CheckToken, GetProfile, GetComponents, ListBlocked, ListFlows, ListLibrary}),
     ),
 }
 

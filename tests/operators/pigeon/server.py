@@ -1,0 +1,197 @@
+"""The pigeon post itself: a small operator over HTTP, with phones that a test writes from."""
+
+import hashlib
+import hmac
+from itertools import count
+from typing import Any, Final
+
+import aiohttp
+import msgspec
+from aiohttp import web
+
+KEY: Final = "pigeon-key"
+
+
+class Problem(Exception):
+    """A request that is not carried out."""
+
+    def __init__(self, status: int, problem: str, detail: str = "") -> None:
+        super().__init__(detail)
+        self.answer = web.json_response({"problem": problem, "detail": detail or problem}, status=status)
+
+
+class PigeonPost:
+    """One account with one line.
+
+    Args:
+        line: the operator's id of the line.
+        number: its phone number.
+        space: the namespace of the account's templates.
+    """
+
+    def __init__(self, line: str, number: str, space: str) -> None:
+        self._line = {"line": line, "number": number, "state": "open"}
+        self._space = space
+        self._ids = count(1)
+        self._seconds = count(1_760_000_000)
+        self._hook = {"url": "", "seal": ""}
+        self.templates: dict[str, dict[str, Any]] = {}
+        self._media: dict[str, bytes] = {}
+        self._writers: set[str] = set()
+        self._received: set[str] = set()
+        self.sent: list[dict[str, Any]] = []
+
+    def application(self) -> web.Application:
+        """The API below `/v1`."""
+        application = web.Application(client_max_size=2**25)
+        routes = {
+            ("POST", "letters"): self._send,
+            ("POST", "letters/{id}/read"): self._mark_read,
+            ("PUT", "templates/{account}"): self._put_template,
+            ("GET", "templates/{account}"): self._list_templates,
+            ("GET", "template/{id}"): self._show_template,
+            ("DELETE", "templates/{id}"): self._delete_template,
+            ("POST", "media"): self._upload,
+            ("GET", "media/{id}"): self._download,
+            ("DELETE", "media/{id}"): self._delete_medium,
+            ("GET", "lines"): self._list_lines,
+            ("GET", "lines/{id}"): self._show_line,
+            ("GET", "me"): self._show_account,
+            ("GET", "hook"): self._show_hook,
+            ("PUT", "hook"): self._put_hook,
+            ("DELETE", "hook"): self._delete_hook,
+        }
+        for (method, path), handler in routes.items():
+            application.router.add_route(method, f"/v1/{path}", handler)
+        application.middlewares.append(self._guarded)
+        return application
+
+    @web.middleware
+    async def _guarded(self, request: web.Request, handler: Any) -> web.StreamResponse:
+        if request.headers.get("X-Pigeon-Key") != KEY:
+            return Problem(401, "key").answer
+        try:
+            return await handler(request)
+        except Problem as problem:
+            return problem.answer
+
+    def subscribe(self, url: str, seal: str) -> None:
+        """Register a webhook without a handshake."""
+        self._hook = {"url": url, "seal": seal}
+
+    async def write(self, whom: str, text: str) -> None:
+        """Have somebody write to the line."""
+        letter = f"in-{next(self._ids)}"
+        self._writers.add(whom)
+        self._received.add(letter)
+        content = {"body": text}
+        await self._tell(event="letter", letter=letter, whom=whom, name="Ann", kind="text", content=content)
+
+    async def _tell(self, **event: Any) -> None:
+        event |= {"id": f"event-{next(self._ids)}", "line": self._line["line"], "at": next(self._seconds)}
+        body = msgspec.json.encode([event])
+        seal = hmac.new(self._hook["seal"].encode(), body, hashlib.sha256).hexdigest()
+        if self._hook["url"]:
+            headers = {"X-Pigeon-Seal": seal}
+            async with aiohttp.ClientSession() as http, http.post(self._hook["url"], data=body, headers=headers):
+                pass
+
+    async def _send(self, request: web.Request) -> web.Response:
+        given = await request.json()
+        if "template" in given:
+            known = [one for one in self.templates.values() if given["template"].items() <= one.items()]
+            template = known[0] if known else None
+            if template is None or template["text"].count("{{") != len(given["values"]):
+                raise Problem(422, "parameters", "the template has another number of variables")
+        elif given["to"] not in self._writers:
+            raise Problem(422, "window", "nobody wrote from there lately")
+        letter = f"out-{next(self._ids)}"
+        self.sent.append(given)
+        for state in ("sent", "delivered"):
+            await self._tell(event="flown", letter=letter, ref=given["ref"], whom=given["to"], state=state)
+        return web.json_response({"letter": letter, "to": given["to"]})
+
+    async def _mark_read(self, request: web.Request) -> web.Response:
+        if request.match_info["id"] not in self._received:
+            raise Problem(404, "not-found", "no such letter has come in")
+        return web.json_response({"done": True})
+
+    async def _put_template(self, request: web.Request) -> web.Response:
+        given = await request.json()
+        if given["text"].startswith("{{"):
+            raise Problem(422, "template", "a template may not begin with a variable")
+        if given["picture"] is not None and given["picture"] not in self._media:
+            raise Problem(422, "template", "the picture is not there")
+        names = (given["name"], given["language"])
+        known = [one for one in self.templates.values() if (one["name"], one["language"]) == names]
+        template_id = known[0]["id"] if known else f"template-{next(self._ids)}"
+        self.templates[template_id] = {**given, "id": template_id, "state": "approved"}
+        if not known or known[0] != self.templates[template_id]:
+            account = request.match_info["account"]
+            await self._tell(
+                event="template",
+                account=account,
+                template=template_id,
+                name=names[0],
+                language=names[1],
+                state="approved",
+            )
+        return web.json_response({"template": template_id})
+
+    async def _list_templates(self, request: web.Request) -> web.Response:
+        name = request.query.get("name")
+        listed = [one for one in self.templates.values() if not name or one["name"] == name]
+        return web.json_response({"templates": listed})
+
+    async def _show_template(self, request: web.Request) -> web.Response:
+        return web.json_response(_found(self.templates, request))
+
+    async def _delete_template(self, request: web.Request) -> web.Response:
+        del self.templates[_found(self.templates, request)["id"]]
+        return web.json_response({"done": True})
+
+    async def _upload(self, request: web.Request) -> web.Response:
+        medium = f"medium-{next(self._ids)}"
+        self._media[medium] = await request.read()
+        return web.json_response({"medium": medium})
+
+    async def _download(self, request: web.Request) -> web.Response:
+        return web.Response(body=_found(self._media, request))
+
+    async def _delete_medium(self, request: web.Request) -> web.Response:
+        _found(self._media, request)
+        del self._media[request.match_info["id"]]
+        return web.json_response({"done": True})
+
+    async def _list_lines(self, request: web.Request) -> web.Response:
+        return web.json_response({"lines": [self._line]})
+
+    async def _show_line(self, request: web.Request) -> web.Response:
+        return web.json_response(_found({self._line["line"]: self._line}, request))
+
+    async def _show_account(self, request: web.Request) -> web.Response:
+        return web.json_response({"name": "Acme", "space": self._space})
+
+    async def _show_hook(self, request: web.Request) -> web.Response:
+        return web.json_response({"url": self._hook["url"]})
+
+    async def _put_hook(self, request: web.Request) -> web.Response:
+        given, echo = await request.json(), "coo"
+        proof = hmac.new(given["seal"].encode(), echo.encode(), hashlib.sha256).hexdigest()
+        query = {"echo": echo, "proof": proof}
+        async with aiohttp.ClientSession() as http, http.get(given["url"], params=query) as answer:
+            if answer.status != 200 or await answer.text() != echo:
+                raise Problem(422, "hook", "the address does not answer the handshake")
+        self._hook = given
+        return web.json_response({"done": True})
+
+    async def _delete_hook(self, request: web.Request) -> web.Response:
+        self._hook = {"url": "", "seal": ""}
+        return web.json_response({"done": True})
+
+
+def _found(there: dict[str, Any], request: web.Request) -> Any:
+    found = there.get(request.match_info["id"])
+    if found is None:
+        raise Problem(404, "not-found", "there is no such thing here")
+    return found
