@@ -22,8 +22,8 @@ from waypost.base.seals import hash_of
 from waypost.config import Settings
 from waypost.domain.subscription import Subscription
 from waypost.domain.template import Template
+from waypost.store.credentials import CredentialKind, add_credential
 from waypost.store.kind import seed_template
-from waypost.store.partners import add_api_key
 from waypost.store.subscriptions import add_subscription
 
 NETWORK = ("127.0.0.0/8",)
@@ -66,7 +66,7 @@ async def seed(waypost: Waypost, options: argparse.Namespace) -> None:
     office, now_ms = waypost.office, SystemClock().now_ms()
     await actions.put_operator_account(office, demo.operator_account(options.operator))
     await actions.add_partner(office, demo.PARTNER, "no password")
-    await waypost.database.write(add_api_key, hash_of(API_KEY), demo.PARTNER.id, "bench", now_ms)
+    await waypost.database.write(add_credential, CredentialKind.API_KEY, demo.PARTNER.id, hash_of(API_KEY), now_ms)
     await actions.add_business_account(office, demo.ACCOUNT)
     for nth, (source, name) in enumerate(SOURCES.items()):
         app, _ = await actions.add_app(

@@ -13,10 +13,11 @@ from waypost.assembly import demo
 from waypost.console.overview.tally import MINUTE_MS, MOST_NEW, Tally, of_states
 from waypost.console.parts import Parts
 from waypost.domain.app import BusinessAccount
+from waypost.store.credentials import CredentialKind, add_credential
 from waypost.store.database import Database
 from waypost.store.journal import EntryState, Lane
 from waypost.store.overview import Count, Counts
-from waypost.store.partners import add_business_account, add_client_secret
+from waypost.store.partners import add_business_account
 from waypost.store.tables import journal, subscriptions, templates
 
 pytestmark = pytest.mark.asyncio(loop_scope=LOOP)
@@ -106,7 +107,9 @@ async def test_failed_message_needs_attention_and_says_what_to_do(desk: Desk) ->
 async def test_what_is_in_trouble_is_named_with_where_it_is_mended(desk: Desk) -> None:
     await store_of(desk).write(_trouble, desk.app_id)
     now_ms = parts_of(desk).clock.now_ms()
-    await store_of(desk).write(add_client_secret, 1, "feed" * 16, now_ms, now_ms + 60_000)
+    await store_of(desk).write(
+        add_credential, CredentialKind.CLIENT_SECRET, 1, "feed" * 16, now_ms, "", now_ms + 60_000
+    )
 
     page = await desk.get(f"/apps/{desk.app_id}")
 

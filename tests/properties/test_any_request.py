@@ -25,9 +25,9 @@ from waypost.base.seals import hash_of
 from waypost.client.door import InProcess, Reply
 from waypost.config import Settings
 from waypost.domain.refusals import Reason
+from waypost.store.credentials import CredentialKind, add_credential
 from waypost.store.journal import Lane, depth_of
 from waypost.store.kind import seed_template
-from waypost.store.partners import add_api_key
 from waypost.store.trace import message_counts
 
 ALWAYS = {401, 413, 429}
@@ -64,7 +64,7 @@ class Doors:
         office, write = self.service.office, self.service.database.write
         await actions.put_operator_account(office, demo.operator_account("http://127.0.0.1:9"))
         await actions.add_partner(office, demo.PARTNER, "no password matches this")
-        await write(add_api_key, hash_of("key"), demo.PARTNER.id, "key", now_ms)
+        await write(add_credential, CredentialKind.API_KEY, demo.PARTNER.id, hash_of("key"), now_ms)
         await actions.add_business_account(office, demo.ACCOUNT)
         _, self.token = await actions.add_app(
             office,

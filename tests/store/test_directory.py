@@ -11,7 +11,8 @@ from tests.support.patience import HANGS_AFTER_S
 from tests.support.stores import PostgresPlace
 from waypost.base.clock import ManualClock
 from waypost.base.seals import Seals, hash_of
-from waypost.store import partners as stored
+from waypost.store import credentials
+from waypost.store.credentials import CredentialKind
 from waypost.store.database import Database
 from waypost.store.directory import KEPT_MS, Directory
 
@@ -36,7 +37,7 @@ async def two(place: PostgresPlace, clock: ManualClock) -> AsyncIterator[list[Di
     databases = [Database(place.engine()), Database(place.engine())]
     for database in databases:
         await database.open()
-    await databases[0].write(stored.add_api_key, KEY_HASH, 7, "key", 0)
+    await databases[0].write(credentials.add_credential, CredentialKind.API_KEY, 7, KEY_HASH, 0)
     directories = [Directory(database, Seals("k" * 64), clock) for database in databases]
     for directory in directories:
         assert await directory.partner_of_api_key(KEY_HASH) == 7
@@ -53,7 +54,7 @@ def database_of(directory: Directory) -> Database:
 async def test_change_in_one_process_counts_in_another_at_once(two: list[Directory]) -> None:
     here, there = two
 
-    await database_of(here).write(stored.drop_api_key, KEY_HASH)
+    await database_of(here).write(credentials.revoke_api_key, KEY_HASH)
     here.forget()
 
     async with asyncio.timeout(HANGS_AFTER_S):  # five seconds never pass on this clock
@@ -63,7 +64,7 @@ async def test_change_in_one_process_counts_in_another_at_once(two: list[Directo
 
 async def test_change_that_nobody_told_of_counts_after_five_seconds(two: list[Directory], clock: ManualClock) -> None:
     here, there = two
-    await database_of(here).write(stored.drop_api_key, KEY_HASH)
+    await database_of(here).write(credentials.revoke_api_key, KEY_HASH)
     before = await there.partner_of_api_key(KEY_HASH)
 
     clock.advance(ms=KEPT_MS)
@@ -76,7 +77,7 @@ async def test_change_that_nobody_told_of_counts_after_five_seconds(two: list[Di
 def slow_look(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[threading.Event, threading.Event]]:
     """A look-up that has read, and is held up before it says so: set when it has, to be set to go on."""
     has_read, may_go = threading.Event(), threading.Event()
-    look = stored.partner_of_api_key
+    look = credentials.partner_of_api_key
 
     def slow(connection: Any, key_hash: str) -> int | None:
         found = look(connection, key_hash)
@@ -84,7 +85,7 @@ def slow_look(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[threading.Event
         may_go.wait(20)
         return found
 
-    monkeypatch.setattr(stored, "partner_of_api_key", slow)
+    monkeypatch.setattr(credentials, "partner_of_api_key", slow)
     yield has_read, may_go
     may_go.set()
 
@@ -98,7 +99,7 @@ async def test_look_that_was_under_way_at_a_change_is_not_remembered(
     looking = asyncio.create_task(here.partner_of_api_key(KEY_HASH))
     await asyncio.to_thread(has_read.wait)
 
-    await database_of(here).write(stored.drop_api_key, KEY_HASH)
+    await database_of(here).write(credentials.revoke_api_key, KEY_HASH)
     here.forget()
     may_go.set()
 

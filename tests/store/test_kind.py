@@ -4,9 +4,10 @@ import pytest
 
 from tests.support.builders import PARTNER
 from waypost.store.contract import WrongStore
+from waypost.store.credentials import CredentialKind, add_credential
 from waypost.store.database import Database
 from waypost.store.kind import check_real, is_demo, mark_demo
-from waypost.store.partners import add_api_key, add_client_secret, add_partner
+from waypost.store.partners import add_partner
 
 
 async def test_empty_store_is_fit_for_real_traffic(database: Database) -> None:
@@ -35,12 +36,9 @@ async def test_store_of_real_traffic_does_not_become_the_demonstrations(database
         await database.write(mark_demo)
 
 
-@pytest.mark.parametrize("kind", ["key", "secret"])
-async def test_store_with_a_known_credential_is_refused(database: Database, kind: str) -> None:
-    if kind == "key":
-        await database.write(add_api_key, "known", PARTNER.id, "key", 0)
-    else:
-        await database.write(add_client_secret, PARTNER.id, "known", 0, None)
+@pytest.mark.parametrize("kind", CredentialKind)
+async def test_store_with_a_known_credential_is_refused(database: Database, kind: CredentialKind) -> None:
+    await database.write(add_credential, kind, PARTNER.id, "known", 0)
 
     with pytest.raises(WrongStore, match="everybody knows"):
         await database.read(check_real, {"known", "other"})

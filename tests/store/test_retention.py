@@ -21,12 +21,12 @@ from waypost.domain.session_messages.plain import SessionText
 from waypost.operations.retention import Retention
 from waypost.store.arrivals import record_arrivals
 from waypost.store.callbacks import CallbackRow, Tried, add_callbacks, record_attempts
+from waypost.store.credentials import CredentialKind, add_credential
 from waypost.store.database import Database
 from waypost.store.engines.postgresql import PostgresEngine
 from waypost.store.message_news import MessageNews
 from waypost.store.messages import MessageChange, change_messages, record_messages
 from waypost.store.partitions import floor_id, parts_there, wanted_parts
-from waypost.store.partners import add_client_secret
 from waypost.store.retention import DAY_MS, MOST_ROWS, Keep, begin_turn
 from waypost.store.tables import (
     app_keys,
@@ -276,7 +276,9 @@ async def test_credentials_go_long_after_they_have_run_out_or_were_revoked(datab
         "for ever": (None, None),
     }
     for name, expires_on_ms in secrets.items():
-        await database.write(add_client_secret, PARTNER.id, name, TODAY_MS, expires_on_ms)
+        await database.write(
+            add_credential, CredentialKind.CLIENT_SECRET, PARTNER.id, name, TODAY_MS, "", expires_on_ms
+        )
     rows = [
         {"id": name, "hash": name, "partner_id": PARTNER.id, "app_id": APP.id, "name": name,
          "created_on_ms": TODAY_MS, "expires_on_ms": expires_on_ms, "revoked_on_ms": revoked_on_ms}

@@ -32,6 +32,7 @@ from waypost.store import partners as stored
 from waypost.store.arrivals import items_by_ids, record_arrivals
 from waypost.store.callbacks import count_up
 from waypost.store.contents import content_of
+from waypost.store.credentials import CredentialKind, add_credential, credentials_of, revoke_api_key, revoke_credential
 from waypost.store.database import Database
 from waypost.store.directory import Directory
 from waypost.store.journal import EntryState, Lane, depth_of
@@ -57,6 +58,7 @@ from waypost.store.templates import (
 from waypost.store.trace import message_trace
 
 SEALS = Seals(INSTANCE_KEY)
+SECRET, KEY = CredentialKind.CLIENT_SECRET, CredentialKind.API_KEY
 
 
 def seal(secret: str, of: str) -> bytes:
@@ -218,8 +220,8 @@ async def test_deleting_takes_only_the_partners_own(database: Database) -> None:
 
 async def test_partner_comes_back_as_it_was(database: Database) -> None:
     await database.write(stored.add_partner, PARTNER, "hash", AT_MS)
-    await database.write(stored.add_client_secret, PARTNER.id, "fresh", AT_MS, AT_MS + 10)
-    await database.write(stored.add_client_secret, PARTNER.id, "stale", AT_MS, AT_MS)
+    for name, expires_on_ms in (("fresh", AT_MS + 10), ("stale", AT_MS)):
+        await database.write(add_credential, SECRET, PARTNER.id, name, AT_MS, "", expires_on_ms)
 
     facts = await database.read(stored.login_facts, PARTNER.email.upper(), AT_MS + 5)
 
@@ -228,16 +230,16 @@ async def test_partner_comes_back_as_it_was(database: Database) -> None:
 
 
 async def test_api_key_is_revoked_by_its_id_for_its_partner_only(database: Database) -> None:
-    await database.write(stored.add_api_key, "ab" * 32, PARTNER.id, "shop", AT_MS)
-    await database.write(stored.add_api_key, "cd" * 32, PARTNER.id, "till", AT_MS + 1)
+    await database.write(add_credential, KEY, PARTNER.id, "ab" * 32, AT_MS, "shop")
+    await database.write(add_credential, KEY, PARTNER.id, "cd" * 32, AT_MS + 1, "till")
 
-    listed = await database.read(stored.api_keys_of, PARTNER.id)
-    by_another = await database.write(stored.drop_api_key_named, PARTNER.id + 1, listed[0].id)
-    by_itself = await database.write(stored.drop_api_key_named, PARTNER.id, listed[0].id)
+    listed = await database.read(credentials_of, KEY, PARTNER.id)
+    by_another = await database.write(revoke_credential, KEY, PARTNER.id + 1, listed[0].id)
+    by_itself = await database.write(revoke_credential, KEY, PARTNER.id, listed[0].id)
 
     assert [(one.id, one.name) for one in listed] == [("ab" * 8, "shop"), ("cd" * 8, "till")]
-    assert (by_another, by_itself) == (False, True)
-    assert [one.name for one in await database.read(stored.api_keys_of, PARTNER.id)] == ["till"]
+    assert (by_another, by_itself) == (None, 0)
+    assert [one.name for one in await database.read(credentials_of, KEY, PARTNER.id)] == ["till"]
 
 
 async def test_partner_tokens_end_together_and_only_the_partners_own(database: Database) -> None:
@@ -325,9 +327,9 @@ async def test_directory_remembers_hits_for_five_seconds_and_misses_never(databa
     clock = ManualClock()
     directory = Directory(database, SEALS, clock)
     before = await directory.partner_of_api_key("key")
-    await database.write(stored.add_api_key, "key", PARTNER.id, "key", AT_MS)
+    await database.write(add_credential, KEY, PARTNER.id, "key", AT_MS)
     found = await directory.partner_of_api_key("key")
-    await database.write(stored.drop_api_key, "key")
+    await database.write(revoke_api_key, "key")
     still = await directory.partner_of_api_key("key")
 
     clock.advance(ms=5_000)
@@ -338,9 +340,9 @@ async def test_directory_remembers_hits_for_five_seconds_and_misses_never(databa
 
 async def test_directory_forgets_at_once_when_told(database: Database) -> None:
     directory = Directory(database, SEALS, ManualClock())
-    await database.write(stored.add_api_key, "key", PARTNER.id, "key", AT_MS)
+    await database.write(add_credential, KEY, PARTNER.id, "key", AT_MS)
     await directory.partner_of_api_key("key")
-    await database.write(stored.drop_api_key, "key")
+    await database.write(revoke_api_key, "key")
 
     directory.forget()
 

@@ -10,7 +10,7 @@ from tests.support.street import Street
 from waypost.admin import actions
 from waypost.base.clock import VirtualClock
 from waypost.base.seals import hash_of
-from waypost.store.partners import add_client_secret
+from waypost.store.credentials import CredentialKind, add_credential
 
 MINUTE_MS: Final = 60_000
 HOUR_MS: Final = 60 * MINUTE_MS
@@ -39,7 +39,9 @@ async def test_in_thirty_days_everything_ends_when_it_should(make_street: Any) -
 async def the_first_day(street: Street) -> None:
     """The partner's token and the window both end after 24 hours, to the minute."""
     database = street.waypost.database
-    await database.write(add_client_secret, PARTNER.id, hash_of(SECRET), street.clock.now_ms(), None)
+    await database.write(
+        add_credential, CredentialKind.CLIENT_SECRET, PARTNER.id, hash_of(SECRET), street.clock.now_ms()
+    )
     token = await log_in(street)
     await street.open_window()
     await street.travel(ms=DAY_MS - MINUTE_MS)

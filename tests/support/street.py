@@ -28,8 +28,8 @@ from waypost.base.travel import Travel
 from waypost.config import Settings
 from waypost.domain.subscription import MODE_BITS
 from waypost.simulator import AccountSeed, NumberSeed, Simulator, SimulatorSettings
+from waypost.store.credentials import CredentialKind, add_credential
 from waypost.store.journal import Lane
-from waypost.store.partners import add_api_key
 from waypost.store.tables import journal
 
 API_KEY: Final = "street-key"
@@ -480,7 +480,7 @@ class Street:
         await actions.add_partner(office, PARTNER, "no password")
         now_ms = self.clock.now_ms()
         key = hash_of(API_KEY)
-        await office.database.write(add_api_key, key, PARTNER.id, "street", now_ms)
+        await office.database.write(add_credential, CredentialKind.API_KEY, PARTNER.id, key, now_ms)
         await actions.add_business_account(office, ACCOUNT)
         _, self.app_token = await actions.add_app(
             office,

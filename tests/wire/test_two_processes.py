@@ -20,7 +20,7 @@ from waypost.base.clock import SystemClock
 from waypost.base.ids import RandomIds
 from waypost.base.seals import Seals, hash_of
 from waypost.config import Settings
-from waypost.store.partners import add_api_key
+from waypost.store.credentials import CredentialKind, add_credential
 from waypost.store.tables import messages
 
 API_KEY = "two-processes"
@@ -64,7 +64,7 @@ async def processes(place: Place, tmp_path: Path) -> AsyncIterator[list[Waypost]
         await actions.put_operator_account(office, OPERATOR)
         await actions.add_partner(office, PARTNER, "no password")
         key = hash_of(API_KEY)
-        await office.database.write(add_api_key, key, PARTNER.id, "key", clock.now_ms())
+        await office.database.write(add_credential, CredentialKind.API_KEY, PARTNER.id, key, clock.now_ms())
         await actions.add_business_account(office, ACCOUNT)
         await actions.add_app(
             office,

@@ -16,9 +16,11 @@ from waypost.domain.partner import Partner
 from waypost.domain.phone_number import read_phone_number
 from waypost.domain.refusals import Reason, Refused
 from waypost.operators.contract import Operators
+from waypost.store import credentials as stored_credentials
 from waypost.store import partners as stored
 from waypost.store.apps import Taken, change_app
 from waypost.store.console_sessions import drop_sessions_of
+from waypost.store.credentials import CredentialKind, PartnerCredential, credentials_of
 from waypost.store.database import Database
 from waypost.store.directory import KEPT_MS, Directory
 from waypost.store.stays import keep_stay
@@ -120,35 +122,20 @@ async def change_password(
     return ended
 
 
-async def list_client_secrets(office: Office, partner_id: int) -> list[stored.ClientSecret]:
-    """What may be shown of a partner's client secrets: never the secrets.
+async def list_credentials(office: Office, kind: CredentialKind, partner_id: int) -> list[PartnerCredential]:
+    """Return what may be shown of a partner's credentials: never the credentials.
 
     Raises:
         Refused: there is no such partner.
     """
     await partner_of(office, partner_id)
-    return await office.database.read(stored.client_secrets_of, partner_id)
+    return await office.database.read(credentials_of, kind, partner_id)
 
 
-async def revoke_client_secret(office: Office, partner_id: int, secret_id: str, *, keep_tokens: bool = False) -> int:
-    """Revoke a client secret at once, and the partner tokens it has issued; return how many those were.
-
-    Raises:
-        Refused: the partner has no such secret.
-    """
-
-    def revoke(connection: Connection) -> int | None:
-        return stored.drop_client_secret(connection, partner_id, secret_id, keep_tokens=keep_tokens)
-
-    ended = await office.database.write(revoke)
-    if ended is None:
-        raise Refused(Reason.NOT_FOUND, "The partner has no such client secret.")
-    office.directory.forget()
-    return ended
-
-
-async def add_client_secret(office: Office, partner_id: int, expires_on_ms: int | None) -> str:
-    """Make a client secret; it is shown this once.
+async def add_credential(
+    office: Office, kind: CredentialKind, partner_id: int, name: str = "", expires_on_ms: int | None = None
+) -> str:
+    """Make a credential and return it; it is shown this once.
 
     Raises:
         Refused: there is no such partner, or the expiry has passed.
@@ -157,44 +144,28 @@ async def add_client_secret(office: Office, partner_id: int, expires_on_ms: int 
     now_ms = office.clock.now_ms()
     if expires_on_ms is not None and expires_on_ms <= now_ms:
         raise Refused(Reason.FIELD_BROKEN, "expires_on_ms must lie in the future, or be null.")
-    secret = office.ids.secret()
-    await office.database.write(stored.add_client_secret, partner_id, hash_of(secret), now_ms, expires_on_ms)
-    return secret
+    made = office.ids.secret()
+    await office.database.write(
+        stored_credentials.add_credential, kind, partner_id, hash_of(made), now_ms, name, expires_on_ms
+    )
+    return made
 
 
-async def add_api_key(office: Office, partner_id: int, name: str) -> str:
-    """Make an API key; it is shown this once.
-
-    Raises:
-        Refused: there is no such partner.
-    """
-    await partner_of(office, partner_id)
-    key = office.ids.secret()
-    now_ms = office.clock.now_ms()
-    await office.database.write(stored.add_api_key, hash_of(key), partner_id, name, now_ms)
-    return key
-
-
-async def list_api_keys(office: Office, partner_id: int) -> list[stored.ApiKey]:
-    """What may be shown of a partner's API keys: never the keys.
+async def revoke_credential(
+    office: Office, kind: CredentialKind, partner_id: int, credential_id: str, *, keep_tokens: bool = False
+) -> int:
+    """Revoke a credential at once, and the partner tokens it has issued; return how many those were.
 
     Raises:
-        Refused: there is no such partner.
+        Refused: the partner has no such credential.
     """
-    await partner_of(office, partner_id)
-    return await office.database.read(stored.api_keys_of, partner_id)
-
-
-async def revoke_api_key_named(office: Office, partner_id: int, key_id: str) -> None:
-    """Revoke at once an API key that is known by its id only.
-
-    Raises:
-        Refused: the partner has no such key.
-    """
-    gone = await office.database.write(stored.drop_api_key_named, partner_id, key_id)
+    ended = await office.database.write(
+        stored_credentials.revoke_credential, kind, partner_id, credential_id, keep_tokens
+    )
     office.directory.forget()
-    if not gone:
-        raise Refused(Reason.NOT_FOUND, "The partner has no such API key.")
+    if ended is None:
+        raise Refused(Reason.NOT_FOUND, f"The partner has no such {kind}.")
+    return ended
 
 
 async def revoke_api_key(office: Office, key: str) -> None:
@@ -203,9 +174,9 @@ async def revoke_api_key(office: Office, key: str) -> None:
     Raises:
         Refused: there is no such key.
     """
-    gone = await office.database.write(stored.drop_api_key, hash_of(key))
+    ended = await office.database.write(stored_credentials.revoke_api_key, hash_of(key))
     office.directory.forget()
-    if not gone:
+    if ended is None:
         raise Refused(Reason.NOT_FOUND, "There is no such API key.")
 
 

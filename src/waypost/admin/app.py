@@ -20,6 +20,7 @@ from waypost.domain.partner import Partner
 from waypost.domain.refusals import Reason, Refused
 from waypost.outbound.vetted import VettedClient
 from waypost.store import partners as stored
+from waypost.store.credentials import CredentialKind
 from waypost.store.journal import Lane, depth_of, drop_set_aside, return_set_aside, set_aside_entries
 from waypost.store.trace import message_counts, message_trace, newest_messages, newest_templates
 
@@ -168,7 +169,7 @@ class AdminDoor:
 
     async def _client_secrets(self, request: Request) -> Any:
         partner_id = number_in(request, "partner_id")
-        secrets = await actions.list_client_secrets(self._office, partner_id)
+        secrets = await actions.list_credentials(self._office, CredentialKind.CLIENT_SECRET, partner_id)
         now_ms = self._office.clock.now_ms()
         return {
             "client_secrets": [
@@ -176,7 +177,7 @@ class AdminDoor:
                     "id": one.id,
                     "created_on_ms": one.created_on_ms,
                     "expires_on_ms": one.expires_on_ms,
-                    "expired": one.expires_on_ms is not None and one.expires_on_ms <= now_ms,
+                    "expired": one.is_expired(now_ms),
                 }
                 for one in secrets
             ]
@@ -186,27 +187,34 @@ class AdminDoor:
         partner_id = number_in(request, "partner_id")
         secret_id = str(request.path_params["secret_id"])
         keep_tokens = flag_in(request, "keep_tokens")
-        ended = await actions.revoke_client_secret(self._office, partner_id, secret_id, keep_tokens=keep_tokens)
+        ended = await actions.revoke_credential(
+            self._office, CredentialKind.CLIENT_SECRET, partner_id, secret_id, keep_tokens=keep_tokens
+        )
         return {"revoked": secret_id, "tokens_ended": ended}
 
     async def _add_client_secret(self, request: Request) -> Any:
         given = await read_body(request, _NewSecret)
         partner_id = number_in(request, "partner_id")
-        secret = await actions.add_client_secret(self._office, partner_id, given.expires_on_ms)
+        secret = await actions.add_credential(
+            self._office, CredentialKind.CLIENT_SECRET, partner_id, expires_on_ms=given.expires_on_ms
+        )
         return {"client_secret": secret}
 
     async def _add_api_key(self, request: Request) -> Any:
         given = await read_body(request, _NewKey)
         partner_id = number_in(request, "partner_id")
-        return {"api_key": await actions.add_api_key(self._office, partner_id, given.name)}
+        key = await actions.add_credential(self._office, CredentialKind.API_KEY, partner_id, given.name)
+        return {"api_key": key}
 
     async def _api_keys(self, request: Request) -> Any:
         partner_id = number_in(request, "partner_id")
-        return {"api_keys": await actions.list_api_keys(self._office, partner_id)}
+        keys = await actions.list_credentials(self._office, CredentialKind.API_KEY, partner_id)
+        return {"api_keys": [{"id": one.id, "name": one.name, "created_on_ms": one.created_on_ms} for one in keys]}
 
     async def _revoke_api_key_named(self, request: Request) -> Any:
         key_id = str(request.path_params["key_id"])
-        await actions.revoke_api_key_named(self._office, number_in(request, "partner_id"), key_id)
+        partner_id = number_in(request, "partner_id")
+        await actions.revoke_credential(self._office, CredentialKind.API_KEY, partner_id, key_id)
         return {"revoked": key_id}
 
     async def _revoke_api_key(self, request: Request) -> Any:

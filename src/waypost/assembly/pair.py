@@ -15,8 +15,9 @@ from waypost.base.travel import Travel
 from waypost.client.door import Transport
 from waypost.config import Settings
 from waypost.simulator import AccountSeed, Keeper, NumberSeed, Simulator, SimulatorSettings
+from waypost.store.credentials import CredentialKind, add_credential
 from waypost.store.kind import is_demo, mark_demo, seed_template
-from waypost.store.partners import add_api_key, add_app, add_business_account, add_client_secret, add_partner
+from waypost.store.partners import add_app, add_business_account, add_partner
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,8 +146,9 @@ def _demonstrate(connection: Connection, password_hash: str, app_token_hash: str
     if not mark_demo(connection):
         return False
     add_partner(connection, demo.PARTNER, password_hash, now_ms)
-    add_client_secret(connection, demo.PARTNER.id, hash_of(demo.CLIENT_SECRET), now_ms, None)
-    add_api_key(connection, hash_of(demo.API_KEY), demo.PARTNER.id, "demo", now_ms)
+    secret_hash, key_hash = hash_of(demo.CLIENT_SECRET), hash_of(demo.API_KEY)
+    add_credential(connection, CredentialKind.CLIENT_SECRET, demo.PARTNER.id, secret_hash, now_ms)
+    add_credential(connection, CredentialKind.API_KEY, demo.PARTNER.id, key_hash, now_ms, "demo")
     add_business_account(connection, demo.ACCOUNT)
     add_app(connection, demo.app(now_ms), app_token_hash)
     seed_template(connection, demo.template(now_ms))

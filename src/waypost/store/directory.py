@@ -12,6 +12,7 @@ from waypost.base.seals import Seals
 from waypost.domain.app import App, BusinessAccount, Line, OperatorAccount
 from waypost.domain.app_key import AppKey, KeyStatus
 from waypost.domain.template import Template, TemplateStatus
+from waypost.store import credentials
 from waypost.store import partners as stored
 from waypost.store.app_keys import app_key_by_hash
 from waypost.store.database import MISSED, Database
@@ -55,7 +56,7 @@ class Directory:
 
     async def partner_of_api_key(self, key_hash: str) -> int | None:
         """The partner with this API key."""
-        return await self._look("key", stored.partner_of_api_key, key_hash)
+        return await self._look("key", credentials.partner_of_api_key, key_hash)
 
     async def partner_of_app_token(self, token_hash: str) -> int | None:
         """The partner whose app this token is for; a second key or a minted token is one too."""

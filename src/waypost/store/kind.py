@@ -6,8 +6,9 @@ from sqlalchemy import Connection, delete, func, insert, select
 
 from waypost.domain.template import Template
 from waypost.store.contract import WrongStore
+from waypost.store.credentials import TABLES
 from waypost.store.rows import template_columns
-from waypost.store.tables import api_keys, client_secrets, partners, store_facts, templates
+from waypost.store.tables import partners, store_facts, templates
 
 DEMO = "demo"
 
@@ -47,7 +48,7 @@ def check_real(connection: Connection, known_hashes: Collection[str]) -> None:
             "this store was made by `waypost dev` and its secrets are known to everybody; "
             "name another folder with --data"
         )
-    for table in (api_keys, client_secrets):
+    for table in TABLES.values():
         held = select(func.count()).where(table.c.hash.in_(known_hashes))
         if connection.execute(held).scalar_one():
             raise WrongStore(

@@ -1,4 +1,4 @@
-"""Partners, their credentials, apps and business accounts."""
+"""Partners and their tokens, apps and business accounts."""
 
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
@@ -8,6 +8,7 @@ from sqlalchemy import Connection, bindparam, delete, false, func, insert, selec
 
 from waypost.domain.app import App, BusinessAccount, OperatorAccount
 from waypost.domain.partner import Partner
+from waypost.store.credentials import CredentialKind, valid_hashes
 from waypost.store.one_of import one_of
 from waypost.store.rows import (
     app_columns,
@@ -18,18 +19,7 @@ from waypost.store.rows import (
     partner_columns,
     partner_of,
 )
-from waypost.store.tables import (
-    api_keys,
-    apps,
-    business_accounts,
-    client_secrets,
-    operator_accounts,
-    partner_tokens,
-    partners,
-)
-
-SECRET_ID_CHARS: Final = 16
-"""How much of a client secret's hash names it, or of an API key's."""
+from waypost.store.tables import apps, business_accounts, client_secrets, operator_accounts, partner_tokens, partners
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,13 +42,8 @@ def login_facts(connection: Connection, email: str, now_ms: int) -> LoginFacts |
     row = connection.execute(select(partners).where(partners.c.email == email.lower())).one_or_none()
     if row is None:
         return None
-    secrets = connection.execute(
-        select(client_secrets.c.hash).where(
-            client_secrets.c.partner_id == row.id,
-            client_secrets.c.expires_on_ms.is_(None) | (client_secrets.c.expires_on_ms > now_ms),
-        )
-    ).scalars()
-    return LoginFacts(partner_of(row), row.password_hash, row.password_changed, frozenset(secrets))
+    secrets = valid_hashes(connection, CredentialKind.CLIENT_SECRET, row.id, now_ms)
+    return LoginFacts(partner_of(row), row.password_hash, row.password_changed, secrets)
 
 
 def change_password(connection: Connection, partner_id: int, password_hash: str) -> None:
@@ -88,63 +73,6 @@ def partner_by_id(connection: Connection, partner_id: int) -> Partner | None:
 def all_partners(connection: Connection) -> list[Partner]:
     """Every partner, oldest first."""
     return [partner_of(row) for row in connection.execute(select(partners).order_by(partners.c.id))]
-
-
-def add_client_secret(
-    connection: Connection, partner_id: int, secret_hash: str, now_ms: int, expires_on_ms: int | None
-) -> None:
-    """Keep a client secret's hash."""
-    connection.execute(
-        insert(client_secrets),
-        {"hash": secret_hash, "partner_id": partner_id, "created_on_ms": now_ms, "expires_on_ms": expires_on_ms},
-    )
-
-
-@dataclass(frozen=True, slots=True)
-class ClientSecret:
-    """What may be shown of a client secret.
-
-    Attributes:
-        id: the beginning of its hash.
-        expires_on_ms: None: never.
-    """
-
-    id: str
-    created_on_ms: int
-    expires_on_ms: int | None
-
-
-def client_secrets_of(connection: Connection, partner_id: int) -> list[ClientSecret]:
-    """A partner's client secrets, oldest first, the expired too."""
-    rows = connection.execute(
-        select(client_secrets)
-        .where(client_secrets.c.partner_id == partner_id)
-        .order_by(client_secrets.c.created_on_ms, client_secrets.c.hash)
-    )
-    return [ClientSecret(row.hash[:SECRET_ID_CHARS], row.created_on_ms, row.expires_on_ms) for row in rows]
-
-
-def drop_client_secret(
-    connection: Connection, partner_id: int, secret_id: str, *, keep_tokens: bool = False
-) -> int | None:
-    """Revoke a client secret, and the partner tokens it has issued.
-
-    Returns:
-        How many tokens have ended; None: the partner has no such secret.
-    """
-    chosen = (client_secrets.c.partner_id == partner_id) & (
-        func.substr(client_secrets.c.hash, 1, SECRET_ID_CHARS) == secret_id
-    )
-    revoked = delete(client_secrets).where(chosen).returning(client_secrets.c.hash)
-    hashes = list(connection.execute(revoked).scalars())
-    if not hashes:
-        return None
-    if keep_tokens:
-        return 0
-    issued = delete(partner_tokens).where(
-        partner_tokens.c.partner_id == partner_id, partner_tokens.c.secret_hash.in_(hashes)
-    )
-    return connection.execute(issued).rowcount
 
 
 def add_partner_token(
@@ -193,50 +121,6 @@ def partner_of_token(connection: Connection, token_hash: str) -> tuple[int, int]
         select(partner_tokens.c.partner_id, partner_tokens.c.expires_on_ms).where(partner_tokens.c.hash == token_hash)
     ).one_or_none()
     return None if row is None else (row.partner_id, row.expires_on_ms)
-
-
-def add_api_key(connection: Connection, key_hash: str, partner_id: int, name: str, now_ms: int) -> None:
-    """Keep an API key's hash."""
-    connection.execute(
-        insert(api_keys), {"hash": key_hash, "partner_id": partner_id, "name": name, "created_on_ms": now_ms}
-    )
-
-
-@dataclass(frozen=True, slots=True)
-class ApiKey:
-    """What may be shown of an API key.
-
-    Attributes:
-        id: the beginning of its hash.
-    """
-
-    id: str
-    name: str
-    created_on_ms: int
-
-
-def api_keys_of(connection: Connection, partner_id: int) -> list[ApiKey]:
-    """A partner's API keys, oldest first."""
-    rows = connection.execute(
-        select(api_keys).where(api_keys.c.partner_id == partner_id).order_by(api_keys.c.created_on_ms, api_keys.c.hash)
-    )
-    return [ApiKey(row.hash[:SECRET_ID_CHARS], row.name, row.created_on_ms) for row in rows]
-
-
-def drop_api_key(connection: Connection, key_hash: str) -> bool:
-    """Revoke an API key."""
-    return connection.execute(delete(api_keys).where(api_keys.c.hash == key_hash)).rowcount == 1
-
-
-def drop_api_key_named(connection: Connection, partner_id: int, key_id: str) -> bool:
-    """Revoke one of a partner's API keys, which is known by its id only."""
-    chosen = (api_keys.c.partner_id == partner_id) & (func.substr(api_keys.c.hash, 1, SECRET_ID_CHARS) == key_id)
-    return connection.execute(delete(api_keys).where(chosen)).rowcount > 0
-
-
-def partner_of_api_key(connection: Connection, key_hash: str) -> int | None:
-    """The partner whose API key this is, or None."""
-    return connection.execute(select(api_keys.c.partner_id).where(api_keys.c.hash == key_hash)).scalar_one_or_none()
 
 
 def partner_of_app_token(connection: Connection, token_hash: str) -> int | None:

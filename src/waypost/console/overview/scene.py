@@ -12,6 +12,7 @@ from waypost.console.desk import Desk
 from waypost.console.overview.tally import Tallies, Tally
 from waypost.console.visit import Visit
 from waypost.domain.app import App
+from waypost.store.credentials import CredentialKind, PartnerCredential, credentials_of
 from waypost.store.database import Database
 from waypost.store.journal import SetAsideEntry
 from waypost.store.message_lists import messages_of_app, names_of_templates
@@ -28,7 +29,6 @@ from waypost.store.overview import (
     set_aside_of_app,
     waiting_of_app,
 )
-from waypost.store.partners import ClientSecret, client_secrets_of
 
 DAY_MS: Final = 24 * 60 * 60 * 1000
 REFUSED_FOR_MS: Final = 7 * DAY_MS
@@ -54,7 +54,7 @@ class Standing:
     hurt: list[Any]
     line: Line
     begun: Begun
-    secrets: list[ClientSecret]
+    secrets: list[PartnerCredential]
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,5 +101,5 @@ def _standing(connection: Connection, *, app: App, partner_id: int, now_ms: int)
         hurt_templates(connection, partner_id, app.business_account_id, now_ms - REFUSED_FOR_MS),
         line_of_app(connection, partner_id, app.id),
         begun(connection, partner_id, app.id, ids),
-        client_secrets_of(connection, partner_id),
+        credentials_of(connection, CredentialKind.CLIENT_SECRET, partner_id),
     )

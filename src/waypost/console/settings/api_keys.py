@@ -8,7 +8,7 @@ from starlette.responses import Response
 from waypost.console.desk import Desk
 from waypost.console.settings.refusals import known_or
 from waypost.console.visit import Visit
-from waypost.store.partners import api_keys_of
+from waypost.store.credentials import CredentialKind, credentials_of
 
 PATH: Final = "/settings/keys"
 LONGEST_NAME: Final = 100
@@ -40,7 +40,7 @@ async def revoke_key(desk: Desk, visit: Visit) -> Response:
 
 
 async def _page(desk: Desk, visit: Visit, *, made: str = "", name: str = "", wrong: str = "") -> Response:
-    keys = await desk.parts.database.read(api_keys_of, visit.partner.id)
+    keys = await desk.parts.database.read(credentials_of, CredentialKind.API_KEY, visit.partner.id)
     return await desk.page(
         visit, "settings/keys.html", 400 if wrong else 200,
         keys=list(reversed(keys)), made=made, typed=name, wrong=wrong,

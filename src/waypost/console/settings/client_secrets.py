@@ -10,7 +10,7 @@ from waypost.client.door import DoorRefused
 from waypost.console.desk import Desk
 from waypost.console.settings.refusals import known_or, words_of
 from waypost.console.visit import Visit
-from waypost.store.partners import client_secrets_of
+from waypost.store.credentials import CredentialKind, credentials_of
 
 PATH: Final = "/settings/secrets"
 DAY_MS: Final = 24 * 60 * 60 * 1000
@@ -91,7 +91,7 @@ async def _page(
     wrong: dict[str, str] | None = None,
 ) -> Response:
     now_ms = desk.parts.clock.now_ms()
-    secrets = await desk.parts.database.read(client_secrets_of, visit.partner.id)
+    secrets = await desk.parts.database.read(credentials_of, CredentialKind.CLIENT_SECRET, visit.partner.id)
     return await desk.page(
         visit, "settings/secrets.html", 400 if wrong else 200,
         secrets=[(one, _state(one.expires_on_ms, now_ms)) for one in reversed(secrets)],

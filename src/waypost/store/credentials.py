@@ -1,0 +1,129 @@
+"""A partner's own credentials, by hash: client secrets log in and may expire, API keys send and do not.
+
+Both kinds have one life cycle, written here once; what they issue and open is in `partners.py`.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, Final
+
+from sqlalchemy import ColumnElement, Connection, Table, delete, func, insert, select, true
+
+from waypost.store.tables import api_keys, client_secrets, partner_tokens
+
+ID_CHARS: Final = 16
+"""How much of a credential's hash is its id."""
+
+
+class CredentialKind(StrEnum):
+    """The kinds, as people call them."""
+
+    CLIENT_SECRET = "client secret"  # noqa: S105  a kind of credential, not one
+    API_KEY = "API key"
+
+
+TABLES: Final[Mapping[CredentialKind, Table]] = {
+    CredentialKind.CLIENT_SECRET: client_secrets,
+    CredentialKind.API_KEY: api_keys,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class PartnerCredential:
+    """What may be shown of a credential.
+
+    Attributes:
+        id: the beginning of its hash.
+        name: of an API key; client secrets have none.
+        expires_on_ms: None: never.
+    """
+
+    id: str
+    created_on_ms: int
+    name: str
+    expires_on_ms: int | None
+
+    def is_expired(self, now_ms: int) -> bool:
+        """True if it opens nothing any more."""
+        return self.expires_on_ms is not None and self.expires_on_ms <= now_ms
+
+
+def add_credential(
+    connection: Connection,
+    kind: CredentialKind,
+    partner_id: int,
+    credential_hash: str,
+    now_ms: int,
+    name: str = "",
+    expires_on_ms: int | None = None,
+) -> None:
+    """Store a credential's hash, with a name or an expiry where its kind has them."""
+    columns = {
+        "hash": credential_hash,
+        "partner_id": partner_id,
+        "name": name,
+        "created_on_ms": now_ms,
+        "expires_on_ms": expires_on_ms,
+    }
+    table = TABLES[kind]
+    connection.execute(insert(table), {column: value for column, value in columns.items() if column in table.c})
+
+
+def credentials_of(connection: Connection, kind: CredentialKind, partner_id: int) -> list[PartnerCredential]:
+    """Return a partner's credentials of one kind, oldest first, the expired too."""
+    table = TABLES[kind]
+    rows = connection.execute(
+        select(table).where(table.c.partner_id == partner_id).order_by(table.c.created_on_ms, table.c.hash)
+    )
+    return [
+        PartnerCredential(
+            row.hash[:ID_CHARS], row.created_on_ms, getattr(row, "name", ""), getattr(row, "expires_on_ms", None)
+        )
+        for row in rows
+    ]
+
+
+def valid_hashes(connection: Connection, kind: CredentialKind, partner_id: int, now_ms: int) -> frozenset[str]:
+    """Return the hashes of a partner's credentials that have not expired."""
+    table = TABLES[kind]
+    chosen = select(table.c.hash).where(table.c.partner_id == partner_id, _is_valid(table, now_ms))
+    return frozenset(connection.execute(chosen).scalars())
+
+
+def partner_of_api_key(connection: Connection, key_hash: str) -> int | None:
+    """Return the partner whose API key this is, or None."""
+    return connection.execute(select(api_keys.c.partner_id).where(api_keys.c.hash == key_hash)).scalar_one_or_none()
+
+
+def revoke_credential(
+    connection: Connection, kind: CredentialKind, partner_id: int, credential_id: str, keep_tokens: bool = False
+) -> int | None:
+    """Delete one of a partner's credentials, and the partner tokens it has issued.
+
+    Returns:
+        How many tokens have ended; None: the partner has no such credential.
+    """
+    table = TABLES[kind]
+    has_id = func.substr(table.c.hash, 1, ID_CHARS) == credential_id
+    revoked = delete(table).where(table.c.partner_id == partner_id, has_id).returning(table.c.hash)
+    hashes = connection.execute(revoked).scalars().all()
+    if not hashes:
+        return None
+    if keep_tokens:
+        return 0
+    issued = (partner_tokens.c.partner_id == partner_id) & partner_tokens.c.secret_hash.in_(hashes)
+    return connection.execute(delete(partner_tokens).where(issued)).rowcount
+
+
+def revoke_api_key(connection: Connection, key_hash: str) -> int | None:
+    """Delete the API key with this hash, whoever's it is; return as `revoke_credential`."""
+    partner_id = partner_of_api_key(connection, key_hash)
+    if partner_id is None:
+        return None
+    return revoke_credential(connection, CredentialKind.API_KEY, partner_id, key_hash[:ID_CHARS])
+
+
+def _is_valid(table: Table, now_ms: int) -> ColumnElement[bool]:
+    expires_on_ms: Any = table.c.get("expires_on_ms")
+    return true() if expires_on_ms is None else expires_on_ms.is_(None) | (expires_on_ms > now_ms)
