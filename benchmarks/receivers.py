@@ -14,6 +14,7 @@ import statistics
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import uvloop
@@ -30,6 +31,7 @@ from waypost.config import Settings
 from waypost.domain.app import App
 from waypost.domain.subscription import Subscription
 from waypost.journal.telling import Telling
+from waypost.store.partners import add_app, add_partner
 from waypost.store.subscriptions import add_subscription
 
 QUICK_S = 0.005
@@ -93,15 +95,15 @@ class Scene:
     async def subscribe(self, url: str) -> App:
         """An app whose callbacks go there."""
         self._count += 1
-        office, now_ms = self._waypost.office, SystemClock().now_ms()
-        app, _ = await actions.add_app(
-            office,
-            partner_id=demo.PARTNER.id,
+        now_ms = SystemClock().now_ms()
+        app = replace(
+            demo.app(now_ms),
+            id=self._ids.new(),
             name=f"receiver {self._count}",
             phone_number=str(15_550_000_000 + self._count),
             phone_number_id=str(10**15 + self._count),
-            business_account_id=demo.WABA_ID,
         )
+        await self._waypost.database.write(add_app, app, app.id)
         subscription = Subscription("", demo.PARTNER.id, app.id, "bench", url, 2, ("MESSAGE",), now_ms, now_ms)
         seal = self._waypost.directory.seal
         await self._waypost.database.write(add_subscription, subscription, seal, 5)
@@ -195,7 +197,7 @@ async def main(options: argparse.Namespace) -> dict[str, Any]:
         try:
             receivers.wait_ready()
             await actions.put_operator_account(waypost.office, demo.operator_account("http://127.0.0.1:9"))
-            await actions.add_partner(waypost.office, demo.PARTNER, "no password")
+            await waypost.database.write(add_partner, demo.PARTNER, "no password", 0)
             await actions.add_business_account(waypost.office, demo.ACCOUNT)
             waypost.start()
             rows = await _rounds(Scene(waypost, receivers, seconds=options.seconds), hole[-1].getsockname()[1])

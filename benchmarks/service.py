@@ -11,6 +11,7 @@ import uvloop
 from benchmarks.bare import API_KEY, SOURCES, TEMPLATE_ID
 from benchmarks.statements import Statements
 from waypost.admin import actions
+from waypost.admin.apps import NewApp, add_app
 from waypost.assembly import demo
 from waypost.assembly.http_limits import limits_of
 from waypost.assembly.servers import HttpServer, bind, settle_memory, signalled
@@ -24,6 +25,7 @@ from waypost.domain.subscription import Subscription
 from waypost.domain.template import Template
 from waypost.store.credentials import CredentialKind, add_credential
 from waypost.store.kind import seed_template
+from waypost.store.partners import add_partner
 from waypost.store.subscriptions import add_subscription
 
 NETWORK = ("127.0.0.0/8",)
@@ -65,26 +67,19 @@ async def seed(waypost: Waypost, options: argparse.Namespace) -> None:
     """A partner with an app for each source, one template, and a subscription where there is a receiver."""
     office, now_ms = waypost.office, SystemClock().now_ms()
     await actions.put_operator_account(office, demo.operator_account(options.operator))
-    await actions.add_partner(office, demo.PARTNER, "no password")
+    await waypost.database.write(add_partner, demo.PARTNER, "no password", now_ms)
     await waypost.database.write(add_credential, CredentialKind.API_KEY, demo.PARTNER.id, hash_of(API_KEY), now_ms)
     await actions.add_business_account(office, demo.ACCOUNT)
     for nth, (source, name) in enumerate(SOURCES.items()):
-        app, _ = await actions.add_app(
-            office,
-            partner_id=demo.PARTNER.id,
-            name=name,
-            phone_number=source,
-            phone_number_id=phone_number_id(nth),
-            business_account_id=demo.WABA_ID,
-            per_second=options.per_second,
-        )
+        new = NewApp(demo.PARTNER.id, name, source, phone_number_id(nth), demo.WABA_ID, options.per_second)
+        app_id = (await add_app(office, new))["id"]
         if nth == 0:
-            await waypost.database.write(seed_template, _template(app.id, now_ms))
+            await waypost.database.write(seed_template, _template(app_id, now_ms))
         if options.receiver:
             subscription = Subscription(
                 id="",
                 partner_id=demo.PARTNER.id,
-                app_id=app.id,
+                app_id=app_id,
                 tag="bench",
                 url=options.receiver,
                 version=2,

@@ -15,6 +15,7 @@ from tests.support.builders import ACCOUNT, APP, OPERATOR
 from tests.support.second_operator import administer
 from tests.support.street import ADMIN_TOKEN, Street
 from waypost.admin import actions
+from waypost.admin.apps import AppConnection, connect_app
 from waypost.cli.main import app as commands
 from waypost.store.journal import Lane
 from waypost.store.tables import journal
@@ -116,14 +117,7 @@ async def other_number(street: Street) -> None:
 
 
 async def app_of_an_unknown_number(street: Street) -> None:
-    await actions.connect_app(
-        street.waypost.office,
-        APP.id,
-        phone_number=APP.phone_number,
-        phone_number_id="42",
-        business_account_id=ACCOUNT.id,
-        live=True,
-    )
+    await connect_app(street.waypost.office, AppConnection(APP.phone_number, "42", ACCOUNT.id), APP.id)
 
 
 async def template_gone(street: Street) -> None:

@@ -13,6 +13,7 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
+from tests.support.seeding import store_partner
 from waypost.accept.route_row import RouteRow
 from waypost.accept.routes import ROUTES
 from waypost.accept.shapes import SHAPES
@@ -63,18 +64,8 @@ class Doors:
         await self.service.open()
         office, write = self.service.office, self.service.database.write
         await actions.put_operator_account(office, demo.operator_account("http://127.0.0.1:9"))
-        await actions.add_partner(office, demo.PARTNER, "no password matches this")
+        self.token = await store_partner(office, demo.PARTNER, demo.ACCOUNT, demo.app(now_ms))
         await write(add_credential, CredentialKind.API_KEY, demo.PARTNER.id, hash_of("key"), now_ms)
-        await actions.add_business_account(office, demo.ACCOUNT)
-        _, self.token = await actions.add_app(
-            office,
-            partner_id=demo.PARTNER.id,
-            name=demo.APP_NAME,
-            phone_number=demo.SOURCE,
-            phone_number_id=demo.PHONE_NUMBER_ID,
-            business_account_id=demo.WABA_ID,
-            app_id=demo.APP_ID,
-        )
         await write(seed_template, demo.template(now_ms))
 
 

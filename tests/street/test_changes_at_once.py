@@ -8,7 +8,7 @@ from aiohttp import web
 
 from tests.support.builders import ACCOUNT, APP
 from tests.support.street import Street
-from waypost.admin import actions
+from waypost.admin.apps import AppConnection, connect_app
 from waypost.store.partners import app_by_id
 
 CHANGES = {"callbackUrl": {"callbackUrl": "https://shop.example/hook"}, "appPreference": {"isHSMEnabled": "false"}}
@@ -71,14 +71,8 @@ async def test_preferences_that_are_set_at_once_are_both_kept(street: Street, wh
 
 async def test_number_that_the_administrator_gives_outlives_a_partners_preference(street: Street) -> None:
     await set_it(street, "callbackUrl")  # the app is looked up, and its look-up kept
-    connecting = actions.connect_app(
-        street.waypost.office,
-        APP.id,
-        phone_number="15557770001",
-        phone_number_id=APP.phone_number_id,
-        business_account_id=ACCOUNT.id,
-        live=True,
-    )
+    connection = AppConnection("15557770001", APP.phone_number_id, ACCOUNT.id)
+    connecting = connect_app(street.waypost.office, connection, APP.id)
 
     await asyncio.gather(connecting, set_it(street, "appPreference"))
 

@@ -14,6 +14,7 @@ from tests.support.media_samples import sample
 from tests.support.patience import patiently
 from tests.support.street import API_KEY, Street
 from waypost.admin import actions
+from waypost.admin.apps import NewApp, add_app
 from waypost.base.clock import ManualClock
 from waypost.dispatch.media import FORGET_EVERY_MS
 
@@ -75,14 +76,7 @@ async def operator(street: Street) -> AsyncIterator[SlowOperator]:
 
 
 async def add_number(street: Street, name: str, number: str, number_id: str) -> None:
-    await actions.add_app(
-        street.waypost.office,
-        partner_id=PARTNER.id,
-        name=name,
-        phone_number=number,
-        phone_number_id=number_id,
-        business_account_id=ACCOUNT.id,
-    )
+    await add_app(street.waypost.office, NewApp(PARTNER.id, name, number, number_id, ACCOUNT.id))
 
 
 async def send(

@@ -16,6 +16,7 @@ from tests.support.between import Between
 from tests.support.builders import ACCOUNT, ANN, APP, INSTANCE_KEY, OPERATOR, PARTNER, is_event
 from tests.support.callback_sink import Callback, CallbackSink
 from tests.support.patience import HANGS_AFTER_S, patiently
+from tests.support.seeding import store_partner
 from tests.support.stores import Place
 from waypost.admin import actions
 from waypost.assembly.operators import ADAPTERS, MakeOperator
@@ -477,20 +478,9 @@ class Street:
     async def make_partner(self) -> None:
         """Make the partner with its key, its business account and its app."""
         office = self.waypost.office
-        await actions.add_partner(office, PARTNER, "no password")
-        now_ms = self.clock.now_ms()
-        key = hash_of(API_KEY)
+        self.app_token = await store_partner(office)
+        key, now_ms = hash_of(API_KEY), self.clock.now_ms()
         await office.database.write(add_credential, CredentialKind.API_KEY, PARTNER.id, key, now_ms)
-        await actions.add_business_account(office, ACCOUNT)
-        _, self.app_token = await actions.add_app(
-            office,
-            partner_id=PARTNER.id,
-            name=APP.name,
-            phone_number=APP.phone_number,
-            phone_number_id=APP.phone_number_id,
-            business_account_id=ACCOUNT.id,
-            app_id=APP.id,
-        )
 
     async def _tell_the_way(self) -> None:
         """Tell each side where the other one is, or what stands between; once both are there."""

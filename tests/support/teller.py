@@ -9,8 +9,9 @@ from typing import Any, Final
 import msgspec
 from sqlalchemy import Connection
 
-from tests.support.builders import ACCOUNT, APP, INSTANCE_KEY, OPERATOR, PARTNER
+from tests.support.builders import APP, INSTANCE_KEY, OPERATOR
 from tests.support.patience import HANGS_AFTER_S
+from tests.support.seeding import store_partner
 from tests.support.stores import Place
 from waypost.admin import actions
 from waypost.assembly.service import Waypost
@@ -106,17 +107,7 @@ class Teller:
     async def _make_partner(self) -> None:
         office = self.waypost.office
         await actions.put_operator_account(office, OPERATOR)
-        await actions.add_partner(office, PARTNER, "no password")
-        await actions.add_business_account(office, ACCOUNT)
-        _, self.token = await actions.add_app(
-            office,
-            partner_id=PARTNER.id,
-            name=APP.name,
-            phone_number=APP.phone_number,
-            phone_number_id=APP.phone_number_id,
-            business_account_id=ACCOUNT.id,
-            app_id=APP.id,
-        )
+        self.token = await store_partner(office)
 
 
 def _tell(connection: Connection, ids: Ids, at_ms: int, abouts: Sequence[str], times: int, app: App = APP) -> None:

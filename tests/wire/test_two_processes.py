@@ -11,7 +11,8 @@ from urllib.parse import urlencode
 import pytest
 from sqlalchemy import Connection, func, select
 
-from tests.support.builders import ACCOUNT, APP, INSTANCE_KEY, OPERATOR, PARTNER
+from tests.support.builders import APP, INSTANCE_KEY, OPERATOR, PARTNER
+from tests.support.seeding import store_partner
 from tests.support.stores import Place
 from waypost.accept.limits import RATES
 from waypost.admin import actions
@@ -62,19 +63,9 @@ async def processes(place: Place, tmp_path: Path) -> AsyncIterator[list[Waypost]
             running.append(waypost)
         office = running[0].office
         await actions.put_operator_account(office, OPERATOR)
-        await actions.add_partner(office, PARTNER, "no password")
+        await store_partner(office)
         key = hash_of(API_KEY)
         await office.database.write(add_credential, CredentialKind.API_KEY, PARTNER.id, key, clock.now_ms())
-        await actions.add_business_account(office, ACCOUNT)
-        await actions.add_app(
-            office,
-            partner_id=PARTNER.id,
-            name=APP.name,
-            phone_number=APP.phone_number,
-            phone_number_id=APP.phone_number_id,
-            business_account_id=ACCOUNT.id,
-            app_id=APP.id,
-        )
         yield running
 
 

@@ -1,59 +1,45 @@
-"""The call that reads the audit log: filtered, a page at a time."""
+"""The admin API's operation that reads the audit log: filtered, a page at a time."""
 
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 import msgspec
-from starlette.requests import Request
 
-from waypost.domain.refusals import Reason, Refused
+from waypost.admin.actions import Office
+from waypost.domain.refusals import broken_field
 from waypost.store.audit_log import AuditFilter, audit_page
-from waypost.store.database import Database
 
 MAX_ENTRIES: Final = 500
-_ENTRIES: Final = 100
-_OUTCOMES: Final = {None: None, "done": False, "rejected": True}
-_FIELDS: Final = ("partner_id", "actor", "action", "outcome", "since_ms", "until_ms", "before", "limit")
 
 
-class AuditCalls:
-    """A plain call; the gate guards it."""
+class AuditQuery(msgspec.Struct, forbid_unknown_fields=True):
+    """The filters; one that is not known is an error here, because entries would be missed."""
 
-    def __init__(self, database: Database) -> None:
-        self._database = database
+    partner_id: int | None = None
+    actor: str | None = None
+    action: str | None = None
+    outcome: Literal["done", "rejected"] | None = None
+    since_ms: int | None = None
+    until_ms: int | None = None
+    before: int | None = None
+    limit: int = 100
 
-    async def show(self, request: Request) -> Any:
-        """Return the newest entries, and where the next page begins."""
-        query = request.query_params
-        unknown = next((name for name in query if name not in _FIELDS), None)
-        if unknown is not None:
-            raise Refused(
-                Reason.FIELD_BROKEN, f"{unknown[:100]} is no filter of the audit log; accepted: {', '.join(_FIELDS)}."
-            )
-        outcome = query.get("outcome")
-        if outcome not in _OUTCOMES:
-            raise Refused(Reason.FIELD_BROKEN, "outcome must be done or rejected.")
-        wanted = AuditFilter(
-            partner_id=_number(request, "partner_id"),
-            actor=query.get("actor"),
-            action=query.get("action"),
-            rejected=_OUTCOMES[outcome],
-            since_ms=_number(request, "since_ms"),
-            until_ms=_number(request, "until_ms"),
-            before_id=_number(request, "before"),
-        )
-        limit = _number(request, "limit")
-        limit = _ENTRIES if limit is None else limit
-        if not 1 <= limit <= MAX_ENTRIES:
-            raise Refused(Reason.FIELD_BROKEN, f"limit must be 1 to {MAX_ENTRIES}.")
-        found = await self._database.read(audit_page, wanted, limit + 1)
-        entries, is_more = found[:limit], len(found) > limit
-        return {"entries": [msgspec.to_builtins(one) for one in entries], "next": entries[-1].id if is_more else None}
+    def __post_init__(self) -> None:
+        """Check the size of the page."""
+        if not 1 <= self.limit <= MAX_ENTRIES:
+            raise broken_field("limit", f"1 to {MAX_ENTRIES}")
 
 
-def _number(request: Request, name: str) -> int | None:
-    text = request.query_params.get(name)
-    if text is None:
-        return None
-    if not (text.isascii() and text.isdecimal() and len(text) < 19):
-        raise Refused(Reason.FIELD_BROKEN, f"{name} must be a number.")
-    return int(text)
+async def list_audit_entries(office: Office, given: AuditQuery) -> Any:
+    """Return the newest entries, and where the next page begins."""
+    wanted = AuditFilter(
+        partner_id=given.partner_id,
+        actor=given.actor,
+        action=given.action,
+        rejected=None if given.outcome is None else given.outcome == "rejected",
+        since_ms=given.since_ms,
+        until_ms=given.until_ms,
+        before_id=given.before,
+    )
+    found = await office.database.read(audit_page, wanted, given.limit + 1)
+    entries, is_more = found[: given.limit], len(found) > given.limit
+    return {"entries": [msgspec.to_builtins(one) for one in entries], "next": entries[-1].id if is_more else None}

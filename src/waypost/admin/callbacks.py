@@ -1,35 +1,25 @@
-"""The door's calls about callbacks: subscriptions and their keys, what was sent, and sending it again."""
+"""The admin API's operations on callbacks: subscriptions and their keys, what was sent, and sending it again."""
 
-from collections.abc import Awaitable, Callable
 from typing import Any, Final
 
 import msgspec
 from sqlalchemy import Connection
-from starlette.requests import Request
 
 from waypost.admin.actions import Office
-from waypost.admin.reading import Nothing, number_in, read_body
 from waypost.base.clock import machine_ms
 from waypost.domain.answer_report import report_of
-from waypost.domain.refusals import Reason, Refused
-from waypost.domain.subscription import Subscription
-from waypost.outbound.vetted import VettedClient
+from waypost.domain.refusals import Reason, Refused, broken_field, unknown
 from waypost.store.callbacks import callback_with_attempts
 from waypost.store.partners import app_by_id
 from waypost.store.receiver_answers import answer_times
 from waypost.store.receivers import Whose, receivers, renew_key, resume_subscription
 from waypost.store.replays import Wanted, append_replays, count_wanted
-from waypost.store.subscriptions import Unseal, subscriptions_by_ids
+from waypost.store.subscriptions import subscriptions_by_ids
 from waypost.wire import callback_v2, callback_v3
 from waypost.wire.redaction import shown_callback
 from waypost.wire.signatures import key_text, laid_over, signature_headers
 
-Call = Callable[[Request], Awaitable[Any]]
-CircuitOf = Callable[[int], str | None]
-"""Gives the state of a subscription's circuit; None where this process does not work it."""
-
 DAY_MS: Final = 86_400_000
-KEEP_OLD_FOR_S: Final = 86_400
 MOST_KEEP_OLD_S: Final = 30 * 86_400
 MOST_REPLAYED: Final = 100_000
 """In one call. Who wants more names a shorter time, several times."""
@@ -37,11 +27,42 @@ MOST_REPLAYED: Final = 100_000
 _END_OF_TIME_MS: Final = 1 << 53
 
 
-class _Rotation(msgspec.Struct, forbid_unknown_fields=True):
-    keep_old_for_s: int = KEEP_OLD_FOR_S
+class SubscriptionQuery(msgspec.Struct):
+    """Whose subscriptions; those that fit everything that is given. A number of 0 is not given."""
+
+    subscription_id: int | None = None
+    app_id: str | None = None
+    partner_id: int | None = None
 
 
-class _Replay(msgspec.Struct, forbid_unknown_fields=True):
+class ReportQuery(msgspec.Struct):
+    """Of which time, and likewise whose; without a time, the last day."""
+
+    to_ms: int | None = None
+    from_ms: int | None = None
+    subscription_id: int | None = None
+    app_id: str | None = None
+    partner_id: int | None = None
+
+
+class KeyRotation(msgspec.Struct, forbid_unknown_fields=True):
+    """How long the old key signs beside the new one."""
+
+    keep_old_for_s: int = 86_400
+
+    def __post_init__(self) -> None:
+        """Check that it is not for ever."""
+        if not 0 <= self.keep_old_for_s <= MOST_KEEP_OLD_S:
+            raise broken_field("keep_old_for_s", f"0 to {MOST_KEEP_OLD_S} seconds")
+
+
+class Replay(msgspec.Struct, forbid_unknown_fields=True):
+    """Which callbacks to send again; those that fit everything that is given.
+
+    Attributes:
+        dry_run: only count them.
+    """
+
     callback_id: str | None = None
     subscription_id: int | None = None
     app_id: str | None = None
@@ -54,170 +75,160 @@ class _Replay(msgspec.Struct, forbid_unknown_fields=True):
     dry_run: bool = False
 
 
-class CallbackCalls:
-    """Plain calls; the door guards them.
+async def list_subscriptions(office: Office, given: SubscriptionQuery) -> Any:
+    """Return subscriptions with their state, their circuit, and how much waits for each."""
+    found = await office.database.read(receivers, _whose(given))
+    return {"subscriptions": [_shown(office, one) for one in found]}
 
-    Args:
-        office: what an administrator works with.
-        circuit_of: gives the state of a subscription's circuit.
-        outbound: posts to addresses that partners chose.
+
+async def show_subscription(office: Office, subscription_id: int) -> Any:
+    """Return one of them."""
+    return _shown(office, await _named(office, subscription_id))
+
+
+async def check_subscription(office: Office, subscription_id: int) -> Any:
+    """Send the ping to a subscription's address, signed, and return what it answers."""
+    read = office.database.read
+    found = await read(subscriptions_by_ids, {subscription_id}, office.directory.unseal)
+    subscription = found.get(subscription_id)
+    app = None if subscription is None else await read(app_by_id, subscription.app_id)
+    if subscription is None or app is None:
+        raise unknown("subscription", "subscription_id")
+    call_id, at_s = office.ids.new(), machine_ms() // 1000
+    now_ms = office.clock.now_ms()
+    body = callback_v2.check_body(app, now_ms) if subscription.version == 2 else callback_v3.check_body(app)
+    keys = [office.seals.callback_key(subscription_id, one) for one in subscription.serials(now_ms)]
+    headers = laid_over(subscription.headers, signature_headers(call_id, at_s, body, keys))
+    answer = await office.outbound.post(subscription.url, body, headers)
+    return {
+        "taken": answer.status is not None and 200 <= answer.status < 300,
+        "status": answer.status,
+        "duration_ms": answer.duration_ms,
+        "error": answer.error,
+        "answer": answer.body.decode("utf-8", "replace"),
+        "sent": body.decode(),
+    }
+
+
+async def resume(office: Office, subscription_id: int) -> Any:
+    """Let a subscription go on that the service has paused; what waited is delivered, in order."""
+
+    def change(connection: Connection) -> tuple[bool, dict[str, Any]] | None:
+        was = resume_subscription(connection, subscription_id)
+        if was is None:
+            return None
+        # With what waits at this moment: a moment later the first of it may have been delivered.
+        [now] = receivers(connection, Whose(id=subscription_id))
+        return was.paused_on_ms is not None, now
+
+    changed = await office.database.write(change)
+    if changed is None:
+        raise unknown("subscription", "subscription_id")
+    was_paused, now = changed
+    return _shown(office, now) | {"was_paused": was_paused}
+
+
+async def show_key(office: Office, subscription_id: int) -> Any:
+    """Return the key that signs a subscription's callbacks."""
+    return _keys(office, await _named(office, subscription_id))
+
+
+async def rotate_key(office: Office, given: KeyRotation, subscription_id: int) -> Any:
+    """Give a subscription a new key. For a while both sign; the key before the old one signs no more."""
+    until_ms = office.clock.now_ms() + given.keep_old_for_s * 1000
+    if not await office.database.write(renew_key, subscription_id, until_ms):
+        raise unknown("subscription", "subscription_id")
+    return _keys(office, await _named(office, subscription_id))
+
+
+async def report(office: Office, given: ReportQuery) -> Any:
+    """Return how long receivers took to answer, and what."""
+    to_ms = office.clock.now_ms() + 1 if given.to_ms is None else given.to_ms
+    from_ms = to_ms - DAY_MS if given.from_ms is None else given.from_ms
+    rows = await office.database.read(answer_times, _whose(given), from_ms, to_ms)
+    return {"from_ms": from_ms, "to_ms": to_ms, "subscriptions": report_of(rows)}
+
+
+async def replay(office: Office, given: Replay) -> Any:
+    """Send callbacks again: the same bytes, the same id, the same sequence number, beside the live ones.
+
+    Raises:
+        Refused: nothing says which, or they are too many.
     """
-
-    def __init__(self, office: Office, circuit_of: CircuitOf, outbound: VettedClient) -> None:
-        self._office = office
-        self._circuit_of = circuit_of
-        self._outbound = outbound
-
-    def table(self) -> tuple[tuple[str, str, Call], ...]:
-        """Method, path and call of each."""
-        # fmt: off
-        return (
-            ("GET",  "/admin/subscriptions",                                self._subscriptions),
-            ("GET",  "/admin/subscriptions/{subscription_id}",              self._subscription),
-            ("POST", "/admin/subscriptions/{subscription_id}/check",        self._check),
-            ("POST", "/admin/subscriptions/{subscription_id}/resume",       self._resume),
-            ("GET",  "/admin/subscriptions/{subscription_id}/key",          self._key),
-            ("POST", "/admin/subscriptions/{subscription_id}/key/rotate",   self._rotate),
-            ("GET",  "/admin/callbacks/report",                             self._report),
-            ("POST", "/admin/callbacks/replay",                             self._replay),
-            ("GET",  "/admin/callbacks/{callback_id}",                      self._callback),
-            ("POST", "/admin/callbacks/{callback_id}/reveal",               self._reveal),
+    named = (given.callback_id, given.subscription_id, given.app_id, given.partner_id)
+    if all(one is None for one in named):
+        accepted = "a callback_id, a subscription_id, an app_id or a partner_id"
+        raise Refused(Reason.FIELD_MISSING, f"Name {accepted}.", accepted=accepted)
+    wanted = Wanted(
+        whose=Whose(given.subscription_id, given.app_id, given.partner_id),
+        callback_id=given.callback_id,
+        recipient=given.recipient,
+        news=given.news,
+        delivered=given.delivered,
+        from_ms=given.from_ms,
+        to_ms=min(given.to_ms, office.clock.now_ms() + 1),
+    )
+    counted = await office.database.read(count_wanted, wanted)
+    if given.dry_run:
+        return {"would_replay": counted["callbacks"], "still_waiting": counted["waiting"]}
+    if counted["callbacks"] > MOST_REPLAYED:
+        raise Refused(
+            Reason.FIELD_BROKEN,
+            f"That are {counted['callbacks']} callbacks; name fewer than {MOST_REPLAYED} at once, "
+            "by from_ms and to_ms for example.",
         )
-        # fmt: on
+    appended, after = 0, None
+    while True:
+        count, after = await office.database.write(append_replays, wanted, after, office.clock.now_ms())
+        appended += count
+        if after is None:
+            return {"replayed": appended, "still_waiting": counted["waiting"]}
 
-    async def _subscriptions(self, request: Request) -> Any:
-        found = await self._office.database.read(receivers, _whose_in(request))
-        return {"subscriptions": [self._shown(one) for one in found]}
 
-    async def _subscription(self, request: Request) -> Any:
-        whose = Whose(id=number_in(request, "subscription_id"))
-        found = await self._office.database.read(receivers, whose)
-        if not found:
-            raise _unknown()
-        return self._shown(found[0])
+async def show_callback(office: Office, callback_id: str) -> Any:
+    """Return one callback with its body and every attempt."""
+    return await _callback(office, callback_id, text=office.show_text)
 
-    async def _check(self, request: Request) -> Any:
-        await read_body(request, Nothing)
-        known, office = number_in(request, "subscription_id"), self._office
-        subscription = await office.database.read(_by_id, known, office.directory.unseal)
-        if subscription is None:
-            raise _unknown()
-        app = await office.database.read(app_by_id, subscription.app_id)
-        if app is None:
-            raise _unknown()
-        call_id, at_s = office.ids.new(), machine_ms() // 1000
-        is_v2 = subscription.version == 2
-        now_ms = office.clock.now_ms()
-        body = callback_v2.check_body(app, now_ms) if is_v2 else callback_v3.check_body(app)
-        keys = [office.seals.callback_key(known, one) for one in subscription.serials(now_ms)]
-        headers = laid_over(subscription.headers, signature_headers(call_id, at_s, body, keys))
-        answer = await self._outbound.post(subscription.url, body, headers)
-        return {
-            "taken": answer.status is not None and 200 <= answer.status < 300,
-            "status": answer.status,
-            "duration_ms": answer.duration_ms,
-            "error": answer.error,
-            "answer": answer.body.decode("utf-8", "replace"),
-            "sent": body.decode(),
-        }
 
-    async def _resume(self, request: Request) -> Any:
-        await read_body(request, Nothing)
-        subscription_id = number_in(request, "subscription_id")
-        found = await self._office.database.write(_resume, subscription_id)
-        if found is None:
-            raise _unknown()
-        was_paused, now = found
-        return self._shown(now) | {"was_paused": was_paused}
+async def reveal_callback(office: Office, callback_id: str) -> Any:
+    """Return the same with its text; one-time codes stay hidden."""
+    return await _callback(office, callback_id, text=True)
 
-    async def _key(self, request: Request) -> Any:
-        whose = Whose(id=number_in(request, "subscription_id"))
-        found = await self._office.database.read(receivers, whose)
-        if not found:
-            raise _unknown()
-        return self._keys(found[0])
 
-    async def _rotate(self, request: Request) -> Any:
-        given = await read_body(request, _Rotation)
-        if not 0 <= given.keep_old_for_s <= MOST_KEEP_OLD_S:
-            raise Refused(Reason.FIELD_BROKEN, f"keep_old_for_s must be 0 to {MOST_KEEP_OLD_S} seconds.")
-        until_ms = self._office.clock.now_ms() + given.keep_old_for_s * 1000
-        subscription_id = number_in(request, "subscription_id")
-        if not await self._office.database.write(renew_key, subscription_id, until_ms):
-            raise _unknown()
-        [now] = await self._office.database.read(receivers, Whose(id=subscription_id))
-        return self._keys(now)
+async def _callback(office: Office, callback_id: str, *, text: bool) -> Any:
+    found = await office.database.read(callback_with_attempts, callback_id)
+    if found is None:
+        raise unknown("callback", "callback_id")
+    return shown_callback(found, text=text)
 
-    async def _report(self, request: Request) -> Any:
-        now_ms = self._office.clock.now_ms()
-        to_ms = _number_of(request, "to_ms", now_ms + 1)
-        from_ms = _number_of(request, "from_ms", to_ms - DAY_MS)
-        rows = await self._office.database.read(answer_times, _whose_in(request), from_ms, to_ms)
-        return {"from_ms": from_ms, "to_ms": to_ms, "subscriptions": report_of(rows)}
 
-    async def _callback(self, request: Request) -> Any:
-        return await self._shown_callback(request, text=self._office.show_text)
+def _whose(given: SubscriptionQuery | ReportQuery) -> Whose:
+    return Whose(given.subscription_id or None, given.app_id, given.partner_id or None)
 
-    async def _reveal(self, request: Request) -> Any:
-        await read_body(request, Nothing)
-        return await self._shown_callback(request, text=True)
 
-    async def _shown_callback(self, request: Request, *, text: bool) -> Any:
-        found = await self._office.database.read(callback_with_attempts, str(request.path_params["callback_id"]))
-        if found is None:
-            raise Refused(Reason.NOT_FOUND, "There is no such callback.")
-        return shown_callback(found, text=text)
+async def _named(office: Office, subscription_id: int) -> dict[str, Any]:
+    found = await office.database.read(receivers, Whose(id=subscription_id))
+    if not found:
+        raise unknown("subscription", "subscription_id")
+    return found[0]
 
-    async def _replay(self, request: Request) -> Any:
-        given = await read_body(request, _Replay)
-        now_ms = self._office.clock.now_ms()
-        named = (given.callback_id, given.subscription_id, given.app_id, given.partner_id)
-        if all(one is None for one in named):
-            raise Refused(Reason.FIELD_MISSING, "Name a callback_id, a subscription_id, an app_id or a partner_id.")
-        wanted = Wanted(
-            whose=Whose(given.subscription_id, given.app_id, given.partner_id),
-            callback_id=given.callback_id,
-            recipient=given.recipient,
-            news=given.news,
-            delivered=given.delivered,
-            from_ms=given.from_ms,
-            to_ms=min(given.to_ms, now_ms + 1),
-        )
-        counted = await self._office.database.read(count_wanted, wanted)
-        if counted["callbacks"] > MOST_REPLAYED and not given.dry_run:
-            raise Refused(
-                Reason.FIELD_BROKEN,
-                f"That are {counted['callbacks']} callbacks; name fewer than {MOST_REPLAYED} at once, "
-                "by from_ms and to_ms for example.",
-            )
-        if given.dry_run:
-            return {"would_replay": counted["callbacks"], "still_waiting": counted["waiting"]}
-        return {"replayed": await self._append(wanted), "still_waiting": counted["waiting"]}
 
-    async def _append(self, wanted: Wanted) -> int:
-        appended, after = 0, None
-        while True:
-            count, after = await self._office.database.write(append_replays, wanted, after, self._office.clock.now_ms())
-            appended += count
-            if after is None:
-                return appended
+def _keys(office: Office, row: dict[str, Any]) -> dict[str, Any]:
+    def shown(serial: int) -> str:
+        return key_text(office.seals.callback_key(row["id"], serial))
 
-    def _keys(self, row: dict[str, Any]) -> dict[str, Any]:
-        def shown(serial: int) -> str:
-            return key_text(self._office.seals.callback_key(row["id"], serial))
+    serial, until_ms = row["key_serial"], row["old_key_until_ms"]
+    has_old = serial > 1 and (until_ms or 0) > office.clock.now_ms()
+    return {
+        "subscription_id": row["id"],
+        "key": shown(serial),
+        "old_key": shown(serial - 1) if has_old else None,
+        "old_key_until_ms": until_ms if has_old else None,
+    }
 
-        serial, until_ms = row["key_serial"], row["old_key_until_ms"]
-        has_old = serial > 1 and (until_ms or 0) > self._office.clock.now_ms()
-        return {
-            "subscription_id": row["id"],
-            "key": shown(serial),
-            "old_key": shown(serial - 1) if has_old else None,
-            "old_key_until_ms": until_ms if has_old else None,
-        }
 
-    def _shown(self, row: dict[str, Any]) -> dict[str, Any]:
-        circuit = self._circuit_of(row["id"])
-        return {**row, "state": _state(row), "circuit": circuit}
+def _shown(office: Office, row: dict[str, Any]) -> dict[str, Any]:
+    return {**row, "state": _state(row), "circuit": office.circuit_of(row["id"])}
 
 
 def _state(row: dict[str, Any]) -> str:
@@ -227,38 +238,3 @@ def _state(row: dict[str, Any]) -> str:
     if row["paused_on_ms"] is not None:
         return "paused"
     return "active" if row["failing_since_ms"] is None else "failing"
-
-
-def _whose_in(request: Request) -> Whose:
-    query = request.query_params
-    return Whose(
-        id=_number_of(request, "subscription_id", 0) or None,
-        app_id=query.get("app_id"),
-        partner_id=_number_of(request, "partner_id", 0) or None,
-    )
-
-
-def _number_of(request: Request, name: str, otherwise: int) -> int:
-    text = request.query_params.get(name)
-    if text is None:
-        return otherwise
-    if not (text.isascii() and text.isdecimal() and len(text) < 17):
-        raise Refused(Reason.FIELD_BROKEN, f"{name} must be a number.")
-    return int(text)
-
-
-def _unknown() -> Refused:
-    return Refused(Reason.NOT_FOUND, "There is no such subscription.")
-
-
-def _by_id(connection: Connection, id: int, unseal: Unseal) -> Subscription | None:
-    return subscriptions_by_ids(connection, {id}, unseal).get(id)
-
-
-def _resume(connection: Connection, subscription_id: int) -> tuple[bool, dict[str, Any]] | None:
-    """With what waits at this moment: a moment later the first of it may have been delivered."""
-    was = resume_subscription(connection, subscription_id)
-    if was is None:
-        return None
-    [now] = receivers(connection, Whose(id=subscription_id))
-    return was.paused_on_ms is not None, now

@@ -1,10 +1,8 @@
-"""The door's calls about operators: accounts, numbers, webhooks, the switch, and the doctor."""
+"""The admin API's operations on operators: accounts, numbers, webhooks, the switch, and the doctor."""
 
-from collections.abc import Awaitable, Callable
 from typing import Any
 
 import msgspec
-from starlette.requests import Request
 
 from waypost.admin.actions import Office
 from waypost.admin.doctor.examination import examine, examine_for
@@ -18,103 +16,92 @@ from waypost.admin.operator_accounts import (
     standings,
     subscribe,
 )
-from waypost.admin.reading import read_body
 from waypost.admin.switching import Switched, SwitchWish, switch_app
 from waypost.domain.refusals import Reason, Refused
 
-Call = Callable[[Request], Awaitable[Any]]
+
+class NumbersQuery(msgspec.Struct):
+    """Whose numbers."""
+
+    business_account_id: str = ""
 
 
-class _NewBusinessAccount(msgspec.Struct, forbid_unknown_fields=True):
+class NewBusinessAccount(msgspec.Struct, forbid_unknown_fields=True):
+    """A business account to add."""
+
     id: str
     partner_id: int
     operator_account_id: str
     namespace: str | None = None
 
 
-class _Nothing(msgspec.Struct, forbid_unknown_fields=True):
-    pass
+class OperatorSwitch(msgspec.Struct, forbid_unknown_fields=True):
+    """Which operator account is to carry an app; as `SwitchWish`."""
 
-
-class _Switch(msgspec.Struct, forbid_unknown_fields=True):
     operator_account_id: str
     business_account_id: str | None = None
     phone_number_id: str | None = None
     submit_templates: bool = False
 
 
-class OperatorCalls:
-    """Plain calls; the door guards them."""
+class DoctorQuery(msgspec.Struct):
+    """Whose accounts are examined; without a partner, all."""
 
-    def __init__(self, office: Office) -> None:
-        self._office = office
+    partner_id: int | None = None
 
-    def table(self) -> tuple[tuple[str, str, Call], ...]:
-        """Method, path and call of each."""
-        # fmt: off
-        return (
-            ("GET",    "/admin/operator-accounts",                        self._accounts),
-            ("PUT",    "/admin/operator-accounts/{account_id}",           self._put_account),
-            ("GET",    "/admin/operator-accounts/{account_id}/numbers",   self._numbers),
-            ("POST",   "/admin/business-accounts",                        self._add_business_account),
-            ("POST",   "/admin/business-accounts/{account_id}/subscribe", self._subscribe),
-            ("PUT",    "/admin/apps/{app_id}/operator",                   self._switch),
-            ("GET",    "/admin/doctor",                                   self._doctor),
-        )
-        # fmt: on
 
-    async def _accounts(self, _request: Request) -> Any:
-        return {"operator_accounts": [_standing_view(self._office, one) for one in await standings(self._office)]}
+async def list_accounts(office: Office) -> Any:
+    """Return every operator account with its business accounts and apps, without a secret."""
+    return {"operator_accounts": [_standing_view(office, one) for one in await standings(office)]}
 
-    async def _put_account(self, request: Request) -> Any:
-        given = await read_body(request, dict[str, str | None])
-        fields = {name: value for name, value in given.items() if value is not None}
-        change = AccountChange(fields.pop("kind", None), fields.pop("base_url", None), fields)
-        account_id = str(request.path_params["account_id"])
-        account, made = await change_operator_account(self._office, account_id, change)
-        told = {
-            "id": account.id,
-            "webhook_path": f"/operator/webhook/{account.id}",
-            "callback_url": callback_url(self._office, account.id),
-        }
-        return told | made
 
-    async def _numbers(self, request: Request) -> Any:
-        business_account_id = request.query_params.get("business_account_id", "")
-        if not business_account_id:
-            raise Refused(
-                Reason.FIELD_MISSING, "business_account_id is needed: the operator's id of a business account."
-            )
-        account_id = str(request.path_params["account_id"])
-        return {"numbers": await list_numbers(self._office, account_id, business_account_id)}
+async def put_account(office: Office, given: dict[str, str | None], account_id: str) -> Any:
+    """Make an operator account, or change what is given of the one with this id; its fields are its adapter's."""
+    fields = {name: value for name, value in given.items() if value is not None}
+    change = AccountChange(fields.pop("kind", None), fields.pop("base_url", None), fields)
+    account, made = await change_operator_account(office, account_id, change)
+    told = {
+        "id": account.id,
+        "webhook_path": f"/operator/webhook/{account.id}",
+        "callback_url": callback_url(office, account.id),
+    }
+    return told | made
 
-    async def _add_business_account(self, request: Request) -> Any:
-        given = await read_body(request, _NewBusinessAccount)
-        account = await add_business_account(
-            self._office, given.id, given.partner_id, given.operator_account_id, given.namespace
-        )
-        return {"id": account.id, "namespace": account.namespace}
 
-    async def _subscribe(self, request: Request) -> Any:
-        await read_body(request, _Nothing)
-        account_id = str(request.path_params["account_id"])
-        return {"id": account_id, "callback_url": await subscribe(self._office, account_id)}
+async def show_numbers(office: Office, given: NumbersQuery, account_id: str) -> Any:
+    """Return the numbers that the operator has under a business account."""
+    if not given.business_account_id:
+        accepted = "the operator's id of a business account"
+        text = f"business_account_id is needed: {accepted}."
+        raise Refused(Reason.FIELD_MISSING, text, field="business_account_id", accepted=accepted)
+    return {"numbers": await list_numbers(office, account_id, given.business_account_id)}
 
-    async def _switch(self, request: Request) -> Any:
-        given = await read_body(request, _Switch)
-        wish = SwitchWish(**msgspec.structs.asdict(given))
-        switched = await switch_app(self._office, str(request.path_params["app_id"]), wish)
-        return _switch_view(switched, callback_url(self._office, wish.operator_account_id))
 
-    async def _doctor(self, request: Request) -> Any:
-        text = request.query_params.get("partner_id")
-        if text is None:
-            findings = await examine(self._office)
-        elif text.isascii() and text.isdecimal() and len(text) < 19:
-            findings = await examine_for(self._office, int(text))
-        else:
-            raise Refused(Reason.FIELD_BROKEN, "partner_id must be a number.")
-        return {"findings": [msgspec.to_builtins(one) for one in findings]}
+async def put_business_account(office: Office, given: NewBusinessAccount) -> Any:
+    """Store a business account; without a namespace the operator is asked for it."""
+    account = await add_business_account(office, given.id, given.partner_id, given.operator_account_id, given.namespace)
+    return {"id": account.id, "namespace": account.namespace}
+
+
+async def subscribe_account(office: Office, account_id: str) -> Any:
+    """Have the operator send a business account's webhooks to us."""
+    return {"id": account_id, "callback_url": await subscribe(office, account_id)}
+
+
+async def switch(office: Office, given: OperatorSwitch, app_id: str) -> Any:
+    """Have another operator account carry an app."""
+    wish = SwitchWish(**msgspec.structs.asdict(given))
+    switched = await switch_app(office, app_id, wish)
+    return _switch_view(switched, callback_url(office, wish.operator_account_id))
+
+
+async def doctor(office: Office, given: DoctorQuery) -> Any:
+    """Return the findings about everything, or about what one partner has."""
+    if given.partner_id is None:
+        findings = await examine(office)
+    else:
+        findings = await examine_for(office, given.partner_id)
+    return {"findings": [msgspec.to_builtins(one) for one in findings]}
 
 
 def _standing_view(office: Office, standing: Standing) -> dict[str, Any]:

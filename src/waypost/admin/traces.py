@@ -1,11 +1,8 @@
-"""One message's whole way, for whoever runs the service."""
+"""The admin API's operations on one message's trace, by our id or by the operator's."""
 
 from typing import Any, Final
 
-from starlette.requests import Request
-
 from waypost.admin.actions import Office
-from waypost.admin.reading import Nothing, read_body
 from waypost.base.ids import is_uuid
 from waypost.domain.refusals import Reason, Refused
 from waypost.store.trace import whole_way
@@ -15,29 +12,23 @@ NOT_KEPT: Final = "no longer kept"
 """Of a request whose words retention has cleared."""
 
 
-class Traces:
-    """The calls `GET /admin/trace/{message_id}` and `POST /admin/trace/{message_id}/reveal`."""
+async def show_trace(office: Office, message_id: str) -> Any:
+    """Return request, entry, news, callbacks and every attempt."""
+    return await _trace(office, message_id, text=office.show_text)
 
-    def __init__(self, office: Office) -> None:
-        self._office = office
 
-    async def show(self, request: Request) -> Any:
-        """A message by our id or by the operator's: request, entry, news, callbacks and every attempt."""
-        return await self._shown(request, text=self._office.show_text)
+async def reveal_trace(office: Office, message_id: str) -> Any:
+    """Return the same with its text; one-time codes stay hidden."""
+    return await _trace(office, message_id, text=True)
 
-    async def reveal(self, request: Request) -> Any:
-        """The same with its text; one-time codes stay hidden."""
-        await read_body(request, Nothing)
-        return await self._shown(request, text=True)
 
-    async def _shown(self, request: Request, *, text: bool) -> Any:
-        asked = str(request.path_params["message_id"])
-        found = await self._office.database.read(whole_way, asked)
-        if found is None:
-            raise Refused(Reason.NOT_FOUND, "There is no message of this id, ours or the operator's.")
-        message_id = found["id"]
-        trace_id = message_id.replace("-", "") if is_uuid(message_id) else None
-        sight = Sight(text, found["holds_code"])
-        came = shown_request(found["request"], sight) if found["words_kept"] else NOT_KEPT
-        callbacks = [shown_callback(one, text=text) for one in found["callbacks"]]
-        return {**found, "request": came, "trace_id": trace_id, "callbacks": callbacks}
+async def _trace(office: Office, message_id: str, *, text: bool) -> Any:
+    found = await office.database.read(whole_way, message_id)
+    if found is None:
+        words = "There is no message of this id, ours or the operator's."
+        raise Refused(Reason.NOT_FOUND, words, field="message_id")
+    own_id = found["id"]
+    trace_id = own_id.replace("-", "") if is_uuid(own_id) else None
+    came = shown_request(found["request"], Sight(text, found["holds_code"])) if found["words_kept"] else NOT_KEPT
+    callbacks = [shown_callback(one, text=text) for one in found["callbacks"]]
+    return {**found, "request": came, "trace_id": trace_id, "callbacks": callbacks}

@@ -19,8 +19,8 @@ from waypost.accept.routes import ROUTES
 from waypost.accept.services import Services
 from waypost.accept.uploads import Uploads
 from waypost.admin.actions import Office
-from waypost.admin.app import AdminDoor
 from waypost.admin.gate import AdminGate
+from waypost.admin.routes import admin_routes
 from waypost.assembly.console import AS_SET, ConsoleStand, make_console
 from waypost.assembly.operators import ADAPTERS, MakeOperator, make_operators
 from waypost.assembly.outside import Outside
@@ -109,6 +109,7 @@ class Waypost:
             lanes=lanes_of(settings.stages),
         )
         self._operators = make_operators(settings, clock, adapters)
+        self._outbound = VettedClient(allowed_networks=settings.allowed_networks, held=settings.hold)
         self.office = Office(
             database=self.database,
             directory=self.directory,
@@ -116,12 +117,14 @@ class Waypost:
             ids=ids,
             clock=clock,
             operators=self._operators,
+            passwords=self.passwords,
+            outbound=self._outbound,
+            circuit_of=lambda subscription_id: callbacks.circuit_of(subscription_id),
             public_url=settings.address,
             per_second=settings.per_second,
             data=settings.data,
             show_text=settings.show_text,
         )
-        self._outbound = VettedClient(allowed_networks=settings.allowed_networks, held=settings.hold)
         self.files = MediaFiles(settings.media_folder, reserved_bytes=settings.least_free_mb * 1_000_000)
         self.sweep = MediaSweep(self.database, self.files, clock)
         self.retention = Retention(self.database, clock, keep_of(settings))
@@ -161,20 +164,14 @@ class Waypost:
         def address_of(scope: Scope) -> str:
             return counted_as(services.proxies.client_address(scope))
 
-        admin = AdminDoor(
-            self.office,
-            self.passwords,
-            gate=AdminGate(
-                token=settings.admin_token,
-                console_token=consoles_token,
-                hosts=(*settings.admin_hosts, *([settings.admin_host] if settings.admin_host else [])),
-                limits=login_limits,
-                address_of=address_of,
-                audit=audit,
-                directory=self.directory,
-            ),
-            circuit_of=lambda subscription_id: callbacks.circuit_of(subscription_id),
-            outbound=self._outbound,
+        gate = AdminGate(
+            token=settings.admin_token,
+            console_token=consoles_token,
+            hosts=(*settings.admin_hosts, *([settings.admin_host] if settings.admin_host else [])),
+            limits=login_limits,
+            address_of=address_of,
+            audit=audit,
+            directory=self.directory,
         )
         webhook = Webhook(
             database=self.database,
@@ -306,7 +303,7 @@ class Waypost:
         )
         doors_of: dict[str, list[BaseRoute]] = {
             "accept": [
-                *admin.routes(),
+                *admin_routes(self.office, gate),
                 Route(f"{MEDIA_PATH}/{{key}}", media_door.show, methods=["GET"]),
                 *Docs(settings.address).routes(),
             ],

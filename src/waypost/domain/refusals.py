@@ -96,10 +96,32 @@ class Refused(Exception):
         explanation: field, rule and what would be accepted, in one sentence. Where the row has
             a documented text it travels in the header `Waypost-Reason`; elsewhere it is the text.
         retry_after_s: when the same request may succeed; whole seconds, at least 1.
+        field: name of the field that breaks the rule; empty: the error is not about one field.
+        accepted: what would be accepted there; empty: only the explanation says it.
     """
 
-    def __init__(self, reason: Reason, explanation: str = "", *, retry_after_s: int | None = None) -> None:
+    def __init__(
+        self,
+        reason: Reason,
+        explanation: str = "",
+        *,
+        retry_after_s: int | None = None,
+        field: str = "",
+        accepted: str = "",
+    ) -> None:
         super().__init__(reason.value, explanation)
         self.reason: Final = reason
         self.explanation: Final = explanation
         self.retry_after_s: Final = retry_after_s
+        self.field: Final = field
+        self.accepted: Final = accepted
+
+
+def broken_field(field: str, accepted: str) -> Refused:
+    """Return the error of a field that must be something else."""
+    return Refused(Reason.FIELD_BROKEN, f"{field} must be {accepted}.", field=field, accepted=accepted)
+
+
+def unknown(what: str, field: str = "") -> Refused:
+    """Return the error of a request about something that does not exist."""
+    return Refused(Reason.NOT_FOUND, f"There is no such {what}.", field=field)

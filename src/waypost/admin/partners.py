@@ -1,0 +1,117 @@
+"""The admin API's operations on partners: listed, added, and given another password."""
+
+from typing import Any, Final
+
+import msgspec
+from sqlalchemy import Connection
+
+from waypost.admin.actions import Office, partner_of
+from waypost.domain.partner import Partner
+from waypost.domain.refusals import Reason, Refused, broken_field
+from waypost.store import partners as stored
+from waypost.store.console_sessions import drop_sessions_of
+
+MOST_PASSWORD: Final = 1024
+
+
+class NewPartner(msgspec.Struct, forbid_unknown_fields=True):
+    """A partner to add; without a password, client secrets alone log in."""
+
+    email: str
+    name: str
+    password: str | None = None
+    contact_name: str = ""
+    phone_number: str = ""
+
+    def __post_init__(self) -> None:
+        """Check the password, then the address."""
+        if self.password is not None:
+            _check_password(self.password)
+        if self.email.count("@") != 1 or " " in self.email:
+            raise broken_field("email", "an e-mail address")
+
+
+class NewPassword(msgspec.Struct, forbid_unknown_fields=True):
+    """Another password.
+
+    Attributes:
+        end_tokens: whether partner tokens end too, which else live out their day.
+        keep_session: hash of the one session of the console that stays: that of whoever asks.
+    """
+
+    password: str
+    end_tokens: bool = False
+    keep_session: str = ""
+
+    def __post_init__(self) -> None:
+        """Check the password."""
+        _check_password(self.password)
+
+
+async def list_partners(office: Office) -> Any:
+    """Return every partner."""
+    return {"partners": await office.database.read(stored.all_partners)}
+
+
+async def add_partner(office: Office, given: NewPartner) -> Any:
+    """Store a partner and return its id.
+
+    Raises:
+        Refused: the e-mail address is taken.
+    """
+    partner = Partner(
+        id=0, name=given.name, email=given.email, contact_name=given.contact_name, phone_number=given.phone_number
+    )
+    password_hash = await office.passwords.hash(given.password) if given.password else ""
+    partner_id = await office.database.write(stored.add_partner, partner, password_hash, office.clock.now_ms())
+    if partner_id is None:
+        raise Refused(Reason.ALREADY_EXISTS, "email is taken by another partner.", field="email")
+    return {"id": partner_id}
+
+
+async def change_password(office: Office, given: NewPassword, partner_id: int) -> Any:
+    """Set a partner's password, and end its sessions. From then on the API takes client secrets only.
+
+    Source: spec, "Authentication", rule 2; decision 0058.
+
+    Raises:
+        Refused: there is no such partner.
+    """
+
+    def change(connection: Connection) -> tuple[int, int]:
+        stored.change_password(connection, partner_id, password_hash)
+        tokens = stored.drop_partner_tokens(connection, partner_id) if given.end_tokens else 0
+        return tokens, drop_sessions_of(connection, partner_id, given.keep_session)
+
+    password_hash = await office.passwords.hash(given.password)
+    await partner_of(office, partner_id)
+    tokens_ended, sessions_ended = await office.database.write(change)
+    if given.end_tokens:
+        office.directory.forget()
+    return {
+        "changed": True,
+        "sessions_ended": sessions_ended,
+        **({"tokens_ended": tokens_ended} if given.end_tokens else {}),
+        "next": "The API takes client secrets only from now on.",
+    }
+
+
+def _check_password(password: str) -> None:
+    """Return when a password may be one of the portal's.
+
+    Raises:
+        Refused: too short or too long, or without one of the four kinds of characters.
+
+    Source: facts 1.3.
+    """
+    kinds = (str.isupper, str.islower, str.isdigit, _is_symbol)
+    if not 8 <= len(password) <= MOST_PASSWORD or not all(any(kind(char) for char in password) for kind in kinds):
+        accepted = (
+            f"8 to {MOST_PASSWORD} characters, among them an upper-case letter, a lower-case letter, a digit "
+            "and a symbol"
+        )
+        raise Refused(Reason.FIELD_BROKEN, f"password must have {accepted}.", field="password", accepted=accepted)
+
+
+def _is_symbol(char: str) -> bool:
+    return not char.isalnum() and not char.isspace()

@@ -1,0 +1,66 @@
+"""The admin API: `/admin/…`, JSON, a credential of its own, loopback unless set. One row for each operation."""
+
+from functools import partial
+from typing import Final
+
+from starlette.routing import Route
+
+from waypost.admin import apps, callbacks, credentials, entries, partners, traces
+from waypost.admin import operator_calls as operators
+from waypost.admin.actions import Office
+from waypost.admin.audit import AuditQuery, list_audit_entries
+from waypost.admin.gate import AdminGate
+from waypost.admin.route_row import AdminRoute, AnyFields, Nothing
+
+# fmt: off
+ROUTES: Final = (  # the first that fits is taken
+    #          method    path                                                      takes                             function
+    AdminRoute("GET",    "/admin/partners",                                        None,                             partners.list_partners),
+    AdminRoute("POST",   "/admin/partners",                                        partners.NewPartner,              partners.add_partner),
+    AdminRoute("POST",   "/admin/partners/{partner_id}/password",                  partners.NewPassword,             partners.change_password),
+    AdminRoute("GET",    "/admin/partners/{partner_id}/client-secrets",            None,                             credentials.list_secrets),
+    AdminRoute("POST",   "/admin/partners/{partner_id}/client-secrets",            credentials.NewSecret,            credentials.add_secret),
+    AdminRoute("DELETE", "/admin/partners/{partner_id}/client-secrets/{secret_id}", credentials.SecretRevocation,    credentials.revoke_secret),
+    AdminRoute("GET",    "/admin/partners/{partner_id}/api-keys",                  None,                             credentials.list_keys),
+    AdminRoute("POST",   "/admin/partners/{partner_id}/api-keys",                  credentials.NewKey,               credentials.add_key),
+    AdminRoute("DELETE", "/admin/partners/{partner_id}/api-keys/{key_id}",         None,                             credentials.revoke_key),
+    AdminRoute("POST",   "/admin/api-keys/revoke",                                 credentials.KeyToRevoke,          credentials.revoke_held_key),
+    AdminRoute("GET",    "/admin/apps",                                            None,                             apps.list_apps),
+    AdminRoute("POST",   "/admin/apps",                                            apps.NewApp,                      apps.add_app),
+    AdminRoute("GET",    "/admin/apps/{app_id}/messages",                          None,                             apps.list_messages),
+    AdminRoute("GET",    "/admin/apps/{app_id}/templates",                         None,                             apps.list_templates),
+    AdminRoute("POST",   "/admin/apps/{app_id}/connect",                           apps.AppConnection,               apps.connect_app),
+    AdminRoute("POST",   "/admin/apps/{app_id}/token/revoke",                      None,                             apps.renew_token),
+    AdminRoute("GET",    "/admin/lanes",                                           None,                             entries.list_lanes),
+    AdminRoute("GET",    "/admin/entries",                                         None,                             entries.list_entries),
+    AdminRoute("POST",   "/admin/entries/{position}/release",                      None,                             entries.release_entry),
+    AdminRoute("DELETE", "/admin/entries/{position}",                              None,                             entries.drop_entry),
+    AdminRoute("GET",    "/admin/messages",                                        None,                             entries.count_messages),
+    AdminRoute("GET",    "/admin/messages/{message_id}",                           None,                             entries.show_message),
+    AdminRoute("GET",    "/admin/trace/{message_id:path}",                         None,                             traces.show_trace),
+    AdminRoute("POST",   "/admin/trace/{message_id:path}/reveal",                  Nothing,                          traces.reveal_trace),
+    AdminRoute("GET",    "/admin/audit",                                           AuditQuery,                       list_audit_entries),
+    AdminRoute("GET",    "/admin/operator-accounts",                               None,                             operators.list_accounts),
+    AdminRoute("PUT",    "/admin/operator-accounts/{account_id}",                  AnyFields,                        operators.put_account),
+    AdminRoute("GET",    "/admin/operator-accounts/{account_id}/numbers",          operators.NumbersQuery,           operators.show_numbers),
+    AdminRoute("POST",   "/admin/business-accounts",                               operators.NewBusinessAccount,     operators.put_business_account),
+    AdminRoute("POST",   "/admin/business-accounts/{account_id}/subscribe",        Nothing,                          operators.subscribe_account),
+    AdminRoute("PUT",    "/admin/apps/{app_id}/operator",                          operators.OperatorSwitch,         operators.switch),
+    AdminRoute("GET",    "/admin/doctor",                                          operators.DoctorQuery,            operators.doctor),
+    AdminRoute("GET",    "/admin/subscriptions",                                   callbacks.SubscriptionQuery,      callbacks.list_subscriptions),
+    AdminRoute("GET",    "/admin/subscriptions/{subscription_id}",                 None,                             callbacks.show_subscription),
+    AdminRoute("POST",   "/admin/subscriptions/{subscription_id}/check",           Nothing,                          callbacks.check_subscription),
+    AdminRoute("POST",   "/admin/subscriptions/{subscription_id}/resume",          Nothing,                          callbacks.resume),
+    AdminRoute("GET",    "/admin/subscriptions/{subscription_id}/key",             None,                             callbacks.show_key, shows_secret=True),
+    AdminRoute("POST",   "/admin/subscriptions/{subscription_id}/key/rotate",      callbacks.KeyRotation,            callbacks.rotate_key),
+    AdminRoute("GET",    "/admin/callbacks/report",                                callbacks.ReportQuery,            callbacks.report),
+    AdminRoute("POST",   "/admin/callbacks/replay",                                callbacks.Replay,                 callbacks.replay),
+    AdminRoute("GET",    "/admin/callbacks/{callback_id}",                         None,                             callbacks.show_callback),
+    AdminRoute("POST",   "/admin/callbacks/{callback_id}/reveal",                  Nothing,                          callbacks.reveal_callback),
+)
+# fmt: on
+
+
+def admin_routes(office: Office, gate: AdminGate) -> list[Route]:
+    """Return every route of the admin API, guarded by the gate."""
+    return [Route(row.path, gate.around(row, partial(row.respond, office)), methods=[row.method]) for row in ROUTES]

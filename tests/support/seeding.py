@@ -1,0 +1,22 @@
+"""A partner with an app, stored as the admin API stores them."""
+
+from dataclasses import replace
+
+from tests.support.builders import ACCOUNT, APP, PARTNER
+from waypost.admin.actions import Office
+from waypost.base.seals import hash_of
+from waypost.domain.app import App, BusinessAccount
+from waypost.domain.partner import Partner
+from waypost.store.partners import add_app, add_business_account, add_partner
+
+
+async def store_partner(
+    office: Office, partner: Partner = PARTNER, account: BusinessAccount = ACCOUNT, app: App = APP
+) -> str:
+    """Store a partner whom no password lets in, its business account and its app; return the app's token."""
+    now_ms, write = office.clock.now_ms(), office.database.write
+    token = office.seals.app_token(app.id, app.token_serial)
+    await write(add_partner, partner, "no password", now_ms)
+    await write(add_business_account, account)
+    await write(add_app, replace(app, created_on_ms=now_ms, modified_on_ms=now_ms), hash_of(token))
+    return token
