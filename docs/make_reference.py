@@ -10,7 +10,9 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import typer.main
+from msgspec.structs import fields
 
 from docs.specification import ALIASES, grouped, rows
 from docs.statements import holders, statements
@@ -18,6 +20,7 @@ from docs.testing_page import testing_parts
 from waypost.accept.fields import wire_name
 from waypost.accept.limits import RATES
 from waypost.accept.routes import ROUTES
+from waypost.admin.routes import ROUTES as ADMIN_ROUTES
 from waypost.base.steps import Step
 from waypost.cli.main import app
 from waypost.config import Settings
@@ -91,9 +94,36 @@ def errors_page() -> str:
     return page(
         "Refusals",
         'Every refusal is `{"status":"error","message":"…"}`. Where a text is documented it is the whole '
-        "`message`, and the explanation travels in the header `Waypost-Reason`.",
+        "`message`, and the explanation travels in the header `Waypost-Reason`. The admin API has a header more: "
+        "`Waypost-Error` is JSON of `field`, `rule`, which is the reason, and `accepted`.",
         table(("Reason", "Status", "`message`", "Source"), rows),
     )
+
+
+def admin_page() -> str:
+    """Every operation of the admin API."""
+    operations = [
+        (
+            row.method,
+            f"`{row.path.replace(':path', '')}`",
+            _members(row.takes),
+            (row.function.__doc__ or "").split("\n")[0],
+        )
+        for row in ADMIN_ROUTES
+    ]
+    return page(
+        "Admin API",
+        "What whoever runs the service can do, by the commands too: JSON, with the admin token as `Authorization: "
+        "Bearer …`, for a loopback or known host (decision 0081). `?` marks what may be absent. GET and DELETE take it "
+        "in the query, all others in the body. [Refusals](errors.md) name the field in a header.",
+        table(("Method", "Path", "Takes", "Does"), operations),
+    )
+
+
+def _members(struct: type[msgspec.Struct] | None) -> str:
+    """The fields of a struct as a table shows them."""
+    names = [one.name + ("" if one.required else "?") for one in fields(struct)] if struct else []
+    return f"`{{{', '.join(names)}}}`" if names else "nothing"
 
 
 def rates_page() -> str:
@@ -457,6 +487,7 @@ def _holders(names: list[str]) -> str:
 # fmt: off
 PAGES: dict[str, Callable[[], str]] = {
     "settings.md":       settings_page,
+    "admin.md":          admin_page,
     "errors.md":         errors_page,
     "callbacks.md":      callbacks_page,
     "rates.md":          rates_page,

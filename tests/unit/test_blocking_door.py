@@ -29,7 +29,7 @@ def test_server_that_never_answers_is_left_after_the_given_time() -> None:
     ("reply", "says"),
     [
         (Reply(400, b'{"status":"error","message":"Bad Request"}'), "Bad Request (400)"),
-        (Reply(400, b'{"message":"Bad Request"}', "to: is missing"), "Bad Request: to: is missing (400)"),
+        (Reply(400, b'{"message":"Bad Request"}', {"waypost-reason": "to: gone"}), "Bad Request: to: gone (400)"),
         (Reply(404, b'{"error":"fault_id: is no fault"}'), "fault_id: is no fault (404)"),
         (Reply(502, b"<html>"), "GET /x was refused without a reason (502)"),
     ],
@@ -39,6 +39,30 @@ def test_refusal_has_the_doors_own_words(reply: Reply, says: str) -> None:
         read_answer(reply, "GET /x")
 
     assert str(refused.value) == says
+
+
+@pytest.mark.parametrize(
+    ("reply", "field", "rule", "accepted", "would_do"),
+    [
+        (
+            Reply(400, b'{"error":"a[0].b: is odd; accepted: 2","field":"a[0].b","rule":"is odd","accepted":"2"}'),
+            "a[0].b", "is odd", "2", "2",
+        ),
+        (
+            Reply(400, b'{"message":"a must be 2."}', {"waypost-error": '{"field":"a","rule":"odd","accepted":"2"}'}),
+            "a", "odd", "2", "",
+        ),
+        (Reply(400, b'{"message":"No.","field":7}'), "", "", "", ""),
+        (Reply(502, b"<html>"), "", "", "", ""),
+    ],
+)  # fmt: skip
+def test_field_of_an_error_needs_no_sentence(reply: Reply, field: str, rule: str, accepted: str, would_do: str) -> None:
+    with pytest.raises(DoorRefused) as refused:
+        read_answer(reply)
+
+    error = refused.value
+    assert (error.field, error.rule, error.accepted, error.would_do) == (field, rule, accepted, would_do)
+    assert error.top_field == field[:1]
 
 
 def test_answer_without_a_body_is_nothing() -> None:

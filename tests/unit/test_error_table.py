@@ -2,7 +2,7 @@
 
 import pytest
 
-from waypost.domain.refusals import Reason, Refused
+from waypost.domain.refusals import Reason, Refused, broken_field
 from waypost.wire.errors import ERRORS, error_answer, header_text
 
 
@@ -25,6 +25,15 @@ def test_documented_text_is_the_whole_message_and_the_explanation_a_header(reaso
     message = {"message": text} if row.nested else text or "because"
     assert body == {"status": "error", "message": message}
     assert headers.get("Waypost-Reason") == ("because" if text else None)
+
+
+def test_field_is_named_to_our_own_programs_only() -> None:
+    refused = broken_field("name", "ä or\nb")
+
+    told = error_answer(refused, names_field=True)
+
+    assert error_answer(refused) == (400, told[1], {})
+    assert told[2] == {"Waypost-Error": r'{"field": "name", "rule": "field_broken", "accepted": "\u00e4 or\nb"}'}
 
 
 def test_explanation_cannot_break_out_of_its_header() -> None:

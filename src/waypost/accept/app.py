@@ -14,7 +14,7 @@ from starlette.routing import BaseRoute, Match, Route, Router
 from waypost.accept.audit import with_audit
 from waypost.accept.held import HELD_BODY, HELD_RETRY_S, Held, is_held, refuse_held
 from waypost.accept.idempotency import HEADER, once
-from waypost.accept.requests import Receive, Request, Scope, Send, read_body, send_answer, send_file
+from waypost.accept.requests import UNCOUNTED, Receive, Request, Scope, Send, read_body, send_answer, send_file
 from waypost.accept.route_row import Carries, Once, RouteRow
 from waypost.accept.routes import ROUTES
 from waypost.accept.services import Services
@@ -90,7 +90,7 @@ class Door:
             if request is not None and refused.reason not in SPENT:
                 await request.give_back(self._services.limiter)
             self.tally[refused.reason.value] += 1
-            status, told, extra = error_answer(refused)
+            status, told, extra = error_answer(refused, names_field=UNCOUNTED in scope)
             body, kind = _encode(told), _JSON
             headers = [(name.encode(), value.encode()) for name, value in extra.items()]
         except Held:

@@ -11,7 +11,7 @@ from waypost.base.seals import TOKEN_PREFIX, hash_of
 from waypost.domain.app import App
 from waypost.domain.app_key import LONGEST_LIFE_MS, MOST_MINTED, MOST_SECOND_KEYS, SHORTEST_LIFE_MS, AppKey, KeyStatus
 from waypost.domain.lenient import read_integer
-from waypost.domain.refusals import Reason, Refused
+from waypost.domain.refusals import Reason, Refused, broken_field
 from waypost.store.app_keys import NameTaken, TooManyKeys, add_app_key, app_keys_of, revoke_app_key
 from waypost.wire.apps import key_object, token_object
 
@@ -68,9 +68,7 @@ async def mint_token(services: Services, request: Request) -> Answer:
     expiry = read_integer(form.required("expiry", "milliseconds since the epoch"), "expiry")
     life_ms = expiry - services.clock.now_ms()
     if not SHORTEST_LIFE_MS <= life_ms <= LONGEST_LIFE_MS:
-        raise Refused(
-            Reason.FIELD_BROKEN, "expiry must be milliseconds since the epoch, from 1 hour to 24 hours from now."
-        )
+        raise broken_field("expiry", "milliseconds since the epoch, from 1 hour to 24 hours from now")
 
     def answer(key: AppKey, secret: str) -> Answer:
         return Answer({"status": "success", "token": secret, "id": key.id})
@@ -83,7 +81,7 @@ async def list_tokens(services: Services, request: Request) -> Answer:
     app = await admitted_app(services, request)
     wished = (request.query("status") or "").strip().upper()
     if wished and wished not in list(KeyStatus):
-        raise Refused(Reason.FIELD_BROKEN, f"status must be one of {', '.join(KeyStatus)}.")
+        raise broken_field("status", f"one of {', '.join(KeyStatus)}")
     now_ms = services.clock.now_ms()
     tokens = [token_object(key, now_ms) for key in await _held(services, app, minted=True)]
     chosen = [token for token in tokens if not wished or token["status"] == wished]
@@ -99,7 +97,7 @@ async def revoke_token(services: Services, request: Request) -> Answer:
     token_id = request.form_or_json().required("id", "the id of one of the app's tokens")
     key = await _revoke(services, app, token_id, minted=True)
     if key is None:
-        raise Refused(Reason.FIELD_BROKEN, "id must be the id of one of the app's tokens.")
+        raise broken_field("id", "the id of one of the app's tokens")
     if key.status(services.clock.now_ms()) is KeyStatus.EXPIRED:
         raise Refused(Reason.TOKEN_HAS_EXPIRED, "The token has expired already.")
     return Answer({"status": "success"})
@@ -146,5 +144,5 @@ async def _revoke(services: Services, app: App, key_id: str, *, minted: bool) ->
 
 def _name(name: str) -> str:
     if len(name) > LONGEST_NAME:
-        raise Refused(Reason.FIELD_BROKEN, f"name must be at most {LONGEST_NAME} characters.")
+        raise broken_field("name", f"at most {LONGEST_NAME} characters")
     return name

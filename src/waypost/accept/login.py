@@ -8,7 +8,7 @@ from waypost.base.logs import log
 from waypost.base.seals import hash_of
 from waypost.base.throttled_logging import ThrottledLog
 from waypost.domain.partner import PARTNER_TOKEN_LIFE_MS
-from waypost.domain.refusals import Reason, Refused
+from waypost.domain.refusals import Reason, Refused, broken_field
 from waypost.store.partners import add_partner_token, login_facts
 from waypost.wire.login import account_object, app_token_answer
 from waypost.wire.partner_token import issue_partner_token
@@ -41,7 +41,7 @@ async def log_in(services: Services, request: Request) -> Answer:
             f"at most {MOST_PASSWORD} characters.",
         )
     if len(email) > MOST_EMAIL:
-        raise Refused(Reason.FIELD_BROKEN, f"email must be at most {MOST_EMAIL} characters.")
+        raise broken_field("email", f"at most {MOST_EMAIL} characters")
     await services.limiter.spend("login", f"{email} {address}")
     attempt = await services.login_limits.spend(email, address)
     now_ms = services.clock.now_ms()

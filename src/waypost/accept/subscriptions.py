@@ -213,7 +213,7 @@ async def _check(services: Services, app: App, form: SubscriptionForm) -> None:
     why = await services.outbound.check(form.url)
     if why is not None:
         _log.info("an address may not be called", what=why)
-        raise Refused(Reason.INVALID_URL, f"url must lead to public addresses only; {why}.")
+        raise Refused(Reason.INVALID_URL, f"url must lead to public addresses only; {why}.", field="url")
     if not form.do_check:
         return
     now_ms = services.clock.now_ms()
@@ -228,7 +228,8 @@ async def _check(services: Services, app: App, form: SubscriptionForm) -> None:
     if answer.status is None or not 200 <= answer.status < 300:
         what = answer.error or f"it answered {answer.status}"
         _log.info("an address did not answer its check", what=what)
-        raise Refused(Reason.INVALID_URL, f"url must answer 2xx to a POST within 10 s, or send doCheck=false; {what}.")
+        text = f"url must answer 2xx to a POST within 10 s, or send doCheck=false; {what}."
+        raise Refused(Reason.INVALID_URL, text, field="url")
 
 
 def _answer(subscription: Subscription) -> Answer:
@@ -240,7 +241,7 @@ def _unknown() -> Refused:
 
 
 def _tag_taken(tag: str) -> Refused:
-    return Refused(Reason.DUPLICATE_TAG, f"tag {tag} is taken; choose another.")
+    return Refused(Reason.DUPLICATE_TAG, f"tag {tag} is taken; choose another.", field="tag")
 
 
 def _too_many() -> Refused:

@@ -11,7 +11,7 @@ from waypost.base.ids import Ids
 from waypost.base.seals import Seals
 from waypost.domain.app import BusinessAccount, OperatorAccount
 from waypost.domain.partner import Partner
-from waypost.domain.refusals import Reason, Refused, unknown
+from waypost.domain.refusals import Reason, Refused, broken_field, unknown
 from waypost.operators.contract import Operators
 from waypost.outbound.vetted import VettedClient
 from waypost.store import partners as stored
@@ -76,7 +76,7 @@ async def add_business_account(office: Office, account: BusinessAccount) -> None
     """
     await partner_of(office, account.partner_id)
     if not account.id:
-        raise Refused(Reason.FIELD_BROKEN, "id must be the operator's id of the business account.")
+        raise broken_field("id", "the operator's id of the business account")
     known = await office.directory.operator_account(account.operator_account_id)
     if known is None:
         raise Refused(Reason.NOT_FOUND, "operator_account_id must name an operator account.")
@@ -90,13 +90,13 @@ def _check_operator_account(office: Office, account: OperatorAccount) -> None:
             Reason.FIELD_BROKEN, "The account's id must be 1 to 64 letters, digits, dots, hyphens or underscores."
         )
     if account.kind not in office.operators.kinds:
-        raise Refused(Reason.FIELD_BROKEN, f"kind must be one of {', '.join(office.operators.kinds)}.")
+        raise broken_field("kind", f"one of {', '.join(office.operators.kinds)}")
     base_url = account.base_url
     if not base_url.startswith(("http://", "https://")) or base_url.endswith("/"):
-        raise Refused(Reason.FIELD_BROKEN, "base_url must be an http or https address without a slash at its end.")
+        raise broken_field("base_url", "an http or https address without a slash at its end")
     for field in office.operators.of(account).fields:
         if not field.accepts(account[field.name]):
-            raise Refused(Reason.FIELD_BROKEN, f"{field.name} must be {field.accepted}.")
+            raise broken_field(field.name, field.accepted)
 
 
 async def partner_of(office: Office, partner_id: int) -> Partner:

@@ -80,7 +80,7 @@ class AdminGate:
                 body = await call(request)
                 status, headers = 200, dict[str, str]()
             except Refused as refused:
-                status, body, headers = error_answer(refused)
+                status, body, headers = error_answer(refused, names_field=True)
                 reason = refused.reason.value
             except Exception:
                 await self._record(request, row.name, actor, 500, "defect", None)

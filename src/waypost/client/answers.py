@@ -1,12 +1,27 @@
 """What a door answered, and what it means when it was not what was asked for."""
 
-from dataclasses import dataclass
-from typing import Any, Final
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final, TypeVar
 
 import msgspec
 
+Shape = TypeVar("Shape")
+
 SEE_ACCEPTED: Final = "see `accepted` for the names"
 """Ends a sentence of the simulator's control API that does not repeat its member `accepted`."""
+
+
+class _FieldError(msgspec.Struct):
+    """An error as it travels between our own APIs."""
+
+    field: str = ""
+    rule: str = ""
+    accepted: str = ""
+
+
+_ANY: Final[msgspec.json.Decoder[Any]] = msgspec.json.Decoder()
+_FIELD_ERROR: Final = msgspec.json.Decoder(_FieldError)
 
 
 class DoorRefused(Exception):
@@ -16,14 +31,37 @@ class DoorRefused(Exception):
         status: of the answer.
         message: as the door gave it.
         why: the explanation in the header `Waypost-Reason`, where there was one.
+        field: name of the field that breaks a rule; empty: none, or not known.
+        rule: what it breaks, in the words of the simulator's control API, or by its name in our table of errors.
+        accepted: what would be accepted there; empty: not known.
     """
 
-    def __init__(self, status: int, message: str, why: str = "") -> None:
+    def __init__(
+        self, status: int, message: str, why: str = "", *, field: str = "", rule: str = "", accepted: str = ""
+    ) -> None:
         explained = f"{message}: {why}" if why and why not in message else message
         super().__init__(f"{explained} ({status})")
         self.status = status
         self.message = message
         self.why = why
+        self.field = field
+        self.rule = rule
+        self.accepted = accepted
+
+    @property
+    def what(self) -> str:
+        """What is wrong: without what would do, where the door says that apart."""
+        return self.message.removesuffix(f"; accepted: {self.accepted}")
+
+    @property
+    def would_do(self) -> str:
+        """What would be accepted; empty where the message says it in its own words, or nothing does."""
+        return "" if self.what == self.message else self.accepted
+
+    @property
+    def top_field(self) -> str:
+        """The member of the request in which the field is."""
+        return self.field.partition(".")[0].partition("[")[0]
 
 
 class NotReached(Exception):
@@ -47,12 +85,12 @@ class Reply:
     """What a door answered.
 
     Attributes:
-        why: the header `Waypost-Reason`; empty where there is none.
+        headers: names in lower case.
     """
 
     status: int
     body: bytes
-    why: str = ""
+    headers: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
 def read_answer(reply: Reply, asked: str = "") -> Any:
@@ -65,21 +103,30 @@ def read_answer(reply: Reply, asked: str = "") -> Any:
     Raises:
         DoorRefused: any status but 2xx.
     """
-    try:
-        answer = msgspec.json.decode(reply.body) if reply.body else None
-    except msgspec.DecodeError:
-        answer = None
+    answer = _decoded(reply.body, _ANY)
     if 200 <= reply.status < 300:
         return answer
+    # The simulator names the field in the body; our own APIs, whose bodies are documented, in a header.
+    header = reply.headers.get("waypost-error", "")
+    error = _decoded(header.encode() or reply.body, _FIELD_ERROR) or _FieldError()
     match answer:
         case {"error": str(message), "accepted": str(accepted)} if message.endswith(SEE_ACCEPTED):
-            raise DoorRefused(reply.status, f"{message}: {accepted}", reply.why)
+            message = f"{message}: {accepted}"
         case (
             {"message": str(message)}
             | {"error": str(message)}
             | {"error": {"message": str(message)}}  # of the operator's interface
         ):
-            raise DoorRefused(reply.status, message, reply.why)
+            pass
         case _:
-            said = f"{asked or 'the door'} was refused without a reason"
-            raise DoorRefused(reply.status, said, reply.why)
+            message = f"{asked or 'the door'} was refused without a reason"
+    why = reply.headers.get("waypost-reason", "")
+    raise DoorRefused(reply.status, message, why, field=error.field, rule=error.rule, accepted=error.accepted)
+
+
+def _decoded(text: bytes, decoder: "msgspec.json.Decoder[Shape]") -> Shape | None:
+    """The value of a JSON text; None where it is none, or of another shape."""
+    try:
+        return decoder.decode(text)
+    except msgspec.DecodeError:
+        return None

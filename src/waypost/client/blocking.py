@@ -80,7 +80,8 @@ class BlockingDoor:
         try:
             connection.request(method, parts.path + path, body, {**self._headers, "Content-Type": kind})
             answer = connection.getresponse()
-            return Reply(answer.status, answer.read(), answer.getheader("Waypost-Reason", ""))
+            headers = {name.lower(): value for name, value in answer.getheaders()}
+            return Reply(answer.status, answer.read(), headers)
         except (OSError, http.client.HTTPException) as error:
             raise NotReached(f"nobody answers {method} {self.base_url}{path}: {error!r}") from error
         finally:

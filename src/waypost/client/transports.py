@@ -1,6 +1,6 @@
 """How a request travels to a door: over HTTP, or straight to the service in this process."""
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
 from types import MappingProxyType
 from typing import Any, Final, Protocol
 from urllib.parse import unquote, urlsplit
@@ -54,8 +54,7 @@ class OverHttp:
                 aiohttp.ClientSession(timeout=timeout, trust_env=False) as session,
                 session.request(method, f"{self._base_url}{path}", headers=headers, data=body) as response,
             ):
-                why = response.headers.get("Waypost-Reason", "")
-                return Reply(response.status, await response.read(), why)
+                return Reply(response.status, await response.read(), _lower(response.headers.items()))
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
             raise NotReached(f"nobody answers at {self._base_url}") from error
 
@@ -84,8 +83,7 @@ class OverHttp:
             response.close()
             await session.close()
 
-        told = {name.lower(): value for name, value in response.headers.items()}
-        return Pieces(response.status, told, pieces(), close)
+        return Pieces(response.status, _lower(response.headers.items()), pieces(), close)
 
 
 Application = Callable[
@@ -117,7 +115,7 @@ class InProcess:
         if not answers:
             raise NotReached(f"nothing answers {method} {path}")
         content = b"".join(answer.get("body", b"") for answer in answers[1:])
-        return Reply(answers[0]["status"], content, _told(answers[0]).get("waypost-reason", ""))
+        return Reply(answers[0]["status"], content, _told(answers[0]))
 
     async def open(self, method: str, path: str, headers: Mapping[str, str], body: Body = None) -> Pieces:
         """Call the application as a server would; it goes on as its pieces are taken."""
@@ -156,4 +154,8 @@ class InProcess:
 
 
 def _told(start: Message) -> dict[str, str]:
-    return {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in start.get("headers", ())}
+    return _lower((name.decode("latin-1"), value.decode("latin-1")) for name, value in start.get("headers", ()))
+
+
+def _lower(headers: Iterable[tuple[str, str]]) -> dict[str, str]:
+    return {name.lower(): value for name, value in headers}

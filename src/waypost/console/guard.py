@@ -198,8 +198,8 @@ async def _sorry(desk: Desk, visit: Visit, error: Exception, row: PageRow) -> Re
             status, said = told.status, told.text or error.explanation
             remedy = error.explanation if told.text else ""
         case DoorRefused():
-            said, _, accepted = error.message.partition("; accepted: ")  # as the control door says it
-            status, remedy = error.status, error.why or (accepted and f"It takes {accepted}.")
+            status, said = error.status, error.what
+            remedy = error.why or (f"It takes {error.would_do}." if error.would_do else "")
         case NotReached():
             status, said, remedy = 503, "The simulator does not answer.", "Try again in a moment."
         case StoreAway():

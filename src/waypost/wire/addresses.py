@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from waypost.domain.phone_number import read_phone_number
-from waypost.domain.refusals import Reason, Refused
+from waypost.domain.refusals import Reason, Refused, broken_field
 from waypost.wire.forms import Form
 
 CHANNEL: Final = "whatsapp"
@@ -41,7 +41,7 @@ def read_addresses(form: Form, app_id: str = "") -> Addresses:
     """
     channel = form.text("channel")
     if channel and channel.strip().lower() != CHANNEL:
-        raise Refused(Reason.FIELD_BROKEN, "channel must be whatsapp.")
+        raise broken_field("channel", "whatsapp")
     destination = read_phone_number(form.text("destination") or "")
     if destination is None:
         raise Refused(

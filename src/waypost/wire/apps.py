@@ -9,7 +9,7 @@ from waypost.domain.app_key import AppKey
 from waypost.domain.lenient import read_integer
 from waypost.domain.partner import Partner
 from waypost.domain.phone_number import read_phone_number
-from waypost.domain.refusals import Reason, Refused
+from waypost.domain.refusals import Reason, Refused, broken_field
 from waypost.domain.subscription import MODE_ALIASES, MODES
 from waypost.wire.forms import Form
 
@@ -74,7 +74,7 @@ def read_callback_modes(form: Form) -> tuple[str, ...]:
     names = [name.strip().upper() for name in given.split(",") if name.strip()]
     known = [MODE_ALIASES.get(name, name) for name in names]
     if any(name not in MODES for name in known):
-        raise Refused(Reason.FIELD_BROKEN, f"modes must be some of {','.join(MODES)}, with commas.")
+        raise broken_field("modes", f"some of {','.join(MODES)}, with commas")
     return tuple(mode for mode in MODES if mode in known)
 
 
@@ -87,7 +87,7 @@ def read_cap(form: Form) -> int:
     text = form.required("cap", f"a whole number from {LEAST_CAP} to {MOST_CAP}")
     cap = read_integer(text, "cap")
     if not LEAST_CAP <= cap <= MOST_CAP:
-        raise Refused(Reason.FIELD_BROKEN, f"cap must be a whole number from {LEAST_CAP} to {MOST_CAP}.")
+        raise broken_field("cap", f"a whole number from {LEAST_CAP} to {MOST_CAP}")
     return cap
 
 

@@ -1,5 +1,6 @@
 """The table of refusals: which status and text each reason answers with."""
 
+import json
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -43,6 +44,12 @@ INTERNAL_TEXT: Final = (  # Source: spec, "Errors", 500; facts 3.3 without the v
     "Internal server error. Please try again later. If the issue still persists, then contact developer support"
 )
 
+ERROR_HEADER: Final = "Waypost-Error"
+"""Of a response to one of our own programs: the error as JSON of `field`, `rule` and `accepted`.
+
+The rule is the error's name in the table; the other two are empty where the error has none.
+"""
+_MAX_ACCEPTED: Final = 1000
 UPLOAD_FAILED_TEXT: Final = "Unable to upload requested Media"  # Source: facts 8, 500
 
 # fmt: off
@@ -131,13 +138,20 @@ ERRORS: Final = {  # Source: spec, "Errors"; facts 3.3, 4.1, 10. Where no text i
 # fmt: on
 
 
-def error_answer(refused: Refused) -> tuple[int, dict[str, Any], dict[str, str]]:
+def error_answer(refused: Refused, *, names_field: bool = False) -> tuple[int, dict[str, Any], dict[str, str]]:
     """Status, body and extra headers of a refusal.
 
     A documented text is the whole `message`; the explanation then travels in `Waypost-Reason`.
+
+    Args:
+        refused: the error.
+        names_field: whether the caller is one of our own programs, which reads `ERROR_HEADER` and no sentence.
     """
     row = ERRORS[refused.reason]
     headers: dict[str, str] = {}
+    if names_field:
+        error = {"field": refused.field, "rule": refused.reason, "accepted": refused.accepted[:_MAX_ACCEPTED]}
+        headers[ERROR_HEADER] = json.dumps(error)  # ASCII, as a header has to be
     message: str | dict[str, str]
     if row.text is None:
         message = refused.explanation

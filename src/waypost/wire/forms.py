@@ -136,7 +136,8 @@ class Form:
         """
         value = self.text(name)
         if not value or value.isspace():
-            raise Refused(Reason.FIELD_MISSING, f"Required request parameter '{name}' is not present: {accepted}.")
+            text = f"Required request parameter '{name}' is not present: {accepted}."
+            raise Refused(Reason.FIELD_MISSING, text, field=name, accepted=accepted)
         return value
 
     def flag(self, name: str, default: bool = False) -> bool:
@@ -199,9 +200,11 @@ def read_json(text: str, shape: "msgspec.json.Decoder[Shape]", *, name: str, acc
     try:
         return shape.decode(text)
     except msgspec.ValidationError as error:
-        raise Refused(Reason.UNREADABLE, f"{name} must be {accepted}: {error}.") from error
+        why, cause = f": {error}", error
     except (msgspec.DecodeError, RecursionError, UnicodeError) as error:
-        raise Refused(Reason.UNREADABLE, f"{name} must be {accepted}, as JSON text.") from error
+        why, cause = ", as JSON text", error
+    field = "" if " " in name else name  # a whole body is no field
+    raise Refused(Reason.UNREADABLE, f"{name} must be {accepted}{why}.", field=field, accepted=accepted) from cause
 
 
 def read_json_body(body: bytes) -> dict[str, Any]:

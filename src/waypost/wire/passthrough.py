@@ -9,7 +9,7 @@ import msgspec
 from waypost.domain.lenient import Text, as_text
 from waypost.domain.message import Passthrough
 from waypost.domain.phone_number import group_destination, group_of, read_phone_number
-from waypost.domain.refusals import Reason, Refused
+from waypost.domain.refusals import Reason, Refused, broken_field
 from waypost.wire.forms import Form, read_json, read_json_body
 
 Shape = TypeVar("Shape")
@@ -120,18 +120,18 @@ def read_passthrough(given: Members | Form) -> PassthroughSend | ReadReceipt:
     members = _members_of(given) if isinstance(given, Form) else dict(given)
     product = _word(members, "messaging_product")
     if product not in ("", PRODUCT):
-        raise Refused(Reason.FIELD_BROKEN, "messaging_product must be whatsapp.")
+        raise broken_field("messaging_product", "whatsapp")
     if _word(members, "status") == "read":
         return _receipt(members)
     to_whom = _word(members, "recipient_type")
     if to_whom not in ("", *RECIPIENT_TYPES):
-        raise Refused(Reason.FIELD_BROKEN, f"recipient_type must be {' or '.join(RECIPIENT_TYPES)}.")
+        raise broken_field("recipient_type", " or ".join(RECIPIENT_TYPES))
     shown, destination = _recipient(members, is_group=to_whom == "group")
     kind = _word(members, "type")
     if not kind:
         raise _missing("type", ", ".join(TYPES))
     if kind not in TYPES:
-        raise Refused(Reason.FIELD_BROKEN, f"type must be one of {', '.join(TYPES)}.")
+        raise broken_field("type", f"one of {', '.join(TYPES)}")
     body = _object_of(members, kind)
     _check_callback_data(members)
     for name, word in (("messaging_product", product), ("recipient_type", to_whom)):
@@ -172,7 +172,7 @@ def _word(members: Members, name: str) -> str:
     if value is None:
         return ""
     if not isinstance(value, str):
-        raise Refused(Reason.FIELD_BROKEN, f"{name} must be a text.")
+        raise broken_field(name, "a text")
     return value.strip().lower()
 
 
@@ -198,7 +198,7 @@ def _recipient(members: Members, *, is_group: bool) -> tuple[str, str]:
     if given is None:
         given = ""
     if not isinstance(given, str | int) or isinstance(given, bool):
-        raise Refused(Reason.FIELD_BROKEN, f"{name} must be a text.")
+        raise broken_field(name, "a text")
     shown = str(given)
     if is_group:
         if not shown.strip() or len(shown) > MOST_GROUP_ID_CHARS:
@@ -235,7 +235,7 @@ def _object_of(members: Members, kind: str) -> Any:
     if kind == "template":
         name = body.get("name")
         if not isinstance(name, str) or not name.strip():
-            raise Refused(Reason.FIELD_BROKEN, "template.name must be the name of a template.")
+            raise broken_field("template.name", "the name of a template")
     return body
 
 
@@ -263,9 +263,7 @@ def _check_callback_data(members: Members) -> None:
     """The partner's own callback data goes behind our id, within the operator's limit."""
     data = members.get(CALLBACK_DATA)
     if data is not None and not (isinstance(data, str) and len(data) <= MOST_CALLBACK_DATA_CHARS):
-        raise Refused(
-            Reason.FIELD_BROKEN, f"{CALLBACK_DATA} must be a text of at most {MOST_CALLBACK_DATA_CHARS} characters."
-        )
+        raise broken_field(CALLBACK_DATA, f"a text of at most {MOST_CALLBACK_DATA_CHARS} characters")
 
 
 def _missing(name: str, accepted: str) -> Refused:

@@ -6,7 +6,7 @@ import msgspec
 
 from waypost.domain.lenient import Flag, Text, as_text, read_flag
 from waypost.domain.message import Content
-from waypost.domain.refusals import Reason, Refused
+from waypost.domain.refusals import Reason, Refused, broken_field
 from waypost.domain.session_messages import SESSION_KINDS
 from waypost.domain.session_messages.content import SessionContent
 from waypost.domain.session_messages.plain import SessionText, TextShape
@@ -83,9 +83,8 @@ def _refuse_json(text: str) -> None:
         return
     if value is None or isinstance(value, bool | str):
         kind = "a string" if isinstance(value, str) else msgspec.json.encode(value).decode()
-        raise Refused(
-            Reason.FIELD_BROKEN,
-            f"message must be a JSON object such as {_ACCEPTED}, or plain text without quotes; it is JSON's {kind}.",
+        raise broken_field(
+            "message", f"a JSON object such as {_ACCEPTED}, or plain text without quotes; it is JSON's {kind}"
         )
 
 

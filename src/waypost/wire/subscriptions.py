@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from waypost.domain.refusals import Reason, Refused
+from waypost.domain.refusals import Reason, Refused, broken_field
 from waypost.domain.subscription import ALL, MODE_ALIASES, MODES, VERSIONS, Subscription
 from waypost.wire.forms import MOST_FIELDS, Form, read_json
 
@@ -56,9 +56,9 @@ def read_subscription(form: Form) -> SubscriptionForm:
     """
     modes = _read_modes(form)
     if modes is None:
-        raise Refused(
-            Reason.FIELD_MISSING, f"Required request parameter 'modes' is not present: some of {','.join(MODES)}."
-        )
+        accepted = f"some of {','.join(MODES)}"
+        text = f"Required request parameter 'modes' is not present: {accepted}."
+        raise Refused(Reason.FIELD_MISSING, text, field="modes", accepted=accepted)
     tag = _checked_tag(form.required("tag", "a name for the subscription, unique within the app"))
     url = form.required("url", "an http or https address")
     check_url(url)
@@ -121,7 +121,8 @@ def check_url(url: str) -> None:
     except ValueError:
         usable = False
     if not usable or len(url) > 2000 or not url.isprintable() or " " in url:
-        raise Refused(Reason.INVALID_URL, "url must be an absolute http or https address of at most 2000 characters.")
+        accepted = "an absolute http or https address of at most 2000 characters"
+        raise Refused(Reason.INVALID_URL, f"url must be {accepted}.", field="url", accepted=accepted)
 
 
 def subscription_object(subscription: Subscription) -> dict[str, Any]:
@@ -155,7 +156,7 @@ def _read_modes(form: Form) -> tuple[str, ...] | None:
     known = [MODE_ALIASES.get(name, name) for name in names]
     for name in known:
         if name not in MODES:
-            raise Refused(Reason.FIELD_BROKEN, f"modes must be some of {','.join(MODES)}, with commas.")
+            raise broken_field("modes", f"some of {','.join(MODES)}, with commas")
     return tuple(mode for mode in MODES if mode in known) or None
 
 
@@ -164,6 +165,7 @@ def _check_all(modes: tuple[str, ...], version: int) -> None:
         raise Refused(
             Reason.FIELD_BROKEN,
             "modes must name another mode beside ALL in version 2, where ALL adds nothing; or send version=3.",
+            field="modes",
         )
 
 
@@ -173,13 +175,13 @@ def _read_version(form: Form) -> int | None:
         return None
     known = {str(version): version for version in VERSIONS}
     if text.strip() not in known:
-        raise Refused(Reason.FIELD_BROKEN, f"version must be {' or '.join(known)}.")
+        raise broken_field("version", " or ".join(known))
     return known[text.strip()]
 
 
 def _checked_tag(tag: str) -> str:
     if len(tag) > MOST_TAG_CHARS:
-        raise Refused(Reason.FIELD_BROKEN, f"tag must be at most {MOST_TAG_CHARS} characters.")
+        raise broken_field("tag", f"at most {MOST_TAG_CHARS} characters")
     return tag
 
 
@@ -196,7 +198,8 @@ def _read_headers(meta: str | None) -> dict[str, str]:
                 Reason.FIELD_BROKEN,
                 "meta.headers must be header names with printable ASCII values; "
                 f"{', '.join(sorted(_OURS))} are ours to set.",
+                field="meta.headers",
             )
     if len(checked) > 20:
-        raise Refused(Reason.FIELD_BROKEN, "meta.headers must hold at most 20 headers.")
+        raise Refused(Reason.FIELD_BROKEN, "meta.headers must hold at most 20 headers.", field="meta.headers")
     return checked

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from waypost.domain.refusals import Reason, Refused
+from waypost.domain.refusals import Reason, Refused, broken_field
 
 Query = Callable[[str], str | None]
 
@@ -63,16 +63,16 @@ def read_wish(query: Query, now_s: int) -> AnalyticsWish:
     if start_s < now_s - MOST_DAYS * DAY_S:
         raise Refused(Reason.ANALYTICS_TOO_OLD)
     if end_s <= start_s or end_s > now_s + DAY_S:
-        raise Refused(Reason.FIELD_BROKEN, "end must be after start and not in the future: seconds since 1970.")
+        raise broken_field("end", "after start and not in the future: seconds since 1970")
     granularity = (query("granularity") or "AGGREGATED").strip().upper()
     if granularity not in GRANULARITIES:
-        raise Refused(Reason.FIELD_BROKEN, f"granularity must be one of {', '.join(GRANULARITIES)}.")
+        raise broken_field("granularity", f"one of {', '.join(GRANULARITIES)}")
     ids = _words(query("template_ids"))
     if len(ids) > 1:
         raise Refused(Reason.FIELD_BROKEN, "template_ids must hold one id.")
     metrics = frozenset(word.upper() for word in _words(query("metric_types"))) or set(METRICS)
     if metrics - set(METRICS):
-        raise Refused(Reason.FIELD_BROKEN, f"metric_types must be of {', '.join(METRICS)}.")
+        raise broken_field("metric_types", f"of {', '.join(METRICS)}")
     limit = _number(query, "limit", least=1, most=MOST_POINTS)
     return AnalyticsWish(
         start_s=start_s,
@@ -95,7 +95,7 @@ def read_comparison(query: Query, now_s: int) -> AnalyticsWish:
     days = _number(query, "days", most=MOST_DAYS)
     days = WINDOWS_D[0] if days is None else days
     if days not in WINDOWS_D:
-        raise Refused(Reason.FIELD_BROKEN, "days must be one of 7, 30, 60, 90.")
+        raise broken_field("days", "one of 7, 30, 60, 90")
     end_s = _number(query, "end", most=2**40)
     end_s = now_s if end_s is None else end_s
     start_s = _number(query, "start", most=2**40)
@@ -161,4 +161,4 @@ def _number(query: Query, name: str, *, least: int = 0, most: int) -> int | None
         return None
     if text.isascii() and text.isdecimal() and len(text) < 20 and least <= int(text) <= most:
         return int(text)
-    raise Refused(Reason.FIELD_BROKEN, f"{name} must be a whole number from {least} to {most}.")
+    raise broken_field(name, f"a whole number from {least} to {most}")

@@ -74,4 +74,4 @@ def _cards(before: Draft, after: Draft, form: Form) -> tuple[Card, ...]:
 
 def _not_these_media(field: str, must: str) -> Refused:
     explanation = f"{field} must {must}: the media of a carousel cannot be changed."
-    return Refused(Reason.FIELD_BROKEN, explanation)
+    return Refused(Reason.FIELD_BROKEN, explanation, field=field)

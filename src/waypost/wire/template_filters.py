@@ -11,7 +11,7 @@ from typing import Final
 
 from waypost.domain.languages import spelled
 from waypost.domain.lifecycle import SENDABLE
-from waypost.domain.refusals import Reason, Refused
+from waypost.domain.refusals import broken_field
 from waypost.domain.template import TemplateStatus
 from waypost.domain.template_wish import TemplateWish
 
@@ -103,7 +103,7 @@ def _number(query: Query, name: str, *, least: int, most: int) -> int | None:
         return None
     if text.isascii() and text.isdecimal() and len(text) < 20 and least <= int(text) <= most:
         return int(text)
-    raise Refused(Reason.FIELD_BROKEN, f"{name} must be a whole number from {least} to {most}.")
+    raise broken_field(name, f"a whole number from {least} to {most}")
 
 
 def _flag(query: Query, name: str) -> bool | None:
@@ -111,5 +111,5 @@ def _flag(query: Query, name: str) -> bool | None:
     if not text:
         return None
     if text not in ("true", "false"):
-        raise Refused(Reason.FIELD_BROKEN, f"{name} must be true or false.")
+        raise broken_field(name, "true or false")
     return text == "true"

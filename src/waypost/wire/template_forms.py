@@ -6,7 +6,7 @@ import msgspec
 
 from waypost.domain.lenient import Text, as_text, read_integer
 from waypost.domain.message import CardSend, TemplateSend
-from waypost.domain.refusals import Reason, Refused
+from waypost.domain.refusals import Reason, Refused, broken_field
 from waypost.domain.session_messages.content import MediaKind, Place, ProductSection, media_ref, read_place
 from waypost.wire.forms import Form, read_json
 
@@ -173,9 +173,7 @@ def _by_index(given: PostbackTexts, field: str) -> dict[int, str] | None:
                 f"item of index {item.index} for a button without a postback text.",
             )
         if item.index in found:
-            raise Refused(
-                Reason.FIELD_BROKEN, f"{field}[{at}].index must be given once; {item.index} stands before it."
-            )
+            raise broken_field(f"{field}[{at}].index", f"given once; {item.index} stands before it")
         found[item.index] = text
     return found or None
 
@@ -190,7 +188,7 @@ def _with_message(
     given = message.type if message.type is not None else _type_by_member(message)
     kind = given.strip().lower()
     if kind not in _TYPES:
-        raise Refused(Reason.FIELD_BROKEN, f"message.type must be one of {', '.join(_TYPES)}.")
+        raise broken_field("message.type", f"one of {', '.join(_TYPES)}")
     more: dict[str, Any] = {}
     if kind in _MEDIA:
         more = _media(kind, message)
@@ -244,7 +242,7 @@ def _carousel(message: TemplateMessage) -> dict[str, Any]:
     if message.cardHeaderType:
         spelled = message.cardHeaderType.strip().lower()
         if spelled not in ("image", "video"):
-            raise Refused(Reason.FIELD_BROKEN, "message.cardHeaderType must be one of IMAGE, VIDEO.")
+            raise broken_field("message.cardHeaderType", "one of IMAGE, VIDEO")
         kind = MediaKind(spelled)
     cards = message.cards or []
     if not cards or len(cards) > MOST_CARDS:

@@ -11,7 +11,6 @@ from waypost.console.visit import Visit
 from waypost.domain.subscription import MODES, Subscription
 
 _FIELDS: Final = ("tag", "url", "modes", "meta")
-_BY_TEXT: Final = {"Invalid URL Passed": "url", "Duplicate component tag": "tag"}
 
 
 @dataclass(slots=True)
@@ -37,11 +36,9 @@ class SubscriptionFields:
 
     def refuse(self, refused: DoorRefused) -> None:
         """Have the form say why, beside the field that it is about."""
-        why = refused.why or refused.message
-        words = {word.strip("',.;").removesuffix(".headers") for word in why.split()}
-        named = next((name for name in _FIELDS if name in words), "form")
-        at = _BY_TEXT.get(refused.message, named)
-        self.wrong[at] = _sentence(why)
+        self.wrong[refused.top_field if refused.top_field in _FIELDS else "form"] = _sentence(
+            refused.why or refused.message
+        )
 
 
 def fields_of(held: Subscription) -> SubscriptionFields:

@@ -111,10 +111,9 @@ async def _lint(desk: Desk, visit: Visit, editing: Editing) -> None:
         answer = await desk.parts.doors.app(visit.app).form("POST", path, fields)
     except DoorRefused as refused:
         says = refused.why or refused.message
-        field, _, _ = says.partition(" ")
         editing.findings = [
             {
-                "field": field, "rule": "readable", "says": says, "source": "decision 0077",
+                "field": refused.field, "rule": "readable", "says": says, "source": "decision 0077",
                 "remedy": says, "refused_by": "api",
             }
         ]  # fmt: skip

@@ -1,0 +1,51 @@
+"""The header that names the field of an error: for our own programs, and for no partner."""
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from tests.support.builders import APP, INSTANCE_KEY
+from tests.support.seeding import store_partner
+from waypost.accept.requests import UNCOUNTED
+from waypost.assembly.service import Waypost
+from waypost.base.clock import ManualClock
+from waypost.base.ids import RandomIds
+from waypost.client.door import Door, DoorRefused, InProcess
+from waypost.config import Settings
+
+TOKEN = "right-admin-token-of-thirty-two-or-more"
+
+
+@pytest.fixture
+async def waypost(tmp_path: Path) -> AsyncIterator[Waypost]:
+    """A service that nobody has asked yet."""
+    clock = ManualClock()
+    settings = Settings(data=tmp_path, secret_key=INSTANCE_KEY, admin_token=TOKEN, rates=False)
+    waypost = Waypost(settings, clock, RandomIds(clock))
+    await waypost.open()
+    yield waypost
+    await waypost.close()
+
+
+async def test_admin_api_names_the_field(waypost: Waypost) -> None:
+    admin = Door(InProcess(waypost.application), {"Authorization": f"Bearer {TOKEN}"})
+
+    with pytest.raises(DoorRefused) as refused:
+        await admin.json("POST", "/admin/partners", {"email": "nobody", "name": "No"})
+
+    error = refused.value
+    assert error.message == "email must be an e-mail address."
+    assert (error.field, error.rule, error.accepted) == ("email", "field_broken", "an e-mail address")
+
+
+@pytest.mark.parametrize(("marks", "field"), [({}, ""), ({UNCOUNTED: True}, "tag")])
+async def test_partner_api_names_it_to_the_console_only(waypost: Waypost, marks: dict[str, bool], field: str) -> None:
+    token = await store_partner(waypost.office)
+    door = Door(InProcess(waypost.application, marks=marks), {"Authorization": token})
+
+    with pytest.raises(DoorRefused) as refused:
+        await door.form("POST", f"/partner/app/{APP.id}/subscription", {"modes": "SENT"})
+
+    assert refused.value.field == field
+    assert "'tag' is not present" in refused.value.message
