@@ -6,12 +6,13 @@ A test holds each page to what this module makes, so no page can say anything th
 import sys
 import textwrap
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import msgspec
 import typer.main
+from msgspec import Meta
 from msgspec.structs import fields
 
 from docs.specification import ALIASES, grouped, rows
@@ -42,9 +43,14 @@ from waypost.operations.metrics import METRICS
 from waypost.operations.readiness import CHECKS
 from waypost.operators.cloud.answers import NOT_YET, REQUEST_TIMEOUT
 from waypost.operators.cloud.codes import CODES, Mode, Row
+from waypost.simulator.control.bodies import accepted_by, words_of
+from waypost.simulator.control.door import CALLS
+from waypost.simulator.control.endpoints import declared_by
+from waypost.simulator.control.media import MediaBody
 from waypost.simulator.faults.fault_kinds import CALL, FILTERS, WEBHOOK, WEBHOOKS, WHENS
 from waypost.simulator.faults.fault_kinds import KINDS as FAULTS
 from waypost.simulator.graph.call_names import CALL_NAMES
+from waypost.simulator.settings import ChangeableSettings
 from waypost.wire.callback_kinds import CHANGES
 from waypost.wire.callback_kinds import KINDS as CALLBACKS
 from waypost.wire.errors import ERRORS
@@ -399,6 +405,47 @@ def faults_page() -> str:
     )
 
 
+def control_page() -> str:
+    """Every call of the simulator's control API, and its settings."""
+    read_otherwise = {
+        ("PUT", "/control/settings"): "some of the [settings](#settings)",
+        ("POST", "/control/faults"): "a [fault](faults.md), or `{faults: a list of them, seed?}`",
+        ("POST", "/control/media"): f"`{accepted_by(MediaBody)}`; or the file itself, and the others in the query",
+    }
+    calls: list[tuple[object, ...]] = []
+    for method, path, function in CALLS:
+        struct = declared_by(function)
+        takes = read_otherwise.get((method, path)) or (f"`{accepted_by(struct)}`" if struct else "nothing")
+        calls.append((method, f"`{path}`", takes, (function.__doc__ or "").partition("\n")[0]))
+    settings = [
+        (
+            f"`{one.name}`",
+            words_of(one.type),
+            _default(one.default).replace("not set", "null"),
+            next(_descriptions(one.type), ""),
+        )
+        for one in fields(ChangeableSettings)
+    ]
+    return page(
+        "Control API",
+        "What no client of the operator may see or move: the simulator's phones, reviews, clock, faults and settings. "
+        "A request with a body has the `Content-Type` `application/json`; a simulator that was started with a control token "
+        "takes it as `Authorization: Bearer …`. An error is "
+        '`{"error": "…", "field": "…", "rule": "…", "accepted": "…"}`: `error` says the others in one sentence, and a '
+        "`hint`, where there is one, names the nearest name.",
+        "## Calls",
+        "`?` marks what may be absent. A GET takes it in the query, all others in the body.",
+        table(("Method", "Path", "Takes", "Does"), calls),
+        "## Settings",
+        "`PUT /control/settings` changes them while the simulator runs; they stay changed over a restart.",
+        table(("Setting", "Accepted", "Default", "Meaning"), settings),
+    )
+
+
+def _descriptions(type_: Any) -> Iterator[str]:
+    return (one.description for one in get_args(type_)[1:] if isinstance(one, Meta) and one.description)
+
+
 def metrics_page() -> str:
     """Every metric, every check of readiness, every step that is logged and traced."""
     metrics = [
@@ -496,6 +543,7 @@ PAGES: dict[str, Callable[[], str]] = {
     "states.md":         states_page,
     "operator-codes.md": operator_codes_page,
     "commands.md":       commands_page,
+    "control.md":        control_page,
     "faults.md":         faults_page,
     "metrics.md":        metrics_page,
     "testing.md":        testing_page,

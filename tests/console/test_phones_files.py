@@ -17,7 +17,7 @@ from tests.support.patience import HANGS_AFTER_S, patiently
 from waypost.assembly import demo
 from waypost.assembly.gate import Gate
 from waypost.client.door import DoorRefused, InProcess
-from waypost.simulator.control.downloads import file_answer
+from waypost.simulator.control.media import file_answer
 
 pytestmark = pytest.mark.asyncio(loop_scope=LOOP)
 ANN: Final = demo.DESTINATION

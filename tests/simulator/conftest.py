@@ -7,7 +7,7 @@ import io
 import json
 import socket
 from collections.abc import AsyncIterator, Callable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,7 @@ import aiohttp
 import pytest
 import uvicorn
 from aiohttp import web
+from msgspec.structs import replace
 
 from tests.support.patience import HANGS_AFTER_S
 from waypost.assembly.servers import LineProtocol

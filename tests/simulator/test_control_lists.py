@@ -1,10 +1,20 @@
 """What the control door shows to whoever chooses: kinds of faults, templates that are asked for, settings."""
 
-from typing import Any
+from collections.abc import Iterator
+from typing import Any, get_args
 
-from tests.simulator.conftest import WABA, Bench
+import pytest
+from msgspec import Meta, Struct
+from msgspec.structs import fields
+
+from tests.simulator.conftest import ANN, WABA, Bench
+from waypost.console.simulator.rules import RULES
+from waypost.simulator.control.bodies import accepted_by
+from waypost.simulator.control.door import CALLS
+from waypost.simulator.control.endpoints import Endpoint, declared_by
 from waypost.simulator.faults.fault_kinds import KINDS, WEBHOOKS, WHENS
 from waypost.simulator.graph.call_names import CALL_NAMES
+from waypost.simulator.settings import ChangeableSettings
 
 BODY = [{"type": "BODY", "text": "Hello there"}]
 
@@ -60,6 +70,26 @@ async def test_templates_are_narrowed_counted_and_limited_to_the_newest(bench: B
     assert (await bench.control("GET", "templates?limit=few")).status == 400
 
 
+@pytest.mark.parametrize(
+    ("method", "path", "body", "field", "accepted"),
+    [
+        ("PUT", "settings", {"throttle_status": 430}, "throttle_status", "400 or 429"),
+        ("PUT", "settings", {"marketing_words": [""]}, "marketing_words[0]", "a list of at most 100, each 1 to 100 characters"),
+        ("PUT", f"phones/{ANN}", {"read_after_ms": -1}, "read_after_ms", "0 to 604800000, or null: only when told"),
+        ("POST", "tokens/expire", {}, "body", "{token: one that GET /control/tokens shows}"),
+        ("POST", "reset", {"now": True}, "body", "an object without members"),
+        ("GET", "chats?limit=501", None, "limit", "0 to 500"),
+        ("GET", "deliveries?after=x", None, "after", "0 to 4611686018427387904"),
+    ],
+)  # fmt: skip
+async def test_refusal_says_what_the_field_takes(
+    bench: Bench, method: str, path: str, body: Any, field: str, accepted: str
+) -> None:
+    answer = await bench.control(method, path, body)
+
+    assert (answer.status, answer.body["field"], answer.body["accepted"]) == (400, field, accepted)
+
+
 async def test_reasons_of_rejections_are_shown_with_the_templates(bench: Bench) -> None:
     shown = (await bench.control("GET", "templates")).body
 
@@ -73,6 +103,33 @@ async def test_settings_are_shown_as_they_are_now(bench: Bench) -> None:
 
     assert shown["read_after_ms"] == 300
     assert shown == (await bench.control("GET", "state")).body["settings"]
+
+
+def test_every_setting_says_what_it_means_and_the_console_shows_it() -> None:
+    described = {one.name: [meta.description for meta in get_args(one.type)[1:]] for one in fields(ChangeableSettings)}
+
+    assert [name for name, texts in described.items() if not any(texts)] == []
+    assert {rule.name for _, rules in RULES for rule in rules} == set(described)
+
+
+@pytest.mark.parametrize(("method", "path", "function"), CALLS)
+def test_every_call_says_what_it_does_and_in_words_what_it_takes(method: str, path: str, function: Endpoint) -> None:
+    struct = declared_by(function)
+
+    assert function.__doc__, (method, path)
+    assert struct is None or "{" in accepted_by(struct)
+    assert [one for one in patterns_without_words(struct) if struct] == []
+
+
+def patterns_without_words(type_: Any) -> Iterator[Any]:
+    """What a regular expression checks, and no words say: the words would be those of any text."""
+    metas = [one for one in get_args(type_) if isinstance(one, Meta)]
+    if any(one.pattern for one in metas) and not any(one.extra for one in metas):
+        yield type_
+    is_struct = isinstance(type_, type) and issubclass(type_, Struct)
+    inner = [one.type for one in fields(type_)] if is_struct else get_args(type_)
+    for one in inner:
+        yield from patterns_without_words(one)
 
 
 async def asked(bench: Bench, query: str) -> list[dict[str, Any]]:

@@ -8,7 +8,7 @@ import pytest
 
 from tests.simulator.conftest import ANN, BUSINESS, NUMBER_ID, WABA, Bench
 from waypost.base.clock import ManualClock
-from waypost.simulator.control.guard import ControlRefused
+from waypost.simulator.broken_rule import BrokenRule
 
 Part = dict[str, Any]
 CONTENT = b"\x89PNG picture"
@@ -349,5 +349,5 @@ async def test_phone_can_be_used_without_the_door(bench: Bench) -> None:
 
     [message] = await bench.receiver.until(bench.receiver.messages)
     assert (message["id"], message["image"]["caption"]) == (wamid, "Look")
-    with pytest.raises(ControlRefused, match="to: is no business number"):
+    with pytest.raises(BrokenRule, match="to: is no business number"):
         await bench.simulator.send_in(phone=ANN, to="15550009999", text="Hi")

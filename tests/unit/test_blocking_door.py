@@ -2,6 +2,7 @@
 
 import socket
 
+import msgspec
 import pytest
 
 from waypost.client.answers import DoorRefused, NotReached, Reply, read_answer
@@ -63,6 +64,18 @@ def test_field_of_an_error_needs_no_sentence(reply: Reply, field: str, rule: str
     error = refused.value
     assert (error.field, error.rule, error.accepted, error.would_do) == (field, rule, accepted, would_do)
     assert error.top_field == field[:1]
+
+
+def test_refusal_of_the_control_api_comes_in_its_parts() -> None:
+    body = {"error": "x[0].y: is odd; did you mean 2?", "field": "x[0].y", "rule": "is odd", "accepted": "2, 4"}
+
+    with pytest.raises(DoorRefused) as listed:
+        read_answer(Reply(400, msgspec.json.encode(body)))
+    with pytest.raises(DoorRefused) as hinted:
+        read_answer(Reply(400, msgspec.json.encode({**body, "hint": "did you mean 2?"})))
+
+    assert (listed.value.top_field, listed.value.what, listed.value.would_do) == ("x", "x[0].y: is odd", "2, 4")
+    assert (hinted.value.what, hinted.value.would_do) == ("x[0].y: is odd; did you mean 2?", "")
 
 
 def test_answer_without_a_body_is_nothing() -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Final
 
 from waypost.assembly import snapshots
-from waypost.simulator import NotKept, Snapshot
+from waypost.simulator import NotKept, Snapshot, UnknownSnapshot
 
 FOLDER: Final = "snapshots"
 _NAME: Final = re.compile("[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
@@ -34,33 +34,33 @@ class Shelf:
         """Where one of that name is, or would be.
 
         Raises:
-            NotKept: no snapshot can be called that.
+            UnknownSnapshot: no snapshot can be called that.
         """
         if not _NAME.fullmatch(name):
-            raise _unknown(name)
+            raise UnknownSnapshot(name)
         return self._folder / f"{name}{snapshots.SUFFIX}"
 
     def file_of(self, name: str) -> Path:
         """One that is there.
 
         Raises:
-            NotKept: there is none of that name.
+            UnknownSnapshot: there is none of that name.
         """
         file = self.place_of(name)
         if not file.exists():
-            raise _unknown(name)
+            raise UnknownSnapshot(name)
         return file
 
     def drop(self, name: str) -> None:
         """Forget one.
 
         Raises:
-            NotKept: there is none of that name.
+            UnknownSnapshot: there is none of that name.
         """
         try:
             self.place_of(name).unlink()
         except FileNotFoundError:
-            raise _unknown(name) from None
+            raise UnknownSnapshot(name) from None
 
     def sweep(self) -> None:
         """Remove what a save that was stopped in the middle has left; no save may be going on."""
@@ -75,7 +75,3 @@ def snapshot_of(file: Path) -> Snapshot:
     """
     name = file.name.removesuffix(snapshots.SUFFIX)
     return Snapshot(name, snapshots.read_page(file).at_ms, file.stat().st_size)
-
-
-def _unknown(name: str) -> NotKept:
-    return NotKept(f"there is no snapshot called {name!r}")

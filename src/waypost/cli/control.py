@@ -9,7 +9,8 @@ from typing import Annotated, Any
 import typer
 
 from waypost.cli.complaints import one_line
-from waypost.client.door import Door, DoorRefused, OverHttp
+from waypost.client.answers import read_answer
+from waypost.client.door import Door, OverHttp
 from waypost.client.variables import MissingVariable, read_variables
 
 WITHIN_S = 900
@@ -33,7 +34,7 @@ def download(env_file: Path, path: str) -> bytes:
     async def fetch(_door: Door, transport: OverHttp) -> bytes:
         reply = await transport("GET", path, _headers(), None)
         if reply.status != 200:
-            raise DoorRefused(reply.status, reply.body.decode(errors="replace")[:500])
+            read_answer(reply, f"GET {path}")
         return reply.body
 
     return _run(env_file, fetch)

@@ -8,9 +8,6 @@ import msgspec
 
 Shape = TypeVar("Shape")
 
-SEE_ACCEPTED: Final = "see `accepted` for the names"
-"""Ends a sentence of the simulator's control API that does not repeat its member `accepted`."""
-
 
 class _FieldError(msgspec.Struct):
     """An error as it travels between our own APIs."""
@@ -110,8 +107,6 @@ def read_answer(reply: Reply, asked: str = "") -> Any:
     header = reply.headers.get("waypost-error", "")
     error = _decoded(header.encode() or reply.body, _FIELD_ERROR) or _FieldError()
     match answer:
-        case {"error": str(message), "accepted": str(accepted)} if message.endswith(SEE_ACCEPTED):
-            message = f"{message}: {accepted}"
         case (
             {"message": str(message)}
             | {"error": str(message)}

@@ -1,7 +1,7 @@
 """The other party: a stand-in for the operator's Graph interface, with phones; shares only `base` with us."""
 
-from waypost.simulator.control.scenarios import Scenario, WrongScenario, read_scenario
-from waypost.simulator.keeper import Keeper, NotAtRest, NotKept, Snapshot
+from waypost.simulator.control.fault_reading import Scenario, WrongScenario, read_scenario
+from waypost.simulator.keeper import Keeper, NotAtRest, NotKept, Snapshot, UnknownSnapshot
 from waypost.simulator.settings import AccountSeed, NumberSeed, SimulatorSettings, StatusesVersion
 from waypost.simulator.simulator import Simulator
 from waypost.simulator.store import FILE_REVISION, WrongFile
@@ -18,6 +18,7 @@ __all__ = [
     "SimulatorSettings",
     "Snapshot",
     "StatusesVersion",
+    "UnknownSnapshot",
     "WrongFile",
     "WrongScenario",
     "read_scenario",

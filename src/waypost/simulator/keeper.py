@@ -9,6 +9,13 @@ class NotKept(Exception):
     """A snapshot that cannot be made, read or found; says what is wrong and what would do."""
 
 
+class UnknownSnapshot(NotKept):
+    """There is no snapshot of that name."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(f"there is no snapshot called {name!r}")
+
+
 class NotAtRest(NotKept):
     """A snapshot that could not be made, because something stayed in flight; says what."""
 
@@ -55,7 +62,7 @@ class Keeper(Protocol):
         """Forget one.
 
         Raises:
-            NotKept: there is none of that name.
+            UnknownSnapshot: there is none of that name.
         """
         ...
 
@@ -63,7 +70,7 @@ class Keeper(Protocol):
         """The file of one.
 
         Raises:
-            NotKept: there is none of that name.
+            UnknownSnapshot: there is none of that name.
         """
         ...
 

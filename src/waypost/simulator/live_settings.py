@@ -1,9 +1,11 @@
 """The settings as they are now: those given at the start, then what the control door changed."""
 
-from dataclasses import replace
 from typing import Any
 
-from waypost.simulator.settings import CHANGEABLE, SimulatorSettings, StatusesVersion
+import msgspec
+from msgspec.structs import replace
+
+from waypost.simulator.settings import ChangeableSettings, SettingsChange, SimulatorSettings
 from waypost.simulator.state import LoadedKind
 from waypost.simulator.store import Store
 
@@ -18,21 +20,16 @@ class LiveSettings:
 
     def open(self) -> None:
         """Apply what was changed before the last stop."""
-        self._apply(self._changed.all)
+        names = ChangeableSettings.__struct_fields__
+        known = {name: value for name, value in self._changed.all.items() if name in names}
+        read = msgspec.convert(known, SettingsChange)
+        self.value = replace(self.value, **{name: getattr(read, name) for name in known})
 
     async def change(self, changes: dict[str, Any]) -> None:
-        """Keep new values of settings in `CHANGEABLE`; their types have been checked."""
+        """Keep new values of changeable settings; they have been checked."""
         await self._store.run([self._changed.save_statement(value, name) for name, value in changes.items()])
-        self._apply(changes)
+        self.value = replace(self.value, **changes)
 
     def changeable(self) -> dict[str, Any]:
         """The changeable settings and their values."""
-        return {name: getattr(self.value, name) for name in CHANGEABLE}
-
-    def _apply(self, changes: dict[str, Any]) -> None:
-        known = {name: value for name, value in changes.items() if name in CHANGEABLE}
-        if "statuses_version" in known:
-            known["statuses_version"] = StatusesVersion(known["statuses_version"])
-        if "marketing_words" in known:
-            known["marketing_words"] = tuple(known["marketing_words"])
-        self.value = replace(self.value, **known)
+        return {name: getattr(self.value, name) for name in ChangeableSettings.__struct_fields__}

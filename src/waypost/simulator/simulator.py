@@ -7,10 +7,10 @@ from waypost.base.clock import Clock
 from waypost.base.ids import Ids
 from waypost.base.travel import Travel, counted
 from waypost.simulator.accounts.accounts import Account, App, Number
-from waypost.simulator.control.acts import speak
+from waypost.simulator.control.acts import WriteBody, speak
+from waypost.simulator.control.bodies import read_members
 from waypost.simulator.control.door import ControlDoor
-from waypost.simulator.control.scenarios import Scenario
-from waypost.simulator.control.shapes import WriteShape, as_shape
+from waypost.simulator.control.fault_reading import Scenario
 from waypost.simulator.graph.door import GraphDoor
 from waypost.simulator.keeper import Keeper
 from waypost.simulator.parts import Parts
@@ -255,9 +255,9 @@ class Simulator:
             The message's id.
 
         Raises:
-            ControlRefused: something in the wish cannot be; it says what would do.
+            BrokenRule: something in the wish cannot be; it says what would do.
         """
-        return await speak(self._parts, phone, as_shape(WriteShape, {"to": to, **wish}))
+        return await speak(self._parts, phone, read_members(WriteBody, {"to": to, **wish}))
 
     async def keep_media(self, *, to: str, content: bytes, mime_type: str, file_name: str = "") -> str:
         """Keep a file as if a phone had sent it to a business number; gives its id.

@@ -24,7 +24,6 @@ TABS: Final = (
     ("rules",     "Rules",     "/simulator/rules"),
 )
 # fmt: on
-_ACCEPTED: Final = "; accepted: "
 
 
 def with_simulator(kind: Kind, endpoint: Endpoint) -> Endpoint:
@@ -84,9 +83,8 @@ def done(
 
 def reason_of(refused: DoorRefused) -> tuple[str, str]:
     """What the control door refused, as a sentence, and what it would take."""
-    rule, _, accepted = refused.message.partition(_ACCEPTED)
-    remedy = "" if accepted in ("", "see the rule") else f"It takes {accepted}."
-    return f"{rule[:1].upper()}{rule[1:]}.", remedy
+    said = refused.what
+    return f"{said[:1].upper()}{said[1:]}.", f"It takes {refused.would_do}." if refused.would_do else ""
 
 
 async def attempt(desk: Desk, visit: Visit, path: str, work: Callable[[], Awaitable[Any]]) -> Response | None:

@@ -90,7 +90,7 @@ async def _form(
     typed: dict[str, str],
     refused: DoorRefused | None = None,
 ) -> Response:
-    field = "" if refused is None else refused.message.partition(": ")[0]
+    field = "" if refused is None else refused.field
     said, remedy = ("", "") if refused is None else reason_of(refused)
     return await tab(
         desk, visit, "fault_form", 200 if refused is None else 400,

@@ -53,8 +53,7 @@ async def make_fleet(desk: Desk, visit: Visit) -> Response:
     try:
         await control_of(desk).post("/control/fleets", wish)
     except DoorRefused as refused:
-        field = re.split(r"[.\[:]", refused.message, maxsplit=1)[0]
-        return await _page(desk, visit, typed, field, " ".join(reason_of(refused)))
+        return await _page(desk, visit, typed, refused.top_field, " ".join(reason_of(refused)))
     said = f"The fleet {wish['name']} of {wish['count']} phones is ready."
     return desk.go(f"{PATH}/{wish['name']}", said)
 

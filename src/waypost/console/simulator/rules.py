@@ -86,8 +86,7 @@ async def change_rules(desk: Desk, visit: Visit) -> Response:
     try:
         await control.json("PUT", "/control/settings", wish)
     except DoorRefused as refused:
-        named = refused.message.partition(":")[0].partition("[")[0]
-        said, _ = reason_of(refused)
+        named, (said, _) = refused.top_field, reason_of(refused)
         return await tab(desk, visit, "rules", 400, groups=RULES, typed=typed, wrong_field=named, wrong=said)
     labels = [rule.label for _, rules in RULES for rule in rules if rule.name in wish]
     return desk.go(PATH, f"Changed: {', '.join(labels)}.")

@@ -1,100 +1,99 @@
-"""The control door's calls about accounts, numbers and where webhooks go."""
+"""The control door's calls about accounts, apps and their credentials, and where webhooks go."""
 
-from typing import Any
+from typing import Annotated, Any, Literal
 
-from msgspec.structs import replace
-from starlette.requests import Request
+from msgspec import Meta
+from msgspec.structs import asdict, replace
 
-from waypost.simulator.accounts.accounts import Account, App, Number
-from waypost.simulator.control.guard import ControlRefused
-from waypost.simulator.control.shapes import AccountShape, AppShape, NothingShape, NumberShape, WebhookShape, read_shape
+from waypost.simulator.accounts.accounts import Account, App, Destination
+from waypost.simulator.accounts.tokens import PERMISSIONS, Token
+from waypost.simulator.broken_rule import BrokenRule
+from waypost.simulator.control.bodies import Body
+from waypost.simulator.control.endpoints import find
+from waypost.simulator.control.numbers import number_view
+from waypost.simulator.field_types import Id, Name, accepts
 from waypost.simulator.parts import Parts
 from waypost.simulator.tables.updates import Outlet
-from waypost.simulator.webhooks.webhooks import HandshakeFailed
+from waypost.simulator.webhooks.webhooks import HandshakeFailed, Retry
+
+_ADDRESS = "an http or https address, or an empty text: nowhere"
 
 
-async def put_account(parts: Parts, request: Request) -> dict[str, Any]:
+class AccountBody(Body, frozen=True):
+    """A business account."""
+
+    name: Name
+    token: Name
+    app_id: Id
+    app_secret: Name
+    namespace: str = ""
+
+
+class AppBody(Body, frozen=True):
+    """An app."""
+
+    app_secret: Name
+
+
+class WebhookBody(Body, frozen=True):
+    """Where an app's webhooks go; an empty address means nowhere."""
+
+    callback_uri: Annotated[str, accepts(_ADDRESS, "^(https?://.+)?$", max_length=2000)]
+    verify_token: str
+
+
+class TokenBody(Body, frozen=True):
+    """A new token, or another life and other permissions for one that is there."""
+
+    waba_ids: Annotated[list[Id], Meta(min_length=1, max_length=100)]
+    token: Name | None = None
+    expires_in_ms: Annotated[int, Meta(ge=0, le=10 * 366 * 24 * 3600 * 1000)] | None = None
+    permissions: tuple[Literal["whatsapp_business_management", "whatsapp_business_messaging"], ...] = PERMISSIONS
+    app_id: Annotated[Id | None, accepts("the app's id, or null: that of the first account")] = None
+
+
+class WhichTokenBody(Body, frozen=True):
+    """A token, named in the body, because addresses are written down in logs."""
+
+    token: Annotated[Name, accepts("one that GET /control/tokens shows")]
+
+
+async def put_account(parts: Parts, waba_id: str, body: AccountBody) -> dict[str, Any]:
     """Make a business account and its app, or change them; webhooks go on as before."""
-    waba_id = _id_of(request, "waba_id")
-    wish = read_shape(AccountShape, await request.body())
     before = parts.accounts.by_id.get(waba_id)
-    app = parts.accounts.apps.get(wish.app_id) or App(wish.app_id, wish.app_secret)
-    await parts.accounts.keep_app(replace(app, app_secret=wish.app_secret))
-    namespace = wish.namespace or (before.namespace if before else "")
-    account = Account(
-        waba_id=waba_id,
-        name=wish.name,
-        namespace=namespace or parts.ids.new().replace("-", "_"),
-        token=wish.token,
-        app_id=wish.app_id,
-    )
+    app = parts.accounts.apps.get(body.app_id) or App(body.app_id, body.app_secret)
+    await parts.accounts.keep_app(replace(app, app_secret=body.app_secret))
+    namespace = body.namespace or (before.namespace if before else "") or parts.ids.new().replace("-", "_")
+    account = Account(waba_id, body.name, namespace, body.token, body.app_id)
     await parts.accounts.keep_account(account)
     parts.webhooks.serve(waba_id)
     return account_view(parts, account, 0)
 
 
-async def put_number(parts: Parts, request: Request) -> dict[str, Any]:
-    """Make a business number, or change it."""
-    phone_number_id = _id_of(request, "phone_number_id")
-    wish = read_shape(NumberShape, await request.body())
-    digits = wish.phone_number.lstrip("+")
-    if wish.waba_id not in parts.accounts.by_id:
-        known = ", ".join(parts.accounts.by_id) or "none yet"
-        raise ControlRefused(404, field="waba_id", rule="is no account", accepted=known)
-    holder = parts.accounts.numbers_by_digits.get(digits)
-    if holder is not None and holder.phone_number_id != phone_number_id:
-        raise ControlRefused(
-            409,
-            field="phone_number",
-            rule=f"belongs to {holder.phone_number_id}",
-            accepted="a number that is not in use",
-        )
-    number = Number(phone_number_id, wish.waba_id, digits, wish.name, wish.throughput)
-    await parts.accounts.keep_number(number)
-    return _number_view(parts, number)
-
-
-async def put_app(parts: Parts, request: Request) -> dict[str, Any]:
+async def put_app(parts: Parts, app_id: str, body: AppBody) -> dict[str, Any]:
     """Make an app, which hears of an account when it subscribes to it, or give it another secret."""
-    app_id = _id_of(request, "app_id")
-    wish = read_shape(AppShape, await request.body())
-    app = replace(parts.accounts.apps.get(app_id) or App(app_id, ""), app_secret=wish.app_secret)
+    app = replace(parts.accounts.apps.get(app_id) or App(app_id, ""), app_secret=body.app_secret)
     await parts.accounts.keep_app(app)
     return {"app_id": app_id, "callback_uri": app.callback_uri}
 
 
-async def put_webhook(parts: Parts, request: Request) -> dict[str, Any]:
+async def put_webhook(parts: Parts, body: WebhookBody, app: App) -> dict[str, Any]:
     """Send an app's webhooks to an address that has shaken hands; an empty one means nowhere."""
-    app = parts.accounts.apps.get(_id_of(request, "app_id"))
-    wish = read_shape(WebhookShape, await request.body())
-    if app is None:
-        known = ", ".join(parts.accounts.apps) or "none yet"
-        raise ControlRefused(404, field="app_id", rule="is no app", accepted=known)
-    if wish.callback_uri:
+    if body.callback_uri:
         try:
-            await parts.webhooks.shake_hands(wish.callback_uri, wish.verify_token)
+            await parts.webhooks.shake_hands(body.callback_uri, body.verify_token)
         except HandshakeFailed as failed:
-            raise ControlRefused(
-                422,
-                field="callback_uri",
-                rule=str(failed),
-                accepted="an address that answers 200 and the bare hub.challenge when hub.verify_token is right",
-            ) from failed
-    await parts.accounts.keep_app(replace(app, callback_uri=wish.callback_uri, verify_token=wish.verify_token))
+            accepted = "an address that answers 200 and the bare hub.challenge when hub.verify_token is right"
+            raise BrokenRule("callback_uri", str(failed), accepted, status=422) from failed
+    await parts.accounts.keep_app(replace(app, callback_uri=body.callback_uri, verify_token=body.verify_token))
     for account in parts.accounts.of_app(app.app_id):
         await parts.webhooks.retry_now(account.waba_id)
-    return {"app_id": app.app_id, "callback_uri": wish.callback_uri}
+    return {"app_id": app.app_id, "callback_uri": body.callback_uri}
 
 
-async def retry_webhooks(parts: Parts, request: Request) -> dict[str, Any]:
+async def retry_webhooks(parts: Parts, account: Account) -> dict[str, Any]:
     """Forget the failures of an account's webhook and deliver what is due now."""
-    waba_id = _id_of(request, "waba_id")
-    account = parts.accounts.by_id.get(waba_id)
-    read_shape(NothingShape, await request.body())
-    if account is None:
-        known = ", ".join(parts.accounts.by_id) or "none yet"
-        raise ControlRefused(404, field="waba_id", rule="is no account", accepted=known)
-    await parts.webhooks.retry_now(waba_id)
+    await parts.webhooks.retry_now(account.waba_id)
     return {"retried": True}
 
 
@@ -107,30 +106,31 @@ def account_view(parts: Parts, account: Account, waiting: int) -> dict[str, Any]
         waiting: how many updates wait for its webhook.
     """
     destination = parts.accounts.destination(Outlet(account.waba_id, account.app_id))
-    retry = parts.webhooks.worst_retry(account.waba_id)
     return {
         "waba_id": account.waba_id,
         "name": account.name,
         "namespace": account.namespace,
         "app_id": account.app_id,
-        "callback_uri": destination.uri if destination else None,
+        "callback_uri": None,
         "updates_waiting": waiting,
         "calls_this_hour": parts.usage.count(account.waba_id),
-        "failed_attempts": retry.attempts if retry else 0,
-        "next_attempt_ms": retry.next_ms if retry else None,
-        "last_failure": retry.reason if retry else None,
+        **_delivery_view(destination, parts.webhooks.worst_retry(account.waba_id)),
         "webhooks": [_outlet_view(parts, one) for one in parts.accounts.outlets((account.waba_id,))],
-        "numbers": [_number_view(parts, one) for one in parts.accounts.numbers_of(account.waba_id)],
+        "numbers": [number_view(parts, one) for one in parts.accounts.numbers_of(account.waba_id)],
     }
 
 
 def _outlet_view(parts: Parts, outlet: Outlet) -> dict[str, Any]:
     """Where webhooks of an account go: to which app, at which address, and how that is doing."""
-    destination = parts.accounts.destination(outlet)
-    retry = parts.webhooks.retries.get(outlet)
     return {
         "app_id": outlet.app_id,
         "phone_number_id": outlet.phone_number_id or None,
+        **_delivery_view(parts.accounts.destination(outlet), parts.webhooks.retries.get(outlet)),
+    }
+
+
+def _delivery_view(destination: Destination | None, retry: Retry | None) -> dict[str, Any]:
+    return {
         "callback_uri": destination.uri if destination else None,
         "failed_attempts": retry.attempts if retry else 0,
         "next_attempt_ms": retry.next_ms if retry else None,
@@ -138,22 +138,47 @@ def _outlet_view(parts: Parts, outlet: Outlet) -> dict[str, Any]:
     }
 
 
-def _number_view(parts: Parts, number: Number) -> dict[str, Any]:
-    hindrance = parts.standings.name_of(number.phone_number_id)
-    app_id = parts.accounts.by_id[number.waba_id].app_id
-    return {
-        "phone_number_id": number.phone_number_id,
-        "waba_id": number.waba_id,
-        "phone_number": number.phone_number,
-        "name": number.name,
-        "throughput": number.throughput,
-        "hindrance": hindrance,
-        "callback_uri": parts.accounts.override_of(app_id, number.phone_number_id),
-    }
+async def list_tokens(parts: Parts) -> dict[str, Any]:
+    """Every token with what it opens; those of the accounts first."""
+    return {"tokens": [_token_view(parts, token) for token in parts.tokens.all()]}
 
 
-def _id_of(request: Request, name: str) -> str:
-    value: str = request.path_params[name]
-    if not (value.isascii() and value.isdigit() and len(value) <= 32):
-        raise ControlRefused(400, field=name, rule="is no id", accepted="1 to 32 digits")
-    return value
+async def make_token(parts: Parts, body: TokenBody) -> dict[str, Any]:
+    """Make a token, or change one; without a text of its own it gets one."""
+    for waba_id in body.waba_ids:
+        find(parts.accounts.by_id, waba_id, field="waba_ids", rule="name no account")
+    if body.app_id is not None:
+        find(parts.accounts.apps, body.app_id, field="app_id", rule="is no app")
+    now_ms = parts.clock.now_ms()
+    token = Token(
+        token=body.token or f"EAA{parts.ids.secret()}",
+        waba_ids=tuple(dict.fromkeys(body.waba_ids)),
+        permissions=tuple(dict.fromkeys(body.permissions)),
+        issued_ms=now_ms,
+        expires_ms=None if body.expires_in_ms is None else now_ms + body.expires_in_ms,
+        app_id=body.app_id or "",
+    )
+    return _token_view(parts, await parts.tokens.keep(token))
+
+
+async def expire_token(parts: Parts, body: WhichTokenBody) -> dict[str, Any]:
+    """Let a token's time be over now."""
+    return _token_view(parts, await parts.tokens.expire(_token_of(parts, body)))
+
+
+async def revoke_token(parts: Parts, body: WhichTokenBody) -> dict[str, Any]:
+    """Take a token back."""
+    return _token_view(parts, await parts.tokens.revoke(_token_of(parts, body)))
+
+
+def _token_of(parts: Parts, body: WhichTokenBody) -> Token:
+    token = parts.tokens.find(body.token)
+    if token is None:
+        raise BrokenRule("token", "is unknown", "one from GET /control/tokens", status=404)
+    return token
+
+
+def _token_view(parts: Parts, token: Token) -> dict[str, Any]:
+    first = {"token": token.token, "app_id": ""}
+    own = {"app_id": parts.tokens.app_of(token), "is_good": token.is_good(parts.clock.now_ms())}
+    return first | asdict(token) | own

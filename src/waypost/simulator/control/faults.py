@@ -5,8 +5,8 @@ from typing import Any, Final
 import msgspec
 from starlette.requests import Request
 
+from waypost.simulator.broken_rule import BrokenRule
 from waypost.simulator.control.fault_reading import read_faults
-from waypost.simulator.control.guard import ControlRefused
 from waypost.simulator.faults.fault import Fault
 from waypost.simulator.faults.fault_kinds import ANY, CALL, FILTERS, KINDS, WEBHOOK, WEBHOOKS, WHENS, Parameter
 from waypost.simulator.graph.call_names import CALL_NAMES
@@ -15,12 +15,12 @@ from waypost.simulator.parts import Parts
 _FAULT: Final = '{"on", "call" or "webhook", "when", "what"}, or {"faults": [...], "seed"}'
 
 
-async def list_faults(parts: Parts, _request: Request) -> dict[str, Any]:
+async def list_faults(parts: Parts) -> dict[str, Any]:
     """Every fault, with how often it was asked and has fired."""
-    return faults_view(parts)
+    return {"faults": [parts.faults.view(fault) for fault in parts.faults.all]}
 
 
-async def list_kinds(_parts: Parts, _request: Request) -> dict[str, Any]:
+async def list_kinds() -> dict[str, Any]:
     """What there is to arm: kinds, how often, filters, and the names of calls and webhooks."""
     return {
         "kinds": [
@@ -47,34 +47,27 @@ async def arm_faults(parts: Parts, request: Request) -> dict[str, Any]:
     try:
         given: object = msgspec.json.decode(await request.body() or b"null")
     except (msgspec.MsgspecError, ValueError, RecursionError) as error:
-        raise ControlRefused(400, field="body", rule=f"is not readable JSON: {error}", accepted=_FAULT) from error
+        raise BrokenRule("body", f"is not readable JSON: {error}", _FAULT) from error
     armed = await parts.faults.arm(read_faults(given))
     return {"faults": [parts.faults.view(fault) for fault in armed]}
 
 
-async def show_fault(parts: Parts, request: Request) -> dict[str, Any]:
+async def show_fault(parts: Parts, fault: Fault) -> dict[str, Any]:
     """One fault, with its last firings."""
-    fault = _fault_of(parts, request)
     return {**parts.faults.view(fault), "firings": await parts.faults.firings(fault)}
 
 
-async def disarm_fault(parts: Parts, request: Request) -> dict[str, Any]:
+async def disarm_fault(parts: Parts, fault: Fault) -> dict[str, Any]:
     """Take one away; what it holds back is told in its time."""
-    fault = _fault_of(parts, request)
     await parts.faults.disarm([fault])
     return {"disarmed": [fault.id]}
 
 
-async def disarm_faults(parts: Parts, _request: Request) -> dict[str, Any]:
+async def disarm_faults(parts: Parts) -> dict[str, Any]:
     """Take all away."""
     faults = parts.faults.all
     await parts.faults.disarm(faults)
     return {"disarmed": [fault.id for fault in faults]}
-
-
-def faults_view(parts: Parts) -> dict[str, Any]:
-    """Every fault, as both this list and the state of the simulator show it."""
-    return {"faults": [parts.faults.view(fault) for fault in parts.faults.all]}
 
 
 def _parameter_view(parameter: Parameter) -> dict[str, Any]:
@@ -84,13 +77,3 @@ def _parameter_view(parameter: Parameter) -> dict[str, Any]:
     if parameter.type == "choice":
         view["choices"] = parameter.choices
     return view
-
-
-def _fault_of(parts: Parts, request: Request) -> Fault:
-    text: str = request.path_params["fault_id"]
-    is_id = text.isascii() and text.isdigit() and len(text) < 16
-    fault = parts.faults.find(int(text)) if is_id else None
-    if fault is None:
-        known = ", ".join(str(one.id) for one in parts.faults.all[:20]) or "none is armed"
-        raise ControlRefused(404, field="fault_id", rule="is no fault", accepted=known)
-    return fault

@@ -5,36 +5,12 @@ from collections.abc import Mapping
 from typing import Final
 
 from waypost.base.hosts import hostname_of, is_loopback, netloc_of
+from waypost.simulator.broken_rule import BrokenRule
 
 JSON: Final = "application/json"
 BYTES: Final = "application/octet-stream"
 """Of a file as it is. A page of another site may send neither without being asked about first."""
 _WITH_BODY: Final = frozenset({"POST", "PUT", "PATCH"})
-
-
-class ControlRefused(Exception):
-    """The control door will not do it; names the field, the rule and what would be accepted.
-
-    Args:
-        hint: stands in the sentence in place of what would be accepted, where that is long.
-    """
-
-    def __init__(self, status: int, *, field: str, rule: str, accepted: str, hint: str = "") -> None:
-        super().__init__(f"{field}: {rule}")
-        self.hint = hint
-        self.status = status
-        self.field = field
-        self.rule = rule
-        self.accepted = accepted
-
-    def answer(self) -> dict[str, str]:
-        """The body of the refusal."""
-        return {
-            "error": f"{self.field}: {self.rule}; {self.hint or f'accepted: {self.accepted}'}",
-            "field": self.field,
-            "rule": self.rule,
-            "accepted": self.accepted,
-        }
 
 
 def check_caller(
@@ -58,26 +34,24 @@ def check_caller(
         takes: the content types of bodies.
 
     Raises:
-        ControlRefused: 403, 401 or 415.
+        BrokenRule: 403, 401 or 415.
     """
     host = headers.get("host", "")
     name = hostname_of(f"//{host}")
     if not (is_loopback(name) or name in (one.lower() for one in allowed_hosts)):
-        raise ControlRefused(
-            403,
-            field="Host",
-            rule="names neither this machine nor an allowed host",
-            accepted=", ".join(("localhost", "127.0.0.1", "[::1]", *allowed_hosts)),
+        raise BrokenRule(
+            "Host",
+            "names neither this machine nor an allowed host",
+            ", ".join(("localhost", "127.0.0.1", "[::1]", *allowed_hosts)),
+            status=403,
         )
     origin = headers.get("origin")
     if origin is not None and netloc_of(origin) != host.lower():
-        raise ControlRefused(403, field="Origin", rule="is another site", accepted=f"no Origin, or http://{host}")
+        raise BrokenRule("Origin", "is another site", f"no Origin, or http://{host}", status=403)
     if control_token is not None and not _has_token(headers, control_token):
-        raise ControlRefused(
-            401, field="Authorization", rule="does not hold the control token", accepted="Bearer and the control token"
-        )
+        raise BrokenRule("Authorization", "does not hold the control token", "Bearer and the control token", status=401)
     if method in _WITH_BODY and kind_of(headers) not in takes:
-        raise ControlRefused(415, field="Content-Type", rule="is not JSON", accepted=" or ".join(takes))
+        raise BrokenRule("Content-Type", "is not JSON", " or ".join(takes), status=415)
 
 
 def kind_of(headers: Mapping[str, str]) -> str:

@@ -1,44 +1,98 @@
 """The control door's calls about phones: look, name, read."""
 
-from collections.abc import Callable
-from typing import Any, Final
+from typing import Annotated, Any, Final
 
 import msgspec
-from starlette.requests import Request
+from msgspec import UNSET, Meta, UnsetType
 
-from waypost.simulator.accounts.accounts import Number
-from waypost.simulator.control.guard import ControlRefused
-from waypost.simulator.control.shapes import PhoneShape, ReadShape, given, read_shape
+from waypost.simulator.broken_rule import BrokenRule
+from waypost.simulator.control.bodies import Body, Query, given
+from waypost.simulator.field_types import USER_ID, DelayMs, Name, Position, WaitMs, accepts
 from waypost.simulator.handsets.inboxes import item_view
 from waypost.simulator.parts import Parts
+from waypost.simulator.phones.conditions import CONDITIONS
 from waypost.simulator.phones.phone import ONLY_WHEN_TOLD, Phone
-from waypost.simulator.phones.phones import phone_digits
-from waypost.simulator.phones.script_steps import NotScripted, Step, read_steps
+from waypost.simulator.phones.script_steps import read_steps
 from waypost.simulator.store import Statement
-from waypost.simulator.tables.messages import Message
 from waypost.simulator.tables.phone_plans import waiting_count
 
-_INBOX: Final = 100
+Seed = Annotated[str, Meta(max_length=64)] | int
+Script = Annotated[tuple[Any, ...], accepts("a list of steps")]
+_CONDITION = accepts(f"empty, {', '.join(CONDITIONS)}", f"^({'|'.join(CONDITIONS)})?$")
+_AS_SET = accepts("0 to 604800000, or null: as the settings say")
+_WHEN_TOLD = accepts("0 to 604800000, or null: only when told")
+_OWN_ID = accepts("as in US.1349, or empty: the number's own", f"{USER_ID}|^$")
+_SHOWS = accepts("a boolean; false needs a user_id")
 
 
-async def list_phones(parts: Parts, request: Request) -> dict[str, Any]:
+class HabitsBody(Body, frozen=True, kw_only=True):
+    """How phones behave; what is absent stays as it is."""
+
+    deliver_after_ms: Annotated[DelayMs | None, _AS_SET] | UnsetType = UNSET
+    read_after_ms: Annotated[DelayMs | None, _WHEN_TOLD] | UnsetType = UNSET
+    condition: Annotated[str, _CONDITION] | UnsetType = UNSET
+    sends_read_receipts: bool | UnsetType = UNSET
+    has_chat_open: bool | UnsetType = UNSET
+
+
+class PhoneBody(HabitsBody, frozen=True, kw_only=True):
+    """A phone's name, habits and identity; what is absent stays as it is."""
+
+    name: Name | UnsetType = UNSET
+    user_id: Annotated[str, _OWN_ID] | UnsetType = UNSET
+    username: Annotated[str, Meta(max_length=64)] | UnsetType = UNSET
+    shows_number: Annotated[bool, _SHOWS] | UnsetType = UNSET
+    is_offline: bool | UnsetType = UNSET
+    script: Script | UnsetType = UNSET
+    seed: Seed = ""
+
+
+class PhonesQuery(Query, frozen=True):
+    """Which phones."""
+
+    after: str = ""
+    limit: Annotated[int, Meta(ge=0, le=10_000)] = 1000
+    has_chats: str = ""
+
+
+class InboxQuery(Query, frozen=True):
+    """Which messages of a phone."""
+
+    after: Position = 0
+    before: Position = 2**62
+    limit: Annotated[int, Meta(ge=0, le=1000)] = 100
+    wait_ms: WaitMs = 0
+    phone_number_id: tuple[str, ...] = ()
+
+
+class ChatsQuery(Query, frozen=True):
+    """Which business numbers."""
+
+    phone_number_id: tuple[str, ...] = ()
+
+
+class ActiveQuery(ChatsQuery, frozen=True):
+    """Which business numbers, and how many phones."""
+
+    limit: Annotated[int, Meta(ge=0, le=500)] = 50
+
+
+async def list_phones(parts: Parts, query: PhonesQuery) -> dict[str, Any]:
     """Every phone, in the order of their digits; paged by `after` and `limit`.
 
     Of a fleet only those on which something has changed alone. With `has_chats=false` only those
     that have no message from or to anybody.
     """
-    after = request.query_params.get("after", "")
-    limit = whole_number(request, "limit", default=1000, at_most=10_000)
-    if request.query_params.get("has_chats") == "false":
+    after, limit = query.after, query.limit
+    if query.has_chats == "false":
         found = await parts.chats.without(after=after, at_most=limit + 1)
-        shown = [phone_view(parts, parts.phones.known(digits)) for digits in found[:limit]]
-        return {"phones": shown, "next": found[limit - 1] if len(found) > limit else None}
-    phones = [parts.phones.all[digits] for digits in sorted(parts.phones.all) if digits > after]
-    shown = [phone_view(parts, phone) for phone in phones[:limit]]
-    return {"phones": shown, "next": shown[-1]["phone"] if len(phones) > limit else None}
+    else:
+        found = sorted(digits for digits in parts.phones.all if digits > after)
+    shown = [phone_view(parts, parts.phones.known(digits)) for digits in found[:limit]]
+    return {"phones": shown, "next": found[limit - 1] if len(found) > limit else None}
 
 
-async def show_phone(parts: Parts, request: Request) -> dict[str, Any]:
+async def show_phone(parts: Parts, phone: str, query: InboxQuery) -> dict[str, Any]:
     """A phone and its inbox, newest last.
 
     With `after` and `before` only what is beyond and below these positions; with one or several
@@ -46,36 +100,26 @@ async def show_phone(parts: Parts, request: Request) -> dict[str, Any]:
     among the messages is in `quoted`. With `wait_ms` the answer waits until there is something beyond
     `after`.
     """
-    phone = digits_of(request)
-    after = whole_number(request, "after", default=0, at_most=2**62)
-    limit = whole_number(request, "limit", default=_INBOX, at_most=1000)
-    wait_ms = whole_number(request, "wait_ms", default=0, at_most=60_000)
-    if wait_ms:
-        await parts.inboxes.wait_for(phone, wait_ms=wait_ms, found=bool, after=after)
+    if query.wait_ms:
+        await parts.inboxes.wait_for(phone, wait_ms=query.wait_ms, found=bool, after=query.after)
     items = await parts.inboxes.inbox(
-        phone,
-        after=after,
-        at_most=limit,
-        before=whole_number(request, "before", default=2**62, at_most=2**62),
-        number_ids=request.query_params.getlist("phone_number_id"),
+        phone, after=query.after, at_most=query.limit, before=query.before, number_ids=query.phone_number_id
     )
     quoted = await parts.inboxes.quoted(phone, items)
     now_ms = parts.clock.now_ms()
-    view = await whole_view(parts, parts.phones.known(phone))
     return {
-        **view,
+        **await whole_view(parts, phone),
         "messages": [item_view(item, now_ms) for item in items],
         "quoted": [item_view(item, now_ms) for item in quoted],
     }
 
 
-async def show_chats(parts: Parts, request: Request) -> dict[str, Any]:
+async def show_chats(parts: Parts, phone: str, query: ChatsQuery) -> dict[str, Any]:
     """What a phone's list of chats shows, the newest first; then the business numbers without a chat.
 
     With one or several `phone_number_id` only those.
     """
-    phone = digits_of(request)
-    wanted = request.query_params.getlist("phone_number_id")
+    wanted = query.phone_number_id
     now_ms = parts.clock.now_ms()
     begun = {chat.phone_number_id: chat for chat in await parts.chats.of(phone)}
     others = [number_id for number_id in parts.accounts.numbers if number_id not in begun]
@@ -95,13 +139,12 @@ async def show_chats(parts: Parts, request: Request) -> dict[str, Any]:
     return {"phone": phone, "chats": shown}
 
 
-async def list_active(parts: Parts, request: Request) -> dict[str, Any]:
+async def list_active(parts: Parts, query: ActiveQuery) -> dict[str, Any]:
     """Phones with their newest chat with one of these numbers, the most active of late first."""
-    wanted = request.query_params.getlist("phone_number_id") or list(parts.accounts.numbers)
-    limit = whole_number(request, "limit", default=50, at_most=500)
+    wanted = query.phone_number_id or list(parts.accounts.numbers)
     now_ms = parts.clock.now_ms()
     shown: list[dict[str, Any]] = []
-    for phone in await parts.chats.active(wanted, at_most=limit):
+    for phone in await parts.chats.active(wanted, at_most=query.limit):
         chats = [chat for chat in await parts.chats.of(phone) if chat.phone_number_id in wanted]
         shown.append(
             {
@@ -113,100 +156,60 @@ async def list_active(parts: Parts, request: Request) -> dict[str, Any]:
     return {"phones": shown}
 
 
-async def change_phone(parts: Parts, request: Request) -> dict[str, Any]:
+async def change_phone(parts: Parts, phone: str, body: PhoneBody) -> dict[str, Any]:
     """Set a phone's name, habits, identity, condition and script, and whether it is online."""
-    phone = digits_of(request)
-    changes = given(read_shape(PhoneShape, await request.body()))
-    if changes.get("read_after_ms", 0) is None:
-        changes["read_after_ms"] = ONLY_WHEN_TOLD
+    others = ("name", "user_id", "username", "shows_number")
+    changes = {name: value for name, value in given(body).items() if name in others} | habits_of(body)
     _check_identity(parts, phone, changes)
-    seed = str(changes.pop("seed", ""))
-    steps = steps_of(changes.pop("script")) if "script" in changes else None
-    is_offline = changes.pop("is_offline", None)
     also: list[Statement] = []
-    if steps is not None:
+    if body.script is not UNSET:
+        steps = read_steps(body.script)
         script = msgspec.json.encode([step.raw for step in steps]).decode() if steps else ""
-        changes |= {"seed": seed if steps else "", "script": script}
+        changes |= {"seed": str(body.seed) if steps else "", "script": script}
         also = await parts.scripts.begin(phone, steps)
     await parts.absences.change(phone, changes, also)
-    if is_offline is not None:
-        await (parts.absences.leave if is_offline else parts.absences.come_back)(phone)
-    return await whole_view(parts, parts.phones.known(phone))
+    if body.is_offline is not UNSET:
+        await (parts.absences.leave if body.is_offline else parts.absences.come_back)(phone)
+    return await whole_view(parts, phone)
 
 
-async def read_messages(parts: Parts, request: Request) -> dict[str, Any]:
-    """A phone reads everything in the chat of one message, or in all its chats."""
-    phone = digits_of(request)
-    wish = read_shape(ReadShape, await request.body())
-    check_online(parts, phone)
-    numbers: list[Number] = list(parts.accounts.numbers.values())
-    if wish.message_id is not None:
-        item = await arrived(parts, phone, lambda item: item.wamid == wish.message_id, wish.message_id, wish.wait_ms)
-        numbers = [parts.accounts.numbers[item.phone_number_id]]
-    elif wish.wait_ms:
-        await parts.inboxes.wait_for(phone, wait_ms=wish.wait_ms, found=_has_unread(parts))
-    return {"read": await parts.handsets.read(phone, numbers)}
+def habits_of(body: HabitsBody) -> dict[str, Any]:
+    """The habits that a caller gave, as they are stored."""
+    habits = {name: value for name, value in given(body).items() if name in HabitsBody.__struct_fields__}
+    if habits.get("read_after_ms", 0) is None:
+        habits["read_after_ms"] = ONLY_WHEN_TOLD
+    return habits
+
+
+# fmt: off
+_SHOWN: Final = (
+    "phone", "name", "deliver_after_ms", "read_after_ms", "user_id", "username", "shows_number", "condition",
+    "sends_read_receipts", "has_chat_open", "is_offline", "stopped_marketing_of", "has_blocked",
+)
+# fmt: on
 
 
 def phone_view(parts: Parts, phone: Phone) -> dict[str, Any]:
     """A phone as the door shows it, with the habits that apply; null: only when told."""
-    phone = parts.phones.seen(phone)
-    deliver_after_ms, read_after_ms = parts.phones.habits_ms(phone)
-    return {
-        "phone": phone.phone,
-        "name": phone.name,
-        "deliver_after_ms": deliver_after_ms,
-        "read_after_ms": read_after_ms,
-        "user_id": phone.user_id,
-        "username": phone.username,
-        "shows_number": phone.shows_number,
-        "condition": phone.condition,
-        "sends_read_receipts": phone.sends_read_receipts,
-        "has_chat_open": phone.has_chat_open,
-        "is_offline": phone.is_offline,
-        "stopped_marketing_of": phone.stopped_marketing_of,
-        "has_blocked": phone.has_blocked,
-        "typing": parts.arrivals.typing_to(phone.phone),
-    }
+    seen, (deliver_after_ms, read_after_ms) = parts.phones.seen(phone), parts.phones.habits_ms(phone)
+    own = {name: getattr(seen, name) for name in _SHOWN}
+    habits = {"deliver_after_ms": deliver_after_ms, "read_after_ms": read_after_ms}
+    return {**own, **habits, "typing": parts.arrivals.typing_to(phone.phone)}
 
 
-async def whole_view(parts: Parts, phone: Phone) -> dict[str, Any]:
+async def whole_view(parts: Parts, phone: str) -> dict[str, Any]:
     """A phone with what it follows, reports and waits for."""
-    fleet = parts.fleets.of(phone.phone)
-    script = parts.scripts.own(phone.phone)
+    fleet = parts.fleets.of(phone)
+    script = parts.scripts.own(phone)
     return {
-        **phone_view(parts, phone),
+        **phone_view(parts, parts.phones.known(phone)),
         "fleet": fleet.name if fleet else None,
         "script": [step.raw for step in script.steps] if script else [],
         "seed": script.seed if script else "",
         "steps": await parts.scripts.counts(script.owner, script.steps) if script else [],
-        "reports": await parts.feedback.reports(phone.phone),
-        "waiting": await waiting_count(parts.store, phone.phone, phone.phone),
+        "reports": await parts.feedback.reports(phone),
+        "waiting": await waiting_count(parts.store, phone, phone),
     }
-
-
-def steps_of(script: list[Any]) -> tuple[Step, ...]:
-    """The steps of a script.
-
-    Raises:
-        ControlRefused: 400, for the first thing that is wrong in it.
-    """
-    try:
-        return read_steps(script)
-    except NotScripted as wrong:
-        raise ControlRefused(400, field=wrong.field, rule=wrong.rule, accepted=wrong.accepted) from wrong
-
-
-def check_online(parts: Parts, phone: str) -> None:
-    """Refuse what only a phone that is online can do.
-
-    Raises:
-        ControlRefused: 409.
-    """
-    if parts.phones.known(phone).is_offline:
-        raise ControlRefused(
-            409, field="phone", rule="is offline", accepted=f"PUT /control/phones/{phone} with is_offline: false first"
-        )
 
 
 def _check_identity(parts: Parts, phone: str, changes: dict[str, Any]) -> None:
@@ -214,75 +217,8 @@ def _check_identity(parts: Parts, phone: str, changes: dict[str, Any]) -> None:
     user_id = changes.get("user_id", known.user_id)
     has_own = bool(user_id) or parts.settings.value.user_ids
     if not has_own and not changes.get("shows_number", known.shows_number):
-        raise ControlRefused(
-            400,
-            field="shows_number",
-            rule="a phone that shows no number needs a user_id",
-            accepted="a user_id as in US.1349, or shows_number: true",
-        )
+        rule = "a phone that shows no number needs a user_id"
+        raise BrokenRule("shows_number", rule, "a user_id as in US.1349, or shows_number: true")
     holder = parts.phones.of_user_id(user_id) if user_id else None
     if holder is not None and holder.phone != phone:
-        raise ControlRefused(409, field="user_id", rule=f"belongs to {holder.phone}", accepted="one not in use")
-
-
-def digits_of(request: Request) -> str:
-    """The phone that the path names.
-
-    Raises:
-        ControlRefused: it is not 8 to 15 digits.
-    """
-    digits = phone_digits(request.path_params["phone"])
-    if digits is None:
-        raise ControlRefused(400, field="phone", rule="is not a phone number", accepted="8 to 15 digits")
-    return digits
-
-
-def whole_number(request: Request, name: str, *, default: int, at_most: int) -> int:
-    """A whole number of the query.
-
-    Raises:
-        ControlRefused: it is none, or out of range.
-    """
-    text = request.query_params.get(name)
-    if text is None:
-        return default
-    if not (text.isascii() and text.isdigit() and len(text) < 20) or int(text) > at_most:
-        raise ControlRefused(400, field=name, rule="is not a whole number in range", accepted=f"0 to {at_most}")
-    return int(text)
-
-
-async def arrived(
-    parts: Parts, phone: str, is_meant: Callable[[Message], bool], wamid: str | None, wait_ms: int
-) -> Message:
-    """The newest message that is meant, as soon as it has arrived.
-
-    Raises:
-        ControlRefused: there is none when the time is over.
-    """
-    if wamid is not None and not wait_ms:
-        items = [item] if (item := await parts.inboxes.item(phone, wamid)) else []
-        items = [one for one in items if _has_arrived(one, parts.clock.now_ms())]
-    else:
-        items = await parts.inboxes.wait_for(phone, wait_ms=wait_ms, found=lambda items: any(map(is_meant, items)))
-    meant = [item for item in items if is_meant(item)]
-    if not meant:
-        raise ControlRefused(
-            404,
-            field="message_id",
-            rule="no such message has arrived on this phone",
-            accepted="a wamid of its inbox, or none for the newest with buttons; wait_ms for one that is on its way",
-        )
-    return meant[-1]
-
-
-def _has_arrived(item: Message, now_ms: int) -> bool:
-    delivered_ms = item.delivered_ms
-    return bool(item.is_inbound) or (delivered_ms is not None and delivered_ms <= now_ms)
-
-
-def _has_unread(parts: Parts) -> Callable[[list[Message]], bool]:
-    def has_unread(items: list[Message]) -> bool:
-        now_ms = parts.clock.now_ms()
-        return any(not item.is_inbound and (item.read_ms is None or item.read_ms > now_ms) for item in items)
-
-    return has_unread
+        raise BrokenRule("user_id", f"belongs to {holder.phone}", "one not in use", status=409)

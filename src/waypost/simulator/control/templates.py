@@ -1,22 +1,14 @@
 """The control door's calls about templates: what reviewers and quality would decide, at once."""
 
 from dataclasses import replace
-from typing import Any, Final
+from typing import Annotated, Any, Final, Literal
 
-from starlette.requests import Request
+from msgspec import Meta
 
-from waypost.simulator.control.guard import ControlRefused
-from waypost.simulator.control.phones import whole_number
-from waypost.simulator.control.shapes import (
-    ActShape,
-    CategoryShape,
-    NothingShape,
-    PaceShape,
-    QualityShape,
-    RejectShape,
-    read_shape,
-)
+from waypost.simulator.broken_rule import BrokenRule
+from waypost.simulator.control.bodies import Body, Query
 from waypost.simulator.errors import GraphRefused
+from waypost.simulator.field_types import HoldMs, accepts
 from waypost.simulator.graph.nodes import template_node
 from waypost.simulator.messages.reviews import REJECTION_REASONS
 from waypost.simulator.parts import Parts
@@ -25,155 +17,154 @@ from waypost.simulator.templates.changes import announced, paced, pacing_ended, 
 from waypost.simulator.templates.template import Decision, Template
 
 _DAY_MS: Final = 24 * 3600 * 1000
-_CALLS: Final = (
-    "approve", "reject", "quality", "category", "delete", "pace", "release", "drop",
-)  # fmt: skip
+_CALLS: Final = ("approve", "reject", "quality", "category", "delete", "pace", "release", "drop")
 """What has a call of its own."""
 
 
-async def list_templates(parts: Parts, request: Request) -> dict[str, Any]:
+class TemplatesQuery(Query, frozen=True):
+    """Which templates."""
+
+    waba_id: tuple[str, ...] = ()
+    status: tuple[str, ...] = ()
+    not_status: tuple[str, ...] = ()
+    id: tuple[str, ...] = ()
+    name: str = ""
+    limit: Annotated[int, Meta(ge=0, le=10_000_000)] = 10_000_000
+
+
+class QualityBody(Body, frozen=True):
+    """A template's new quality."""
+
+    score: Literal["GREEN", "YELLOW", "RED", "UNKNOWN"]
+
+
+class CategoryBody(Body, frozen=True):
+    """A template's other category: announced with the time at which it comes, or come."""
+
+    category: Literal["UTILITY", "MARKETING", "AUTHENTICATION"]
+    announced: bool = False
+    due_ms: Annotated[int, Meta(ge=0)] | None = None
+
+
+class PaceBody(Body, frozen=True):
+    """How long a template's messages are held, and what then becomes of them."""
+
+    for_ms: HoldMs = None
+    verdict: Literal["release", "drop"] = "release"
+
+
+class ActBody(Body, frozen=True):
+    """Something done to a template; title and description go into the webhook's `other_info`."""
+
+    reason: str | None = None
+    title: str = ""
+    description: str = ""
+
+
+class RejectBody(Body, frozen=True):
+    """A reviewer rejects a template."""
+
+    reason: Annotated[str, accepts(", ".join(REJECTION_REASONS))] = "INVALID_FORMAT"
+    explanation: str = "The reviewer rejected this template."
+    recommendation: str = "Change the template and submit it again."
+
+
+async def list_templates(parts: Parts, query: TemplatesQuery) -> dict[str, Any]:
     """Templates of every account, with their reviews, in the order of submission.
 
     `waba_id`, `status`, `not_status` and `id`, each perhaps several times, and `name`, a part of it,
     narrow the list; `limit` gives the newest so many; `count` says how many there are all the same.
     """
-    asked = request.query_params
-    accounts, states, others, ids = (asked.getlist(name) for name in ("waba_id", "status", "not_status", "id"))
-    part = asked.get("name", "").lower()
     found = [
         one
         for one in parts.templates.by_id.values()
-        if (not accounts or one.waba_id in accounts)
-        and (not states or one.status in states)
-        and one.status not in others
-        and (not ids or one.template_id in ids)
-        and part in one.name.lower()
+        if (not query.waba_id or one.waba_id in query.waba_id)
+        and (not query.status or one.status in query.status)
+        and one.status not in query.not_status
+        and (not query.id or one.template_id in query.id)
+        and query.name.lower() in one.name.lower()
     ]
-    limit = whole_number(request, "limit", default=len(found), at_most=10_000_000)
-    shown = found[-limit:] if limit else []
+    shown = found[-query.limit :] if query.limit else []
     return {"templates": [_template_view(one) for one in shown], "count": len(found), "reasons": REJECTION_REASONS}
 
 
-async def approve_template(parts: Parts, request: Request) -> dict[str, Any]:
+async def approve_template(parts: Parts, template: Template) -> dict[str, Any]:
     """Approve a template now."""
-    template = _template_of(parts, request)
-    read_shape(NothingShape, await request.body())
     return _template_view(await parts.templates.decide(template, Decision("APPROVED")) or template)
 
 
-async def reject_template(parts: Parts, request: Request) -> dict[str, Any]:
+async def reject_template(parts: Parts, template: Template, body: RejectBody) -> dict[str, Any]:
     """Reject a template now."""
-    template = _template_of(parts, request)
-    wish = read_shape(RejectShape, await request.body())
-    if wish.reason not in REJECTION_REASONS:
-        accepted = ", ".join(REJECTION_REASONS)
-        raise ControlRefused(400, field="reason", rule="is unknown", accepted=accepted)
-    explained = wish.reason == "INVALID_FORMAT"  # Source: facts 3.3
-    explanation = (wish.explanation, wish.recommendation) if explained else None
-    decision = Decision("REJECTED", wish.reason, explanation)
+    if body.reason not in REJECTION_REASONS:
+        raise BrokenRule("reason", "is unknown", ", ".join(REJECTION_REASONS))
+    explained = body.reason == "INVALID_FORMAT"  # Source: facts 3.3
+    explanation = (body.explanation, body.recommendation) if explained else None
+    decision = Decision("REJECTED", body.reason, explanation)
     return _template_view(await parts.templates.decide(template, decision) or template)
 
 
-async def rate_template(parts: Parts, request: Request) -> dict[str, Any]:
+async def rate_template(parts: Parts, template: Template, body: QualityBody) -> dict[str, Any]:
     """Give a template another quality now."""
-    template = _template_of(parts, request)
-    wish = read_shape(QualityShape, await request.body())
-    return _template_view(await parts.templates.alter(template, rated(wish.score)))
+    return _template_view(await parts.templates.alter(template, rated(body.score)))
 
 
-async def recategorise_template(parts: Parts, request: Request) -> dict[str, Any]:
+async def recategorise_template(parts: Parts, template: Template, body: CategoryBody) -> dict[str, Any]:
     """Give a template another category now, or announce it, for a day later unless told when."""
-    template = _template_of(parts, request)
-    wish = read_shape(CategoryShape, await request.body())
-    if not wish.announced:
-        return _template_view(await parts.templates.alter(template, recategorised(wish.category)))
-    due_ms = parts.clock.now_ms() + _DAY_MS if wish.due_ms is None else wish.due_ms
-    return _template_view(
-        await parts.templates.alter(template, announced(wish.category, due_ms))
-    )  # fmt: skip
+    if not body.announced:
+        return _template_view(await parts.templates.alter(template, recategorised(body.category)))
+    due_ms = parts.clock.now_ms() + _DAY_MS if body.due_ms is None else body.due_ms
+    return _template_view(await parts.templates.alter(template, announced(body.category, due_ms)))
 
 
-async def delete_template(parts: Parts, request: Request) -> dict[str, Any]:
+async def delete_template(parts: Parts, template: Template) -> dict[str, Any]:
     """Delete a template now, as its owner would in the operator's own pages."""
-    template = _template_of(parts, request)
-    read_shape(NothingShape, await request.body())
     try:
         await parts.templates.delete(template.waba_id, template.name, template.template_id)
     except GraphRefused as refused:
-        raise ControlRefused(
-            409,
-            field="template_id",
-            rule=str(refused.error.get("error_user_msg", refused)),
-            accepted="a template that is not DISABLED",
-        ) from refused
+        rule = str(refused.error.get("error_user_msg", refused))
+        raise BrokenRule("template_id", rule, "a template that is not DISABLED", status=409) from refused
     return {"deleted": template.template_id}
 
 
-async def pace_template(parts: Parts, request: Request) -> dict[str, Any]:
+async def pace_template(parts: Parts, template: Template, body: PaceBody) -> dict[str, Any]:
     """Hold what is sent with an approved template from now on, until its quality is known."""
-    template = _template_of(parts, request)
-    wish = read_shape(PaceShape, await request.body())
     if template.status != "APPROVED":
-        raise ControlRefused(409, field="template_id", rule=f"is {template.status}", accepted="an APPROVED template")
-    until_ms = None if wish.for_ms is None else parts.clock.now_ms() + wish.for_ms
-    return _template_view(await parts.templates.alter(template, paced(until_ms, wish.verdict)))
+        raise BrokenRule("template_id", f"is {template.status}", "an APPROVED template", status=409)
+    until_ms = None if body.for_ms is None else parts.clock.now_ms() + body.for_ms
+    return _template_view(await parts.templates.alter(template, paced(until_ms, body.verdict)))
 
 
-async def release_template(parts: Parts, request: Request) -> dict[str, Any]:
+async def release_template(parts: Parts, template: Template) -> dict[str, Any]:
     """End pacing now: what was held is delivered."""
-    template = _template_of(parts, request)
-    read_shape(NothingShape, await request.body())
     return _template_view(await parts.templates.alter(template, pacing_ended("release")))
 
 
-async def drop_template(parts: Parts, request: Request) -> dict[str, Any]:
+async def drop_template(parts: Parts, template: Template) -> dict[str, Any]:
     """End pacing now: what was held fails, and the template is paused."""
-    template = _template_of(parts, request)
-    read_shape(NothingShape, await request.body())
     return _template_view(await parts.templates.alter(template, pacing_ended("drop")))
 
 
-async def act_on_template(parts: Parts, request: Request) -> dict[str, Any]:
+async def act_on_template(parts: Parts, act: str, template: Template, body: ActBody) -> dict[str, Any]:
     """Pause a template, disable it, flag it, and so on: whatever the table of acts has."""
-    act: str = request.path_params["act"]
     if act not in ACT_NAMES:
-        raise ControlRefused(404, field="act", rule="is unknown", accepted=", ".join((*_CALLS, *ACT_NAMES)))
-    template = _template_of(parts, request)
-    wish = read_shape(ActShape, await request.body())
+        raise BrokenRule("act", "is unknown", ", ".join((*_CALLS, *ACT_NAMES)), status=404)
     decision = decision_of(act, template)
-    if wish.reason is not None:
-        decision = replace(decision, reason=wish.reason)
-    if wish.title or wish.description:
+    if body.reason is not None:
+        decision = replace(decision, reason=body.reason)
+    if body.title or body.description:
         title, description = decision.info or ("", "")
-        decision = replace(
-            decision, info=(wish.title or title, wish.description or description)
-        )  # fmt: skip
+        decision = replace(decision, info=(body.title or title, body.description or description))
     return _template_view(await parts.templates.decide(template, decision) or template)
 
 
-def _template_of(parts: Parts, request: Request) -> Template:
-    template = parts.templates.by_id.get(request.path_params["template_id"])
-    if template is None:
-        raise ControlRefused(
-            404, field="template_id", rule="is no template", accepted="an id from GET /control/templates"
-        )
-    return template
+# fmt: off
+_SHOWN: Final = (
+    "waba_id", "rejected_reason", "review_due_ms", "quality", "previous_category", "correct_category",
+    "category_due_ms", "is_paced", "pace_due_ms", "delete_due_ms", "pauses", "resume_due_ms",
+)
+# fmt: on
+"""What is shown of a template beside its node."""
 
 
 def _template_view(template: Template) -> dict[str, Any]:
-    view = template_node(template, None)
-    return {
-        **view,
-        "waba_id": template.waba_id,
-        "rejected_reason": template.rejected_reason,
-        "review_due_ms": template.review_due_ms,
-        "quality": template.quality,
-        "previous_category": template.previous_category,
-        "correct_category": template.correct_category,
-        "category_due_ms": template.category_due_ms,
-        "is_paced": template.is_paced,
-        "pace_due_ms": template.pace_due_ms,
-        "delete_due_ms": template.delete_due_ms,
-        "pauses": template.pauses,
-        "resume_due_ms": template.resume_due_ms,
-    }
+    return {**template_node(template, None), **{name: getattr(template, name) for name in _SHOWN}}

@@ -32,16 +32,13 @@ class Faults:
         self._store = store
         self._clock = clock
         self._faults = LoadedKind(store, "fault", Fault)
+        self.by_id = self._faults.all
         self._firings = StoredKind(store, "fault_firing", Firing)  # of a fault, by hit
 
     @property
     def all(self) -> list[Fault]:
         """Every one, spent ones too, in the order of arming."""
         return list(self._faults.all.values())
-
-    def find(self, fault_id: int) -> Fault | None:
-        """One by its id."""
-        return self._faults.all.get(str(fault_id))
 
     def armed(self, *each: str) -> list[Fault]:
         """Those that may still fire and are counted by one of these: `call`, `update`, `post`."""

@@ -9,10 +9,10 @@ import msgspec
 from waypost.base.clock import Clock
 from waypost.base.ids import Ids
 from waypost.simulator.accounts.accounts import Number
+from waypost.simulator.broken_rule import BrokenRule
 from waypost.simulator.errors import GraphRefused
 from waypost.simulator.handsets.inbound_kinds import (
     NotSaid,
-    NotThere,
     Said,
     answered,
     medium_said,
@@ -77,16 +77,17 @@ class Handsets:
         """Tap a button of a message; gives the id of the message that this sends.
 
         Raises:
-            NotThere: the business hears nothing of such a button.
+            BrokenRule: the business hears nothing of such a button.
 
         Source: facts 7.4, `button` and `interactive`.
         """
         words = tapped(button)
         if words is None:
-            raise NotThere(
+            rule = (
                 f"button {button['index']} is a {button['type']} button; a tap that the business "
                 "hears of takes QUICK_REPLY, REPLY or LIST_ROW"
             )
+            raise BrokenRule("index", rule, "the index or text of a reply button", status=409)
         return await self.say(phone, number, words, Manner(context_id=item.wamid))
 
     async def answer(
@@ -95,16 +96,14 @@ class Handsets:
         """Send a form, an address or a choice back; gives the id of the message that this sends.
 
         Raises:
-            NotThere: the button opens nothing of the kind.
+            BrokenRule: the button opens nothing of the kind.
 
         Source: facts 7.4, `nfm_reply` and `call_permission_reply`.
         """
         words = answered(button, response)
         if words is None:
-            raise NotThere(
-                f"button {button['index']} is a {button['type']} button; what can be answered is "
-                "FLOW, ADDRESS or CALL_PERMISSION"
-            )
+            rule = f"button {button['index']} is a {button['type']} button"
+            raise BrokenRule("message_id", rule, "a message with FLOW, ADDRESS or CALL_PERMISSION", status=409)
         return await self.say(phone, number, words, Manner(context_id=item.wamid))
 
     async def send_medium(self, phone: str, number: Number, kind: str, medium: Medium, manner: Manner = _PLAIN) -> str:

@@ -15,10 +15,6 @@ from waypost.simulator.webhooks.outbox import ascii_json
 MEDIA_KINDS: Final = ("image", "video", "audio", "document", "sticker")
 
 
-class NotThere(Exception):
-    """The phone has no such message or button, or not yet; says what would be accepted."""
-
-
 class NotSaid(BrokenRule):
     """What a phone is to send lacks something, or has something that cannot be."""
 

@@ -1,13 +1,14 @@
 """What may go along with a message from a phone: a context, an advertisement, a medium."""
 
-from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
+
+from msgspec import Meta, Struct
 
 from waypost.simulator.accounts.accounts import Number
+from waypost.simulator.field_types import FileName, Id, Name
 
 
-@dataclass(frozen=True)
-class Manner:
+class Manner(Struct, frozen=True, kw_only=True):
     """What may go along with any message from a phone.
 
     Args:
@@ -20,7 +21,7 @@ class Manner:
     Source: facts 7.4.
     """
 
-    context_id: str | None = None
+    context_id: Name | None = None
     forwarded: bool = False
     frequently_forwarded: bool = False
     referred_product: dict[str, Any] | None = None
@@ -46,8 +47,7 @@ class Manner:
         return members | ({"referral": self.referral} if self.referral is not None else {})
 
 
-@dataclass(frozen=True)
-class Medium:
+class Medium(Struct, frozen=True, forbid_unknown_fields=True, rename={"media_id": "id"}):
     """What a phone sends along: a content of its own, or media that are there already.
 
     Args:
@@ -57,10 +57,10 @@ class Medium:
         animated: of a sticker: whether it moves.
     """
 
-    media_id: str = ""
+    media_id: Id | None = None
     content: bytes = b""
-    mime_type: str = ""
-    file_name: str = ""
-    caption: str | None = None
+    mime_type: Annotated[str, Meta(max_length=100)] = ""
+    file_name: FileName = ""
+    caption: Annotated[str, Meta(max_length=1024)] | None = None
     voice: bool = False
     animated: bool = False

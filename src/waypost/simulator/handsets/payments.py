@@ -11,7 +11,7 @@ from waypost.base.clock import Clock
 from waypost.base.ids import Ids
 from waypost.base.json_values import object_or_none
 from waypost.simulator.accounts.accounts import Number
-from waypost.simulator.handsets.inbound_kinds import NotThere
+from waypost.simulator.broken_rule import BrokenRule
 from waypost.simulator.live_settings import LiveSettings
 from waypost.simulator.messages.arrivals import Arrivals
 from waypost.simulator.messages.statuses import contact_text, recipient_of
@@ -92,7 +92,7 @@ class Payments:
             error: of a failed payment: `code` and `reason`.
 
         Raises:
-            NotThere: it has been paid.
+            BrokenRule: it has been paid.
         """
         handset, _ = self._phones.meet(phone)
         attempt = Attempt(
@@ -111,7 +111,7 @@ class Payments:
         self._outbox.wake_of(number.waba_id).set()
         self._arrivals.tell(phone)
         if shown is None:
-            raise NotThere("the order is paid already")
+            raise BrokenRule("message_id", "the order is paid already", "an order that is not paid", status=409)
         return shown
 
     def _written(self, connection: sqlite3.Connection, attempts: Sequence[Attempt]) -> Sequence[dict[str, Any] | None]:

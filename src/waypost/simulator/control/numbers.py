@@ -1,0 +1,164 @@
+"""The control door's calls about numbers, users and flows: how they stand with the operator."""
+
+from typing import Annotated, Any, Final, Literal
+
+from msgspec import UNSET, Meta, UnsetType
+from msgspec.structs import asdict, replace
+
+from waypost.simulator.accounts.accounts import Number
+from waypost.simulator.accounts.flow import Flow
+from waypost.simulator.accounts.records import ALLOWED, HINDRANCE, IDENTITY, STANDING
+from waypost.simulator.broken_rule import BrokenRule
+from waypost.simulator.control.bodies import Body, given
+from waypost.simulator.control.endpoints import find
+from waypost.simulator.control.updates import tell_webhook
+from waypost.simulator.field_types import Digits, HoldMs, Id, Name, Throughput, accepts
+from waypost.simulator.messages.standings import ALLOWED_AT_MOST, HINDRANCES
+from waypost.simulator.parts import Parts
+
+_MAINTENANCE_MS: Final = 60_000  # Source: facts 8, "Throughput": up to a minute
+
+
+class NumberBody(Body, frozen=True):
+    """A business phone number."""
+
+    waba_id: Id
+    phone_number: Digits
+    name: Name
+    throughput: Throughput = 80
+
+
+class StandingBody(Body, frozen=True):
+    """How a number stands; what is absent stays as it is."""
+
+    quality_rating: Literal["GREEN", "YELLOW", "RED", "UNKNOWN"] | UnsetType = UNSET
+    messaging_limit: Literal["TIER_250", "TIER_2K", "TIER_10K", "TIER_100K", "TIER_UNLIMITED"] | UnsetType = UNSET
+    name_status: Name | UnsetType = UNSET
+    status: Name | UnsetType = UNSET
+
+
+class HindranceBody(Body, frozen=True):
+    """What stops a number from sending."""
+
+    name: Annotated[str | None, accepts(f"null or one of {', '.join(HINDRANCES)}")]
+    for_ms: HoldMs = None
+
+
+class RecipientsBody(Body, frozen=True):
+    """Whom a test number may message; null: everybody."""
+
+    phones: Annotated[list[Digits], Meta(max_length=ALLOWED_AT_MOST)] | None
+
+
+class UpgradeBody(Body, frozen=True):
+    """Another throughput, in messages a second."""
+
+    throughput: Throughput = 1000
+
+
+class IdentityBody(Body, frozen=True):
+    """The hash of a user's identity key; null: any will do."""
+
+    hash: Name | None
+
+
+class FlowStatusBody(Body, frozen=True):
+    """A flow's state, as the operator's own supervision would set it."""
+
+    status: Literal["DRAFT", "PUBLISHED", "DEPRECATED", "THROTTLED", "BLOCKED"]
+
+
+async def put_number(parts: Parts, phone_number_id: str, body: NumberBody) -> dict[str, Any]:
+    """Make a business number, or change it."""
+    digits = body.phone_number.lstrip("+")
+    find(parts.accounts.by_id, body.waba_id, field="waba_id", rule="is no account")
+    holder = parts.accounts.numbers_by_digits.get(digits)
+    if holder is not None and holder.phone_number_id != phone_number_id:
+        rule = f"belongs to {holder.phone_number_id}"
+        raise BrokenRule("phone_number", rule, "a number that is not in use", status=409)
+    number = Number(phone_number_id, body.waba_id, digits, body.name, body.throughput)
+    await parts.accounts.keep_number(number)
+    return number_view(parts, number)
+
+
+def number_view(parts: Parts, number: Number) -> dict[str, Any]:
+    """A number as the door shows it."""
+    app_id = parts.accounts.by_id[number.waba_id].app_id
+    return {
+        **asdict(number),
+        "hindrance": parts.standings.name_of(number.phone_number_id),
+        "callback_uri": parts.accounts.override_of(app_id, number.phone_number_id),
+    }
+
+
+async def put_standing(parts: Parts, body: StandingBody, number: Number) -> dict[str, Any]:
+    """Set a number's quality, messaging limit and states; no webhook tells of it."""
+    standing = {**parts.records.of(number.phone_number_id, STANDING), **given(body)}
+    await parts.records.keep(number.phone_number_id, STANDING, standing)
+    return {"phone_number_id": number.phone_number_id, **standing}
+
+
+async def put_hindrance(parts: Parts, number: Number, body: HindranceBody) -> dict[str, Any]:
+    """Stop a number from sending, for a while or until further notice; no webhook tells of it."""
+    if body.name is not None and body.name not in HINDRANCES:
+        raise BrokenRule("name", "is no hindrance", f"null, {', '.join(HINDRANCES)}")
+    until_ms = None if body.for_ms is None else parts.clock.now_ms() + body.for_ms
+    record = {} if body.name is None else {"name": body.name, "until_ms": until_ms}
+    await parts.records.keep(number.phone_number_id, HINDRANCE, record)
+    return {"phone_number_id": number.phone_number_id, "name": body.name, "until_ms": until_ms}
+
+
+async def put_recipients(parts: Parts, number: Number, body: RecipientsBody) -> dict[str, Any]:
+    """Make a number a test number, which messages only some phones, or an ordinary one again."""
+    phones = None if body.phones is None else [phone.lstrip("+") for phone in body.phones]
+    await parts.records.keep(number.phone_number_id, ALLOWED, {"phones": phones})
+    return {"phone_number_id": number.phone_number_id, "phones": phones}
+
+
+async def upgrade_number(parts: Parts, number: Number, body: UpgradeBody) -> dict[str, Any]:
+    """Give a number another throughput: a minute of maintenance, then a webhook says it is done.
+
+    Source: facts 8, "Throughput per business number".
+    """
+    done_ms = parts.clock.now_ms() + _MAINTENANCE_MS
+    record = {"name": "MAINTENANCE", "until_ms": done_ms}
+    await parts.records.keep(number.phone_number_id, HINDRANCE, record)
+    await parts.accounts.keep_number(replace(number, throughput=body.throughput))
+    value = {
+        "display_phone_number": number.phone_number,
+        "event": "THROUGHPUT_UPGRADE",
+        "current_limit": "TIER_UNLIMITED",
+    }
+    await tell_webhook(parts, number.waba_id, done_ms, "phone_number_quality_update", value)
+    return {"phone_number_id": number.phone_number_id, "throughput": body.throughput, "maintenance_until_ms": done_ms}
+
+
+async def show_registration(parts: Parts, number: Number) -> dict[str, Any]:
+    """A number's PIN, and the code that was sent to it."""
+    record = parts.registrations.of(number)
+    return {name: record.get(name) for name in ("pin", "code", "needs_code", "guesses")}
+
+
+async def put_identity(parts: Parts, body: IdentityBody, phone: str) -> dict[str, Any]:
+    """Set the identity key that a phone's owner is known by; a send with another one is refused."""
+    await parts.records.keep(phone, IDENTITY, {} if body.hash is None else {"hash": body.hash})
+    return {"phone": phone, "hash": body.hash}
+
+
+async def show_flow(flow: Flow) -> dict[str, Any]:
+    """A flow as a phone opens it: its state, and its screens as they were uploaded."""
+    return {name: getattr(flow, name) for name in ("flow_id", "waba_id", "name", "status", "content")}
+
+
+async def put_flow_status(parts: Parts, body: FlowStatusBody, flow: Flow) -> dict[str, Any]:
+    """Set a flow's state, whatever it was before, and tell the webhook."""
+    changed = await parts.flows.set_status(flow, body.status)
+    value = {
+        "event": "FLOW_STATUS_CHANGE",
+        "message": f"Flow {flow.name} changed status from {flow.status} to {changed.status}",
+        "flow_id": flow.flow_id,
+        "old_status": flow.status,
+        "new_status": changed.status,
+    }
+    await tell_webhook(parts, flow.waba_id, parts.clock.now_ms(), "flows", value)
+    return {"flow_id": flow.flow_id, "status": changed.status}

@@ -1,0 +1,177 @@
+"""The control door's calls about the simulator as a whole: its state and settings, snapshots, what it took."""
+
+from collections.abc import Awaitable, Callable
+from typing import Annotated, Any
+
+from msgspec import Meta, Struct
+from starlette.requests import Request
+from starlette.responses import Response
+
+from waypost.simulator.broken_rule import BrokenRule
+from waypost.simulator.control.accounts import account_view
+from waypost.simulator.control.bodies import Body, Query, given
+from waypost.simulator.control.endpoints import json_response
+from waypost.simulator.control.faults import list_faults
+from waypost.simulator.control.media import file_answer
+from waypost.simulator.field_types import Position, accepts
+from waypost.simulator.keeper import Keeper, NotAtRest, NotKept, UnknownSnapshot
+from waypost.simulator.messages.statuses import state_at
+from waypost.simulator.parts import Parts
+from waypost.simulator.settings import SettingsChange
+from waypost.simulator.store import STORE_FAILURES
+from waypost.simulator.tables.messages import MESSAGES, deliveries
+from waypost.simulator.tables.updates import OUTBOX, waiting_counts
+
+_SNAPSHOT_NAME = "1 to 64 letters, digits, hyphens and underscores, a letter or digit first"
+
+
+class SnapshotBody(Body, frozen=True):
+    """The name of a state that is kept."""
+
+    name: Annotated[str, accepts(_SNAPSHOT_NAME, "^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$")]
+
+
+class DeliveriesQuery(Query, frozen=True):
+    """Which messages."""
+
+    after: Position = 0
+    limit: Annotated[int, Meta(ge=0, le=20_000)] = 1000
+    callback_data: str = ""
+    to: str = ""
+
+
+async def show_state(parts: Parts) -> dict[str, Any]:
+    """Counts, settings, and how each account's delivery is doing."""
+    waiting = await waiting_counts(parts.store)
+    counts = {
+        "messages": await MESSAGES.count(parts.store),
+        "outbox": await OUTBOX.count(parts.store),
+        "phones": len(parts.phones.all),
+        "templates": len(parts.templates.by_id),
+        "accounts": len(parts.accounts.by_id),
+        "numbers": len(parts.accounts.numbers),
+    }
+    return {
+        "now_ms": parts.clock.now_ms(),
+        "counts": counts,
+        "settings": parts.settings.changeable(),
+        "webhook_posts": parts.webhooks.posts,
+        "refused": {str(code): count for code, count in sorted(parts.refused.items())},
+        **await list_faults(parts),
+        "accounts": [account_view(parts, one, waiting[one.waba_id]) for one in parts.accounts.by_id.values()],
+    }
+
+
+async def show_readiness(parts: Parts) -> Response:
+    """200 where the file can be written and every loop works; else 503, and what fails says why."""
+    checks = {"store": await _why_not_written(parts), "loops": parts.failing_loop}
+    is_ready = not any(checks.values())
+    answer = {
+        "status": "ready" if is_ready else "not ready",
+        "checks": {name: why or "ok" for name, why in checks.items()},
+    }
+    return json_response(answer, 200 if is_ready else 503)
+
+
+async def _why_not_written(parts: Parts) -> str:
+    try:
+        await parts.store.write_nothing()
+    except STORE_FAILURES as error:
+        return f"the file cannot be written: {type(error).__name__}"
+    return ""
+
+
+async def change_settings(parts: Parts, body: Annotated[Struct, SettingsChange]) -> dict[str, Any]:
+    """Change settings; they stay changed over a restart."""
+    await parts.settings.change(given(body))
+    return parts.settings.changeable()
+
+
+async def show_settings(parts: Parts) -> dict[str, Any]:
+    """The settings that may change while it runs, and their values."""
+    return parts.settings.changeable()
+
+
+async def reset(parts: Parts) -> dict[str, Any]:
+    """Start anew: under `dev` both sides are put back to the seed.
+
+    A simulator that stands alone removes all that was made with accounts and numbers, and what was
+    to be told; accounts and numbers stay.
+    """
+    if parts.keeper is not None:
+        await parts.keeper.reset()
+        return {"reset": True}
+    await parts.store.reset()
+    await parts.files.sweep("", frozenset())
+    return {"reset": True}
+
+
+async def list_deliveries(parts: Parts, query: DeliveriesQuery) -> dict[str, Any]:
+    """Every message taken from a business, oldest first, compact, paged by `after` and `limit`."""
+    limit, phone = query.limit, query.to.lstrip("+")
+    rows = await deliveries(
+        parts.store, after=query.after, callback_data=query.callback_data, phone=phone, at_most=limit + 1
+    )
+    now_ms = parts.clock.now_ms()
+    shown = [
+        {
+            "position": row.position,
+            "wamid": row.wamid,
+            "callback_data": row.callback_data,
+            "to": row.phone,
+            "phone_number_id": row.phone_number_id,
+            "type": row.type,
+            "at_ms": row.at_ms,
+            "state": state_at(row, now_ms),
+        }
+        for row in rows[:limit]
+    ]
+    return {"deliveries": shown, "next": rows[limit - 1].position if len(rows) > limit else None}
+
+
+async def list_snapshots(keeper: Keeper) -> dict[str, Any]:
+    """What is kept."""
+    return {"snapshots": await keeper.snapshots()}
+
+
+async def save_snapshot(body: SnapshotBody, keeper: Keeper) -> dict[str, Any]:
+    """Keep the state of both sides as it is at one moment; an older one of that name goes."""
+    return {"snapshot": await _kept(keeper.save, body.name)}
+
+
+async def load_snapshot(name: str, keeper: Keeper) -> dict[str, Any]:
+    """Put both sides where they were when it was saved."""
+    await _kept(keeper.load, name)
+    return {"loaded": name}
+
+
+async def drop_snapshot(name: str, keeper: Keeper) -> dict[str, Any]:
+    """Forget one."""
+    await _kept(keeper.drop, name)
+    return {"dropped": name}
+
+
+async def download_snapshot(request: Request, name: str, keeper: Keeper) -> Response:
+    """The file of one, as `waypost dev --from` takes it."""
+    headers = {"content-disposition": f'attachment; filename="{name}.waypost"'}
+
+    async def answer(name: str) -> Response:
+        try:
+            return await file_answer(request, keeper.file_of(name), "application/zip", headers)
+        except FileNotFoundError:
+            raise UnknownSnapshot(name) from None
+
+    return await _kept(answer, name)
+
+
+async def _kept(work: Callable[[str], Awaitable[Any]], name: str) -> Any:
+    try:
+        return await work(name)
+    except UnknownSnapshot as error:
+        accepted = "a name from GET /control/snapshots"
+        raise BrokenRule("name", str(error), accepted, status=404) from error
+    except NotAtRest as error:
+        accepted = "a moment at which nothing is in flight: try again when that has ended"
+        raise BrokenRule("snapshot", str(error), accepted, status=409) from error
+    except NotKept as error:
+        raise BrokenRule("name", str(error), "", status=409) from error

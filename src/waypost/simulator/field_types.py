@@ -1,0 +1,27 @@
+"""Types of fields that several requests of the control API have; a type's `Meta` is all that checks it.
+
+Where a type does not say in words what it accepts, `accepts` does.
+"""
+
+from typing import Annotated, Any, Final
+
+from msgspec import Meta
+
+
+def accepts(words: str, pattern: str | None = None, **limits: Any) -> Meta:
+    """Say in words what a type accepts, where its limits say too little."""
+    return Meta(pattern=pattern, extra={"accepted": words}, **limits)
+
+
+USER_ID: Final = r"^[A-Z]{2}\.(ENT\.)?[0-9A-Za-z]{1,128}$"  # Source: facts 7.5
+Text = Annotated[str, Meta(min_length=1, max_length=4096)]
+Name = Annotated[str, Meta(min_length=1, max_length=256)]
+FileName = Annotated[str, Meta(max_length=240)]
+Id = Annotated[str, accepts("1 to 32 digits", "^[0-9]{1,32}$")]
+Digits = Annotated[str, accepts("8 to 15 digits", "^\\+?[0-9]{8,15}$")]
+BusinessNumber = Annotated[Digits, accepts("a business number's digits")]
+DelayMs = Annotated[int, Meta(ge=0, le=7 * 24 * 3600 * 1000)]
+HoldMs = Annotated[DelayMs | None, accepts("0 to 604800000, or null: until it is ended")]
+WaitMs = Annotated[int, Meta(ge=0, le=60_000)]
+Position = Annotated[int, Meta(ge=0, le=2**62)]
+Throughput = Annotated[int, Meta(ge=1, le=100_000)]
