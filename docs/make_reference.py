@@ -8,7 +8,7 @@ import textwrap
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any, get_args, get_origin
 
 import msgspec
 import typer.main
@@ -21,6 +21,7 @@ from docs.testing_page import testing_parts
 from waypost.accept.fields import wire_name
 from waypost.accept.limits import RATES
 from waypost.accept.routes import ROUTES
+from waypost.admin.route_row import AnyFields
 from waypost.admin.routes import ROUTES as ADMIN_ROUTES
 from waypost.base.steps import Step
 from waypost.cli.main import app
@@ -126,9 +127,13 @@ def admin_page() -> str:
     )
 
 
-def _members(struct: type[msgspec.Struct] | None) -> str:
+def _members(taken: type[msgspec.Struct] | type[AnyFields] | None) -> str:
     """The fields of a struct as a table shows them."""
-    names = [one.name + ("" if one.required else "?") for one in fields(struct)] if struct else []
+    if taken is None:
+        return "nothing"
+    if not issubclass(get_origin(taken) or taken, msgspec.Struct):
+        return "`{kind?, base_url?, …}`: further fields are the operator adapter's"
+    names = [one.name + ("" if one.required else "?") for one in fields(taken)]
     return f"`{{{', '.join(names)}}}`" if names else "nothing"
 
 
