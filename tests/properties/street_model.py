@@ -239,7 +239,7 @@ class ModelStreet:
         await database._writers[0].run(database._engine.close)
         database._writers[0].shutdown()
         await process.waypost._outbound.close()
-        await process.waypost._operator.close()
+        await process.waypost._operators.close()
         stopping = asyncio.ensure_future(process.server.stop())
         while not stopping.done():
             _hang_up(process.server)  # on who has come meanwhile

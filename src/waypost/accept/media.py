@@ -154,7 +154,7 @@ async def _from_operator(services: Services, app: App, media_id: str) -> tuple[s
         raise no_room() from error
     try:
         async with asyncio.timeout(WITHIN_S):
-            parts = services.operator.fetch_media(account, media_id, phone_number_id=app.phone_number_id)
+            parts = services.operators.of(account).fetch_media(account, media_id, phone_number_id=app.phone_number_id)
             async for part in parts:
                 await _take(incoming, part)
         found = types_of(incoming.head, await incoming.tail())

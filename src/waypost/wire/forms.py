@@ -74,7 +74,6 @@ def _value(part: Branch | str) -> Any:
 Shape = TypeVar("Shape")
 
 MOST_FIELDS: Final = 200
-MOST_DEEP: Final = 32
 MOST_BRACKETS: Final = 20_000
 _STRINGS: Final = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL)
 _BRACKETS: Final = re.compile(r"[\[\]{}]")
