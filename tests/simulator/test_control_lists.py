@@ -126,8 +126,8 @@ def patterns_without_words(type_: Any) -> Iterator[Any]:
     metas = [one for one in get_args(type_) if isinstance(one, Meta)]
     if any(one.pattern for one in metas) and not any(one.extra for one in metas):
         yield type_
-    is_struct = isinstance(type_, type) and issubclass(type_, Struct)
-    inner = [one.type for one in fields(type_)] if is_struct else get_args(type_)
+    structs: list[type[Struct]] = [type_] if isinstance(type_, type) and issubclass(type_, Struct) else []
+    inner = [one.type for struct in structs for one in fields(struct)] or get_args(type_)
     for one in inner:
         yield from patterns_without_words(one)
 

@@ -6,61 +6,61 @@ from contextlib import AsyncExitStack
 import pytest
 
 from tests.operators.conformance.conftest import serving_application
-from tests.operators.pigeon.adapter import PigeonOperator
-from tests.operators.pigeon.server import KEY, PigeonPost
+from tests.operators.example.adapter import ExampleOperator
+from tests.operators.example.server import KEY, ExampleServer
 from tests.support.builders import ACCOUNT, ANN, APP, is_event
 from tests.support.second_operator import administer, switch
 from tests.support.street import Street
 from waypost.assembly.operators import ADAPTERS
 
-FIELDS = {"kind": "pigeon", "key": KEY}
+FIELDS = {"kind": "example", "key": KEY}
 
 
 @pytest.fixture
-async def post(street: Street) -> AsyncIterator[PigeonPost]:
-    """The pigeon post beside the street's own operator, with our account at it."""
+async def post(street: Street) -> AsyncIterator[ExampleServer]:
+    """The example operator beside the street's own operator, with our account at it."""
     await street.close_service()
-    street.adapters = {**ADAPTERS, "pigeon": lambda _settings, _clock: PigeonOperator(timeout_s=30)}
+    street.adapters = {**ADAPTERS, "example": lambda _settings, _clock: ExampleOperator(timeout_s=30)}
     await street.open_service()
     async with AsyncExitStack() as stack:
-        post = PigeonPost("line-1", APP.phone_number, "a space")
+        post = ExampleServer("line-1", APP.phone_number, "a space")
         url = await serving_application(stack, post.application())
-        made = await administer(street, "PUT", "/admin/operator-accounts/pigeons", {**FIELDS, "base_url": url})
+        made = await administer(street, "PUT", "/admin/operator-accounts/other", {**FIELDS, "base_url": url})
         assert made.status == 200, made.body
         assert set(made.body) == {"id", "webhook_path", "callback_url", "seal"}
         yield post
 
 
-async def test_app_is_carried_by_an_operator_of_another_kind(street: Street, post: PigeonPost) -> None:
-    switched = await switch(street, "pigeons")
+async def test_app_is_carried_by_an_operator_of_another_kind(street: Street, post: ExampleServer) -> None:
+    switched = await switch(street, "other")
     subscribed = await administer(street, "POST", f"/admin/business-accounts/{ACCOUNT.id}/subscribe", {})
     assert (switched.status, subscribed.status) == (200, 200), (switched.body, subscribed.body)
     assert switched.body["apps"][0]["phone_number_id"] == "line-1"
 
-    await post.write(ANN, "Coo?")
+    await post.write(ANN, "Question")
     heard = await street.wait_for_callback(is_event("message", type="text"))
-    message_id = await street.send_text("Coo!")
+    message_id = await street.send_text("Answer")
 
     await street.wait_for_state(message_id, "delivered")
-    assert heard["payload"]["payload"] == {"text": "Coo?"}
-    assert [(one["ref"], one["content"]["body"]) for one in post.sent] == [(message_id, "Coo!")]
+    assert heard["payload"]["payload"] == {"text": "Question"}
+    assert [(one["ref"], one["content"]["body"]) for one in post.sent] == [(message_id, "Answer")]
 
 
-async def test_doctor_finds_nothing_wrong_at_an_operator_of_another_kind(street: Street, post: PigeonPost) -> None:
-    await switch(street, "pigeons")
+async def test_doctor_finds_nothing_wrong_at_an_operator_of_another_kind(street: Street, post: ExampleServer) -> None:
+    await switch(street, "other")
     await administer(street, "POST", f"/admin/business-accounts/{ACCOUNT.id}/subscribe", {})
 
     findings = (await administer(street, "GET", "/admin/doctor")).body["findings"]
 
-    of_pigeons = [one for one in findings if one["about"].startswith("pigeons")]
-    assert {one["state"] for one in of_pigeons} == {"ok"}
-    assert f"pigeons: webhook of {ACCOUNT.id}" in [one["about"] for one in of_pigeons]
+    of_other = [one for one in findings if one["about"].startswith("other")]
+    assert {one["state"] for one in of_other} == {"ok"}
+    assert f"other: webhook of {ACCOUNT.id}" in [one["about"] for one in of_other]
 
 
 # fmt: off
 REFUSED = {  # what cannot be set, and what is said
-    "another kind of operator":     ({**FIELDS, "kind": "owl", "base_url": "http://x"},  "kind must be one of cloud, pigeon."),
-    "another kind of this account": ({"kind": "cloud"},                                  "kind must be pigeon"),
+    "another kind of operator":     ({**FIELDS, "kind": "owl", "base_url": "http://x"},  "kind must be one of cloud, example."),
+    "another kind of this account": ({"kind": "cloud"},                                  "kind must be example"),
     "a field of another kind":      ({"app_secret": "x"},                                "unknown field `app_secret`"),
     "a broken field":               ({"key": "with a space"},                            "key must be visible ASCII"),
 }
@@ -68,17 +68,17 @@ REFUSED = {  # what cannot be set, and what is said
 
 
 @pytest.mark.parametrize("name", REFUSED)
-async def test_account_has_the_fields_of_its_kind(street: Street, post: PigeonPost, name: str) -> None:
+async def test_account_has_the_fields_of_its_kind(street: Street, post: ExampleServer, name: str) -> None:
     body, said = REFUSED[name]
 
-    refused = await administer(street, "PUT", "/admin/operator-accounts/pigeons", body)
+    refused = await administer(street, "PUT", "/admin/operator-accounts/other", body)
 
     assert refused.status == 400
     assert said in str(refused.body)
 
 
-async def test_list_of_accounts_shows_the_kind_and_no_secret(street: Street, post: PigeonPost) -> None:
+async def test_list_of_accounts_shows_the_kind_and_no_secret(street: Street, post: ExampleServer) -> None:
     listed = (await administer(street, "GET", "/admin/operator-accounts")).body["operator_accounts"]
 
-    assert {one["id"]: one["kind"] for one in listed} == {"main": "cloud", "pigeons": "pigeon"}
+    assert {one["id"]: one["kind"] for one in listed} == {"main": "cloud", "other": "example"}
     assert KEY not in str(listed)

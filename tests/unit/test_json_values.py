@@ -29,9 +29,10 @@ def test_whole_numbers_are_read_from_numbers_and_digits(value: object, expected:
 
 @pytest.mark.parametrize("value", [None, True, 7, 7.5, "text", [1], [[]], {"a": 1}])
 def test_each_reader_gives_its_type_for_any_value(value: object) -> None:
-    assert object_of(value) == (value if isinstance(value, dict) else {})
-    assert list_of(value) == (value if isinstance(value, list) else [])
-    assert text_or_none(value) == (value if isinstance(value, str) else None)
+    is_a = type(value)
+    assert object_of(value) == (value if is_a is dict else {})
+    assert list_of(value) == (value if is_a is list else [])
+    assert text_or_none(value) == (value if is_a is str else None)
     assert objects_in(value) == texts_in(value) == []
 
 

@@ -165,8 +165,8 @@ async def _add_taps(
 ) -> None:
     """What recipients tapped is kept as the operator told it, and read here as it is when it comes."""
     tapped: list[tuple[int, InboundEvent]] = []
-    for received_on_ms, item in await services.database.read(taps, app.id, from_ms, until_ms):
-        event = services.operator.read(item)
+    for received_on_ms, kind, item in await services.database.read(taps, app.id, from_ms, until_ms):
+        event = services.operators.of_kind(kind).read(item)
         if isinstance(event, InboundEvent) and event.is_tap and event.reply_to:
             tapped.append((received_on_ms // 1000, event))
     answered = {event.reply_to for _, event in tapped if event.reply_to}

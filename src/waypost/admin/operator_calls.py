@@ -60,12 +60,12 @@ async def put_account(office: Office, given: dict[str, str | None], account_id: 
     fields = {name: value for name, value in given.items() if value is not None}
     change = AccountChange(fields.pop("kind", None), fields.pop("base_url", None), fields)
     account, made = await change_operator_account(office, account_id, change)
-    told = {
+    shown = {
         "id": account.id,
         "webhook_path": f"/operator/webhook/{account.id}",
         "callback_url": callback_url(office, account.id),
     }
-    return told | made
+    return {**shown, **made}
 
 
 async def show_numbers(office: Office, given: NumbersQuery, account_id: str) -> Any:

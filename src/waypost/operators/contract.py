@@ -3,7 +3,7 @@
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import ClassVar, Protocol
 
 from waypost.domain.app import App, OperatorAccount
 from waypost.domain.arrival import ArrivalItem
@@ -70,10 +70,8 @@ class Operator(Protocol):
     No method raises for what the operator does; that is an outcome. All are safe to call side by side.
     """
 
-    @property
-    def fields(self) -> Sequence[AccountField]:
-        """The fields of its operator accounts, in the order in which they are checked and shown."""
-        ...
+    fields: ClassVar[Sequence[AccountField]]
+    """Of its operator accounts, in the order in which they are checked and shown."""
 
     async def open(self) -> None:
         """Make the connection pool."""

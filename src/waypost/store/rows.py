@@ -65,11 +65,7 @@ def app_columns(app: App, token_hash: str) -> dict[str, Any]:
 
 def operator_account_of(row: Row[Any], unseal: Callable[[bytes, str], str]) -> OperatorAccount:
     """An operator account from its row, its secrets opened."""
-    if row.sealed_fields is not None:
-        return _operator_account_of(row, fields=_decode_fields(unseal(row.sealed_fields, row.id)))
-    sealed = {"token": row.sealed_token, "app_secret": row.sealed_app_secret, "verify_token": row.sealed_verify_token}
-    opened = {name: unseal(one, row.id) for name, one in sealed.items()}
-    return _operator_account_of(row, fields={"version": row.version, "app_id": row.app_id, **opened})
+    return _operator_account_of(row, fields=_decode_fields(unseal(row.sealed_fields, row.id)))
 
 
 def operator_account_columns(account: OperatorAccount, seal: Callable[[str, str], bytes]) -> dict[str, Any]:

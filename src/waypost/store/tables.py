@@ -100,14 +100,8 @@ operator_accounts = Table(
     metadata,
     Column("id", Words, primary_key=True),  # also the end of its webhook path
     Column("base_url", Words, nullable=False),
-    Column("kind", Words, nullable=False, server_default="cloud"),  # of the adapter
-    Column("sealed_fields", LargeBinary),  # JSON, by the adapter's names; NULL: the columns below have them
-    # Replaced by `sealed_fields` in revision 6; a later step drops them.
-    Column("version", Words, nullable=False, default=""),
-    Column("app_id", Words, nullable=False, default=""),
-    Column("sealed_token", LargeBinary, nullable=False, default=b""),
-    Column("sealed_app_secret", LargeBinary, nullable=False, default=b""),
-    Column("sealed_verify_token", LargeBinary, nullable=False, default=b""),
+    Column("kind", Words, nullable=False),  # of the adapter
+    Column("sealed_fields", LargeBinary, nullable=False),  # JSON, by the adapter's names
 )
 
 business_accounts = Table(

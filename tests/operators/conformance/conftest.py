@@ -11,8 +11,8 @@ import aiohttp
 import pytest
 from aiohttp import web
 
-from tests.operators.pigeon.adapter import PigeonOperator
-from tests.operators.pigeon.server import KEY, PigeonPost
+from tests.operators.example.adapter import ExampleOperator
+from tests.operators.example.server import KEY, ExampleServer
 from tests.support.builders import ACCOUNT, APP, OPERATOR
 from tests.support.patience import HANGS_AFTER_S
 from waypost.assembly.servers import HttpServer, bind, port_of
@@ -129,10 +129,10 @@ class CloudSimulator:
         return cls(f"http://127.0.0.1:{port_of(bound)}")
 
 
-class PigeonLoft:
-    """The pigeon post, with the account and number of the builders."""
+class ExampleStandIn:
+    """The example operator, with the account and number of the builders."""
 
-    def __init__(self, post: PigeonPost, base_url: str) -> None:
+    def __init__(self, post: ExampleServer, base_url: str) -> None:
         self._post = post
         self.base_url = base_url
 
@@ -140,13 +140,13 @@ class PigeonLoft:
         await self._post.write(whom, text)
 
     @classmethod
-    async def start(cls, stack: AsyncExitStack, _folder: Path, webhook_url: str) -> "PigeonLoft":
-        post = PigeonPost(APP.phone_number_id, APP.phone_number, ACCOUNT.namespace)
-        post.subscribe(webhook_url, PIGEON_ACCOUNT["seal"])
+    async def start(cls, stack: AsyncExitStack, _folder: Path, webhook_url: str) -> "ExampleStandIn":
+        post = ExampleServer(APP.phone_number_id, APP.phone_number, ACCOUNT.namespace)
+        post.subscribe(webhook_url, EXAMPLE_ACCOUNT["seal"])
         return cls(post, await serving_application(stack, post.application()))
 
 
-PIGEON_ACCOUNT: Final = OperatorAccount("pigeons", "pigeon", "http://127.0.0.1:9", {"key": KEY, "seal": "a seal"})
+EXAMPLE_ACCOUNT: Final = OperatorAccount("other", "example", "http://127.0.0.1:9", {"key": KEY, "seal": "a seal"})
 ADAPTERS: Final = {
     "cloud": AdapterCase(
         make=lambda: CloudOperator(timeout_s=5),
@@ -155,10 +155,10 @@ ADAPTERS: Final = {
         credential="token",
         handshake_secret="verify_token",
     ),
-    "pigeon": AdapterCase(
-        make=lambda: PigeonOperator(timeout_s=5),
-        account=PIGEON_ACCOUNT,
-        stand_in=PigeonLoft.start,
+    "example": AdapterCase(
+        make=lambda: ExampleOperator(timeout_s=5),
+        account=EXAMPLE_ACCOUNT,
+        stand_in=ExampleStandIn.start,
         credential="key",
         handshake_secret="seal",
         not_offered=frozenset({CheckToken, GetProfile, GetComponents, ListBlocked, ListFlows, ListLibrary}),

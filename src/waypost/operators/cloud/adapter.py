@@ -2,7 +2,7 @@
 
 from collections.abc import AsyncIterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, ClassVar
 
 from waypost.base.clock import Clock, SystemClock
 from waypost.domain.app import App, OperatorAccount
@@ -20,7 +20,7 @@ from waypost.operators.cloud.codes import name_is_taken
 from waypost.operators.cloud.explanations import explain
 from waypost.operators.cloud.loose import as_dict, as_name
 from waypost.operators.cloud.messages import message_body
-from waypost.operators.contract import Uploaded, Usage
+from waypost.operators.contract import AccountField, Uploaded, Usage
 
 
 class CloudOperator:
@@ -32,7 +32,7 @@ class CloudOperator:
         held: call nobody.
     """
 
-    fields: Final = FIELDS
+    fields: ClassVar[Sequence[AccountField]] = FIELDS
 
     def __init__(self, clock: Clock | None = None, *, timeout_s: float = 30, held: bool = False) -> None:
         self._calls = Calls(clock or SystemClock(), timeout_s=timeout_s, held=held)

@@ -286,11 +286,8 @@ def upgrade() -> None:
         "operator_accounts",
         sa.Column("id", Words, nullable=False),
         sa.Column("base_url", Words, nullable=False),
-        sa.Column("version", Words, nullable=False),
-        sa.Column("app_id", Words, nullable=False),
-        sa.Column("sealed_token", sa.LargeBinary(), nullable=False),
-        sa.Column("sealed_app_secret", sa.LargeBinary(), nullable=False),
-        sa.Column("sealed_verify_token", sa.LargeBinary(), nullable=False),
+        sa.Column("kind", Words, nullable=False),
+        sa.Column("sealed_fields", sa.LargeBinary(), nullable=False),
         sa.PrimaryKeyConstraint("id"),
     )
     op.create_table(

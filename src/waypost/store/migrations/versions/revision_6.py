@@ -1,4 +1,4 @@
-"""The audit log; the history of deliveries; operators of several kinds."""
+"""The audit log, and the history of deliveries."""
 
 from typing import Final
 
@@ -21,7 +21,6 @@ def upgrade() -> None:
     _add_delivery_history()
     _add_media_by_partner()
     _add_job_flags()
-    _add_operator_kinds()
 
 
 def _add_audit_log() -> None:
@@ -79,10 +78,3 @@ def _add_job_flags() -> None:
     for name in ("detached", "replay"):
         op.add_column("journal", sa.Column(name, sa.Boolean(), server_default=sa.false(), nullable=False))
     op.execute("UPDATE journal SET replay = true WHERE lane = 3 AND grp LIKE 'replay %'")
-
-
-def _add_operator_kinds() -> None:
-    """Which adapter an operator account is for, and the fields that this adapter needs."""
-    kind = sa.Column("kind", Words, server_default="cloud", nullable=False)
-    op.add_column("operator_accounts", kind)
-    op.add_column("operator_accounts", sa.Column("sealed_fields", sa.LargeBinary(), nullable=True))

@@ -1,4 +1,4 @@
-"""The pigeon post itself: a small operator over HTTP, with phones that a test writes from."""
+"""the example operator itself: a small one over HTTP, with phones that a test writes from."""
 
 import hashlib
 import hmac
@@ -9,7 +9,7 @@ import aiohttp
 import msgspec
 from aiohttp import web
 
-KEY: Final = "pigeon-key"
+KEY: Final = "example-key"
 
 
 class Problem(Exception):
@@ -20,7 +20,7 @@ class Problem(Exception):
         self.answer = web.json_response({"problem": problem, "detail": detail or problem}, status=status)
 
 
-class PigeonPost:
+class ExampleServer:
     """One account with one line.
 
     Args:
@@ -45,8 +45,8 @@ class PigeonPost:
         """The API below `/v1`."""
         application = web.Application(client_max_size=2**25)
         routes = {
-            ("POST", "letters"): self._send,
-            ("POST", "letters/{id}/read"): self._mark_read,
+            ("POST", "messages"): self._send,
+            ("POST", "messages/{id}/read"): self._mark_read,
             ("PUT", "templates/{account}"): self._put_template,
             ("GET", "templates/{account}"): self._list_templates,
             ("GET", "template/{id}"): self._show_template,
@@ -68,7 +68,7 @@ class PigeonPost:
 
     @web.middleware
     async def _guarded(self, request: web.Request, handler: Any) -> web.StreamResponse:
-        if request.headers.get("X-Pigeon-Key") != KEY:
+        if request.headers.get("X-Example-Key") != KEY:
             return Problem(401, "key").answer
         try:
             return await handler(request)
@@ -79,20 +79,20 @@ class PigeonPost:
         """Register a webhook without a handshake."""
         self._hook = {"url": url, "seal": seal}
 
-    async def write(self, whom: str, text: str) -> None:
+    async def write(self, phone: str, text: str) -> None:
         """Have somebody write to the line."""
-        letter = f"in-{next(self._ids)}"
-        self._writers.add(whom)
-        self._received.add(letter)
+        message_id = f"in-{next(self._ids)}"
+        self._writers.add(phone)
+        self._received.add(message_id)
         content = {"body": text}
-        await self._tell(event="letter", letter=letter, whom=whom, name="Ann", kind="text", content=content)
+        await self._tell(event="message", message=message_id, phone=phone, name="Ann", kind="text", content=content)
 
     async def _tell(self, **event: Any) -> None:
         event |= {"id": f"event-{next(self._ids)}", "line": self._line["line"], "at": next(self._seconds)}
         body = msgspec.json.encode([event])
         seal = hmac.new(self._hook["seal"].encode(), body, hashlib.sha256).hexdigest()
         if self._hook["url"]:
-            headers = {"X-Pigeon-Seal": seal}
+            headers = {"X-Example-Seal": seal}
             async with aiohttp.ClientSession() as http, http.post(self._hook["url"], data=body, headers=headers):
                 pass
 
@@ -105,15 +105,15 @@ class PigeonPost:
                 raise Problem(422, "parameters", "the template has another number of variables")
         elif given["to"] not in self._writers:
             raise Problem(422, "window", "nobody wrote from there lately")
-        letter = f"out-{next(self._ids)}"
+        message_id = f"out-{next(self._ids)}"
         self.sent.append(given)
         for state in ("sent", "delivered"):
-            await self._tell(event="flown", letter=letter, ref=given["ref"], whom=given["to"], state=state)
-        return web.json_response({"letter": letter, "to": given["to"]})
+            await self._tell(event="status", message=message_id, ref=given["ref"], phone=given["to"], state=state)
+        return web.json_response({"message": message_id, "to": given["to"]})
 
     async def _mark_read(self, request: web.Request) -> web.Response:
         if request.match_info["id"] not in self._received:
-            raise Problem(404, "not-found", "no such letter has come in")
+            raise Problem(404, "not-found", "no such message has come in")
         return web.json_response({"done": True})
 
     async def _put_template(self, request: web.Request) -> web.Response:
@@ -176,7 +176,7 @@ class PigeonPost:
         return web.json_response({"url": self._hook["url"]})
 
     async def _put_hook(self, request: web.Request) -> web.Response:
-        given, echo = await request.json(), "coo"
+        given, echo = await request.json(), "echo-1"
         proof = hmac.new(given["seal"].encode(), echo.encode(), hashlib.sha256).hexdigest()
         query = {"echo": echo, "proof": proof}
         async with aiohttp.ClientSession() as http, http.get(given["url"], params=query) as answer:

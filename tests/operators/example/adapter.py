@@ -1,13 +1,14 @@
-"""The adapter of the pigeon post: a small operator whose API has another shape than the Cloud API's.
+"""The adapter of the example operator: a small operator whose API has another shape than the Cloud API's.
 
-It shows what an adapter needs, and nothing more; `docs/how-to/add-an-operator-adapter.md` refers to it.
+It shows what an adapter needs, and nothing more; `docs/contributing/add-an-operator-adapter.md` refers to it.
 """
 
 import hashlib
 import hmac
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, ClassVar, Final
 
 import aiohttp
 import msgspec
@@ -56,10 +57,10 @@ def _is_visible(value: str) -> bool:
     return value.isascii() and value.isprintable() and bool(value) and " " not in value
 
 
-class PigeonOperator:
-    """Letters instead of messages, a key in a header of its own, one endpoint for a template's whole life."""
+class ExampleOperator:
+    """Its key in a header of its own, flat bodies, and one endpoint for all that becomes of a template."""
 
-    fields: Final = (
+    fields: ClassVar[Sequence[AccountField]] = (
         AccountField("key", "Opens the operator's API.", _is_visible, "visible ASCII characters", is_secret=True),
         AccountField(
             "seal", "Seals its webhooks.", _is_visible, "visible ASCII characters", is_secret=True, is_made=True
@@ -80,7 +81,7 @@ class PigeonOperator:
     async def _exchange(self, account: OperatorAccount, method: str, path: str, **more: Any) -> _Answer:
         """Only a failure to connect proves that the operator has nothing; a broken answer proves nothing."""
         assert self._http is not None
-        url, headers = f"{account.base_url}/v1/{path}", {"X-Pigeon-Key": account["key"]}
+        url, headers = f"{account.base_url}/v1/{path}", {"X-Example-Key": account["key"]}
         try:
             async with self._http.request(method, url, headers=headers, **more) as response:
                 status, content = response.status, await response.read()
@@ -112,25 +113,25 @@ class PigeonOperator:
         reply_to: str | None,
         copies: Mapping[str, str],
     ) -> Outcome:
-        letter: dict[str, Any] = {"line": app.phone_number_id, "to": message.destination, "ref": message.id}
+        sent: dict[str, Any] = {"line": app.phone_number_id, "to": message.destination, "ref": message.id}
         match message.content:
             case TemplateSend(params=params) if template is not None:
                 names = {"name": template.draft.element_name, "language": template.draft.language_code}
-                letter |= {"template": names, "values": params}
+                sent |= {"template": names, "values": params}
             case TemplateSend():
                 return Rejected(132001, "the template is not there any more")
             case Passthrough(type=kind, body=body):
-                letter |= {"kind": kind, "content": body}
+                sent |= {"kind": kind, "content": body}
             case content:
                 kind, body = content.operator_body(SendContext(message.id, reply_to, copies))
-                letter |= {"kind": kind, "content": body}
+                sent |= {"kind": kind, "content": body}
         if reply_to is not None:
-            letter["answers"] = reply_to
-        match await self._exchange(account, "POST", "letters", json=letter):
-            case {"letter": str(letter_id), "to": str(recipient)}:
-                return Sent(letter_id, recipient=recipient)
+            sent["answers"] = reply_to
+        match await self._exchange(account, "POST", "messages", json=sent):
+            case {"message": str(message_id), "to": str(recipient)}:
+                return Sent(message_id, recipient=recipient)
             case dict():
-                return Uncertain("the operator's answer has no letter")
+                return Uncertain("the operator's answer has no message")
             case outcome:
                 return outcome
 
@@ -188,7 +189,7 @@ class PigeonOperator:
         assert self._http is not None
         url = f"{account.base_url}/v1/media/{operator_media_id}"
         try:
-            async with self._http.get(url, headers={"X-Pigeon-Key": account["key"]}) as response:
+            async with self._http.get(url, headers={"X-Example-Key": account["key"]}) as response:
                 if response.status != 200:
                     yield Rejected(100, "the operator does not have it")
                     return
@@ -222,7 +223,7 @@ class PigeonOperator:
         return echo if hmac.compare_digest(_proof(account["seal"], echo.encode()).encode(), proof.encode()) else None
 
     def is_signed(self, account: OperatorAccount, headers: Mapping[str, str], body: bytes) -> bool:
-        given = headers.get("x-pigeon-seal", "")
+        given = headers.get("x-example-seal", "")
         return hmac.compare_digest(_proof(account["seal"], body).encode(), given.encode())
 
     def split(self, account: OperatorAccount, body: bytes) -> Sequence[ArrivalItem]:
@@ -234,7 +235,7 @@ class PigeonOperator:
             ArrivalItem(
                 dedupe_key=str(one.get("id")),
                 group=str(one.get("line") or account.id),
-                order_key=f"{one.get('line')} {one.get('whom')}",
+                order_key=f"{one.get('line')} {one.get('phone')}",
                 place=str(nth),
                 item=msgspec.json.encode(one),
             )
@@ -244,24 +245,24 @@ class PigeonOperator:
     def read(self, item: bytes) -> Event:
         match msgspec.json.decode(item):
             case {
-                "event": "flown",
-                "letter": str(letter),
+                "event": "status",
+                "message": str(operator_id),
                 "ref": str(ref),
-                "whom": str(whom),
+                "phone": str(phone),
                 "state": state,
                 "at": int(at),
             }:
-                return StatusEvent(MessageState(state), letter, ref, whom, at)
+                return StatusEvent(MessageState(state), operator_id, ref, phone, at)
             case {
-                "event": "letter",
-                "letter": str(letter),
+                "event": "message",
+                "message": str(operator_id),
                 "line": str(line),
-                "whom": str(whom),
+                "phone": str(phone),
                 "at": int(at),
             } as given:
                 content = given.get("content")
                 return InboundEvent(
-                    str(given.get("kind")), letter, line, whom, None, str(given.get("name")), at, content=content
+                    str(given.get("kind")), operator_id, line, phone, None, str(given.get("name")), at, content=content
                 )
             case {
                 "event": "template",
@@ -287,12 +288,17 @@ def _again(answer: _Answer) -> Unavailable:
     return answer if isinstance(answer, Unavailable) else Unavailable("the operator's answer was lost")
 
 
-class _Call(NamedTuple):
+def _done(_answer: dict[str, Any], _account: OperatorAccount) -> Done:
+    return Done()
+
+
+@dataclass(frozen=True, slots=True)
+class _Call:
     """One direct call: its request, and the response that its answer is."""
 
     method: str
     path: Callable[[Any], str]
-    read: Callable[[dict[str, Any], OperatorAccount], Any] = lambda answer, account: Done()
+    read: Callable[[dict[str, Any], OperatorAccount], Any] = _done
     body: Callable[[Any, OperatorAccount], dict[str, Any]] | None = None
 
 
@@ -309,7 +315,7 @@ def _subscription(answer: dict[str, Any], account: OperatorAccount) -> WebhookSu
 
 
 def _number(given: dict[str, Any]) -> OperatorNumber:
-    return OperatorNumber(given["line"], given["number"], 1000, "a thousand letters a second", raw=given)
+    return OperatorNumber(given["line"], given["number"], 1000, "a thousand messages a second", raw=given)
 
 
 # fmt: off
@@ -323,7 +329,7 @@ CALLS: Final[dict[type[OperatorCall[Any]], _Call]] = {  # those that this operat
     Unsubscribe:        _Call("DELETE", lambda one: "hook"),
     ListTemplates:      _Call("GET",    lambda one: f"templates/{one.business_account_id}?name={one.name or ''}", lambda answer, _: [_template(each) for each in answer["templates"]]),
     GetTemplate:        _Call("GET",    lambda one: f"template/{one.template_id}", lambda answer, _: _template(answer)),
-    MarkRead:           _Call("POST",   lambda one: f"letters/{one.message_id}/read"),
+    MarkRead:           _Call("POST",   lambda one: f"messages/{one.message_id}/read"),
     DeleteMedium:       _Call("DELETE", lambda one: f"media/{one.medium_id}"),
 }
 # fmt: on
