@@ -103,7 +103,7 @@ ANSWERS: dict[str, tuple[Answering, Outcome | type[Outcome]]] = {
     "a_known_code_called_passing": (json_answer(error(131026, "no", is_transient=True), 500), Rejected(131026, "no")),
     "a_subcode_that_is_none":  (json_answer(error(100, "no", error_subcode={"a": []}), 400), Rejected(100, "no")),
     "a_taken_name":            (json_answer(error(100, "taken", error_subcode=2388024), 400), Rejected(100, "taken")),
-    "one_more_try":            (json_answer(error(131053, "media"), 400), Rejected(131053, "media", one_more_try=True)),
+    "one_more_try":            (json_answer(error(131053, "media"), 400), Rejected(131053, "media", one_more_try=True, is_about_media=True)),
     "our_permission":          (json_answer(error(10, "permission"), 403), Rejected(500, "permission", operator_code=10)),
     "json_nested_too_deep":    (text_answer("[" * 100_000, 200), Uncertain),
 }

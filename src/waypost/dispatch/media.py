@@ -1,6 +1,5 @@
 """Brings our uploads to the operator when a submission first needs them, and knows its names for them."""
 
-import re
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import partial
@@ -18,15 +17,10 @@ from waypost.store.database import Database
 from waypost.store.files import MediaFiles
 from waypost.store.media import Copy, Found, Wanted, drop_copies, find_copies, record_copies
 
-PARAMETER: Final = 100
-"""The operator's code for almost any wrong parameter: only its words tell whether a medium is meant."""
-LOST_CODES: Final = frozenset({PARAMETER, 131009, 131053})
-"""What the operator answers to a media id that it does not have (any more). Source: operator's facts 1, 5.2."""
 FORGET_EVERY_MS: Final = 10 * 60 * 1000
 """A copy that is refused so soon after another was is not lost: uploading it again helps nobody."""
 MOST_FORGOTTEN: Final = 10_000
 
-_SPEAKS_OF_MEDIA: Final = re.compile(r"media|does not exist|\bids?\b", re.IGNORECASE)
 NOTHING: Final = Found({}, {})
 
 _Refusal = Rejected | Unavailable
@@ -103,7 +97,7 @@ class Copies:
         Once for each message, and one medium is forgotten at most every `FORGET_EVERY_MS`: a refusal
         that comes again has another cause. Whoever has still named what is forgotten tries again.
         """
-        is_lost = isinstance(outcome, Rejected) and _is_about_media(outcome)
+        is_lost = isinstance(outcome, Rejected) and outcome.is_about_media
         again = message_id in self._tried_again
         if not isinstance(outcome, Unavailable):
             self._tried_again.discard(message_id)
@@ -153,9 +147,3 @@ class Copies:
 def number_place(line: Line) -> str:
     """Where a number's media are: no two operator accounts share any, whatever ids they give."""
     return f"{line.account.id} {line.app.phone_number_id}"
-
-
-def _is_about_media(refusal: Rejected) -> bool:
-    if refusal.code == PARAMETER:
-        return bool(_SPEAKS_OF_MEDIA.search(refusal.text))
-    return refusal.code in LOST_CODES

@@ -58,12 +58,14 @@ class Rejected:
         code: what the partner is told; mostly the operator's own.
         one_more_try: a second try may succeed where the first did not; the refusal of that one is final.
         operator_code: the operator's own, where the partner is told another.
+        is_about_media: the operator may not have (any more) a medium that the submission names.
     """
 
     code: int
     text: str
     one_more_try: bool = False
     operator_code: int | None = None
+    is_about_media: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,6 +3,7 @@
 `docs/reference/operator-codes.md` is made from it.
 """
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
@@ -17,6 +18,12 @@ RATE_LIMITED: Final = 4001
 """What the partner is told of a rate that never let its submission through. Source: facts 12."""
 UNREADABLE: Final = 4002
 """What the partner is told of an operator that is away. Source: facts 12."""
+PARAMETER: Final = 100
+"""Almost any wrong parameter: only its words tell whether a medium is meant."""
+MEDIA_CODES: Final = frozenset({PARAMETER, 131009, 131053})
+"""The answers to a media id that the operator does not have (any more). Source: operator's facts 1, 5.2."""
+
+_NAMES_MEDIA: Final = re.compile(r"media|does not exist|\bids?\b", re.IGNORECASE)
 
 
 class Mode(StrEnum):
@@ -177,13 +184,18 @@ def outcome_of(error: Mapping[str, Any], *, status: int, wish_s: float | None) -
     told = row.code_told(code)
     if row.again is None or row.again is Again.ONCE:
         own = code if told != code else None
-        return Rejected(told, text, row.again is Again.ONCE, own)
+        return Rejected(told, text, row.again is Again.ONCE, own, _is_about_media(code, text))
     return Unavailable(text, code, wish_s, row.again, row.waits, told)
+
+
+def _is_about_media(code: int, text: str) -> bool:
+    """Whether a refusal may mean that the operator does not have a medium that was named."""
+    return code in MEDIA_CODES and (code != PARAMETER or bool(_NAMES_MEDIA.search(text)))
 
 
 def name_is_taken(error: Mapping[str, Any]) -> Rejected:
     """The refusal of a template whose name is taken, in the operator's words."""
-    return Rejected(100, words_of(error))
+    return Rejected(PARAMETER, words_of(error))
 
 
 def words_of(error: Mapping[str, Any]) -> str:
