@@ -1,27 +1,19 @@
 """How one process of the service is seen from outside: probes, metrics, spans."""
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from starlette.responses import JSONResponse
 from starlette.routing import Route, Router
 
-from waypost.accept.app import Door
 from waypost.base.clock import Clock
-from waypost.callbacks.worker import Callbacks
 from waypost.config import Settings
-from waypost.dispatch.worker import Dispatch
-from waypost.events.ingest import Ingest
-from waypost.events.webhook import Webhook
-from waypost.journal.in_store import Journal
-from waypost.journal.stage import Stage
 from waypost.operations.exposition import Exposition
-from waypost.operations.metrics import Scene, ServerCounts
+from waypost.operations.metrics import MeasuredParts, Scene, ServerCounts
 from waypost.operations.probes import Probes
 from waypost.operations.readiness import Parts, Readiness
 from waypost.operations.tracing import Tracing, open_tracing
-from waypost.store.database import Database
 from waypost.store.depths import Depths
 
 
@@ -30,8 +22,8 @@ class Outside:
 
     Args:
         settings: who may read, where spans go, how much room there must be.
-        doors: gives the routes of the table; they are made after this.
-        stages: those that this process runs.
+        clock: that rules follow.
+        parts: what is measured.
         process: its number, or another short name, in every sample and span.
         holder: its name among all processes of its store.
 
@@ -39,49 +31,27 @@ class Outside:
         servers: those that answer for this process, once there are any.
     """
 
-    def __init__(
-        self,
-        settings: Settings,
-        clock: Clock,
-        *,
-        database: Database,
-        journal: Journal,
-        doors: Callable[[], Sequence[tuple[str, Door]]],
-        webhook: Webhook,
-        dispatch: Dispatch,
-        ingest: Ingest,
-        callbacks: Callbacks,
-        stages: Sequence[Stage],
-        process: str,
-        holder: str,
-    ) -> None:
+    def __init__(self, settings: Settings, clock: Clock, parts: MeasuredParts, *, process: str, holder: str) -> None:
         self._settings = settings
         self._clock = clock
-        self._database = database
-        self._journal = journal
-        self._doors = doors
-        self._webhook = webhook
-        self._dispatch = dispatch
-        self._ingest = ingest
-        self._callbacks = callbacks
-        self._stages = tuple(stages)
+        self._parts = parts
         self._process = process
         self._tracing: Tracing | None = None
         self.servers: list[ServerCounts] = []
         self.readiness = Readiness(
             Parts(
-                database=database,
-                journal=journal,
+                database=parts.database,
+                journal=parts.journal,
                 name=holder,
                 folder=settings.data,
                 least_free_mb=settings.least_free_mb,
                 held=settings.hold,
                 stuck_s=max(120, 2 * settings.operator_timeout_s),
-                stages={stage.lane.name.lower(): (stage, None) for stage in self._stages},
+                stages={stage.lane.name.lower(): (stage, None) for stage in parts.stages},
             )
         )
         exposition = Exposition(
-            database, self._scene, process=process, tokens=(settings.metrics_token, settings.admin_token)
+            parts.database, self._scene, process=process, tokens=(settings.metrics_token, settings.admin_token)
         )
         self.routes: list[Route] = [*Probes(self.readiness).routes(), *exposition.routes()]
 
@@ -100,7 +70,7 @@ class Outside:
             NoTracing: spans are asked for, and the extra is not installed.
         """
         self.readiness.parts.stages = {
-            stage.lane.name.lower(): (stage, task) for stage, task in zip(self._stages, tasks, strict=True)
+            stage.lane.name.lower(): (stage, task) for stage, task in zip(self._parts.stages, tasks, strict=True)
         }
         self.readiness.parts.loops = loops
         endpoint = self._settings.otel_endpoint
@@ -119,22 +89,8 @@ class Outside:
 
     async def _scene(self, depths: Depths | None) -> Scene:
         said = await self.readiness.reasons()
-        return Scene(
-            doors=self._doors(),
-            webhook=self._webhook,
-            database=self._database,
-            journal=self._journal,
-            stages={stage.lane: stage for stage in self._stages},
-            dispatch=self._dispatch,
-            ingest=self._ingest,
-            callbacks=self._callbacks.figures.counts,
-            circuits=self._callbacks.circuits,
-            pauses=self._callbacks.pauses,
-            depths=depths,
-            now_ms=self._clock.now_ms(),
-            ready={name: not why for name, why in said.items()},
-            servers=self.servers,
-        )
+        ready = {name: not why for name, why in said.items()}
+        return Scene(self._parts, depths, self._clock.now_ms(), ready, self.servers)
 
 
 async def _nothing_here(scope: Any, receive: Any, send: Any) -> None:

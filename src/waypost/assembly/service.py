@@ -51,6 +51,7 @@ from waypost.journal.in_store import Journal
 from waypost.journal.lanes import lanes_of, plans_with
 from waypost.journal.stage import Stage
 from waypost.operations.docs import Docs
+from waypost.operations.metrics import MeasuredParts
 from waypost.operations.retention import Retention
 from waypost.outbound.vetted import VettedClient
 from waypost.store.audit_log import AuditLog
@@ -264,20 +265,17 @@ class Waypost:
             Stage(self.journal, Lane.MEDIA, media_fetch.prepare),
         )
         self._stages = tuple(stage for stage in stages if stage.lane in lanes_of(settings.stages))
-        self.outside = Outside(
-            settings,
-            clock,
-            database=self.database,
-            journal=self.journal,
+        measured = MeasuredParts(
+            self.database,
+            self.journal,
+            self._stages,
             doors=lambda: self.application.doors,
             webhook=webhook,
             dispatch=dispatch,
             ingest=ingest,
             callbacks=callbacks,
-            stages=self._stages,
-            process=process,
-            holder=holder,
         )
+        self.outside = Outside(settings, clock, measured, process=process, holder=holder)
         self._callbacks = callbacks
         self._running: list[asyncio.Task[None]] = []
 

@@ -14,6 +14,7 @@ from typing import Final, Protocol
 from waypost import __version__
 from waypost.accept.app import Door
 from waypost.base.counts import CallCounts, Spread
+from waypost.callbacks.worker import Callbacks
 from waypost.dispatch.worker import Dispatch
 from waypost.events.ingest import Ingest
 from waypost.events.webhook import Webhook
@@ -47,29 +48,36 @@ class ServerCounts(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
+class MeasuredParts:
+    """The parts of one process that are measured.
+
+    Attributes:
+        doors: gives the routes of the table, which are made last.
+        stages: those that this process runs.
+    """
+
+    database: Database
+    journal: Journal
+    stages: Sequence[Stage]
+    doors: Callable[[], Sequence[tuple[str, Door]]]
+    webhook: Webhook
+    dispatch: Dispatch
+    ingest: Ingest
+    callbacks: Callbacks
+
+
+@dataclass(frozen=True, slots=True)
 class Scene:
     """Everything that is looked at when somebody asks.
 
     Attributes:
-        callbacks: attempts to deliver them.
-        circuits: how many addresses of subscriptions there are in each state of a circuit.
-        pauses: how many subscriptions this process has paused.
         depths: of the store, read a few seconds ago at most; None where it does not answer.
         now_ms: by the clock that rules follow.
         ready: whether each check of readiness passes, by its name.
         servers: those of this process that answer for the service.
     """
 
-    doors: Sequence[tuple[str, Door]]
-    webhook: Webhook
-    database: Database
-    journal: Journal
-    stages: Mapping[Lane, Stage]
-    dispatch: Dispatch
-    ingest: Ingest
-    callbacks: CallCounts
-    circuits: Mapping[str, int]
-    pauses: int
+    parts: MeasuredParts
     depths: Depths | None
     now_ms: int
     ready: Mapping[str, bool]
@@ -99,31 +107,31 @@ class MetricRow:
 
 
 def _of_requests(scene: Scene) -> Samples:
-    for route, door in scene.doors:
+    for route, door in scene.parts.doors():
         for status, count in sorted(door.statuses.items()):
             yield (route, str(status)), count
 
 
 def _of_refusals(scene: Scene) -> Samples:
-    for route, door in scene.doors:
+    for route, door in scene.parts.doors():
         for reason, count in sorted(door.tally.items()):
             if reason != "accepted":
                 yield (route, reason), count
 
 
 def _of_request_times(scene: Scene) -> Samples:
-    for route, door in scene.doors:
+    for route, door in scene.parts.doors():
         if door.took_s.count:
             yield (route,), door.took_s
 
 
 def _of_webhooks(scene: Scene) -> Samples:
     for answer in ("kept", "wrong signature", "too large"):
-        yield (answer,), scene.webhook.counts[answer]
+        yield (answer,), scene.parts.webhook.counts[answer]
 
 
 def _of_entries(scene: Scene) -> Samples:
-    for lane, counts in scene.journal.counts.items():
+    for lane, counts in scene.parts.journal.counts.items():
         for what in ("claimed", "settled", "released", "let_go", "defects", "set_aside"):
             yield (_name(lane), what), getattr(counts, what)
 
@@ -150,7 +158,7 @@ def _of_call_times(calls: CallCounts) -> Samples:
 
 
 def _of_store_errors(scene: Scene) -> Samples:
-    counts = scene.database.counts
+    counts = scene.parts.database.counts
     yield ("transaction",), counts.torn
     yield ("write",), counts.failed
     yield ("read",), counts.failed_reads
@@ -189,50 +197,50 @@ METRICS: Final = (  # Source: decision 0046
     # 2 journal
     MetricRow("lane_entries_total",             _C, ("lane", "what"),     "process", "Entries claimed, settled, released for later, let go as they were, given back for a defect of ours, set aside.", _of_entries),
     MetricRow("lane_in_flight",                 _G, _LANE,                "process", "Entries being worked.",
-              lambda scene: [((_name(lane),), stage.busy) for lane, stage in scene.stages.items()]),
+              lambda scene: [((_name(stage.lane),), stage.busy) for stage in scene.parts.stages]),
     MetricRow("lane_places",                    _G, _LANE,                "process", "How many may be worked at once.",
-              lambda scene: [((_name(lane),), scene.journal.plans[lane].in_flight) for lane in scene.stages]),
+              lambda scene: [((_name(one.lane),), scene.parts.journal.plans[one.lane].in_flight) for one in scene.parts.stages]),
     MetricRow("lane_held",                      _G, _LANE,                "process", "Entries read from the store and not ended.",
-              lambda scene: [((_name(lane),), scene.journal.held(lane)) for lane in scene.stages]),
+              lambda scene: [((_name(one.lane),), scene.parts.journal.held(one.lane)) for one in scene.parts.stages]),
     MetricRow("lane_claim_lag_seconds",         _H, _LANE,                "process", "From the moment an entry was due to the moment it was claimed; what pacing makes it wait is in it.",
-              lambda scene: [((_name(lane),), counts.lag_s) for lane, counts in scene.journal.counts.items()]),
+              lambda scene: [((_name(lane),), counts.lag_s) for lane, counts in scene.parts.journal.counts.items()]),
     MetricRow("lane_at_it_seconds",             _G, _LANE,                "process", "How long the lane's loop has been at what it does; 0 while it waits for work. Minutes mean that it is stuck.",
-              lambda scene: [((_name(lane),), stage.at_it_for_s) for lane, stage in scene.stages.items()]),
+              lambda scene: [((_name(stage.lane),), stage.at_it_for_s) for stage in scene.parts.stages]),
     MetricRow("lane_leases",                    _G, _LANE,                "process", "Shards of the lane that this process works, of 256.",
-              lambda scene: [((_name(lane),), len(shards)) for lane, shards in scene.journal.shards.held.items()]),
+              lambda scene: [((_name(lane),), len(shards)) for lane, shards in scene.parts.journal.shards.held.items()]),
     MetricRow("lane_depth",                     _G, ("lane", "state"),    "store",   "Entries by state; at most 20,000 of a lane are counted.", _of_depths),
     MetricRow("lane_is_longer",                 _G, _LANE,                "store",   "1 where the lane has more entries than are counted.",
               lambda scene: [((_name(lane),), depth.is_longer) for lane, depth in _depths(scene)]),
     MetricRow("lane_oldest_due_seconds",        _G, _LANE,                "store",   "For how long the entry has been due that has waited longest, of those counted.", _of_oldest),
     # 3 and 4, dispatch and operator
     MetricRow("operator_messages_total",        _C, ("outcome", "code"),  "process", "Messages handed to the operator, by outcome and by the thousand of its code.",
-              lambda scene: _of_calls(scene.dispatch.counts)),
+              lambda scene: _of_calls(scene.parts.dispatch.counts)),
     MetricRow("operator_call_seconds",          _H, ("outcome",),         "process", "How long the operator took to answer one.",
-              lambda scene: _of_call_times(scene.dispatch.counts)),
+              lambda scene: _of_call_times(scene.parts.dispatch.counts)),
     # 5 events
     MetricRow("webhooks_total",                 _C, ("answer",),          "process", "Webhooks of the operator, by our answer.", _of_webhooks),
     MetricRow("webhook_items_total",            _C, (),                   "process", "Statuses, messages and changes in those that were kept.",
-              lambda scene: _alone(scene.webhook.counts["items"])),
+              lambda scene: _alone(scene.parts.webhook.counts["items"])),
     MetricRow("events_total",                   _C, ("event",),           "process", "Events applied; a status by its state.",
-              lambda scene: [((word,), count) for word, count in sorted(scene.ingest.counts.items())]),
+              lambda scene: [((word,), count) for word, count in sorted(scene.parts.ingest.counts.items())]),
     # 6 callbacks
     MetricRow("callback_attempts_total",        _C, ("status", "result"), "process", "Callbacks tried, by the class of the answer's status and by whether it was taken, is tried again, or is given up.",
-              lambda scene: _of_calls(scene.callbacks)),
+              lambda scene: _of_calls(scene.parts.callbacks.figures.counts)),
     MetricRow("callback_seconds",               _H, ("status",),          "process", "How long a receiver took to answer.",
-              lambda scene: _of_call_times(scene.callbacks)),
+              lambda scene: _of_call_times(scene.parts.callbacks.figures.counts)),
     MetricRow("callback_addresses",             _G, ("circuit",),         "process", "Addresses of subscriptions that this process has tried lately, by their circuit.",
-              lambda scene: [((word,), count) for word, count in sorted(scene.circuits.items())]),
+              lambda scene: [((word,), count) for word, count in sorted(scene.parts.callbacks.circuits.items())]),
     MetricRow("callback_pauses_total",          _C, (),                   "process", "Subscriptions paused for taking nothing.",
-              lambda scene: _alone(scene.pauses)),
+              lambda scene: _alone(scene.parts.callbacks.pauses)),
     MetricRow("subscriptions_paused",           _G, ("by",),              "store",   "Subscriptions that are paused, by the service for taking nothing, or by their partner; at most 20,000 are looked at.",
               lambda scene: [] if scene.depths is None else [((by,), count) for by, count in scene.depths.paused.items()]),
     # The store
     MetricRow("commit_seconds",                 _H, (),                   "process", "From the begin of a transaction to the end of its flush.",
-              lambda scene: _alone(scene.database.counts.took_s)),
+              lambda scene: _alone(scene.parts.database.counts.took_s)),
     MetricRow("commit_items",                   _H, (),                   "process", "Pieces of work that shared a transaction.",
-              lambda scene: _alone(scene.database.counts.items)),
+              lambda scene: _alone(scene.parts.database.counts.items)),
     MetricRow("commit_waiting",                 _G, (),                   "process", "Pieces of work that wait for the transaction after this one.",
-              lambda scene: _alone(scene.database.waiting)),
+              lambda scene: _alone(scene.parts.database.waiting)),
     MetricRow("store_errors_total",             _C, ("of",),              "process", "Shared transactions torn apart, writes and reads that failed.", _of_store_errors),
     # The process
     MetricRow("connections",                    _G, (),                   "process", "Connections that clients have open.",
