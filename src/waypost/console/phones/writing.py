@@ -9,6 +9,7 @@ from starlette.datastructures import UploadFile
 from starlette.responses import Response
 
 from waypost.client.door import DoorRefused, NotReached
+from waypost.console.actions import Fields, fields_of
 from waypost.console.desk import Desk
 from waypost.console.not_there import NotMeant, NotThere
 from waypost.console.phones.acting import Hand, chat_of, hand_of
@@ -81,7 +82,7 @@ async def _keep(desk: Desk, visit: Visit, file: UploadFile, mime_type: str) -> s
 
 async def send_place(desk: Desk, visit: Visit) -> Response:
     """A place, with a name and an address or without."""
-    return await _send(desk, visit, {"type": "location", "location": await place_of(visit)})
+    return await _send(desk, visit, {"type": "location", "location": place_of(await fields_of(visit))})
 
 
 async def send_contact(desk: Desk, visit: Visit) -> Response:
@@ -114,18 +115,18 @@ async def send(hand: Hand, number: str, wish: dict[str, Any]) -> None:
     await hand.do("messages", {"to": number, **wish})
 
 
-async def place_of(visit: Visit) -> dict[str, Any]:
+def place_of(fields: Fields) -> dict[str, Any]:
     """The place that a form tells, as webhooks do.
 
     Raises:
         NotMeant: it is none.
     """
     location: dict[str, Any] = {
-        "latitude": _degrees(await visit.field("latitude"), 90),
-        "longitude": _degrees(await visit.field("longitude"), 180),
+        "latitude": _degrees(fields.get("latitude", ""), 90),
+        "longitude": _degrees(fields.get("longitude", ""), 180),
     }
     for name in ("name", "address"):
-        text = (await visit.field(name)).strip()
+        text = fields.get(name, "").strip()
         if text:
             location[name] = text
     return location

@@ -1,17 +1,20 @@
 """API keys of the account: they open the messaging API for every app of the partner."""
 
 from typing import Final
-from urllib.parse import quote
 
 from starlette.responses import Response
 
+from waypost.console.actions import ActionRow
 from waypost.console.desk import Desk
-from waypost.console.settings.refusals import known_or
 from waypost.console.visit import Visit
 from waypost.store.credentials import CredentialKind, credentials_of
 
 PATH: Final = "/settings/keys"
 LONGEST_NAME: Final = 100
+REVOKE: Final = ActionRow(
+    f"{PATH}/{{key_id}}/revoke", "revoke one", "DELETE /admin/partners/{partner_id}/api-keys/{key_id}",
+    PATH, "The API key {key_id:.8} is revoked; it opens nothing any more.", missing="You have no such API key.",
+)  # fmt: skip
 
 
 async def show_keys(desk: Desk, visit: Visit) -> Response:
@@ -27,16 +30,6 @@ async def make_key(desk: Desk, visit: Visit) -> Response:
         return await _page(desk, visit, name=name, wrong=said)
     told = await desk.parts.doors.admin.json("POST", f"/admin/partners/{visit.partner.id}/api-keys", {"name": name})
     return await _page(desk, visit, made=told["api_key"])
-
-
-async def revoke_key(desk: Desk, visit: Visit) -> Response:
-    """Revoke one at once."""
-    key_id = str(visit.path["key_id"])
-    with known_or("You have no such API key."):
-        await desk.parts.doors.admin.json(
-            "DELETE", f"/admin/partners/{visit.partner.id}/api-keys/{quote(key_id, safe='')}"
-        )
-    return desk.go(PATH, f"The API key {key_id[:8]} is revoked; it opens nothing any more.")
 
 
 async def _page(desk: Desk, visit: Visit, *, made: str = "", name: str = "", wrong: str = "") -> Response:

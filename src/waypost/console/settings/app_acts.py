@@ -1,19 +1,29 @@
 """What is done to one app and its credentials, through the doors that scripts use too."""
 
 from typing import Final
-from urllib.parse import quote
 
 from starlette.responses import Response
 
 from waypost.client.door import DoorRefused
+from waypost.console.actions import ActionRow
 from waypost.console.desk import Desk
 from waypost.console.settings.one_app import Shown, Typed, app_page
-from waypost.console.settings.refusals import known_or, words_of
+from waypost.console.settings.refusals import words_of
 from waypost.console.visit import Visit
 
 HOUR_MS: Final = 60 * 60 * 1000
 _MARGIN_MS: Final = 30_000
 """An hour must not have become less than one by the time the door looks."""
+_PAGE: Final = "/apps/{app_id}/settings"
+
+# fmt: off
+ACTIONS: Final = (  # the address names the key
+    #         path                                does          call                                            page   said
+    ActionRow(_PAGE + "/keys/{key_id}/revoke",    "revoke one", "DELETE /partner/app/{app_id}/apikey/{key_id}", _PAGE, "The key is revoked; it opens nothing any more.", missing="The app has no such key."),
+    ActionRow(_PAGE + "/tokens/{key_id}/revoke",  "revoke one", "POST /partner/app/{app_id}/token/revoke",      _PAGE, "The token is revoked; it opens nothing any more.",
+              body=lambda fields: {"id": fields["key_id"]}, missing="The app has no such token."),
+)
+# fmt: on
 
 
 async def change_app(desk: Desk, visit: Visit) -> Response:
@@ -75,15 +85,6 @@ async def make_key(desk: Desk, visit: Visit) -> Response:
     return await app_page(desk, visit, shown=Shown("key", told["apiKey"]["apiKey"]))
 
 
-async def revoke_key(desk: Desk, visit: Visit) -> Response:
-    """Revoke a second key at once."""
-    key_id = quote(str(visit.path["key_id"]), safe="")
-    door = await desk.parts.doors.partner(visit.partner.id)
-    with known_or("The app has no such key.", status=400):
-        await door.json("DELETE", f"/partner/app/{visit.app.id}/apikey/{key_id}")
-    return desk.go(_page_of(visit), "The key is revoked; it opens nothing any more.")
-
-
 async def mint_token(desk: Desk, visit: Visit) -> Response:
     """Make an app token that expires, and show it this once. Source: facts 1.5."""
     name, hours = (await visit.field("token_name")).strip(), await visit.field("hours", "24")
@@ -101,16 +102,8 @@ async def mint_token(desk: Desk, visit: Visit) -> Response:
     return await app_page(desk, visit, shown=Shown("minted", told["token"]))
 
 
-async def revoke_minted(desk: Desk, visit: Visit) -> Response:
-    """Revoke a minted token at once."""
-    door = await desk.parts.doors.partner(visit.partner.id)
-    with known_or("The app has no such token.", status=400):
-        await door.form("POST", f"/partner/app/{visit.app.id}/token/revoke", {"id": str(visit.path["key_id"])})
-    return desk.go(_page_of(visit), "The token is revoked; it opens nothing any more.")
-
-
 def _page_of(visit: Visit) -> str:
-    return f"/apps/{visit.app.id}/settings"
+    return _PAGE.format(app_id=visit.app.id)
 
 
 def _word(flag: bool) -> str:

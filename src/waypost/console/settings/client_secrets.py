@@ -1,14 +1,15 @@
 """Client secrets: what a script gives as its password when it logs in to the API."""
 
+from collections.abc import Mapping
 from datetime import UTC, date, datetime, timedelta
-from typing import Final
-from urllib.parse import quote
+from typing import Any, Final
 
 from starlette.responses import Response
 
 from waypost.client.door import DoorRefused
+from waypost.console.actions import ActionRow
 from waypost.console.desk import Desk
-from waypost.console.settings.refusals import known_or, words_of
+from waypost.console.settings.refusals import words_of
 from waypost.console.visit import Visit
 from waypost.store.credentials import CredentialKind, credentials_of
 
@@ -55,22 +56,17 @@ async def make_secret(desk: Desk, visit: Visit) -> Response:
     return await _page(desk, visit, made=told["client_secret"])
 
 
-async def revoke_secret(desk: Desk, visit: Visit) -> Response:
-    """Revoke one at once."""
-    secret_id = str(visit.path["secret_id"])
-    with known_or("You have no such client secret."):
-        told = await desk.parts.doors.admin.json(
-            "DELETE", f"/admin/partners/{visit.partner.id}/client-secrets/{quote(secret_id, safe='')}"
-        )
-    return desk.go(
-        PATH, f"The client secret {secret_id[:8]} is revoked.", remedy=_said_of_tokens(int(told["tokens_ended"]))
-    )
-
-
-def _said_of_tokens(ended: int) -> str:
+def _said_of_tokens(told: Mapping[str, Any]) -> str:
+    ended = int(told["tokens_ended"])
     if not ended:
         return "No partner token that it has issued was valid."
     return f"{ended} partner {'token' if ended == 1 else 'tokens'} that it has issued ended with it."
+
+
+REVOKE: Final = ActionRow(
+    f"{PATH}/{{secret_id}}/revoke", "revoke one", "DELETE /admin/partners/{partner_id}/client-secrets/{secret_id}",
+    PATH, "The client secret {secret_id:.8} is revoked.", _said_of_tokens, missing="You have no such client secret.",
+)  # fmt: skip
 
 
 def _end_of(day: str) -> int | None:

@@ -26,10 +26,8 @@ _ROWS: Final = (  # Source: spec, "Authentication"; facts 1 and 2
     PageRow(Kind.ACT,  "/settings/password",                            password.change_password,    "change it"),
     PageRow(Kind.PAGE, "/settings/secrets",                             secrets.show_secrets,        "client secrets by their ids"),
     PageRow(Kind.ACT,  "/settings/secrets",                             secrets.make_secret,         "make one, and show it this once"),
-    PageRow(Kind.ACT,  "/settings/secrets/{secret_id}/revoke",          secrets.revoke_secret,       "revoke one"),
     PageRow(Kind.PAGE, "/settings/keys",                                api_keys.show_keys,          "API keys by their ids"),
     PageRow(Kind.ACT,  "/settings/keys",                                api_keys.make_key,           "make one, and show it this once"),
-    PageRow(Kind.ACT,  "/settings/keys/{key_id}/revoke",                api_keys.revoke_key,         "revoke one"),
     PageRow(Kind.PAGE, "/settings/apps",                                app_list.show_apps,          "the partner's apps"),
     PageRow(Kind.ACT,  "/settings/apps",                                app_list.create_app,         "make a sandbox app"),
     PageRow(Kind.PAGE, "/settings/operator",                            operator.show_operator,      "who carries the apps, and whether it works"),
@@ -39,9 +37,7 @@ _ROWS: Final = (  # Source: spec, "Authentication"; facts 1 and 2
     PageRow(Kind.ACT,  "/apps/{app_id}/settings/token",                 app_acts.show_token,         "show its app token"),
     PageRow(Kind.ACT,  "/apps/{app_id}/settings/token/renew",           app_acts.renew_token,        "revoke it, and make the next one"),
     PageRow(Kind.ACT,  "/apps/{app_id}/settings/keys",                  app_acts.make_key,           "make a second key"),
-    PageRow(Kind.ACT,  "/apps/{app_id}/settings/keys/{key_id}/revoke",  app_acts.revoke_key,         "revoke one"),
     PageRow(Kind.ACT,  "/apps/{app_id}/settings/tokens",                app_acts.mint_token,         "make an app token that expires"),
-    PageRow(Kind.ACT,  "/apps/{app_id}/settings/tokens/{key_id}/revoke", app_acts.revoke_minted,     "revoke one"),
     PageRow(Kind.ACT,  "/apps/{app_id}/settings/operator",              operator.switch_app,         "have another operator account carry it"),
     PageRow(Kind.PAGE, "/settings/audit",                               audit.show_audit,            "who did what from where"),
     PageRow(Kind.PAGE, "/settings/administrator",                       administrator.show_administrator, "whether this session administrates"),
@@ -49,5 +45,8 @@ _ROWS: Final = (  # Source: spec, "Authentication"; facts 1 and 2
     PageRow(Kind.ACT,  "/settings/administrator/end",                   administrator.end,           "give it up"),
 )
 # fmt: on
+_ACTIONS: Final = (secrets.REVOKE, api_keys.REVOKE, *app_acts.ACTIONS)
 
-SETTINGS: Final = tuple(replace(row, is_audited=row.kind is Kind.ACT) for row in _ROWS)
+SETTINGS: Final = tuple(
+    replace(row, is_audited=row.kind is Kind.ACT) for row in (*_ROWS, *(one.page_row for one in _ACTIONS))
+)

@@ -1,16 +1,16 @@
-"""What the simulator's pages share: its control door, how acts end, and what a refusal says."""
+"""What the simulator's pages share: its control API, and the tabs."""
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 from typing import Any, Final
 
-from starlette.responses import JSONResponse, Response
+from starlette.responses import Response
 
 from waypost.client.door import DoorRefused
+from waypost.console.actions import refusal
 from waypost.console.desk import Desk
 from waypost.console.doors import Control
 from waypost.console.not_there import NotThere
 from waypost.console.rows import Endpoint, Kind
-from waypost.console.streams import Piece, answer_with
 from waypost.console.visit import Visit
 
 # fmt: off
@@ -69,24 +69,6 @@ async def tab(desk: Desk, visit: Visit, name: str, status: int = 200, **values: 
     )  # fmt: skip
 
 
-def done(
-    desk: Desk, visit: Visit, path: str, said: str, pieces: Sequence[Piece] = (), *, gone: Sequence[str] = ()
-) -> Response:
-    """The end of an act: the page it was done on says what happened, and shows it.
-
-    `gone` are ids of elements that the act has made superfluous.
-    """
-    if not visit.is_quiet:
-        return desk.go(path, said)
-    return answer_with([*pieces, *(Piece(one, "") for one in gone)], said=said)
-
-
-def reason_of(refused: DoorRefused) -> tuple[str, str]:
-    """What the control door refused, as a sentence, and what it would take."""
-    said = refused.what
-    return f"{said[:1].upper()}{said[1:]}.", f"It takes {refused.would_do}." if refused.would_do else ""
-
-
 async def attempt(desk: Desk, visit: Visit, path: str, work: Callable[[], Awaitable[Any]]) -> Response | None:
     """Do something at the control door; what it refuses is told on the page it was tried on.
 
@@ -96,8 +78,5 @@ async def attempt(desk: Desk, visit: Visit, path: str, work: Callable[[], Awaita
     try:
         await work()
     except DoorRefused as refused:
-        said, remedy = reason_of(refused)
-        if visit.is_quiet:
-            return JSONResponse({"message": said, "remedy": remedy}, refused.status)
-        return desk.go(path, said, remedy=remedy, kind="bad")
+        return refusal(desk, visit, path, refused)
     return None

@@ -1,6 +1,6 @@
 """The clock that service and simulator follow: where it stands, what is due next, and moving it."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
@@ -9,9 +9,10 @@ from starlette.responses import Response
 
 from waypost.base.clock import machine_ms
 from waypost.client.door import DoorRefused
+from waypost.console.actions import ActionRow, Body, Fields, done, reason_of
 from waypost.console.desk import Desk
 from waypost.console.not_there import NotMeant
-from waypost.console.simulator.bench import attempt, control_of, done, reason_of, tab
+from waypost.console.simulator.bench import control_of, tab
 from waypost.console.simulator.numbers import fraction
 from waypost.console.spelling import exact
 from waypost.console.streams import Piece
@@ -81,58 +82,13 @@ async def live_clock(desk: Desk, visit: Visit) -> Response:
     return desk.live(visit, look, rest_s=0.5)
 
 
-async def advance(desk: Desk, visit: Visit) -> Response:
-    """Move it on: by `ms`, by so many of a unit, or to a time; answers when it has arrived."""
-    if await visit.field("to"):
-        wish = {"to_ms": _moment(await visit.field("to"))}
-    else:
-        wish = {"ms": await _distance(visit)}
-    return await _move(desk, visit, "/control/clock/advance", wish)
-
-
 async def advance_to_next(desk: Desk, visit: Visit) -> Response:
     """Move it to when the next thing is due."""
     due_ms = (await _now(desk)).next_due_ms
     if due_ms is None:
         return done(desk, visit, PATH, "Nothing waits to become due.")
     now_ms = (await control_of(desk).get("/control/clock"))["now_ms"]
-    return await _move(desk, visit, "/control/clock/advance", {"to_ms": max(due_ms, now_ms)})
-
-
-async def freeze(desk: Desk, visit: Visit) -> Response:
-    """Stop it."""
-    return await _move(desk, visit, "/control/clock/freeze", {})
-
-
-async def run(desk: Desk, visit: Visit) -> Response:
-    """Let it run, as fast as the machine's or faster."""
-    factor = fraction(await visit.field("factor", "1"))
-    return await _move(desk, visit, "/control/clock/run", {"factor": factor})
-
-
-async def _move(desk: Desk, visit: Visit, path: str, wish: dict[str, Any]) -> Response:
-    told: dict[str, Any] = {}
-
-    async def move() -> None:
-        told.update(await control_of(desk).post(path, wish))
-
-    refused = await attempt(desk, visit, PATH, move)
-    if refused is not None:
-        return refused
-    stands = f"The clock stands at {exact(told['now_ms'])[:19]} UTC"
-    if told["is_frozen"]:
-        said = f"{stands} and does not move."
-    elif told["factor"] != 1:
-        said = f"{stands} and runs {told['factor']:g} times as fast."
-    else:
-        said = f"{stands}."
-    if told.get("steps"):
-        said += f" On its way it stopped {told['steps']} times for what was due."
-    if told.get("is_complete") is False:
-        left = timedelta(seconds=round(told["left_ms"] / 1000))
-        said += f" It has not arrived yet: {left} left. Advance it again to go on."
-    pieces = _pieces(desk, visit, await _now(desk)) if visit.is_quiet else ()
-    return done(desk, visit, PATH, said, pieces)
+    return await ADVANCE.carry_out(desk, visit, {"to_ms": max(due_ms, now_ms)})
 
 
 async def _now(desk: Desk) -> ClockNow:
@@ -163,14 +119,40 @@ def _pieces(desk: Desk, visit: Visit, now: ClockNow) -> list[Piece]:
     ]
 
 
-async def _distance(visit: Visit) -> int:
-    unit = await visit.field("unit", "ms")
-    each = {"ms": 1, **{name: ms for name, _, ms in UNITS}}.get(unit)
-    text = await visit.field("by")
+async def _pieces_now(desk: Desk, visit: Visit) -> list[Piece]:
+    return _pieces(desk, visit, await _now(desk))
+
+
+def _said(told: Mapping[str, Any]) -> str:
+    stands = f"The clock stands at {exact(told['now_ms'])[:19]} UTC"
+    if told["is_frozen"]:
+        said = f"{stands} and does not move."
+    elif told["factor"] != 1:
+        said = f"{stands} and runs {told['factor']:g} times as fast."
+    else:
+        said = f"{stands}."
+    if told.get("steps"):
+        said += f" On its way it stopped {told['steps']} times for what was due."
+    if told.get("is_complete") is False:
+        left = timedelta(seconds=round(told["left_ms"] / 1000))
+        said += f" It has not arrived yet: {left} left. Advance it again to go on."
+    return said
+
+
+def _distance(fields: Fields) -> Body:
+    """To a time, or by so many of a unit."""
+    if fields.get("to"):
+        return {"to_ms": _moment(fields["to"])}
+    each = {"ms": 1, **{name: ms for name, _, ms in UNITS}}.get(fields.get("unit", "ms"))
+    text = fields.get("by", "")
     count = fraction(text)
     if each is None or not isinstance(count, float):
         raise NotMeant(f"{text[:_MOST_TYPED]!r} is no number.", "Type how far the clock should go.")
-    return round(count * each)
+    return {"ms": round(count * each)}
+
+
+def _factor(fields: Fields) -> Body:
+    return {"factor": fraction(fields.get("factor", "1"))}
 
 
 def _moment(text: str) -> int:
@@ -181,3 +163,12 @@ def _moment(text: str) -> int:
             f"{text[:_MOST_TYPED]!r} is no time.", "Choose a date and a time, such as 2027-01-31T12:00."
         ) from error
     return round((moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp() * 1000)
+
+
+def _action(name: str, does: str, body: Callable[[Fields], Body] | None = None) -> ActionRow:
+    call = f"POST /control/clock/{name}"
+    return ActionRow(f"{PATH}/{name}", does, call, PATH, _said, body=body, pieces=_pieces_now)
+
+
+ADVANCE: Final = _action("advance", "move it", _distance)  # answers when it has arrived
+ACTIONS: Final = (ADVANCE, _action("freeze", "stop it"), _action("run", "let it run", _factor))

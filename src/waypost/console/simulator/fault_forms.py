@@ -5,9 +5,10 @@ from typing import Any, Final
 from starlette.responses import Response
 
 from waypost.client.door import DoorRefused
+from waypost.console.actions import reason_of
 from waypost.console.desk import Desk
 from waypost.console.not_there import NotThere
-from waypost.console.simulator.bench import control_of, now_of, reason_of, tab
+from waypost.console.simulator.bench import control_of, now_of, tab
 from waypost.console.simulator.fault_words import BESIDE, FILTERS, WORDS, words_of
 from waypost.console.simulator.faults import PATH
 from waypost.console.simulator.numbers import fraction, seconds_as_ms, whole

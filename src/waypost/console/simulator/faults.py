@@ -7,9 +7,10 @@ from typing import Any, Final
 import msgspec
 from starlette.responses import Response
 
+from waypost.console.actions import ActionRow, done
 from waypost.console.desk import Desk
 from waypost.console.not_there import NotMeant, NotThere
-from waypost.console.simulator.bench import attempt, control_of, done, now_of, tab
+from waypost.console.simulator.bench import attempt, control_of, now_of, tab
 from waypost.console.simulator.fault_words import WORDS, words_of
 from waypost.console.simulator.recipes import RECIPES, as_armed
 from waypost.console.streams import Piece
@@ -77,23 +78,6 @@ async def arm_json(desk: Desk, visit: Visit) -> Response:
     return await _arm(desk, visit, wish, "Armed.")
 
 
-async def disarm(desk: Desk, visit: Visit) -> Response:
-    """Take one away."""
-    fault_id = _fault_id(visit)
-    work = partial(control_of(desk).json, "DELETE", f"/control/faults/{fault_id}")
-    refused = await attempt(desk, visit, PATH, work)
-    if refused is not None:
-        return refused
-    pieces = pieces_of(desk, visit, await _faults(desk)) if visit.is_quiet else ()
-    return done(desk, visit, PATH, "Disarmed.", pieces, gone=[f"fault-{fault_id}"])
-
-
-async def disarm_all(desk: Desk, visit: Visit) -> Response:
-    """Take all away."""
-    await control_of(desk).json("DELETE", "/control/faults")
-    return done(desk, visit, PATH, "No fault is armed any more.")
-
-
 def pieces_of(desk: Desk, visit: Visit, faults: list[dict[str, Any]]) -> list[Piece]:
     """The list of armed faults, and how many there are."""
     part = partial(desk.parts.pages.part, PARTS)
@@ -104,13 +88,26 @@ def pieces_of(desk: Desk, visit: Visit, faults: list[dict[str, Any]]) -> list[Pi
     ]
 
 
+async def _armed_now(desk: Desk, visit: Visit) -> list[Piece]:
+    return pieces_of(desk, visit, await _faults(desk))
+
+
+_MISSING: Final = "There is no such fault."
+# fmt: off
+ACTIONS: Final = (
+    #         path                         does              call                                page  said
+    ActionRow(f"{PATH}/disarm",            "take all away",  "DELETE /control/faults",            PATH, "No fault is armed any more."),
+    ActionRow(f"{PATH}/{{fault_id}}/disarm", "take one away", "DELETE /control/faults/{fault_id}", PATH, "Disarmed.", missing=_MISSING, pieces=_armed_now, gone=("fault-{fault_id}",)),
+)
+# fmt: on
+
+
 async def _arm(desk: Desk, visit: Visit, wish: object, said: str) -> Response:
     work = partial(control_of(desk).post, "/control/faults", wish)
     refused = await attempt(desk, visit, PATH, work)
     if refused is not None:
         return refused
-    pieces = pieces_of(desk, visit, await _faults(desk)) if visit.is_quiet else ()
-    return done(desk, visit, PATH, said, pieces)
+    return done(desk, visit, PATH, said, await _armed_now(desk, visit) if visit.is_quiet else ())
 
 
 async def _faults(desk: Desk) -> list[dict[str, Any]]:
@@ -129,5 +126,5 @@ async def _fault(desk: Desk, visit: Visit) -> dict[str, Any]:
 def _fault_id(visit: Visit) -> int:
     text: str = visit.path["fault_id"]
     if not (text.isascii() and text.isdigit() and len(text) < 16):
-        raise NotThere("There is no such fault.")
+        raise NotThere(_MISSING)
     return int(text)

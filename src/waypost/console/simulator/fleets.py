@@ -9,9 +9,10 @@ import msgspec
 from starlette.responses import Response
 
 from waypost.client.door import DoorRefused
+from waypost.console.actions import ActionRow, reason_of
 from waypost.console.desk import Desk
 from waypost.console.not_there import NotThere
-from waypost.console.simulator.bench import attempt, control_of, reason_of, tab
+from waypost.console.simulator.bench import control_of, tab
 from waypost.console.simulator.fleet_scripts import SCRIPTS, as_json
 from waypost.console.simulator.numbers import whole
 from waypost.console.spelling import phone
@@ -22,6 +23,12 @@ PATH: Final = "/simulator/fleets"
 PARTS: Final = "simulator/fleet_parts.html"
 _NAME: Final = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
 _OWN: Final = "own"
+_MISSING: Final = "There is no such fleet."
+DROP: Final = ActionRow(
+    f"{PATH}/{{name}}/drop", "drop it", "DELETE /control/fleets/{name}",
+    PATH, "The fleet {name} is dropped; its phones are ordinary ones.", missing=_MISSING,
+)  # fmt: skip
+"""Its numbers are ordinary phones again."""
 
 
 async def show_fleets(desk: Desk, visit: Visit) -> Response:
@@ -76,17 +83,6 @@ async def live_fleet(desk: Desk, visit: Visit) -> Response:
     return desk.live(visit, look, rest_s=1.0, at_least_s=2.0)  # counts are of all its messages
 
 
-async def drop_fleet(desk: Desk, visit: Visit) -> Response:
-    """Drop one: its numbers are ordinary phones again."""
-    name = _name(visit)
-
-    async def drop() -> None:
-        await control_of(desk).json("DELETE", f"/control/fleets/{name}")
-
-    refused = await attempt(desk, visit, PATH, drop)
-    return refused or desk.go(PATH, f"The fleet {name} is dropped; its phones are ordinary ones.")
-
-
 async def _page(desk: Desk, visit: Visit, typed: dict[str, str], wrong_field: str = "", wrong: str = "") -> Response:
     fleets = (await control_of(desk).get("/control/fleets"))["fleets"]
     return await tab(
@@ -119,5 +115,5 @@ async def _fleet(desk: Desk, visit: Visit) -> dict[str, Any]:
 def _name(visit: Visit) -> str:
     name: str = visit.path["name"]
     if not _NAME.fullmatch(name):
-        raise NotThere("There is no such fleet.")
+        raise NotThere(_MISSING)
     return name

@@ -6,8 +6,9 @@ from typing import Any, Final, Literal
 from starlette.responses import Response
 
 from waypost.client.door import DoorRefused
+from waypost.console.actions import reason_of
 from waypost.console.desk import Desk
-from waypost.console.simulator.bench import control_of, reason_of, tab
+from waypost.console.simulator.bench import control_of, tab
 from waypost.console.simulator.numbers import seconds_as_ms, whole
 from waypost.console.visit import Visit
 

@@ -1,6 +1,6 @@
 """Snapshots: the state of both sides, kept under a name, brought back, or put back to the start.
 
-Loading and resetting exchange the store under the very console that asks for it: such an act steps
+Loading and resetting exchange the store under the very console that asks for it: such an action steps
 aside before it asks, so that the exchange does not wait for it, and reads nothing of the store after.
 """
 
@@ -12,14 +12,26 @@ from urllib.parse import urlencode
 from starlette.responses import Response
 
 from waypost.client.door import DoorRefused
+from waypost.console.actions import ActionRow, reason_of
 from waypost.console.desk import Desk
 from waypost.console.not_there import NotThere
-from waypost.console.passing import open_file, pass_on, step_aside
-from waypost.console.simulator.bench import attempt, control_of, reason_of, tab
+from waypost.console.passing import open_file, pass_on
+from waypost.console.simulator.bench import attempt, control_of, tab
 from waypost.console.visit import Visit
 
 PATH: Final = "/simulator/snapshots"
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
+_ONE: Final = f"{PATH}/{{name}}"
+_MISSING: Final = "There is no such snapshot."
+
+# fmt: off
+ACTIONS: Final = (
+    #         path               does                      call                                    page  said
+    ActionRow(f"{_ONE}/load",    "go back to one",         "POST /control/snapshots/{name}/load",  PATH, "Everything is as it was when {name} was saved.", missing=_MISSING, steps_aside=True),
+    ActionRow(f"{_ONE}/drop",    "forget one",             "DELETE /control/snapshots/{name}",     PATH, "{name} is deleted.", missing=_MISSING),
+    ActionRow("/simulator/reset", "go back to the start",  "POST /control/reset",                  PATH, "Everything is as it was at the start.", steps_aside=True),
+)
+# fmt: on
 
 
 async def show_snapshots(desk: Desk, visit: Visit) -> Response:
@@ -41,31 +53,6 @@ async def save(desk: Desk, visit: Visit) -> Response:
     wish = {"name": name}
     refused = await attempt(desk, visit, PATH, partial(control_of(desk).post, "/control/snapshots", wish))
     return refused or desk.go(PATH, f"Saved as {name}.")
-
-
-async def load(desk: Desk, visit: Visit) -> Response:
-    """Put both sides where they were when it was saved."""
-    name = _name(visit)
-    step_aside(visit.request.scope)
-    work = partial(control_of(desk).post, f"/control/snapshots/{name}/load")
-    refused = await attempt(desk, visit, PATH, work)
-    return refused or desk.go(PATH, f"Everything is as it was when {name} was saved.")
-
-
-async def reset(desk: Desk, visit: Visit) -> Response:
-    """Put both sides where they started; a simulator that stands alone forgets what was made with it."""
-    step_aside(visit.request.scope)
-    work = partial(control_of(desk).post, "/control/reset")
-    refused = await attempt(desk, visit, PATH, work)
-    return refused or desk.go(PATH, "Everything is as it was at the start.")
-
-
-async def drop(desk: Desk, visit: Visit) -> Response:
-    """Forget one."""
-    name = _name(visit)
-    work = partial(control_of(desk).json, "DELETE", f"/control/snapshots/{name}")
-    refused = await attempt(desk, visit, PATH, work)
-    return refused or desk.go(PATH, f"{name} is deleted.")
 
 
 async def download(desk: Desk, visit: Visit) -> Response:
@@ -92,5 +79,5 @@ async def _kept(desk: Desk) -> tuple[list[dict[str, Any]], str]:
 def _name(visit: Visit) -> str:
     name: str = visit.path["name"]
     if not _NAME.fullmatch(name):
-        raise NotThere("There is no such snapshot.")
+        raise NotThere(_MISSING)
     return name

@@ -6,15 +6,14 @@ from typing import Any, Final
 
 from starlette.responses import Response
 
+from waypost.console.actions import ActionRow, Body, Fields, done, fields_of
 from waypost.console.desk import Desk
 from waypost.console.not_there import NotThere
-from waypost.console.simulator.bench import attempt, control_of, done
+from waypost.console.simulator.bench import attempt, control_of
 from waypost.console.simulator.numbers import seconds_as_ms
 from waypost.console.simulator.reviews import own_template, pieces_of, reviews_now
 from waypost.console.visit import Visit
 
-Fields = Mapping[str, str]
-Body = dict[str, Any]
 PATH: Final = "/simulator"
 
 
@@ -81,14 +80,31 @@ ACTS: Final = {  # Source: operator's facts 3.1 to 3.3; the control door's calls
 # fmt: on
 
 
+def _review_delay(fields: Fields) -> Body:
+    by_hand = fields.get("mode") == "hand"
+    return {"review_delay_ms": None if by_hand else seconds_as_ms(fields.get("after_s", ""), "after_s") or 0}
+
+
+def _said_of_delay(values: Mapping[str, Any]) -> str:
+    delay_ms = values["review_delay_ms"]
+    if delay_ms is None:
+        return "New templates wait for you."
+    return f"New templates are decided after {delay_ms / 1000:g} s."
+
+
+REVIEW_DELAY: Final = ActionRow(
+    f"{PATH}/review-delay", "reviews by hand, or after a time", "PUT /control/settings",
+    PATH, _said_of_delay, body=_review_delay,
+)  # fmt: skip
+
+
 async def act_on_template(desk: Desk, visit: Visit) -> Response:
     """Carry out one row for one of the partner's templates."""
     act = ACTS.get(visit.path["act"] or "")
     if act is None:
         raise NotThere("There is nothing of that kind to decide.")
     template = await own_template(desk, visit)
-    fields = {name: value for name, value in (await visit.form()).items() if isinstance(value, str)}
-    body = act.body(fields)
+    body = act.body(await fields_of(visit))
 
     async def decide() -> None:
         path = f"/control/templates/{template['id']}/{act.call}"
@@ -100,21 +116,3 @@ async def act_on_template(desk: Desk, visit: Visit) -> Response:
     pieces = pieces_of(desk, visit, await reviews_now(desk, visit)) if visit.is_quiet else ()
     gone = [one for one in (f"w-{template['id']}",) if all(one != piece.id for piece in pieces)]
     return done(desk, visit, PATH, act.said.format(template["name"]), pieces, gone=gone)
-
-
-async def set_review_delay(desk: Desk, visit: Visit) -> Response:
-    """Have reviews made by hand, or by themselves after a time."""
-    by_hand = await visit.field("mode") == "hand"
-    delay_ms = None if by_hand else seconds_as_ms(await visit.field("after_s"), "after_s") or 0
-
-    async def change() -> None:
-        body = {"review_delay_ms": delay_ms}
-        await control_of(desk).json("PUT", "/control/settings", body)
-
-    refused = await attempt(desk, visit, PATH, change)
-    if refused is not None:
-        return refused
-    said = (
-        "New templates wait for you." if by_hand else f"New templates are decided after {(delay_ms or 0) / 1000:g} s."
-    )
-    return done(desk, visit, PATH, said)
