@@ -67,12 +67,17 @@ def test_field_of_an_error_needs_no_sentence(reply: Reply, field: str, rule: str
 
 
 def test_refusal_of_the_control_api_comes_in_its_parts() -> None:
-    body = {"error": "x[0].y: is odd; did you mean 2?", "field": "x[0].y", "rule": "is odd", "accepted": "2, 4"}
+    body = {"error": "x[0].y: is odd; accepted: 2, 4", "field": "x[0].y", "rule": "is odd", "accepted": "2, 4"}
 
     with pytest.raises(DoorRefused) as listed:
         read_answer(Reply(400, msgspec.json.encode(body)))
     with pytest.raises(DoorRefused) as hinted:
-        read_answer(Reply(400, msgspec.json.encode({**body, "hint": "did you mean 2?"})))
+        read_answer(
+            Reply(
+                400,
+                msgspec.json.encode({**body, "error": "x[0].y: is odd; did you mean 2?", "hint": "did you mean 2?"}),
+            )
+        )
 
     assert (listed.value.top_field, listed.value.what, listed.value.would_do) == ("x", "x[0].y: is odd", "2, 4")
     assert (hinted.value.what, hinted.value.would_do) == ("x[0].y: is odd; did you mean 2?", "")

@@ -15,6 +15,7 @@ class _FieldError(msgspec.Struct):
     field: str = ""
     rule: str = ""
     accepted: str = ""
+    hint: str = ""
 
 
 _ANY: Final[msgspec.json.Decoder[Any]] = msgspec.json.Decoder()
@@ -31,11 +32,14 @@ class DoorRefused(Exception):
         field: name of the field that breaks a rule; empty: none, or not known.
         rule: what it breaks, in the words of the simulator's control API, or by its name in our table of errors.
         accepted: what would be accepted there; empty: not known.
+        what: what is wrong, without what would be accepted where the door says that apart.
+        would_do: what would be accepted; empty where the message says it in its own words, or nothing is.
     """
 
     def __init__(
-        self, status: int, message: str, why: str = "", *, field: str = "", rule: str = "", accepted: str = ""
-    ) -> None:
+        self, status: int, message: str, why: str = "", *, field: str = "", rule: str = "", accepted: str = "",
+        is_apart: bool = False,
+    ) -> None:  # fmt: skip
         explained = f"{message}: {why}" if why and why not in message else message
         super().__init__(f"{explained} ({status})")
         self.status = status
@@ -44,16 +48,8 @@ class DoorRefused(Exception):
         self.field = field
         self.rule = rule
         self.accepted = accepted
-
-    @property
-    def what(self) -> str:
-        """What is wrong: without what would do, where the door says that apart."""
-        return self.message.removesuffix(f"; accepted: {self.accepted}")
-
-    @property
-    def would_do(self) -> str:
-        """What would be accepted; empty where the message says it in its own words, or nothing does."""
-        return "" if self.what == self.message else self.accepted
+        self.what = f"{field}: {rule}" if is_apart else message
+        self.would_do = accepted if is_apart else ""
 
     @property
     def top_field(self) -> str:
@@ -116,7 +112,10 @@ def read_answer(reply: Reply, asked: str = "") -> Any:
         case _:
             message = f"{asked or 'the door'} was refused without a reason"
     why = reply.headers.get("waypost-reason", "")
-    raise DoorRefused(reply.status, message, why, field=error.field, rule=error.rule, accepted=error.accepted)
+    is_apart = not header and bool(error.rule) and not error.hint
+    raise DoorRefused(
+        reply.status, message, why, field=error.field, rule=error.rule, accepted=error.accepted, is_apart=is_apart
+    )
 
 
 def _decoded(text: bytes, decoder: "msgspec.json.Decoder[Shape]") -> Shape | None:
