@@ -26,7 +26,7 @@ from waypost.wire.errors import ERRORS
 
 ROOT: Final = Path(__file__).parents[1]
 SOURCES: Final = ROOT / "docs" / "sources"
-OPERATORS: Final = (  # files whose `facts` are the operator's: they know no other interface
+OPERATORS: Final = (  # files whose `facts` are the operator's; they name the others `partner's facts`
     "src/waypost/simulator/", "src/waypost/operators/", "tests/simulator/", "tests/operators/", "tests/referee/",
 )  # fmt: skip
 PAGES: Final = {
@@ -55,6 +55,7 @@ OWN_TEST: Final = "test_sources.py"
 _HINT: Final = re.compile(r'Source|acts \d|operator \d|ledger|spec[,\']|decision|page "|RFC|design|issue')
 _HEAD: Final = re.compile(
     r"""(?P<operator>\b(?:operator's|Cloud\ API)\ (?:own\ )?facts\ (?=\d)|\boperator\ (?=\d))
+    |(?P<partner>\bpartner's\ facts\ (?=\d))
     |(?P<facts>\b[Ff]acts\ (?=\d))
     |(?P<ledger>\bledger(?:,\ contradiction)?(?:\ rows?)?\ (?=[\dCS]))
     |(?P<spec>\bspec(?:,|'s)\ (?=["`A-Zm]))
@@ -254,7 +255,7 @@ def _in_clause(clause: str, *, is_operators: bool, is_case: bool) -> Iterator[Ci
             case "spec":
                 yield from _of_specification(tail, is_case=is_case)
             case _:
-                page = "operator" if page == "facts" and is_operators else page
+                page = {"facts": "operator" if is_operators else "facts", "partner": "facts"}.get(page, page)
                 yield from _of_numbers(page, tail, is_case=is_case, is_row="row" in head[0])
 
 

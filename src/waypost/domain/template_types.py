@@ -115,7 +115,5 @@ def types_where(is_one: Callable[[TemplateTypeRow], bool]) -> tuple[TemplateType
     return tuple(kind for kind in TemplateType if (row := TEMPLATE_TYPES.get(kind)) is not None and is_one(row))
 
 
-OF_MEDIA: Final = types_where(lambda row: row.medium is not None)
-"""The types whose header is a medium."""
 ADDED_BY: Final = {row.added.kind: TemplateType(name) for name, row in TEMPLATE_TYPES.items() if row.added}
 """The one type that has a button of this kind, which the service adds to it."""

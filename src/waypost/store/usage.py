@@ -34,11 +34,6 @@ class DayOfUse:
     media_templates: int = 0
     by_category: Counter[Category] = field(default_factory=Counter[Category])
 
-    @property
-    def outgoing(self) -> int:
-        """All that was sent."""
-        return self.texts + self.media + self.templates + self.media_templates
-
 
 def usage_of(connection: Connection, app_id: str, *, first_day: int, last_day: int) -> list[DayOfUse]:
     """The days on which an app has sent or received something, oldest first.

@@ -8,7 +8,7 @@ from typing import Any, Final, cast
 from urllib.parse import parse_qsl
 
 from waypost.console.not_there import NotMeant
-from waypost.store.contents import OF_TEMPLATES, TEMPLATE_PASSTHROUGH
+from waypost.store.contents import TEMPLATE_PASSTHROUGH
 
 # fmt: off
 PATHS: Final = {  # Source: accept/routes.py; kinds: store/contents.py
@@ -58,11 +58,6 @@ def request_of(app_id: str, kind: str, request: str) -> Again:
             "Send a new message from your program, or a template from its page.",
         ) from error
     return Again(path, fields)
-
-
-def is_of_template(kind: str) -> bool:
-    """Whether it needs no open window."""
-    return kind in OF_TEMPLATES
 
 
 def as_curl(again: Again, base_url: str) -> str:

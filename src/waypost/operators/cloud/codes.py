@@ -13,11 +13,11 @@ from waypost.domain.outcome import Again, Outcome, Rejected, Unavailable, Uncert
 from waypost.operators.cloud.loose import as_dict, as_number
 
 OURS: Final = 500
-"""What the partner is told of what only we can mend: "internal server error". Source: facts 12."""
+"""What the partner is told of what only we can mend: "internal server error". Source: partner's facts 12."""
 RATE_LIMITED: Final = 4001
-"""What the partner is told of a rate that never let its submission through. Source: facts 12."""
+"""What the partner is told of a rate that never let its submission through. Source: partner's facts 12."""
 UNREADABLE: Final = 4002
-"""What the partner is told of an operator that is away. Source: facts 12."""
+"""What the partner is told of an operator that is away. Source: partner's facts 12."""
 PARAMETER: Final = 100
 """Almost any wrong parameter: only its words tell whether a medium is meant."""
 MEDIA_CODES: Final = frozenset({PARAMETER, 131009, 131053})
@@ -70,7 +70,7 @@ _SOURCE, _BUSINESS, _ACCOUNT = Waits.SOURCE, Waits.BUSINESS, Waits.ACCOUNT
 _FINAL: Final = None
 
 # fmt: off
-CODES: Final = (  # Source: operator's facts 2.4, 5.2, 5.3, 8; facts 12. A code that is not here: see `outcome_of`
+CODES: Final = (  # Source: operator's facts 2.4, 5.2, 5.3, 8; partner's facts 12. A code that is not here: see `outcome_of`
     #   code     meaning                                                       told in    then                 who waits
     Row(0,       "our token is not accepted",                                  _S,        Again.CREDENTIAL,    _ACCOUNT, OURS),
     Row(1,       "unknown error",                                              _S,        Again.OUTAGE,        told=UNREADABLE),

@@ -6,7 +6,7 @@ from typing import Any, Final
 from waypost.domain.direct_calls import NumberStatus, OperatorNumber, Problem
 from waypost.operators.cloud.loose import as_dict, as_list, as_text
 
-CONNECTED: Final = ("CONNECTED", "MIGRATED")  # Source: facts 13, `health`
+CONNECTED: Final = ("CONNECTED", "MIGRATED")  # Source: partner's facts 13, `health`
 
 
 @dataclass(frozen=True, slots=True)
