@@ -126,11 +126,9 @@ def _check_kind(header: _Header, field: str, media: Media) -> None:
         if row.for_handle and row.kind.value.upper() == header.kind.upper()
     ]
     if fitting and media.mime_type not in fitting:
-        raise Refused(
-            Reason.FIELD_BROKEN,
-            f"{header.place}{field} must name a medium of {' or '.join(fitting)} for {header.kind}; "
-            f"it is {media.mime_type}.",
-        )
+        name, accepted = f"{header.place}{field}", f"a medium of {' or '.join(fitting)}"
+        text = f"{name} must name {accepted} for {header.kind}; it is {media.mime_type}."
+        raise Refused(Reason.FIELD_BROKEN, text, field=name, accepted=accepted)
 
 
 async def _fetched(services: Services, app: App, headers: list[_Header]) -> dict[str, Media]:

@@ -66,9 +66,8 @@ async def _of_the_store(services: Services, app: App, draft: Draft, edited: Temp
     try:
         await check_samples(services, app, draft)
     except Refused as refused:
-        says = refused.explanation
         remedy = "Upload a sample of the header's kind."
-        found.append(_finding(says.partition(" ")[0], "sample-kind", says, "facts 8", remedy))
+        found.append(_finding(refused.field, "sample-kind", refused.explanation, "facts 8", remedy))
     return found
 
 
