@@ -147,7 +147,7 @@ async def test_body_that_comes_byte_by_byte_is_read(bench: Bench) -> None:
     file = b'--"x\r\nContent-Disposition: form-data; name="file"; filename="a\\"b.png"\r\n'
     whole = (
         b'--x y\r\nContent-Disposition: form-data; name="messaging_product"\r\n\r\nwhatsapp\r\n'
-        b"--x y\r\n" + file[5:] + b"Content-Type: image/png; charset=x\r\n\r\n\r\n--x\r\r\n\r\n--x y--"
+        b"--x y\r\n" + file[6:] + b"Content-Type: image/png; charset=x\r\n\r\n\r\n--x\r\r\n\r\n--x y--"
     )
 
     async def trickle() -> Any:

@@ -92,12 +92,11 @@ async def _armed_now(desk: Desk, visit: Visit) -> list[Piece]:
     return pieces_of(desk, visit, await _faults(desk))
 
 
-_MISSING: Final = "There is no such fault."
 # fmt: off
 ACTIONS: Final = (
     #         path                         does              call                                page  said
     ActionRow(f"{PATH}/disarm",            "take all away",  "DELETE /control/faults",            PATH, "No fault is armed any more."),
-    ActionRow(f"{PATH}/{{fault_id}}/disarm", "take one away", "DELETE /control/faults/{fault_id}", PATH, "Disarmed.", missing=_MISSING, pieces=_armed_now, gone=("fault-{fault_id}",)),
+    ActionRow(f"{PATH}/{{fault_id}}/disarm", "take one away", "DELETE /control/faults/{fault_id}", PATH, "Disarmed.", pieces=_armed_now, gone=("fault-{fault_id}",)),
 )
 # fmt: on
 
@@ -126,5 +125,5 @@ async def _fault(desk: Desk, visit: Visit) -> dict[str, Any]:
 def _fault_id(visit: Visit) -> int:
     text: str = visit.path["fault_id"]
     if not (text.isascii() and text.isdigit() and len(text) < 16):
-        raise NotThere(_MISSING)
+        raise NotThere("There is no such fault.")
     return int(text)

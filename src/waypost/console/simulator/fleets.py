@@ -23,10 +23,9 @@ PATH: Final = "/simulator/fleets"
 PARTS: Final = "simulator/fleet_parts.html"
 _NAME: Final = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
 _OWN: Final = "own"
-_MISSING: Final = "There is no such fleet."
 DROP: Final = ActionRow(
     f"{PATH}/{{name}}/drop", "drop it", "DELETE /control/fleets/{name}",
-    PATH, "The fleet {name} is dropped; its phones are ordinary ones.", missing=_MISSING,
+    PATH, "The fleet {name} is dropped; its phones are ordinary ones.",
 )  # fmt: skip
 """Its numbers are ordinary phones again."""
 
@@ -115,5 +114,5 @@ async def _fleet(desk: Desk, visit: Visit) -> dict[str, Any]:
 def _name(visit: Visit) -> str:
     name: str = visit.path["name"]
     if not _NAME.fullmatch(name):
-        raise NotThere(_MISSING)
+        raise NotThere("There is no such fleet.")
     return name

@@ -22,13 +22,12 @@ from waypost.console.visit import Visit
 PATH: Final = "/simulator/snapshots"
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 _ONE: Final = f"{PATH}/{{name}}"
-_MISSING: Final = "There is no such snapshot."
 
 # fmt: off
 ACTIONS: Final = (
     #         path               does                      call                                    page  said
-    ActionRow(f"{_ONE}/load",    "go back to one",         "POST /control/snapshots/{name}/load",  PATH, "Everything is as it was when {name} was saved.", missing=_MISSING, steps_aside=True),
-    ActionRow(f"{_ONE}/drop",    "forget one",             "DELETE /control/snapshots/{name}",     PATH, "{name} is deleted.", missing=_MISSING),
+    ActionRow(f"{_ONE}/load",    "go back to one",         "POST /control/snapshots/{name}/load",  PATH, "Everything is as it was when {name} was saved.", steps_aside=True),
+    ActionRow(f"{_ONE}/drop",    "forget one",             "DELETE /control/snapshots/{name}",     PATH, "{name} is deleted."),
     ActionRow("/simulator/reset", "go back to the start",  "POST /control/reset",                  PATH, "Everything is as it was at the start.", steps_aside=True),
 )
 # fmt: on
@@ -79,5 +78,5 @@ async def _kept(desk: Desk) -> tuple[list[dict[str, Any]], str]:
 def _name(visit: Visit) -> str:
     name: str = visit.path["name"]
     if not _NAME.fullmatch(name):
-        raise NotThere(_MISSING)
+        raise NotThere("There is no such snapshot.")
     return name

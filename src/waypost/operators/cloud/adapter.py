@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from waypost.base.clock import Clock, SystemClock
+from waypost.base.json_values import object_of
 from waypost.domain.app import App, OperatorAccount
 from waypost.domain.arrival import ArrivalItem
 from waypost.domain.direct_calls import Failure, OperatorCall, Problem, Response
@@ -18,7 +19,7 @@ from waypost.operators.cloud.account import FIELDS
 from waypost.operators.cloud.calls import Calls
 from waypost.operators.cloud.codes import name_is_taken
 from waypost.operators.cloud.explanations import explain
-from waypost.operators.cloud.loose import as_dict, as_name
+from waypost.operators.cloud.loose import as_name
 from waypost.operators.cloud.messages import message_body
 from waypost.operators.contract import AccountField, Uploaded, Usage
 
@@ -72,7 +73,7 @@ class CloudOperator:
             case {"messages": [{"id": str(operator_id)}, *_]}:
                 return Sent(as_name(operator_id), recipient=_recipient(answer))
             case {"error": error}:  # a template's name is taken: no answer to a message, but a refusal
-                return name_is_taken(as_dict(error))
+                return name_is_taken(object_of(error))
             case dict():
                 return Uncertain("the operator's answer has no message id")
             case _:

@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Final
 
+from waypost.base.json_values import object_of
 from waypost.domain.outcome import Again, Outcome, Rejected, Unavailable, Uncertain, Waits
-from waypost.operators.cloud.loose import as_dict, as_number
+from waypost.operators.cloud.loose import as_number
 
 OURS: Final = 500
 """What the partner is told of what only we can mend: "internal server error". Source: partner's facts 12."""
@@ -201,7 +202,7 @@ def name_is_taken(error: Mapping[str, Any]) -> Rejected:
 def words_of(error: Mapping[str, Any]) -> str:
     """What the partner is told: the most particular text there is. Source: operator's facts 5.1."""
     data = error.get("error_data")
-    details = data if isinstance(data, str) else as_dict(data).get("details")
+    details = data if isinstance(data, str) else object_of(data).get("details")
     for text in (error.get("error_user_msg"), details, error.get("message")):
         if isinstance(text, str) and text:
             return text

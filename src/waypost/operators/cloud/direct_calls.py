@@ -6,6 +6,7 @@ from typing import Any, Final, TypeVar
 
 import aiohttp
 
+from waypost.base.json_values import object_of
 from waypost.domain import direct_calls as contract
 from waypost.domain.app import OperatorAccount
 from waypost.domain.direct_calls import Failure, OperatorCall, Response, TemplateDetail, not_offered
@@ -13,7 +14,6 @@ from waypost.domain.outcome import Outcome, Rejected, Sent, Unavailable
 from waypost.operators.cloud import readings
 from waypost.operators.cloud.calls import Calls
 from waypost.operators.cloud.codes import name_is_taken
-from waypost.operators.cloud.loose import as_dict
 from waypost.operators.cloud.numbers import number_status
 from waypost.operators.cloud.paging import whole_list
 from waypost.operators.cloud.readings import NUMBER_URL_FIELDS, subscription
@@ -97,7 +97,7 @@ def _row(
         )
         match answer:
             case {"error": error}:  # a template's name is taken: everything else is an outcome already
-                return name_is_taken(as_dict(error))
+                return name_is_taken(object_of(error))
             case dict():
                 return read(answer, request)
             case Sent():

@@ -1,4 +1,4 @@
-"""Reading what may be of any shape: what is missing or odd is empty, never an error.
+"""The operator's texts, names, numbers and times, of whatever shape: what is missing or odd is empty, never an error.
 
 What comes from here goes into the store as it is, so that it has only what each engine can hold: no
 U+0000, and no name that is too long for an index.
@@ -36,17 +36,6 @@ def _without_zeros(value: Any) -> Any:
     if isinstance(value, dict):
         return {_without_zeros(name): _without_zeros(one) for name, one in value.items()}  # pyright: ignore[reportUnknownVariableType]
     return value
-
-
-def as_dict(value: Any) -> dict[str, Any]:
-    """The object, or an empty one."""
-    return value if isinstance(value, dict) else {}  # pyright: ignore[reportUnknownVariableType]
-
-
-def as_list(value: dict[str, Any], name: str) -> list[Any]:
-    """The list of that name, or an empty one."""
-    found = value.get(name)
-    return found if isinstance(found, list) else []  # pyright: ignore[reportUnknownVariableType]
 
 
 def as_text(value: Any) -> str:

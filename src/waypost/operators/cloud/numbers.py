@@ -3,8 +3,9 @@
 from dataclasses import dataclass
 from typing import Any, Final
 
+from waypost.base.json_values import list_of, object_of
 from waypost.domain.direct_calls import NumberStatus, OperatorNumber, Problem
-from waypost.operators.cloud.loose import as_dict, as_list, as_text
+from waypost.operators.cloud.loose import as_text
 
 CONNECTED: Final = ("CONNECTED", "MIGRATED")  # Source: partner's facts 13, `health`
 
@@ -46,7 +47,7 @@ _PRECEDENCE: Final = ("phone_number", "whatsapp_business_account", "application"
 
 def number_status(answer: dict[str, Any]) -> NumberStatus:
     """Read the state of one number. Source: operator's facts 1, "Phone node"."""
-    health = as_dict(answer.get("health_status"))
+    health = object_of(answer.get("health_status"))
     status = as_text(answer.get("status"))
     return NumberStatus(
         is_connected=status in CONNECTED,
@@ -56,7 +57,9 @@ def number_status(answer: dict[str, Any]) -> NumberStatus:
         throughput=_level(answer),
         messaging_limit=as_text(answer.get("whatsapp_business_manager_messaging_limit")),
         can_send=as_text(health.get("can_send_message")),
-        errors=[error for entity in as_list(health, "entities") for error in as_list(as_dict(entity), "errors")],
+        errors=[
+            error for entity in list_of(health.get("entities")) for error in list_of(object_of(entity).get("errors"))
+        ],
     )
 
 
@@ -81,9 +84,9 @@ def operator_number(given: dict[str, Any]) -> OperatorNumber:
 
 def webhook_url(number: dict[str, Any]) -> str:
     """Where a number's webhooks go; empty where the operator does not tell."""
-    urls = as_dict(number.get("webhook_configuration"))
+    urls = object_of(number.get("webhook_configuration"))
     return next((as_text(urls[name]) for name in _PRECEDENCE if urls.get(name)), "")
 
 
 def _level(given: dict[str, Any]) -> str:
-    return as_text(as_dict(given.get("throughput")).get("level"))
+    return as_text(object_of(given.get("throughput")).get("level"))

@@ -3,11 +3,11 @@
 from collections.abc import AsyncIterator
 from typing import Any, Final
 
+from waypost.base.json_values import object_of
 from waypost.domain.app import OperatorAccount
 from waypost.domain.outcome import Outcome, Unavailable
 from waypost.operators.cloud.calls import Calls
 from waypost.operators.cloud.codes import name_is_taken
-from waypost.operators.cloud.loose import as_dict
 
 _MOST_PAGES: Final = 60  # of a hundred: as many templates as an account may have. Source: operator's facts 2.3
 
@@ -42,7 +42,7 @@ async def pages(
             case {"data": [*page]}:
                 yield page
             case {"error": error}:
-                yield name_is_taken(as_dict(error))
+                yield name_is_taken(object_of(error))
                 return
             case dict():
                 yield Unavailable(f"the operator's answer has no list of {name}")

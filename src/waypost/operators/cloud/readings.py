@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Any, Final
 
+from waypost.base.json_values import list_of, object_of
 from waypost.domain.direct_calls import (
     BlockResult,
     BusinessProfile,
@@ -27,7 +28,7 @@ from waypost.domain.direct_calls import (
 )
 from waypost.domain.outcome import MOST_ID_CHARS, Unavailable
 from waypost.domain.phone_number import read_phone_number
-from waypost.operators.cloud.loose import as_dict, as_list, as_number, as_text
+from waypost.operators.cloud.loose import as_number, as_text
 from waypost.operators.cloud.numbers import operator_number, webhook_url
 from waypost.operators.cloud.template_calls import GOING
 
@@ -49,12 +50,12 @@ def done(answer: dict[str, Any], _: _Any) -> Done:
 
 def operator_numbers(items: list[Any]) -> list[OperatorNumber]:
     """The numbers of a list; what is no object in it is left out."""
-    return [operator_number(as_dict(one)) for one in items if isinstance(one, dict)]
+    return [operator_number(object_of(one)) for one in items if isinstance(one, dict)]
 
 
 def raw_list(answer: dict[str, Any], _: _Any) -> RawList | Unavailable:
     """The list of an answer; one without it says nothing, least of all that nothing is there."""
-    return RawList(as_list(answer, "data")) if isinstance(answer.get("data"), list) else Unavailable(_NO_LIST)
+    return RawList(list_of(answer.get("data"))) if isinstance(answer.get("data"), list) else Unavailable(_NO_LIST)
 
 
 def raw_with_list(answer: dict[str, Any], _: _Any) -> Raw | Unavailable:
@@ -80,12 +81,12 @@ def operator_business(answer: dict[str, Any], _: _Any) -> OperatorBusiness:
 
 def token_status(answer: dict[str, Any], _: _Any) -> TokenStatus:
     """The state of a token. Source: operator's page "Debug-Token"."""
-    data = as_dict(answer.get("data"))
+    data = object_of(answer.get("data"))
     scopes = data.get("scopes")
     expires_at = data.get("expires_at")
     return TokenStatus(
         is_valid=data.get("is_valid") is True,
-        reason=as_text(as_dict(data.get("error")).get("message")),
+        reason=as_text(object_of(data.get("error")).get("message")),
         missing_permissions=[one for one in PERMISSIONS if isinstance(scopes, list) and one not in scopes],
         expires_at_s=max(expires_at, 0) if isinstance(expires_at, int) else 0,
     )
@@ -93,9 +94,11 @@ def token_status(answer: dict[str, Any], _: _Any) -> TokenStatus:
 
 def subscription(app_id: str, apps: Sequence[Any], numbers: Sequence[Any]) -> WebhookSubscription:
     """Where webhooks go, by the subscribed apps and the numbers' own addresses."""
-    by_id = {as_text(as_dict(as_dict(one).get("whatsapp_business_api_data")).get("id")): as_dict(one) for one in apps}
+    by_id = {
+        as_text(object_of(object_of(one).get("whatsapp_business_api_data")).get("id")): object_of(one) for one in apps
+    }
     override = as_text(by_id.get(app_id, {}).get("override_callback_uri"))
-    urls = {as_text(as_dict(one).get("id")): override or webhook_url(as_dict(one)) for one in numbers}
+    urls = {as_text(object_of(one).get("id")): override or webhook_url(object_of(one)) for one in numbers}
     return WebhookSubscription(
         subscriber=app_id,
         is_subscribed=app_id in by_id,
@@ -132,7 +135,7 @@ def _template(given: Any) -> OperatorTemplate | None:
                 is_being_deleted=status in GOING,
                 category=_text(given.get("category")),
                 rejected_reason=reason if reason not in ("", "NONE") else None,
-                quality=_text(as_dict(given.get("quality_score")).get("score")),
+                quality=_text(object_of(given.get("quality_score")).get("score")),
                 body=texts.get("BODY"),
                 footer=texts.get("FOOTER"),
             )
@@ -148,7 +151,7 @@ def library_template(answer: dict[str, Any], request: GetLibraryTemplate) -> Lib
         if given.get("name") == request.name and given.get("language") == request.language:
             return LibraryTemplate(
                 body=_text(given.get("body")),
-                examples=[_text(one) for one in as_list(given, "body_params")],
+                examples=[_text(one) for one in list_of(given.get("body_params"))],
                 header=_text(given.get("header")),
                 topic=_text(given.get("topic")),
                 buttons=[
@@ -176,21 +179,21 @@ def profile(answer: dict[str, Any], _: _Any) -> BusinessProfile | Unavailable:
     """A number's profile; one that is not there has nothing set."""
     if not isinstance(answer.get("data"), list):
         return Unavailable(_NO_LIST)
-    given = as_dict(next(iter(as_list(answer, "data")), None))
+    given = object_of(next(iter(list_of(answer.get("data"))), None))
     return BusinessProfile(
         about=as_text(given.get("about")),
         address=as_text(given.get("address")),
         description=as_text(given.get("description")),
         email=as_text(given.get("email")),
         vertical=as_text(given.get("vertical")),
-        websites=[site for site in as_list(given, "websites") if isinstance(site, str)],
+        websites=[site for site in list_of(given.get("websites")) if isinstance(site, str)],
         picture_url=as_text(given.get("profile_picture_url")),
     )
 
 
 def block_result(answer: dict[str, Any], changed: str) -> BlockResult:
     """Who was blocked or unblocked: the users under `added_users` or `removed_users`."""
-    told = as_dict(answer.get("block_users"))
+    told = object_of(answer.get("block_users"))
     phones = {read_phone_number(as_text(one.get("wa_id"))) for one in _dicts(told, changed)}
     failures = [_failure(one) for one in _dicts(told, "failed_users")]
     return BlockResult(frozenset(one for one in phones if one), next(iter(failures), None), answer)
@@ -208,7 +211,7 @@ def _failure(given: dict[str, Any]) -> str:
 
 def components(answer: dict[str, Any], _: _Any) -> Raw:
     """Ice breakers, commands and welcome message; empty where none are set."""
-    return Raw(as_dict(answer.get("conversational_automation")))
+    return Raw(object_of(answer.get("conversational_automation")))
 
 
 def created_flow(answer: dict[str, Any], _: _Any) -> CreatedFlow:
@@ -233,7 +236,7 @@ def draft_flow(answer: dict[str, Any], request: FindDraftFlow) -> CreatedFlow | 
 
 def flow_owner(answer: dict[str, Any], _: _Any) -> str:
     """The business account of a flow."""
-    return as_text(as_dict(answer.get("whatsapp_business_account")).get("id"))
+    return as_text(object_of(answer.get("whatsapp_business_account")).get("id"))
 
 
 def assets_result(answer: dict[str, Any], _: _Any) -> FlowAssetsResult:
@@ -248,7 +251,7 @@ def medium(answer: dict[str, Any], _: _Any) -> OperatorMedium:
 
 def _dicts(given: dict[str, Any], name: str) -> list[dict[str, Any]]:
     """The objects of a list."""
-    return [one for one in as_list(given, name) if isinstance(one, dict)]
+    return [one for one in list_of(given.get(name)) if isinstance(one, dict)]
 
 
 def _text(value: Any) -> str:

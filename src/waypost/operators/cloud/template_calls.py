@@ -7,12 +7,13 @@ the operator then refuses what it has done already, what it has is compared with
 from collections.abc import Mapping
 from typing import Any, Final
 
+from waypost.base.json_values import list_of, object_of
 from waypost.domain.app import OperatorAccount
 from waypost.domain.outcome import Outcome, Rejected, Sent, Unavailable, Uncertain
 from waypost.domain.template import Template
 from waypost.operators.cloud.calls import Calls
 from waypost.operators.cloud.codes import name_is_taken
-from waypost.operators.cloud.loose import as_dict, as_list, as_name, as_text
+from waypost.operators.cloud.loose import as_name, as_text
 from waypost.operators.cloud.paging import pages
 from waypost.operators.cloud.templates import template_body
 
@@ -31,10 +32,10 @@ async def submit(call: Calls, account: OperatorAccount, template: Template, copi
     answer = _certain(await call(account, "POST", _list_of(template), body=body, business=owner))
     match answer:
         case {"id": str(operator_id)}:
-            category = as_text(as_dict(answer).get("category")).upper() or None
+            category = as_text(object_of(answer).get("category")).upper() or None
             return Sent(as_name(operator_id), status=_status(answer), category=category)
         case {"error": error}:  # the name is taken: everything else is an outcome already
-            return await find(call, account, template) or name_is_taken(as_dict(error))
+            return await find(call, account, template) or name_is_taken(object_of(error))
         case dict():
             return Unavailable("the operator's answer has no template id")
         case _:
@@ -66,7 +67,7 @@ async def edit(call: Calls, account: OperatorAccount, template: Template, copies
             shown = _certain(await call(account, "GET", operator_id, query=query, business=owner))
             if isinstance(shown, Unavailable):
                 return shown
-            theirs = as_list(as_dict(shown), "components")
+            theirs = list_of(object_of(shown).get("components"))
             is_done = _says_as_much(body["components"], theirs)
             return Sent(operator_id, status=_status(shown)) if is_done else answer
         case dict():
@@ -136,13 +137,13 @@ def _certain(answer: dict[str, Any] | Outcome) -> dict[str, Any] | Outcome:
 
 
 def _status(answer: Any) -> str | None:
-    return as_text(as_dict(answer).get("status")).upper() or None
+    return as_text(object_of(answer).get("status")).upper() or None
 
 
 def _says_as_much(ours: list[Any], theirs: list[Any]) -> bool:
     """Whether the operator's components say what ours do; what only the operator fills in does not count."""
     pairs = zip(ours, theirs, strict=False)
-    return len(ours) == len(theirs) and all(_says(as_dict(a), as_dict(b)) for a, b in pairs)
+    return len(ours) == len(theirs) and all(_says(object_of(a), object_of(b)) for a, b in pairs)
 
 
 def _says(ours: dict[str, Any], theirs: dict[str, Any]) -> bool:
@@ -150,4 +151,4 @@ def _says(ours: dict[str, Any], theirs: dict[str, Any]) -> bool:
     compared = ("text",) if as_text(ours.get("type")).upper() == "OTP" else _COMPARED
     same = all(as_text(ours[name]) == as_text(theirs.get(name)) for name in compared if ours.get(name))
     inner = (name for name in ("buttons", "cards", "components") if name in ours)
-    return same and all(_says_as_much(as_list(ours, one), as_list(theirs, one)) for one in inner)
+    return same and all(_says_as_much(list_of(ours.get(one)), list_of(theirs.get(one))) for one in inner)

@@ -10,10 +10,11 @@ from typing import Any, Final
 import msgspec
 
 from waypost.base.clock import Clock
+from waypost.base.json_values import object_of
 from waypost.domain.app import OperatorAccount
 from waypost.domain.outcome import Again, Unavailable, Waits
 from waypost.operators.cloud.codes import RATE_LIMITED
-from waypost.operators.cloud.loose import as_dict, as_number
+from waypost.operators.cloud.loose import as_number
 from waypost.operators.contract import Usage
 
 OF_APP: Final = "x-app-usage"
@@ -71,7 +72,7 @@ class Usages:
         now_ms = self._clock.now_ms()
         for owner, told in (("", [_read(app)]), *_read(business).items()):
             for one in told if isinstance(told, list) else ():  # pyright: ignore[reportUnknownVariableType]
-                usage = _usage(owner, as_dict(one), now_ms)
+                usage = _usage(owner, object_of(one), now_ms)
                 if usage is not None:
                     seen[usage.business_id, usage.type] = usage
 
@@ -161,6 +162,6 @@ def _usage(owner: str, told: dict[str, Any], now_ms: int) -> Usage | None:
 def _read(text: str | None) -> dict[str, Any]:
     """A header's object; what is none says nothing."""
     try:
-        return as_dict(_decode(text)) if text else {}
+        return object_of(_decode(text)) if text else {}
     except (msgspec.DecodeError, RecursionError, UnicodeError):
         return {}

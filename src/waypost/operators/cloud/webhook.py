@@ -7,10 +7,11 @@ from typing import Any, Final
 
 import msgspec
 
+from waypost.base.json_values import list_of, object_of
 from waypost.domain.app import OperatorAccount
 from waypost.domain.arrival import ArrivalItem
 from waypost.domain.event import Event, UnknownEvent
-from waypost.operators.cloud.loose import as_dict, as_list, as_name, as_text, decode
+from waypost.operators.cloud.loose import as_name, as_text, decode
 from waypost.operators.cloud.webhook_changes import CHANGES, account_event
 from waypost.operators.cloud.webhook_messages import contact_named, contact_of, inbound_event
 from waypost.operators.cloud.webhook_statuses import status_event, status_key
@@ -52,10 +53,10 @@ def split(account: OperatorAccount, body: bytes) -> Sequence[ArrivalItem]:
     except (msgspec.DecodeError, RecursionError, UnicodeError):
         return [_whole(account, "body", {"unreadable": True, "sha256": _digest(body)})]
     items: list[ArrivalItem] = []
-    for at, entry in enumerate(as_list(as_dict(decoded), "entry")):
-        changes = as_list(as_dict(entry), "changes")
+    for at, entry in enumerate(list_of(object_of(decoded).get("entry"))):
+        changes = list_of(object_of(entry).get("changes"))
         for nth, change in enumerate(changes):
-            items.extend(_of_change(account, f"{at}.{nth}", as_dict(entry), as_dict(change)))
+            items.extend(_of_change(account, f"{at}.{nth}", object_of(entry), object_of(change)))
         if not changes:
             items.append(_whole(account, f"{at}", {"unknown": entry}))
     return items or [_whole(account, "body", {"unknown": decoded})]
@@ -63,11 +64,11 @@ def split(account: OperatorAccount, body: bytes) -> Sequence[ArrivalItem]:
 
 def read(item: bytes) -> Event:
     """What one item says, in our words."""
-    content = as_dict(decode(item))  # one kept by an earlier version may have zeros
+    content = object_of(decode(item))  # one kept by an earlier version may have zeros
     if "status" in content:
-        return status_event(as_dict(content["status"]), as_dict(content.get("contact")))
+        return status_event(object_of(content["status"]), object_of(content.get("contact")))
     if "message" in content:
-        return inbound_event(content, as_dict(content["message"]))
+        return inbound_event(content, object_of(content["message"]))
     if "field" not in content:
         return UnknownEvent("unreadable body" if "unreadable" in content else "body without changes")
     return CHANGES.get(as_text(content["field"]), account_event)(content)
@@ -76,19 +77,19 @@ def read(item: bytes) -> Event:
 def _of_change(
     account: OperatorAccount, place: str, entry: dict[str, Any], change: dict[str, Any]
 ) -> list[ArrivalItem]:
-    field, value = as_text(change.get("field")), as_dict(change.get("value"))
+    field, value = as_text(change.get("field")), object_of(change.get("value"))
     if field not in _SPLIT:
         return [_about(account, place, entry, field, change.get("value"))]
-    metadata = as_dict(value.get("metadata"))
+    metadata = object_of(value.get("metadata"))
     number = as_name(metadata.get("phone_number_id")) or account.id
-    contacts = as_list(value, "contacts")
+    contacts = list_of(value.get("contacts"))
     items = [
-        _status(number, f"{place}.statuses.{nth}", as_dict(status), contacts)
-        for nth, status in enumerate(as_list(value, "statuses"))
+        _status(number, f"{place}.statuses.{nth}", object_of(status), contacts)
+        for nth, status in enumerate(list_of(value.get("statuses")))
     ]
     items += [
-        _message(number, f"{place}.messages.{nth}", as_dict(message), contacts)
-        for nth, message in enumerate(as_list(value, "messages"))
+        _message(number, f"{place}.messages.{nth}", object_of(message), contacts)
+        for nth, message in enumerate(list_of(value.get("messages")))
     ]
     if items and not {name for name, one in value.items() if one} - _AROUND_MESSAGES:
         return items
@@ -132,10 +133,10 @@ def _about(account: OperatorAccount, place: str, entry: dict[str, Any], field: s
     The time is whole seconds, so that what was said tells two pieces of news of one second apart.
     """
     about = {"field": field, "business_account_id": as_name(entry.get("id")), "value": value, "time": entry.get("time")}
-    template = as_name(as_dict(value).get("message_template_id"))
+    template = as_name(object_of(value).get("message_template_id"))
     if not template:
         return _whole(account, place, about)
-    time, event = as_text(entry.get("time")), as_text(as_dict(value).get("event"))
+    time, event = as_text(entry.get("time")), as_text(object_of(value).get("event"))
     return ArrivalItem(
         dedupe_key=as_name(f"template {time} {template} {field} {event} {_digest(_encode(value))}"),
         group=as_name(entry.get("id")) or account.id,

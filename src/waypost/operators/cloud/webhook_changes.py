@@ -3,26 +3,27 @@
 from collections.abc import Callable
 from typing import Any, Final
 
+from waypost.base.json_values import object_of
 from waypost.domain.event import AccountEvent, CategoryEvent, Event, QualityEvent, ReviewEvent
 from waypost.domain.phone_number import read_phone_number
-from waypost.operators.cloud.loose import as_dict, as_name, as_seconds, as_text
+from waypost.operators.cloud.loose import as_name, as_seconds, as_text
 
 
 def _review(content: dict[str, Any]) -> Event:
-    value = as_dict(content.get("value"))
+    value = object_of(content.get("value"))
     reason = as_text(value.get("reason"))
-    told = as_text(as_dict(value.get("rejection_info")).get("reason"))
+    told = as_text(object_of(value.get("rejection_info")).get("reason"))
     return ReviewEvent(
         **_template(content),
         status=as_text(value.get("event")).upper(),
         reason=told or (reason if reason not in ("", "NONE") else None),
-        description=as_text(as_dict(value.get("other_info")).get("description")) or None,
+        description=as_text(object_of(value.get("other_info")).get("description")) or None,
         at_s=as_seconds(content.get("time")),
     )
 
 
 def _quality(content: dict[str, Any]) -> Event:
-    value = as_dict(content.get("value"))
+    value = object_of(content.get("value"))
     return QualityEvent(**_template(content), quality=as_text(value.get("new_quality_score")).upper())
 
 
@@ -31,7 +32,7 @@ def _category(content: dict[str, Any]) -> Event:
 
     Source: operator's facts 3.3.
     """
-    value = as_dict(content.get("value"))
+    value = object_of(content.get("value"))
     coming = as_text(value.get("correct_category"))
     new = as_text(value.get("new_category")).upper()
     return CategoryEvent(
@@ -48,11 +49,11 @@ def account_event(content: dict[str, Any]) -> Event:
     What names one of our numbers, in the metadata or in settings, is about that number. A field that
     nobody here knows is read the same way, so that it is called back and not lost.
     """
-    value = as_dict(content.get("value"))
-    places = [value, as_dict(value.get("metadata")), as_dict(value.get("phone_number_settings"))]
+    value = object_of(content.get("value"))
+    places = [value, object_of(value.get("metadata")), object_of(value.get("phone_number_settings"))]
     ids = [as_text(place.get("phone_number_id")) for place in places]
     number = as_text(value.get("display_phone_number")) or as_text(value.get("phone_number"))
-    shared = as_text(as_dict(value.get("waba_info")).get("waba_id"))
+    shared = as_text(object_of(value.get("waba_info")).get("waba_id"))
     return AccountEvent(
         business_account_id=as_text(content.get("business_account_id")),
         field=as_text(content.get("field")),
@@ -66,7 +67,7 @@ def account_event(content: dict[str, Any]) -> Event:
 
 
 def _template(content: dict[str, Any]) -> dict[str, Any]:
-    value = as_dict(content.get("value"))
+    value = object_of(content.get("value"))
     return {
         "business_account_id": as_text(content.get("business_account_id")),
         "operator_template_id": as_name(value.get("message_template_id")),

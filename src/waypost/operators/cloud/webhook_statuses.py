@@ -5,9 +5,10 @@ from typing import Any, Final
 
 import msgspec
 
+from waypost.base.json_values import list_of, object_of
 from waypost.domain.event import Event, OddStatusEvent, PaymentEvent, StatusEvent, UnknownEvent
 from waypost.domain.message import MessageState
-from waypost.operators.cloud.loose import as_dict, as_list, as_name, as_number, as_seconds, as_text
+from waypost.operators.cloud.loose import as_name, as_number, as_seconds, as_text
 from waypost.operators.cloud.messages import our_id_in
 
 # fmt: off
@@ -70,8 +71,8 @@ def status_event(given: dict[str, Any], contact: dict[str, Any]) -> Event:
         at_s=as_seconds(given.get("timestamp")),
         code=code,
         reason=reason,
-        conversation=as_dict(given.get("conversation")) or None,
-        pricing=as_dict(given.get("pricing")) or None,
+        conversation=object_of(given.get("conversation")) or None,
+        pricing=object_of(given.get("pricing")) or None,
         recipient_user_id=None
         if is_of_group
         else as_name(given.get("recipient_user_id")) or as_name(contact.get("user_id")) or None,
@@ -81,8 +82,8 @@ def status_event(given: dict[str, Any], contact: dict[str, Any]) -> Event:
 
 
 def _failure(given: dict[str, Any]) -> tuple[int, str]:
-    errors = as_list(given, "errors")
-    error = as_dict(errors[0]) if errors else {}
-    details = as_text(as_dict(error.get("error_data")).get("details"))
+    errors = list_of(given.get("errors"))
+    error = object_of(errors[0]) if errors else {}
+    details = as_text(object_of(error.get("error_data")).get("details"))
     told = details or as_text(error.get("message")) or as_text(error.get("title"))
     return as_number(error.get("code")) or 131000, told or "failed"
