@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any, Final
 
-from waypost.base.json_values import list_of, object_of
+from waypost.base.json_values import list_of, object_of, objects_in
 from waypost.domain.direct_calls import (
     BlockResult,
     BusinessProfile,
@@ -50,7 +50,7 @@ def done(answer: dict[str, Any], _: _Any) -> Done:
 
 def operator_numbers(items: list[Any]) -> list[OperatorNumber]:
     """The numbers of a list; what is no object in it is left out."""
-    return [operator_number(object_of(one)) for one in items if isinstance(one, dict)]
+    return [operator_number(one) for one in objects_in(items)]
 
 
 def raw_list(answer: dict[str, Any], _: _Any) -> RawList | Unavailable:

@@ -10,7 +10,7 @@ from typing import Any, Final
 import msgspec
 
 from waypost.base.clock import Clock
-from waypost.base.json_values import object_of
+from waypost.base.json_values import list_of, object_of
 from waypost.domain.app import OperatorAccount
 from waypost.domain.outcome import Again, Unavailable, Waits
 from waypost.operators.cloud.codes import RATE_LIMITED
@@ -71,7 +71,7 @@ class Usages:
             seen.clear()
         now_ms = self._clock.now_ms()
         for owner, told in (("", [_read(app)]), *_read(business).items()):
-            for one in told if isinstance(told, list) else ():  # pyright: ignore[reportUnknownVariableType]
+            for one in list_of(told):
                 usage = _usage(owner, object_of(one), now_ms)
                 if usage is not None:
                     seen[usage.business_id, usage.type] = usage
