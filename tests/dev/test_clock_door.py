@@ -7,6 +7,7 @@ import pytest
 
 from tests.dev.conftest import Started, Starter
 from tests.support.callback_sink import CallbackSink, Try
+from tests.support.patience import HANGS_AFTER_S
 
 HOUR_MS = 3_600_000
 DAY_MS = 24 * HOUR_MS
@@ -118,7 +119,6 @@ async def test_a_journey_that_cannot_be_is_refused_by_its_field(
     assert field in refusal["error"]
 
 
-@pytest.mark.timeout(60)
 async def test_a_day_with_a_receiver_that_is_down_has_few_stops(start: Starter) -> None:
     """It is tried once a minute in vain; a clock that is moved need not stop 1,440 times for that."""
     started = await start()
@@ -202,7 +202,7 @@ async def test_a_journey_ends_where_it_is_when_its_client_leaves(start: Starter)
     await sink.wait_until(lambda: len(sink.tries) == 6)
 
     advancing.cancel()
-    async with asyncio.timeout(8):  # a journey keeps others from the clock until it ends
+    async with asyncio.timeout(HANGS_AFTER_S):  # a journey keeps others from the clock until it ends
         clock = await started.control("POST", "clock/freeze", {})
 
     sink.gate.set()

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from crashes.processes import Child, NotInTime
 from tests.dev.conftest import Starter
+from tests.support.patience import HANGS_AFTER_S
 from waypost.assembly import demo
 
 
@@ -29,7 +30,7 @@ async def test_killed_in_the_middle_of_its_first_start_it_starts_whole(start: St
     files = ["--data", str(store.parent), "--env-file", str(tmp_path / "child.env")]
     first = Child("waypost dev", [*command, *files], {}, tmp_path / "first.log")
     first.start()
-    until_s = time.monotonic() + 20
+    until_s = time.monotonic() + HANGS_AFTER_S
     while not rows_of(store, "store_facts WHERE name = 'kind'"):
         if time.monotonic() > until_s or first.status is not None:
             raise NotInTime(first.last_lines())

@@ -12,6 +12,7 @@ import pytest
 
 from tests.dev.conftest import Started, Starter
 from tests.support.callback_sink import CallbackSink, always
+from tests.support.patience import HANGS_AFTER_S
 from waypost.assembly import snapshots
 from waypost.base.clock import Bearing
 from waypost.simulator import NotKept
@@ -110,7 +111,7 @@ async def _leave_all_pending(started: Started, receiver: CallbackSink) -> tuple[
     message_id = await started.send_text("pending")
     await started.control("POST", f"phones/{phone}/messages", {"to": known["SOURCE"], "text": "on its way"})
     await _until(started, lambda: receiver.tries)
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(HANGS_AFTER_S):
         while True:
             if await _state(started, message_id) == "sent":
                 break
@@ -131,7 +132,7 @@ async def _all_happens(started: Started, receiver: CallbackSink, template_id: st
 
 
 async def _until(started: Started, condition: Callable[[], object]) -> None:
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(HANGS_AFTER_S):
         while not condition():
             await started.control("GET", "clock")
 

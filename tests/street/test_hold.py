@@ -76,5 +76,5 @@ async def test_a_held_service_shows_its_store_and_sends_nothing(make_street: Mak
     async def state() -> str:
         return await state_of(street, message_id)
 
-    await patiently(state, lambda found: found != "accepted", within_s=20)
+    await patiently(state, lambda found: found != "accepted")
     assert (await readiness(street))[0] == 200
