@@ -11,11 +11,12 @@ from tests.console.conftest import LOOP, Desk, Tabs
 from tests.support.media_samples import sample
 from waypost.assembly import demo
 from waypost.console.templates.handing_in import fields_of, fields_of_draft
-from waypost.console.templates.limits import MOST_CHARS
+from waypost.console.templates.limits import MOST, MOST_CHARS
 from waypost.console.templates.writing import read_writing, writing_of
 from waypost.domain.buttons import Button, ButtonKind
 from waypost.domain.cards import Card
 from waypost.domain.template import Draft
+from waypost.domain.template_fields import ATTRIBUTES
 from waypost.domain.template_rules import RULES
 from waypost.wire.drafts import read_draft
 from waypost.wire.forms import Form
@@ -110,13 +111,7 @@ async def test_line_breaks_of_a_browser_are_one_character() -> None:
 
 
 # fmt: off
-OF_LENGTH: dict[str, Callable[[str], Draft]] = {  # a draft that has a text in the field of a counter
-    "elementName":          lambda text: Draft(element_name=text),
-    "vertical":             lambda text: Draft(vertical=text),
-    "content":              lambda text: Draft(content=text),
-    "header":               lambda text: Draft(header=text),
-    "footer":               lambda text: Draft(footer=text),
-    "limitedOfferText":     lambda text: Draft(limited_offer_text=text),
+OF_LENGTH: dict[str, Callable[[str], Draft]] = {  # a draft that has a text where a counter stands
     "content of an offer":  lambda text: Draft(content=text, is_lto=True),
     "button.text":          lambda text: Draft(buttons=(Button(ButtonKind.QUICK_REPLY, text),)),
     "button.autofill_text": lambda text: Draft(buttons=(Button(ButtonKind.OTP, autofill_text=text),)),
@@ -126,6 +121,13 @@ OF_LENGTH: dict[str, Callable[[str], Draft]] = {  # a draft that has a text in t
     "card.body":            lambda text: Draft(template_type="CAROUSEL", cards=(Card(body=text),)),
 }
 # fmt: on
+
+
+async def test_field_with_a_length_rule_has_a_counter_to_its_number() -> None:
+    told = {rule.field: rule.says for rule in RULES if rule.id.endswith("-length") and rule.field in ATTRIBUTES}
+    counted = {name: f"must be at most {most} characters" for name, most in MOST.items() if name in ATTRIBUTES}
+
+    assert counted == {name: says for name, says in told.items() if name not in ("buttons", "cards")}
 
 
 @pytest.mark.parametrize("name", MOST_CHARS)

@@ -92,14 +92,22 @@ def be_false(is_so: If) -> Must:
     return lambda draft: Wrong() if is_so(draft) else None
 
 
-def be_at_most(field: str, max_chars: int) -> Must:
+@dataclass(frozen=True, slots=True)
+class AtMost:
+    """A `Must` that says its number, for whoever counts to it."""
+
+    field: str
+    max_chars: int
+
+    def __call__(self, draft: Draft) -> Wrong | None:
+        """Count."""
+        length = len(getattr(draft, self.field) or "")
+        return None if length <= self.max_chars else Wrong(detail=f"it has {length}")
+
+
+def be_at_most(field: str, max_chars: int) -> AtMost:
     """The field, when given, has at most so many characters."""
-
-    def must(draft: Draft) -> Wrong | None:
-        length = len(getattr(draft, field) or "")
-        return None if length <= max_chars else Wrong(detail=f"it has {length}")
-
-    return must
+    return AtMost(field, max_chars)
 
 
 def be_one_of(field: str, values: tuple[str | None, ...]) -> Must:

@@ -2,15 +2,12 @@
 
 from typing import Final
 
+from waypost.domain.template_musts import AtMost
+from waypost.domain.template_rules import SPEC_RULES
+
 # fmt: off
-MOST_CHARS: Final = {  # Source: domain/template_rules.py; a test holds each number to it
-    # field                 at most   the rule of template_rules.py that it is of
-    "elementName":         (180,     "name-length"),
-    "vertical":            (180,     "vertical-length"),
-    "content":             (1024,    "content-length"),
-    "header":              (60,      "header-length"),
-    "footer":              (60,      "footer-length"),
-    "limitedOfferText":    (16,      "offer-text-length"),
+MOST_CHARS: Final = {  # of what is no field of its own. Source: domain/template_rules.py; a test holds each number to it
+    # counter               at most   the rule of template_rules.py that it is of
     "content of an offer": (600,     "lto-content"),
     "button.text":         (25,      "label-length"),
     "button.autofill_text": (25,     "label-length"),
@@ -19,5 +16,7 @@ MOST_CHARS: Final = {  # Source: domain/template_rules.py; a test holds each num
     "button.code":         (15,      "copy-code-length"),
     "card.body":           (160,     "card-body-length"),
 }
-MOST: Final = {name: most for name, (most, _) in MOST_CHARS.items()}
 # fmt: on
+MOST: Final = {rule.field: rule.must.max_chars for rule in SPEC_RULES if isinstance(rule.must, AtMost)} | {
+    name: most for name, (most, _) in MOST_CHARS.items()
+}
