@@ -3,11 +3,12 @@
 Rules are in `template_rules.py`; how the operator's body and the record show a field is theirs to say.
 """
 
+from collections.abc import Container
 from dataclasses import dataclass
 from enum import Enum, StrEnum
 from typing import Final
 
-from waypost.domain.template_types import TemplateType
+from waypost.domain.template_types import HeaderFormat, TemplateType, TemplateTypeRow
 
 
 class FieldFormat(Enum):
@@ -28,11 +29,38 @@ class TemplatePart(StrEnum):
     """The part of a template that a field belongs to; the editor shows a part only where there is one."""
 
     ANY = "every template"
+    MAY_OFFER = "what may be a limited-time offer"
     HEADER = "TEXT, but no one-time code"
     MEDIA = "IMAGE, VIDEO and DOCUMENT"
     FOOTER = "all but one-time codes"
     OFFER = "a limited-time offer"
     CODE = "a one-time code"
+
+
+def has_part(part: TemplatePart, row: TemplateTypeRow, flags: Container[str], *, is_code: bool) -> bool:
+    """Return whether a template has a part.
+
+    Args:
+        part: of a field.
+        row: of its type.
+        flags: the names of the fields that are true of it.
+        is_code: whether it carries a one-time code.
+    """
+    match part:
+        case TemplatePart.ANY:
+            return True
+        case TemplatePart.MAY_OFFER:
+            return row.may_be_offer and not is_code
+        case TemplatePart.OFFER:
+            return row.may_be_offer and not is_code and "isLTO" in flags
+        case TemplatePart.HEADER:
+            return row.header is HeaderFormat.TEXT and not is_code
+        case TemplatePart.MEDIA:
+            return row.medium is not None and not is_code
+        case TemplatePart.FOOTER:
+            return not is_code
+        case TemplatePart.CODE:
+            return is_code
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +119,7 @@ TEMPLATE_FIELDS: Final = (  # Source: spec, "Create template"; facts 3.1, 3.6
     TemplateField("mediaId",          "media_id",           _O, _P.MEDIA,  False, True,  False, "A media id, in place of a handle id."),
     TemplateField("mediaUrl",         "media_url",          _O, _P.MEDIA,  False, True,  True,  "The public address of the sample, in place of a handle id."),
     TemplateField("allowTemplateCategoryChange", "allow_template_category_change", _F, _P.ANY, False, False, True, "Whether the operator may file it under another category.", "false"),
-    TemplateField("isLTO",            "is_lto",             _F, _P.ANY,    False, False, True,  "true makes a TEXT template a limited-time offer.", "false"),
+    TemplateField("isLTO",            "is_lto",             _F, _P.MAY_OFFER, False, False, True,  "true makes a TEXT template a limited-time offer.", "false"),
     TemplateField("limitedOfferText", "limited_offer_text", _O, _P.OFFER,  False, False, True,  "Of an LTO template: the offer, at most 16 characters."),
     TemplateField("hasExpiration",    "has_expiration",    _OF, _P.OFFER,  False, False, True,  "Of an LTO template: whether it expires; then it needs a COPY_CODE button."),
     TemplateField("cards",            "cards",              _C, _P.ANY,    False, True,  False, "Of CAROUSEL: the cards, as a JSON array.", _CARDS),

@@ -8,8 +8,14 @@ from typing import Any, Final
 from waypost.console.templates.writing import CODE_LINE, CardWriting, Texts, Writing, names_of
 from waypost.domain.buttons import BUTTON_KINDS, ButtonKind
 from waypost.domain.template import Draft
-from waypost.domain.template_fields import CHANGEABLE, TEMPLATE_FIELDS, FieldFormat, TemplateField, TemplatePart
-from waypost.domain.template_types import HeaderFormat
+from waypost.domain.template_fields import (
+    CHANGEABLE,
+    TEMPLATE_FIELDS,
+    FieldFormat,
+    TemplateField,
+    TemplatePart,
+    has_part,
+)
 from waypost.domain.variables import variables
 from waypost.wire.template_parts import submitted_buttons, submitted_cards
 
@@ -80,21 +86,8 @@ def _submitted(field: TemplateField, draft: Draft) -> object:
 
 def _has(writing: Writing, name: str) -> bool:
     """Return whether the template that is written has this field: what is typed into one that is gone is not sent."""
-    row = writing.type_row
-    may_be_offer = row.may_be_offer and not writing.is_code
-    match _PART.get(name, TemplatePart.ANY):
-        case TemplatePart.HEADER:
-            return row.header is HeaderFormat.TEXT and not writing.is_code
-        case TemplatePart.MEDIA:
-            return row.medium is not None and not writing.is_code
-        case TemplatePart.FOOTER:
-            return not writing.is_code
-        case TemplatePart.OFFER:
-            return may_be_offer and "isLTO" in writing.flags
-        case TemplatePart.CODE:
-            return writing.is_code
-        case _:
-            return may_be_offer or name != "isLTO"
+    part = _PART.get(name, TemplatePart.ANY)
+    return has_part(part, writing.type_row, writing.flags, is_code=writing.is_code)
 
 
 def _may_change(writing: Writing, name: str) -> bool:
