@@ -74,6 +74,7 @@ class TemplateField:
         typed: whether the editor has an input for it; the others it fills in itself, or not at all.
         meaning: one sentence, for the reference.
         example: as it stands in a form.
+        recorded: whether the record's `containerMeta` repeats it under its own name, without more to say of it.
     """
 
     name: str
@@ -85,6 +86,7 @@ class TemplateField:
     typed: bool
     meaning: str
     example: str = ""
+    recorded: bool = False
 
 
 _T, _O, _U, _L, _F, _OF, _W, _B, _C = (
@@ -116,8 +118,8 @@ TEMPLATE_FIELDS: Final = (  # Source: spec, "Create template"; facts 3.1, 3.6
     TemplateField("buttons",          "buttons",            _B, _P.ANY,    False, True,  False, "The buttons, as a JSON array.", '[{"type":"QUICK_REPLY","text":"Yes"}]'),
     TemplateField("enableSample",     "enable_sample",      _F, _P.ANY,    False, True,  False, "When true, media types need a sample.", "true"),
     TemplateField("exampleMedia",     "example_media",      _O, _P.MEDIA,  False, True,  True,  "The handle id of the sample; DOCUMENT needs one, or one of the next two."),
-    TemplateField("mediaId",          "media_id",           _O, _P.MEDIA,  False, True,  False, "A media id, in place of a handle id."),
-    TemplateField("mediaUrl",         "media_url",          _O, _P.MEDIA,  False, True,  True,  "The public address of the sample, in place of a handle id."),
+    TemplateField("mediaId",          "media_id",           _O, _P.MEDIA,  False, True,  False, "A media id, in place of a handle id.", recorded=True),
+    TemplateField("mediaUrl",         "media_url",          _O, _P.MEDIA,  False, True,  True,  "The public address of the sample, in place of a handle id.", recorded=True),
     TemplateField("allowTemplateCategoryChange", "allow_template_category_change", _F, _P.ANY, False, False, True, "Whether the operator may file it under another category.", "false"),
     TemplateField("isLTO",            "is_lto",             _F, _P.MAY_OFFER, False, False, True,  "true makes a TEXT template a limited-time offer.", "false"),
     TemplateField("limitedOfferText", "limited_offer_text", _O, _P.OFFER,  False, False, True,  "Of an LTO template: the offer, at most 16 characters."),

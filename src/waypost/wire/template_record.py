@@ -7,6 +7,7 @@ from waypost.domain.buttons import button_supported
 from waypost.domain.rendering import body_of, flattened, footer_of
 from waypost.domain.template import PRIORITY, Category, Draft, Template
 from waypost.domain.template_extras import TEMPLATE_EXTRAS
+from waypost.domain.template_fields import TEMPLATE_FIELDS
 from waypost.wire.template_parts import submitted_buttons, submitted_cards
 
 
@@ -85,8 +86,7 @@ def _container_meta(template: Template) -> dict[str, Any]:
             "messageSendTTLSeconds": draft.message_validity_s,
             **extras,
             "isCPR": draft.is_call_permission_request or None,
-            "mediaId": draft.media_id,
-            "mediaUrl": draft.media_url,
+            **{field.name: getattr(draft, field.attribute) for field in TEMPLATE_FIELDS if field.recorded},
             "cards": submitted_cards(draft.cards) if draft.cards else None,
             "correctCategory": template.new_category,
         }
