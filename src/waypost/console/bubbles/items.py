@@ -5,6 +5,7 @@ from typing import Any, Final
 
 from waypost.base.json_values import object_of, objects_in
 from waypost.console.bubbles.formatting import LONG_CHARS, plain_text
+from waypost.console.bubbles.media import WORDS
 from waypost.console.bubbles.orders import order_of, reference_of
 from waypost.console.bubbles.reading import text_of
 
@@ -14,7 +15,7 @@ FindMedium = Callable[[str], Mapping[str, Any]]
 _FORMATS: Final = ("image", "video", "document", "gif")
 _QUOTED_CHARS: Final = 160
 _WORDS: Final = {  # of what has no text
-    "image": "Photo", "video": "Video", "audio": "Audio", "document": "Document", "sticker": "Sticker", "gif": "GIF",
+    **WORDS,
     "location": "Location", "contacts": "Contact", "order": "Order", "template": "Template",
     "interactive": "Message", "unsupported": "Message",
 }  # fmt: skip

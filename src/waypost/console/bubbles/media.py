@@ -8,7 +8,10 @@ from waypost.base.json_values import integer_or_none, object_of, objects_in
 from waypost.console.bubbles.formatting import safe_link
 from waypost.console.bubbles.reading import degrees_of, text_of
 
-KINDS: Final = ("image", "video", "audio", "document", "sticker", "gif")
+WORDS: Final = {  # of each kind, as people call it
+    "image": "Photo", "video": "Video", "audio": "Audio", "document": "Document", "sticker": "Sticker", "gif": "GIF",
+}  # fmt: skip
+_PICTURES: Final = ("image", "sticker")
 _MB: Final = 1024 * 1024
 
 
@@ -17,7 +20,7 @@ class Medium:
     """A file.
 
     Attributes:
-        kind: one of `KINDS`.
+        kind: one of `WORDS`; what is neither a picture, a sound nor a document is a film.
         url: a path of this console that gives its bytes; empty where there is none.
         name: of the file.
         detail: its type, pages and size, as people read them.
@@ -33,6 +36,16 @@ class Medium:
     elsewhere: str = ""
     is_voice: bool = False
     is_moving: bool = False
+
+    @property
+    def word(self) -> str:
+        """What people call it."""
+        return WORDS[self.kind]
+
+    @property
+    def is_picture(self) -> bool:
+        """Whether it is drawn as a picture, not as a film."""
+        return self.kind in _PICTURES
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +76,7 @@ def medium_of(kind: str, value: object) -> Medium:
         name = PurePosixPath(link.path.partition("?")[0]).name
     mime_type = text_of(content.get("mime_type"))
     return Medium(
-        kind=kind if kind in KINDS else "document",
+        kind=kind if kind in WORDS else "document",
         url=url if _is_own(url) else "",
         name=name,
         detail=_detail(name, mime_type, content),
