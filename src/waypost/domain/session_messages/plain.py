@@ -6,6 +6,7 @@ from typing import Any, ClassVar, Final, cast
 from waypost.domain.lenient import Text, as_text
 from waypost.domain.refusals import Reason, Refused
 from waypost.domain.session_messages.content import (
+    MEDIA_ROWS,
     Limit,
     MediaKind,
     MediaRef,
@@ -68,11 +69,14 @@ class MediaShape:
     filename: Text | None = None
 
 
+_KINDS: Final = {name: kind for kind, row in MEDIA_ROWS.items() for name in row.sent_as}
+
+
 @dataclass(frozen=True, slots=True)
 class SessionMedia(SessionContent):
-    """An image, video, audio, document or sticker. Source: facts 9.1."""
+    """A medium, of a kind of `MEDIA_ROWS`. Source: facts 9.1."""
 
-    wire_types: ClassVar = ("image", "video", "audio", "file", "document", "sticker")
+    wire_types: ClassVar = tuple(_KINDS)
     stored_as: ClassVar = "media"
     kind_label: ClassVar = "Media"
     shape: ClassVar = MediaShape
@@ -86,23 +90,22 @@ class SessionMedia(SessionContent):
 
     @classmethod
     def read(cls, given: MediaShape, wire_type: str, reply_to: str | None) -> "SessionMedia":
-        kind = MediaKind("document" if wire_type == "file" else wire_type)
-        address = "originalUrl" if kind is MediaKind.IMAGE else "url"
+        kind = _KINDS[wire_type]
         link = given.originalUrl or given.url
         return cls(
             kind,
-            media_ref(given.id, link, address, f"an address, or message.id, of the {kind}"),
+            media_ref(given.id, link, MEDIA_ROWS[kind].address, f"an address, or message.id, of the {kind}"),
             caption=as_text(given.caption),
             file_name=as_text(given.filename),
             reply_to=reply_to,
         )
 
     def operator_body(self, context: SendContext) -> tuple[str, Any]:
-        kind = self.kind
-        body = medium_body(self.media, context.copies, self.file_name if kind is MediaKind.DOCUMENT else "")
-        if self.caption and kind in (MediaKind.IMAGE, MediaKind.VIDEO, MediaKind.DOCUMENT):
+        row = MEDIA_ROWS[self.kind]
+        body = medium_body(self.media, context.copies, self.file_name if row.has_file_name else "")
+        if self.caption and row.has_caption:
             body["caption"] = self.caption
-        return kind.value, body
+        return self.kind.value, body
 
     def media_refs(self) -> tuple[MediaRef, ...]:
         return (self.media,)
