@@ -16,8 +16,9 @@ from waypost.console.templates.writing import read_writing, writing_of
 from waypost.domain.buttons import Button, ButtonKind
 from waypost.domain.cards import Card
 from waypost.domain.template import Draft
-from waypost.domain.template_fields import ATTRIBUTES
+from waypost.domain.template_fields import ATTRIBUTES, TEMPLATE_FIELDS, FieldFormat, has_part
 from waypost.domain.template_rules import RULES
+from waypost.domain.template_types import type_row
 from waypost.wire.drafts import read_draft
 from waypost.wire.forms import Form
 from waypost.wire.template_changes import edited_draft
@@ -78,6 +79,11 @@ FORMS: dict[str, dict[str, Any]] = {  # of each type, as the API takes them
     },
 }
 # fmt: on
+FORMS["labelled"] = FORMS["text"] | {
+    field.name: "true" if field.format is FieldFormat.FLAG else field.example
+    for field in TEMPLATE_FIELDS
+    if field.label
+}
 
 
 def drafted(form: dict[str, Any]) -> Draft:
@@ -349,3 +355,16 @@ async def test_pages_need_no_scrolling_sideways(tabs: Tabs, width: int) -> None:
     for path in (f"{NEW}?from={demo.TEMPLATE_ID}", DEMO, DEMO.rpartition("/")[0]):
         await tab.go(path)
         assert await tab.page.evaluate("document.documentElement.scrollWidth") <= width
+
+
+async def test_labelled_fields_stand_under_more_and_of_an_edit_those_that_may_change(desk: Desk) -> None:
+    row = type_row("TEXT")
+    labelled = [one for one in TEMPLATE_FIELDS if one.label and has_part(one.part, row, {"isCPR"}, is_code=False)]
+
+    new = (await posted(desk, NEW, {**WRITTEN, "isCPR": "on", "do": "refresh"})).partition("<h2>More</h2>")[2]
+    edited = await posted(desk, f"{DEMO}/edit", {**WRITTEN, "isCPR": "on", "do": "refresh"})
+
+    assert [one.name for one in labelled if f'id="f-{one.name}"' not in new or one.label not in new] == []
+    assert [one.name for one in labelled if (f'id="f-{one.name}"' in edited) is not one.changeable] == []
+    assert 'name="isCPR" value="on" checked' in new
+    assert '<input type="hidden" name="isCPR" value="on">' in edited

@@ -74,6 +74,7 @@ class TemplateField:
         typed: whether the editor has an input for it; the others it fills in itself, or not at all.
         meaning: one sentence, for the reference.
         example: as it stands in a form.
+        label: in the editor, under More; empty: the editor has a place of its own for it, or none.
         recorded: whether the record's `containerMeta` repeats it under its own name, without more to say of it.
     """
 
@@ -86,6 +87,7 @@ class TemplateField:
     typed: bool
     meaning: str
     example: str = ""
+    label: str = ""
     recorded: bool = False
 
 
@@ -120,7 +122,7 @@ TEMPLATE_FIELDS: Final = (  # Source: spec, "Create template"; facts 3.1, 3.6
     TemplateField("exampleMedia",     "example_media",      _O, _P.MEDIA,  False, True,  True,  "The handle id of the sample; DOCUMENT needs one, or one of the next two."),
     TemplateField("mediaId",          "media_id",           _O, _P.MEDIA,  False, True,  False, "A media id, in place of a handle id.", recorded=True),
     TemplateField("mediaUrl",         "media_url",          _O, _P.MEDIA,  False, True,  True,  "The public address of the sample, in place of a handle id.", recorded=True),
-    TemplateField("allowTemplateCategoryChange", "allow_template_category_change", _F, _P.ANY, False, False, True, "Whether the operator may file it under another category.", "false"),
+    TemplateField("allowTemplateCategoryChange", "allow_template_category_change", _F, _P.ANY, False, False, True, "Whether the operator may file it under another category.", "false", label="The operator may file it under another category"),
     TemplateField("isLTO",            "is_lto",             _F, _P.MAY_OFFER, False, False, True,  "true makes a TEXT template a limited-time offer.", "false"),
     TemplateField("limitedOfferText", "limited_offer_text", _O, _P.OFFER,  False, False, True,  "Of an LTO template: the offer, at most 16 characters."),
     TemplateField("hasExpiration",    "has_expiration",    _OF, _P.OFFER,  False, False, True,  "Of an LTO template: whether it expires; then it needs a COPY_CODE button."),
@@ -128,7 +130,7 @@ TEMPLATE_FIELDS: Final = (  # Source: spec, "Create template"; facts 3.1, 3.6
     TemplateField("addSecurityRecommendation", "add_security_recommendation", _F, _P.CODE, False, False, True, "Of AUTHENTICATION: whether the body warns not to share the code."),
     TemplateField("codeExpirationMinutes", "code_expiration_minutes", _W, _P.CODE, False, False, True, "Of AUTHENTICATION: how long the code lives, 1 to 90 minutes; becomes the footer."),
     TemplateField("messageValidity",  "message_validity_s", _W, _P.ANY,    False, False, True,  "How long the operator tries to deliver, in seconds; the range is its category's."),
-    TemplateField("isCPR",            "is_call_permission_request", _F, _P.ANY, False, False, True, "Whether it asks for the permission to call."),
+    TemplateField("isCPR",            "is_call_permission_request", _F, _P.ANY, False, False, True, "Whether it asks for the permission to call.", label="It asks for the permission to call"),
     TemplateField("parameterFormat",  "parameter_format",   _U, _P.ANY,    False, False, True,  "POSITIONAL, or NAMED for variables such as {{order}}."),
 )
 # fmt: on

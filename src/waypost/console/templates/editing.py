@@ -6,7 +6,7 @@ from typing import Any, Final
 from waypost.client.door import DoorRefused
 from waypost.console.bubbles.drafts import shown_of_draft
 from waypost.console.desk import Desk
-from waypost.console.templates.handing_in import fields_of
+from waypost.console.templates.handing_in import fields_of, has
 from waypost.console.templates.notes import noted
 from waypost.console.templates.samples import finder, samples_of
 from waypost.console.templates.writing import Writing
@@ -14,11 +14,13 @@ from waypost.console.visit import Visit
 from waypost.domain.lifecycle import FILED
 from waypost.domain.refusals import Refused
 from waypost.domain.template import Draft, Template
+from waypost.domain.template_fields import TEMPLATE_FIELDS, TemplateField
 from waypost.domain.template_types import TEMPLATE_TYPES
 from waypost.wire.drafts import read_draft
 from waypost.wire.forms import Form
 from waypost.wire.template_changes import edited_draft
 
+LABELLED: Final = [field for field in TEMPLATE_FIELDS if field.label]
 UNWRITTEN: Final = ("-given", "-fields", "-sample", "sample-document", "sample-media", "example-fits")
 """How rules end that are broken by what nobody has come to yet: said at the field once one asks."""
 
@@ -72,6 +74,19 @@ class Editing:
     def media_stay(self) -> bool:
         """Whether cards and their media cannot be changed. Source: facts 3.6."""
         return self.is_edit and self.writing.is_carousel
+
+    @property
+    def more(self) -> list[TemplateField]:
+        """The fields under More that can be filled in."""
+        return [field for field in LABELLED if self._takes(field)]
+
+    @property
+    def kept(self) -> list[TemplateField]:
+        """The others of them: sent along as they are."""
+        return [field for field in LABELLED if not self._takes(field)]
+
+    def _takes(self, field: TemplateField) -> bool:
+        return has(self.writing, field.name) and (field.changeable or not self.is_edit)
 
     @property
     def refused_now(self) -> int:

@@ -31,7 +31,7 @@ def fields_of(writing: Writing, *, gaps: bool = False) -> dict[str, str]:
         gaps: for a preview: a variable without a sample value stands for itself.
     """
     texts = writing.texts
-    fields = {name: value for name, value in texts.items() if _has(writing, name)}
+    fields = {name: value for name, value in texts.items() if has(writing, name)}
     if writing.is_code:
         fields["content"] = _code_text(texts.get("content", ""))
         fields["example"] = fields["content"].replace("{{1}}", writing.values.get("1") or "123456")
@@ -43,7 +43,7 @@ def fields_of(writing: Writing, *, gaps: bool = False) -> dict[str, str]:
         fields["exampleHeader"] = filled(header, value, gaps=gaps)
     fields["enableSample"] = "true" if writing.type_row.medium and _has_sample(texts) else ""
     for name in writing.flags:
-        if _has(writing, name):
+        if has(writing, name):
             fields[name] = "true"
     if "isLTO" in writing.flags and not writing.is_code:
         fields["hasExpiration"] = "true" if "hasExpiration" in writing.flags else "false"
@@ -84,7 +84,7 @@ def _submitted(field: TemplateField, draft: Draft) -> object:
             return value
 
 
-def _has(writing: Writing, name: str) -> bool:
+def has(writing: Writing, name: str) -> bool:
     """Return whether the template that is written has this field: what is typed into one that is gone is not sent."""
     part = _PART.get(name, TemplatePart.ANY)
     return has_part(part, writing.type_row, writing.flags, is_code=writing.is_code)
