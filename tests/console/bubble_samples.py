@@ -9,7 +9,8 @@ from typing import Any, Final
 
 from waypost.domain.buttons import Button, ButtonKind, SupportedApp
 from waypost.domain.cards import Card
-from waypost.domain.template import Draft, completed
+from waypost.domain.template import completed
+from waypost.domain.template_fields import Draft
 from waypost.operators.cloud.templates import template_components
 from waypost.simulator.handsets.inbound_kinds import (
     answered,

@@ -14,7 +14,7 @@ from waypost.console.bubbles.flow_forms import screens_of
 from waypost.console.bubbles.items import prepared, quote_of, with_media
 from waypost.domain.buttons import Button, ButtonKind
 from waypost.domain.cards import Card
-from waypost.domain.template import Draft
+from waypost.domain.template_fields import Draft
 from waypost.domain.template_types import TemplateType
 from waypost.simulator.messages.send_buttons import KINDS as SENT_KINDS
 

@@ -15,8 +15,7 @@ from waypost.console.templates.limits import MOST, MOST_CHARS
 from waypost.console.templates.writing import read_writing, writing_of
 from waypost.domain.buttons import Button, ButtonKind
 from waypost.domain.cards import Card
-from waypost.domain.template import Draft
-from waypost.domain.template_fields import ATTRIBUTES, TEMPLATE_FIELDS, FieldFormat, has_part
+from waypost.domain.template_fields import ATTRIBUTES, TEMPLATE_FIELDS, Draft, FieldFormat, has_part
 from waypost.domain.template_rules import RULES
 from waypost.domain.template_types import type_row
 from waypost.wire.drafts import read_draft

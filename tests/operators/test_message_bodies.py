@@ -15,7 +15,7 @@ from waypost.domain.session_messages.buttons import SessionUrlButton
 from waypost.domain.session_messages.choices import ListSection, SessionList, SessionQuickReply, choice_reference
 from waypost.domain.session_messages.content import Choice, MediaKind, MediaRef, Place, ProductSection
 from waypost.domain.session_messages.plain import SessionLocation, SessionMedia, SessionReaction, SessionText
-from waypost.domain.template import Draft
+from waypost.domain.template_fields import Draft
 from waypost.operators.cloud.messages import message_body
 from waypost.wire.forms import Form
 from waypost.wire.session_forms import read_session_message

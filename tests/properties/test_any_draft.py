@@ -9,7 +9,8 @@ from tests.support.builders import draft
 from waypost.domain.app import Hosting
 from waypost.domain.buttons import Button, ButtonKind, OtpType, SupportedApp
 from waypost.domain.cards import Card
-from waypost.domain.template import Category, Draft
+from waypost.domain.template import Category
+from waypost.domain.template_fields import Draft
 from waypost.domain.template_findings import RefusedBy, findings_of
 from waypost.domain.template_rules import first_broken, told
 from waypost.domain.template_types import TemplateType

@@ -8,7 +8,8 @@ import pytest
 from tests.support.builders import APP, AT_MS, PARTNER, draft, template
 from waypost.domain.cards import Card
 from waypost.domain.media import MEDIA_LIFE_MS, Media
-from waypost.domain.template import Draft, TemplateStatus
+from waypost.domain.template import TemplateStatus
+from waypost.domain.template_fields import Draft
 from waypost.store.database import Database
 from waypost.store.media import Wanted, add_media, find_copies
 from waypost.store.samples import AHEAD_MS, ending_samples, renew_uploads

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from tests.support.builders import template
 from waypost.domain.buttons import ButtonKind, SupportedApp
 from waypost.domain.refusals import Refused
-from waypost.domain.template import Category, Draft
-from waypost.domain.template_fields import TEMPLATE_FIELDS
+from waypost.domain.template import Category
+from waypost.domain.template_fields import TEMPLATE_FIELDS, Draft
 from waypost.domain.template_rules import RULES
 from waypost.domain.template_types import TemplateType
 from waypost.operators.cloud.templates import template_body

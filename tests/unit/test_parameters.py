@@ -8,7 +8,7 @@ from tests.support.builders import draft
 from waypost.domain.buttons import VIEW_CATALOG, VIEW_ITEMS, Button, ButtonKind
 from waypost.domain.cards import Card
 from waypost.domain.parameters import CardParameters, Parameters, least_and_most, split
-from waypost.domain.template import Draft
+from waypost.domain.template_fields import Draft
 
 URL = Button(ButtonKind.URL, "Go", url="https://a.test/{{1}}")
 PLAIN = Button(ButtonKind.URL, "Go", url="https://a.test")

@@ -4,7 +4,7 @@ import pytest
 
 from tests.support.builders import draft
 from waypost.domain.app import Hosting
-from waypost.domain.template import Draft
+from waypost.domain.template_fields import Draft
 from waypost.domain.template_findings import RefusedBy, findings_of
 from waypost.domain.template_rules import RULES
 

@@ -10,7 +10,7 @@ from waypost.domain.buttons import Button, ButtonKind, SupportedApp
 from waypost.domain.cards import Card
 from waypost.domain.languages import LANGUAGES, spelled
 from waypost.domain.refusals import Reason, Refused
-from waypost.domain.template import Draft
+from waypost.domain.template_fields import Draft
 from waypost.domain.template_rules import OPERATORS_RULES, RULES, SPEC_RULES, check_draft
 
 REPLY = ButtonKind.QUICK_REPLY

@@ -11,7 +11,8 @@ from waypost.domain.cards import Card
 from waypost.domain.handles import lines_of
 from waypost.domain.media import ACCEPTED, Media
 from waypost.domain.refusals import Reason, Refused
-from waypost.domain.template import Draft, is_by_address
+from waypost.domain.template import is_by_address
+from waypost.domain.template_fields import Draft
 from waypost.domain.template_types import type_row
 from waypost.store.media import uploads_named
 from waypost.wire.media import not_fetched

@@ -11,7 +11,8 @@ from waypost.accept.template_list import template_of
 from waypost.domain.app import App
 from waypost.domain.lifecycle import FILED
 from waypost.domain.refusals import Refused
-from waypost.domain.template import Draft, Template
+from waypost.domain.template import Template
+from waypost.domain.template_fields import Draft
 from waypost.domain.template_findings import Finding, RefusedBy, findings_of
 from waypost.store.templates import templates_named
 from waypost.wire.drafts import read_draft

@@ -26,7 +26,8 @@ from waypost.domain.direct_calls import (
 from waypost.domain.languages import spelled
 from waypost.domain.lifecycle import OPERATOR_STATUSES
 from waypost.domain.refusals import Reason, Refused
-from waypost.domain.template import Category, Draft, Template, TemplateStatus
+from waypost.domain.template import Category, Template, TemplateStatus
+from waypost.domain.template_fields import Draft
 from waypost.store.templates import adopt_template, template_known_to_operator, templates_named
 from waypost.wire.library_buttons import LibraryButton, read_library_buttons
 from waypost.wire.template_record import template_record

@@ -6,7 +6,8 @@ from waypost.config import DEMO_ADMIN_TOKEN
 from waypost.domain.app import App, BusinessAccount, OperatorAccount
 from waypost.domain.buttons import Button, ButtonKind
 from waypost.domain.partner import Partner
-from waypost.domain.template import Category, Draft, Template, TemplateStatus
+from waypost.domain.template import Category, Template, TemplateStatus
+from waypost.domain.template_fields import Draft
 from waypost.operators.cloud.account import cloud_account
 
 INSTANCE_KEY: Final = "waypost demo instance key, known to everybody, refused by serve"

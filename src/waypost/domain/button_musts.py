@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Final
 
 from waypost.domain.buttons import BUTTON_KINDS, Button, ButtonKind, OtpType, SupportedApp
-from waypost.domain.template import Draft
+from waypost.domain.template_fields import Draft
 from waypost.domain.template_musts import If, Must, Wrong, has_text
 
 Is = Callable[[Button], bool]

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 from waypost.domain.cards import Card
-from waypost.domain.template import Draft
+from waypost.domain.template_fields import Draft
 from waypost.domain.template_musts import Must, Wrong
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from waypost.domain.buttons import Button, ButtonKind
 from waypost.domain.cards import Card
-from waypost.domain.template import Draft
+from waypost.domain.template_fields import Draft
 from waypost.domain.variables import variable_count
 
 

@@ -6,8 +6,9 @@ from typing import Final
 from urllib.parse import quote
 
 from waypost.domain.buttons import Button, ButtonKind
-from waypost.domain.template import Category, Draft
+from waypost.domain.template import Category
 from waypost.domain.template_extras import TEMPLATE_EXTRAS
+from waypost.domain.template_fields import Draft
 from waypost.domain.template_musts import SECURITY
 from waypost.domain.variables import without_variables
 

@@ -10,8 +10,8 @@ from waypost.domain.message import Content, TemplateSend
 from waypost.domain.parameters import least_and_most
 from waypost.domain.session_messages.content import Limit, SessionContent, is_http_address
 from waypost.domain.session_messages.products import all_products
-from waypost.domain.template import Draft
 from waypost.domain.template_extras import TEMPLATE_EXTRAS
+from waypost.domain.template_fields import Draft
 from waypost.domain.template_types import HeaderFormat, TemplateType, type_row
 
 # fmt: off

@@ -4,8 +4,8 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Final
 
-from waypost.domain.buttons import Button
 from waypost.domain.cards import Card
+from waypost.domain.template_fields import Draft
 from waypost.domain.template_types import type_row
 
 
@@ -41,48 +41,6 @@ PRIORITY: Final = {  # Source: facts 3.2: all samples agree, no page explains it
     Category.AUTHENTICATION: 3,
 }
 # fmt: on
-
-
-@dataclass(frozen=True, slots=True)
-class Draft:
-    """A template as submitted: decoded, not yet checked. Absent texts are None, as sent otherwise.
-
-    Attributes:
-        buttons: of the message itself; those that the service adds are among them.
-        example_media: a handle id; it may hold line breaks.
-        media_id: of an upload for sending, accepted instead of a handle (facts 3.1).
-        media_url: where the sample is; fetched at creation, accepted instead of a handle.
-        has_expiration: None where it was not sent.
-        cards: of a carousel; None where the field was not sent.
-        message_validity_s: how long the operator tries to deliver; seconds.
-        parameter_format: POSITIONAL or NAMED, as sent in upper case.
-    """
-
-    element_name: str | None = None
-    language_code: str = "en_US"
-    category: str | None = None
-    template_type: str | None = None
-    vertical: str | None = None
-    content: str | None = None
-    example: str | None = None
-    header: str | None = None
-    example_header: str | None = None
-    footer: str | None = None
-    buttons: tuple[Button, ...] = ()
-    enable_sample: bool = False
-    example_media: str | None = None
-    media_id: str | None = None
-    media_url: str | None = None
-    allow_template_category_change: bool = False
-    is_lto: bool = False
-    limited_offer_text: str | None = None
-    has_expiration: bool | None = None
-    cards: tuple[Card, ...] | None = None
-    add_security_recommendation: bool = False
-    code_expiration_minutes: int | None = None
-    message_validity_s: int | None = None
-    is_call_permission_request: bool = False
-    parameter_format: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from waypost.domain.message import TemplateSend
 from waypost.domain.session_messages.content import Body
-from waypost.domain.template import Draft
+from waypost.domain.template_fields import Draft
 
 
 class TemplateExtra:

@@ -5,7 +5,7 @@ from enum import StrEnum
 
 from waypost.domain.app import Hosting
 from waypost.domain.refusals import Reason
-from waypost.domain.template import Draft
+from waypost.domain.template_fields import Draft
 from waypost.domain.template_rules import RULES, Rule, told
 
 

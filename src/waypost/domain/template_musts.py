@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from typing import Any, Final, cast
 
 from waypost.domain.languages import LANGUAGES
-from waypost.domain.template import Category, Draft
+from waypost.domain.template import Category
+from waypost.domain.template_fields import Draft
 from waypost.domain.template_types import TemplateType
 from waypost.domain.variables import example_values, has_unfinished, variables, without_variables
 

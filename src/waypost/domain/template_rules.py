@@ -28,7 +28,8 @@ from waypost.domain.button_musts import (
 from waypost.domain.buttons import ButtonKind, OtpType
 from waypost.domain.card_musts import be_alike, each_card, have_a_card_sample, have_cards, in_cards, make_up
 from waypost.domain.refusals import Reason, Refused
-from waypost.domain.template import Category, Draft
+from waypost.domain.template import Category
+from waypost.domain.template_fields import Draft
 from waypost.domain.template_musts import (
     Must,
     Wrong,

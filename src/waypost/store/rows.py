@@ -9,7 +9,8 @@ from sqlalchemy import Row
 from waypost.domain.app import App, AppPreferences, BusinessAccount, OperatorAccount
 from waypost.domain.message import Message, TemplateSend
 from waypost.domain.partner import Partner
-from waypost.domain.template import Draft, Template
+from waypost.domain.template import Template
+from waypost.domain.template_fields import Draft
 from waypost.store.contents import name_of
 from waypost.store.typed_rows import RowReader
 

@@ -11,7 +11,8 @@ from typing import Any, Final
 import msgspec
 from sqlalchemy import Connection, insert, select
 
-from waypost.domain.template import Draft, Template, TemplateStatus
+from waypost.domain.template import Template, TemplateStatus
+from waypost.domain.template_fields import Draft
 from waypost.store.tables import template_events
 
 MOST: Final = 200

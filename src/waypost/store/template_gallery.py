@@ -7,7 +7,8 @@ from typing import Any, Final
 from sqlalchemy import ColumnElement, Connection, Select, func, select
 
 from waypost.domain.rendering import flattened
-from waypost.domain.template import Category, Draft, Template, TemplateStatus
+from waypost.domain.template import Category, Template, TemplateStatus
+from waypost.domain.template_fields import Draft
 from waypost.store.rows import template_of
 from waypost.store.tables import templates
 

@@ -10,8 +10,8 @@ from waypost.domain.cards import Card
 from waypost.domain.languages import spelled
 from waypost.domain.lenient import Flag, Text, as_text, read_flag, read_integer
 from waypost.domain.refusals import Reason, Refused, broken_field
-from waypost.domain.template import Draft, completed
-from waypost.domain.template_fields import TEMPLATE_FIELDS, FieldFormat
+from waypost.domain.template import completed
+from waypost.domain.template_fields import TEMPLATE_FIELDS, Draft, FieldFormat
 from waypost.wire.forms import Form, read_json
 
 MOST_BUTTONS: Final = 20  # read; how many a template may have is a row of the rule table

@@ -5,8 +5,8 @@ from typing import Any, Final
 
 from waypost.domain.cards import Card
 from waypost.domain.refusals import Reason, Refused
-from waypost.domain.template import Draft, completed
-from waypost.domain.template_fields import ATTRIBUTES, CHANGEABLE
+from waypost.domain.template import completed
+from waypost.domain.template_fields import ATTRIBUTES, CHANGEABLE, Draft
 from waypost.domain.template_types import type_row
 from waypost.wire.drafts import read_draft
 from waypost.wire.forms import Form

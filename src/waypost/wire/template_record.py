@@ -5,9 +5,9 @@ from typing import Any
 
 from waypost.domain.buttons import button_supported
 from waypost.domain.rendering import body_of, flattened, footer_of
-from waypost.domain.template import PRIORITY, Category, Draft, Template
+from waypost.domain.template import PRIORITY, Category, Template
 from waypost.domain.template_extras import TEMPLATE_EXTRAS
-from waypost.domain.template_fields import TEMPLATE_FIELDS
+from waypost.domain.template_fields import TEMPLATE_FIELDS, Draft
 from waypost.wire.template_parts import submitted_buttons, submitted_cards
 
 

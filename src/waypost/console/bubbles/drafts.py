@@ -6,8 +6,9 @@ from typing import Any, Final
 from waypost.domain.buttons import Button, ButtonKind
 from waypost.domain.cards import Card
 from waypost.domain.rendering import COPY_OFFER, body_of, footer_of, product_header
-from waypost.domain.template import Category, Draft, completed, sample_of
+from waypost.domain.template import Category, completed, sample_of
 from waypost.domain.template_extras import TEMPLATE_EXTRAS
+from waypost.domain.template_fields import Draft
 from waypost.domain.template_types import HeaderFormat, type_row
 from waypost.domain.variables import named_examples, variables, without_variables
 

@@ -17,7 +17,8 @@ from waypost.console.visit import Visit
 from waypost.domain.message import TemplateSend
 from waypost.domain.parameters import split
 from waypost.domain.rendering import body_of, footer_of
-from waypost.domain.template import Draft, Template
+from waypost.domain.template import Template
+from waypost.domain.template_fields import Draft
 from waypost.domain.variables import variables, without_variables
 from waypost.store.contents import kept_content_of
 from waypost.store.message_lists import names_of_templates

@@ -13,8 +13,8 @@ from waypost.console.templates.writing import Writing
 from waypost.console.visit import Visit
 from waypost.domain.lifecycle import FILED
 from waypost.domain.refusals import Refused
-from waypost.domain.template import Draft, Template
-from waypost.domain.template_fields import TEMPLATE_FIELDS, TemplateField
+from waypost.domain.template import Template
+from waypost.domain.template_fields import TEMPLATE_FIELDS, Draft, TemplateField
 from waypost.domain.template_types import TEMPLATE_TYPES
 from waypost.wire.drafts import read_draft
 from waypost.wire.forms import Form

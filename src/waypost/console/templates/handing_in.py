@@ -7,10 +7,10 @@ from typing import Any, Final
 
 from waypost.console.templates.writing import CODE_LINE, CardWriting, Texts, Writing, names_of
 from waypost.domain.buttons import BUTTON_KINDS, ButtonKind
-from waypost.domain.template import Draft
 from waypost.domain.template_fields import (
     CHANGEABLE,
     TEMPLATE_FIELDS,
+    Draft,
     FieldFormat,
     TemplateField,
     TemplatePart,

@@ -11,7 +11,8 @@ from waypost.console.safe_files import SAFE, SHUT
 from waypost.console.visit import Visit
 from waypost.domain.handles import lines_of
 from waypost.domain.media import Media
-from waypost.domain.template import Draft, sample_references
+from waypost.domain.template import sample_references
+from waypost.domain.template_fields import Draft
 from waypost.store.media import uploads_named
 from waypost.wire.media import content_type, disposition
 

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from waypost.domain.buttons import Button, ButtonKind
 from waypost.domain.parameters import button_places
-from waypost.domain.template import Draft
+from waypost.domain.template_fields import Draft
 from waypost.domain.template_types import HeaderFormat, type_row
 from waypost.domain.variables import named_examples, variables
 

@@ -7,8 +7,8 @@ from typing import Final
 
 from waypost.domain.buttons import Button, ButtonKind
 from waypost.domain.cards import Card
-from waypost.domain.template import Category, Draft
-from waypost.domain.template_fields import FieldFormat, typed_fields
+from waypost.domain.template import Category
+from waypost.domain.template_fields import Draft, FieldFormat, typed_fields
 from waypost.domain.template_types import HeaderMedium, TemplateTypeRow, type_row
 from waypost.domain.variables import named_examples, variables
 

@@ -7,8 +7,9 @@ from waypost.domain.message import CardSend, TemplateSend
 from waypost.domain.parameters import CardParameters, Parameters, split
 from waypost.domain.postback import payload_of
 from waypost.domain.session_messages.content import Body, medium_body, place_body, product_section_body
-from waypost.domain.template import Draft, Template
+from waypost.domain.template import Template
 from waypost.domain.template_extras import TEMPLATE_EXTRAS
+from waypost.domain.template_fields import Draft
 from waypost.domain.variables import variables
 
 
