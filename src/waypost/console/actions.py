@@ -23,7 +23,7 @@ Pieces = Callable[[Desk, Visit], Awaitable[Sequence[Piece]]]
 _CONTROL: Final = "/control/"
 _ADMIN: Final = "/admin/"
 _UNKNOWN: Final = (400, 404)
-"""How our APIs answer for a thing that is not there. Source: facts 12."""
+"""How our APIs answer for a thing that is not there: the partner API by 400, the admin API by 404."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +69,7 @@ class ActionRow:
         return await self.carry_out(desk, visit, body)
 
     async def carry_out(self, desk: Desk, visit: Visit, body: Body) -> Response:
-        """Make the call with a body; a refusal of the simulator is told on the page.
+        """Make the call with a body; an error of the simulator is shown on the page.
 
         Raises:
             DoorRefused: another API refuses it.
@@ -82,14 +82,14 @@ class ActionRow:
         if self.steps_aside:
             step_aside(visit.request.scope)
         try:
-            told = await self._call(desk, visit, method, target, body)
+            response = await self._call(desk, visit, method, target, body)
         except DoorRefused as refused:
             if self.missing and refused.status in _UNKNOWN:
                 raise NotThere(self.missing) from refused
             if not path.startswith(_CONTROL):
                 raise
             return refusal(desk, visit, self.page, refused)
-        values |= told if isinstance(told, dict) else {}
+        values |= response if isinstance(response, dict) else {}
         pieces = await self.pieces(desk, visit) if visit.is_quiet and self.pieces else ()
         return done(
             desk, visit, self.page.format(**values), _text(self.said, values), pieces,
@@ -97,18 +97,18 @@ class ActionRow:
         )  # fmt: skip
 
     async def _call(self, desk: Desk, visit: Visit, method: str, target: str, body: Body) -> Any:
-        doors = desk.parts.doors
+        apis = desk.parts.doors
         if target.startswith(_ADMIN):
-            door = doors.admin
+            api = apis.admin
         elif target.startswith(_CONTROL):
-            if doors.control is None:
+            if apis.control is None:
                 raise NotThere("There is no simulator behind this service.")
-            door = doors.control
+            api = apis.control
         else:
-            door = await doors.partner(visit.partner.id)
+            api = await apis.partner(visit.partner.id)
             if method != "DELETE":
-                return await door.form(method, target, body)
-        return await door.json(method, target, None if method == "DELETE" else body)
+                return await api.form(method, target, body)
+        return await api.json(method, target, None if method == "DELETE" else body)
 
 
 async def fields_of(visit: Visit) -> dict[str, str]:
@@ -127,7 +127,7 @@ def done(
         visit: the request.
         path: of the page.
         said: what happened.
-        pieces: what the page shows anew where it stays open.
+        pieces: what the page shows again where it stays open.
         gone: ids of elements that the action has made superfluous.
         remedy: what is to be known besides.
     """
@@ -143,7 +143,7 @@ def reason_of(refused: DoorRefused) -> tuple[str, str]:
 
 
 def refusal(desk: Desk, visit: Visit, path: str, refused: DoorRefused) -> Response:
-    """The refusal, told on the page that it was tried on."""
+    """The error, shown on the page that the action was tried on."""
     said, remedy = reason_of(refused)
     if visit.is_quiet:
         return JSONResponse({"message": said, "remedy": remedy}, refused.status)

@@ -34,7 +34,7 @@ class PhoneAction:
         does: in a few words, for whoever reads the table.
         call: the last part of the control API's path; empty: the phone itself is changed.
         body: of the call, from the form; besides it names the chat's number or the message.
-        said: for a page that is loaded anew; or a function that gives it from the body.
+        said: for a page that is loaded again; or a function that gives it from the body.
         tells: it is said on an open page, too: the handset shows nothing of it.
     """
 

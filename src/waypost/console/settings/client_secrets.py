@@ -56,8 +56,8 @@ async def make_secret(desk: Desk, visit: Visit) -> Response:
     return await _page(desk, visit, made=told["client_secret"])
 
 
-def _said_of_tokens(told: Mapping[str, Any]) -> str:
-    ended = int(told["tokens_ended"])
+def _said_of_tokens(response: Mapping[str, Any]) -> str:
+    ended = int(response["tokens_ended"])
     if not ended:
         return "No partner token that it has issued was valid."
     return f"{ended} partner {'token' if ended == 1 else 'tokens'} that it has issued ended with it."

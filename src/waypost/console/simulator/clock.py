@@ -123,18 +123,18 @@ async def _pieces_now(desk: Desk, visit: Visit) -> list[Piece]:
     return _pieces(desk, visit, await _now(desk))
 
 
-def _said(told: Mapping[str, Any]) -> str:
-    stands = f"The clock stands at {exact(told['now_ms'])[:19]} UTC"
-    if told["is_frozen"]:
+def _said(clock: Mapping[str, Any]) -> str:
+    stands = f"The clock stands at {exact(clock['now_ms'])[:19]} UTC"
+    if clock["is_frozen"]:
         said = f"{stands} and does not move."
-    elif told["factor"] != 1:
-        said = f"{stands} and runs {told['factor']:g} times as fast."
+    elif clock["factor"] != 1:
+        said = f"{stands} and runs {clock['factor']:g} times as fast."
     else:
         said = f"{stands}."
-    if told.get("steps"):
-        said += f" On its way it stopped {told['steps']} times for what was due."
-    if told.get("is_complete") is False:
-        left = timedelta(seconds=round(told["left_ms"] / 1000))
+    if clock.get("steps"):
+        said += f" On its way it stopped {clock['steps']} times for what was due."
+    if clock.get("is_complete") is False:
+        left = timedelta(seconds=round(clock["left_ms"] / 1000))
         said += f" It has not arrived yet: {left} left. Advance it again to go on."
     return said
 
