@@ -24,7 +24,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from waypost.client.variables import read_variables
+from waypost.client.dev_variables import read_variables
 
 ATTACKER = ("127.0.0.2", 0)
 DESCRIPTORS = 1024

@@ -11,7 +11,7 @@ from benchmarks.figures import Figure
 from benchmarks.processes import Child
 from benchmarks.seeding import connected
 from benchmarks.stores import Store, Stores
-from waypost.store.journal import Lane
+from waypost.store.queue.jobs import Lane
 from waypost.store.tables import callbacks, journal, sequences, subscriptions
 
 LEAST = 0.5  # Source: decision 0087, T4

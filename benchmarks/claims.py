@@ -26,13 +26,13 @@ from sqlalchemy import Connection
 
 from tests.support.postgres import Server, running_server
 from waypost.base.clock import SystemClock
-from waypost.journal.entry import Entry
-from waypost.journal.in_store import Journal
-from waypost.journal.lanes import LanePlan
+from waypost.queue.job import Entry
+from waypost.queue.plans import LanePlan
+from waypost.queue.queue import Journal
 from waypost.store.database import Database
 from waypost.store.engines.postgresql import PostgresEngine
-from waypost.store.journal import Lane, NewEntry, append_entries, settle_entries, subject_of
-from waypost.store.leases import SHARDS
+from waypost.store.queue.jobs import Lane, NewEntry, append_entries, settle_entries, subject_of
+from waypost.store.queue.leases import SHARDS
 
 BATCH: Final = 100
 LANE: Final = Lane.SUBMISSIONS

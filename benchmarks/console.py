@@ -17,15 +17,15 @@ from benchmarks.filling import fill, numbers_of_each
 from benchmarks.processes import folder
 from benchmarks.seeding import connected, seed
 from benchmarks.stores import ENGINES, Store, stores_of
-from waypost.assembly import demo
 from waypost.assembly.console import ConsoleStand
+from waypost.assembly.dev import demo
 from waypost.assembly.service import Waypost
 from waypost.base.clock import SystemClock
 from waypost.base.ids import RandomIds
-from waypost.base.logs import set_up_logs
-from waypost.client.door import InProcess
+from waypost.base.telemetry.logs import set_up_logs
+from waypost.client.api_client import InProcess
 from waypost.config import Settings
-from waypost.store.apps import apps_of
+from waypost.store.apps.apps import apps_of
 
 ROUNDS = 15
 AIM_MS = 100

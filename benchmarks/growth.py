@@ -18,7 +18,7 @@ from benchmarks.filling import fill, numbers_of_each
 from benchmarks.processes import Child
 from benchmarks.seeding import connected, seed
 from benchmarks.stores import Store, Stores
-from waypost.store.message_lists import messages_of_app
+from waypost.store.messages.lists import messages_of_app
 from waypost.store.tables import apps
 
 FEW = 5_000

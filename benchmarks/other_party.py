@@ -7,11 +7,11 @@ import uvloop
 
 from benchmarks.bare import SOURCES
 from benchmarks.service import phone_number_id
-from waypost.assembly import demo
-from waypost.assembly.servers import HttpServer, bind, signalled
+from waypost.assembly.dev import demo
+from waypost.assembly.http.servers import HttpServer, bind, signalled
 from waypost.base.clock import SystemClock
 from waypost.base.ids import RandomIds
-from waypost.base.logs import set_up_logs
+from waypost.base.telemetry.logs import set_up_logs
 from waypost.simulator import AccountSeed, NumberSeed, Simulator, SimulatorSettings
 
 

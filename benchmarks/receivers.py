@@ -21,18 +21,18 @@ import uvloop
 from sqlalchemy import Connection
 
 from benchmarks.processes import Child, folder, keep, machine
-from waypost.admin import actions
-from waypost.assembly import demo
+from waypost.admin import context
+from waypost.assembly.dev import demo
 from waypost.assembly.service import Waypost
 from waypost.base.clock import SystemClock
 from waypost.base.ids import RandomIds
-from waypost.base.logs import set_up_logs
+from waypost.base.telemetry.logs import set_up_logs
 from waypost.config import Settings
 from waypost.domain.app import App
-from waypost.domain.subscription import Subscription
-from waypost.journal.telling import Telling
-from waypost.store.partners import add_app, add_partner
-from waypost.store.subscriptions import add_subscription
+from waypost.domain.callbacks.subscription import Subscription
+from waypost.notifications.state_changes import Telling
+from waypost.store.accounts.partners import add_app, add_partner
+from waypost.store.callbacks.subscriptions import add_subscription
 
 QUICK_S = 0.005
 PER_S = 100
@@ -196,9 +196,9 @@ async def main(options: argparse.Namespace) -> dict[str, Any]:
         await waypost.open()
         try:
             receivers.wait_ready()
-            await actions.put_operator_account(waypost.office, demo.operator_account("http://127.0.0.1:9"))
+            await context.put_operator_account(waypost.office, demo.operator_account("http://127.0.0.1:9"))
             await waypost.database.write(add_partner, demo.PARTNER, "no password", 0)
-            await actions.add_business_account(waypost.office, demo.ACCOUNT)
+            await context.add_business_account(waypost.office, demo.ACCOUNT)
             waypost.start()
             rows = await _rounds(Scene(waypost, receivers, seconds=options.seconds), hole[-1].getsockname()[1])
         finally:

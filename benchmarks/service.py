@@ -10,23 +10,23 @@ import uvloop
 
 from benchmarks.bare import API_KEY, SOURCES, TEMPLATE_ID
 from benchmarks.statements import Statements
-from waypost.admin import actions
+from waypost.admin import context
 from waypost.admin.apps import NewApp, add_app
-from waypost.assembly import demo
-from waypost.assembly.http_limits import limits_of
-from waypost.assembly.servers import HttpServer, bind, settle_memory, signalled
+from waypost.assembly.dev import demo
+from waypost.assembly.http.limits import limits_of
+from waypost.assembly.http.servers import HttpServer, bind, settle_memory, signalled
 from waypost.assembly.service import Waypost
 from waypost.base.clock import SystemClock
+from waypost.base.encryption import hash_of
 from waypost.base.ids import RandomIds
-from waypost.base.logs import set_up_logs
-from waypost.base.seals import hash_of
+from waypost.base.telemetry.logs import set_up_logs
 from waypost.config import Settings
-from waypost.domain.subscription import Subscription
-from waypost.domain.template import Template
-from waypost.store.credentials import CredentialKind, add_credential
-from waypost.store.kind import seed_template
-from waypost.store.partners import add_partner
-from waypost.store.subscriptions import add_subscription
+from waypost.domain.callbacks.subscription import Subscription
+from waypost.domain.templates.template import Template
+from waypost.store.accounts.credentials import CredentialKind, add_credential
+from waypost.store.accounts.partners import add_partner
+from waypost.store.callbacks.subscriptions import add_subscription
+from waypost.store.purpose import seed_template
 
 NETWORK = ("127.0.0.0/8",)
 
@@ -66,10 +66,10 @@ async def serve(options: argparse.Namespace) -> None:
 async def seed(waypost: Waypost, options: argparse.Namespace) -> None:
     """A partner with an app for each source, one template, and a subscription where there is a receiver."""
     office, now_ms = waypost.office, SystemClock().now_ms()
-    await actions.put_operator_account(office, demo.operator_account(options.operator))
+    await context.put_operator_account(office, demo.operator_account(options.operator))
     await waypost.database.write(add_partner, demo.PARTNER, "no password", now_ms)
     await waypost.database.write(add_credential, CredentialKind.API_KEY, demo.PARTNER.id, hash_of(API_KEY), now_ms)
-    await actions.add_business_account(office, demo.ACCOUNT)
+    await context.add_business_account(office, demo.ACCOUNT)
     for nth, (source, name) in enumerate(SOURCES.items()):
         new = NewApp(demo.PARTNER.id, name, source, phone_number_id(nth), demo.WABA_ID, options.per_second)
         app_id = (await add_app(office, new))["id"]

@@ -26,8 +26,8 @@ from sqlalchemy import create_engine, text
 from benchmarks.figures import Figure, as_json, table
 from benchmarks.filling import fill, numbers_of_each
 from benchmarks.processes import LOCAL, Child, free_port, keep, machine
-from waypost.assembly import demo
-from waypost.assembly.dev import Dev, DevOptions
+from waypost.assembly.dev import demo
+from waypost.assembly.dev.dev import Dev, DevOptions
 from waypost.config import Settings
 
 CHANGES = 4

@@ -10,7 +10,7 @@ from typing import Any, Final
 from sqlalchemy import Connection, Engine, create_engine, func, select, text
 from sqlalchemy.pool import NullPool
 
-from waypost.store.journal import EntryState, Lane
+from waypost.store.queue.jobs import EntryState, Lane
 from waypost.store.tables import attempts, journal, message_events, messages
 
 _ON_ITS_WAY: Final = (Lane.SUBMISSIONS, Lane.ARRIVALS, Lane.CALLBACKS, Lane.MEDIA)

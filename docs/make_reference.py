@@ -18,16 +18,17 @@ from msgspec.structs import fields
 from docs.specification import ALIASES, grouped, rows
 from docs.statements import holders, statements
 from docs.testing_page import testing_parts
-from waypost.accept.fields import wire_name
-from waypost.accept.limits import RATES
-from waypost.accept.routes import ROUTES
-from waypost.admin.route_row import AnyFields
+from waypost.admin.route import AnyFields
 from waypost.admin.routes import ROUTES as ADMIN_ROUTES
-from waypost.base.steps import Step
+from waypost.api.limits.rate_limits import RATES
+from waypost.api.request_fields import wire_name
+from waypost.api.routes import ROUTES
+from waypost.base.telemetry.tracing import Step
 from waypost.cli.main import app
 from waypost.config import Settings
-from waypost.dispatch.waiting import SCHEDULES_S
+from waypost.dispatch.retries import SCHEDULES_S
 from waypost.domain.app import Hosting
+from waypost.domain.callbacks.subscription import MODE_ALIASES, MODE_BITS, MODES, VERSIONS
 from waypost.domain.lifecycle import (
     EDITABLE,
     KEPT_BY_THE_OPERATOR,
@@ -38,22 +39,21 @@ from waypost.domain.lifecycle import (
     TEMPLATE_MOVES,
 )
 from waypost.domain.outcome import INVALID_ANSWER, Again
-from waypost.domain.subscription import MODE_ALIASES, MODE_BITS, MODES, VERSIONS
-from waypost.domain.template_rules import OPERATORS_RULES, SPEC_RULES, Rule
+from waypost.domain.templates.rules import OPERATORS_RULES, SPEC_RULES, Rule
 from waypost.operations.metrics import METRICS
 from waypost.operations.readiness import CHECKS
-from waypost.operators.cloud.answers import NOT_YET, REQUEST_TIMEOUT
-from waypost.operators.cloud.codes import CODES, Mode, Row
-from waypost.simulator.control.bodies import accepted_by, words_of
-from waypost.simulator.control.door import CALLS
+from waypost.operators.cloud.error_codes import CODES, Mode, Row
+from waypost.operators.cloud.responses import NOT_YET, REQUEST_TIMEOUT
+from waypost.simulator.control.control_api import CALLS
 from waypost.simulator.control.endpoints import declared_by
 from waypost.simulator.control.media import MediaBody
+from waypost.simulator.control.request_structs import accepted_by, words_of
 from waypost.simulator.faults.fault_kinds import CALL, FILTERS, WEBHOOK, WEBHOOKS, WHENS
 from waypost.simulator.faults.fault_kinds import KINDS as FAULTS
 from waypost.simulator.graph.call_names import CALL_NAMES
 from waypost.simulator.settings import ChangeableSettings
-from waypost.wire.callback_kinds import CHANGES
-from waypost.wire.callback_kinds import KINDS as CALLBACKS
+from waypost.wire.callbacks.kinds import CHANGES
+from waypost.wire.callbacks.kinds import KINDS as CALLBACKS
 from waypost.wire.errors import ERRORS
 
 FOLDER = Path(__file__).parent / "reference"

@@ -22,7 +22,7 @@ from tests.console import story
 from tests.console.addresses import filled, rows
 from tests.console.conftest import CHROMIUM
 from tests.console.scene import ANN, BEN, CHI, Scene, open_scene
-from waypost.console.rows import Kind
+from waypost.console.route import Kind
 
 FOLDER: Final = Path(__file__).parent / "images" / "console"
 BEGINS: Final = datetime(2026, 5, 4, 22, 20, tzinfo=UTC)

@@ -8,13 +8,13 @@ from typing import Any
 
 from waypost.testing import plugin
 from waypost.testing.callback import Callback
+from waypost.testing.clock import TimeMachine
 from waypost.testing.faults import Fault
 from waypost.testing.message import Button, Message
 from waypost.testing.partner import Partner
 from waypost.testing.phone import Phone
-from waypost.testing.service import Service
-from waypost.testing.template_life import Template
-from waypost.testing.time_machine import TimeMachine
+from waypost.testing.runtime.service import Service
+from waypost.testing.templates import Template
 from waypost.testing.trace import News, Trace
 
 CLASSES = (

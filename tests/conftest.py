@@ -18,7 +18,7 @@ from tests.support.in_memory import folder_in_memory
 from tests.support.stores import Databases, Place, PostgresPlace, SqlitePlace, databases_of_a_server, empty_file
 from tests.support.street import Street
 from waypost.base.clock import SystemClock
-from waypost.base.logs import set_up_logs
+from waypost.base.telemetry.logs import set_up_logs
 
 MakeStreet = Callable[..., Awaitable[Street]]
 

@@ -5,7 +5,7 @@ from standardwebhooks import Webhook
 
 from tests.support.callback_sink import CallbackSink, always
 from tests.support.teller import Teller
-from waypost.client.door import DoorRefused
+from waypost.client.api_client import DoorRefused
 
 
 @pytest.fixture

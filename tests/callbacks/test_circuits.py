@@ -13,10 +13,10 @@ from tests.support.callback_sink import CallbackSink, always, in_turn
 from tests.support.patience import HANGS_AFTER_S, patiently
 from tests.support.teller import Teller
 from waypost.base.clock import ManualClock, machine_ms
-from waypost.store.fresh import APPENDED
-from waypost.store.journal import Lane
-from waypost.store.subscriptions import live_group, replay_group
+from waypost.store.callbacks.subscriptions import live_group, replay_group
+from waypost.store.queue.jobs import Lane
 from waypost.store.tables import subscriptions
+from waypost.store.write_through_cache import APPENDED
 
 HOUR_MS = 3_600_000
 MANY = [f"recipient {number}" for number in range(300)]

@@ -4,7 +4,7 @@ import pytest
 
 from tests.support.callback_sink import CallbackSink
 from tests.support.teller import Teller
-from waypost.client.door import DoorRefused
+from waypost.client.api_client import DoorRefused
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ from tests.support.callback_sink import CallbackSink, always, in_turn
 from tests.support.patience import patiently
 from tests.support.teller import Teller
 from waypost.base.clock import ManualClock
-from waypost.client.door import DoorRefused
+from waypost.client.api_client import DoorRefused
 from waypost.store.tables import attempts
 
 

@@ -6,7 +6,7 @@ from tests.support.callback_sink import CallbackSink, in_turn
 from tests.support.patience import patiently
 from tests.support.teller import Teller
 from waypost.base.clock import ManualClock
-from waypost.domain.answer_report import report_of
+from waypost.domain.callbacks.receiver_statistics import report_of
 
 
 async def test_every_attempt_is_kept_with_what_was_sent_and_what_was_answered(

@@ -20,16 +20,16 @@ from crashes.processes import free_port
 from tests.support.builders import PARTNER
 from tests.support.patience import HANGS_AFTER_S
 from waypost import __version__
-from waypost.assembly import demo
+from waypost.assembly.dev import demo
 from waypost.assembly.serve import NotFit, serve
 from waypost.base.clock import SystemClock
+from waypost.base.encryption import Seals
 from waypost.base.ids import RandomIds
-from waypost.base.seals import Seals
 from waypost.config import Settings
+from waypost.store.accounts.partners import add_partner
 from waypost.store.database import Database
 from waypost.store.engines.sqlite import SqliteEngine
-from waypost.store.kind import mark_demo
-from waypost.store.partners import add_partner
+from waypost.store.purpose import mark_demo
 
 # fmt: off
 VARIABLES: Final = {  # Source: decision 0088

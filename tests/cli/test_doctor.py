@@ -14,10 +14,10 @@ from typer.testing import CliRunner
 from tests.support.builders import ACCOUNT, APP, OPERATOR
 from tests.support.second_operator import administer
 from tests.support.street import ADMIN_TOKEN, Street
-from waypost.admin import actions
+from waypost.admin import context
 from waypost.admin.apps import AppConnection, connect_app
 from waypost.cli.main import app as commands
-from waypost.store.journal import Lane
+from waypost.store.queue.jobs import Lane
 from waypost.store.tables import journal
 
 Arrange = Callable[[Street], Awaitable[object]]
@@ -62,7 +62,7 @@ def stands(**standing: str) -> Arrange:
 def account(**changes: str) -> Arrange:
     async def change(street: Street) -> None:
         wish = replace(OPERATOR.with_fields(**changes), base_url=street.operator_url)
-        await actions.put_operator_account(street.waypost.office, wish)
+        await context.put_operator_account(street.waypost.office, wish)
 
     return change
 

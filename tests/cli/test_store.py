@@ -13,12 +13,12 @@ from tests.conftest import MakeStreet
 from tests.support.asking import column_of
 from tests.support.first_store import make_first_store
 from tests.support.patience import HANGS_AFTER_S, patiently
-from waypost.assembly.store_care import back_up
+from waypost.assembly.store_maintenance import back_up
 from waypost.config import Settings
 from waypost.store.contract import WrongStore
 from waypost.store.database import Database
 from waypost.store.engines.sqlite import SqliteEngine
-from waypost.store.revision import OLDEST
+from waypost.store.migrations.revision import OLDEST
 from waypost.store.tables import REVISION, messages
 
 

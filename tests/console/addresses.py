@@ -5,8 +5,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from waypost.console.route import Kind, PageRow, Who
 from waypost.console.routes import LOST, PAGES
-from waypost.console.rows import Kind, PageRow, Who
 
 _PARAMETER: Final = re.compile(r"\{(\w+)(?::\w+)?\}")
 

@@ -7,11 +7,11 @@ of exactly what the control door will show.
 from dataclasses import replace
 from typing import Any, Final
 
-from waypost.domain.buttons import Button, ButtonKind, SupportedApp
-from waypost.domain.cards import Card
-from waypost.domain.template import completed
-from waypost.domain.template_fields import Draft
-from waypost.operators.cloud.templates import template_components
+from waypost.domain.templates.buttons import Button, ButtonKind, SupportedApp
+from waypost.domain.templates.cards import Card
+from waypost.domain.templates.fields import Draft
+from waypost.domain.templates.template import completed
+from waypost.operators.cloud.templates.bodies import template_components
 from waypost.simulator.handsets.inbound_kinds import (
     answered,
     contacts_said,
@@ -21,8 +21,8 @@ from waypost.simulator.handsets.inbound_kinds import (
     text_said,
 )
 from waypost.simulator.messages.message_kinds import shown_message
-from waypost.simulator.messages.template_plans import plan_template
-from waypost.simulator.messages.template_sends import shown_template
+from waypost.simulator.messages.template_sends.plans import plan_template
+from waypost.simulator.messages.template_sends.sends import shown_template
 from waypost.simulator.templates.preset_texts import with_preset_texts
 from waypost.simulator.templates.template import Template
 

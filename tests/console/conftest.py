@@ -14,15 +14,15 @@ import pytest_asyncio
 from playwright.async_api import Browser, BrowserContext, Page, Playwright, async_playwright, expect
 
 from tests.support.patience import HANGS_AFTER_S
-from waypost.assembly import demo
-from waypost.assembly.dev import Dev, DevOptions, Running
-from waypost.assembly.dev_files import instance_key
-from waypost.assembly.pair import Pair, Places
+from waypost.assembly.dev import demo
+from waypost.assembly.dev.dev import Dev, DevOptions, Running
+from waypost.assembly.dev.files import instance_key
+from waypost.assembly.dev.service_and_simulator import Pair, Places
 from waypost.base.clock import SystemClock, VirtualClock
 from waypost.base.ids import RandomIds
-from waypost.base.logs import set_up_logs
-from waypost.base.travel import Travel
-from waypost.client.door import Door, OverHttp
+from waypost.base.telemetry.logs import set_up_logs
+from waypost.base.time_travel import Travel
+from waypost.client.api_client import Door, OverHttp
 from waypost.config import Settings
 from waypost.simulator import SimulatorSettings
 

@@ -10,7 +10,7 @@ from tests.console.story import ORDERS, make_credentials, name_values
 from tests.support.callback_sink import Try
 from tests.support.media_samples import sample
 from tests.support.patience import patiently
-from waypost.assembly import demo
+from waypost.assembly.dev import demo
 
 EVIL: Final = "<img src=x onerror=\"document.title='taken'\">"
 SHORT: Final = "<img src=x onerror=alert(1)>"  # 28 characters: where there is little room

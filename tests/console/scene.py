@@ -16,9 +16,9 @@ import aiohttp
 from tests.console.conftest import Desk, close_desk, open_desk
 from tests.support.callback_sink import CallbackSink
 from tests.support.patience import patiently
-from waypost.assembly import demo
+from waypost.assembly.dev import demo
 from waypost.base.clock import Bearing, VirtualClock
-from waypost.client.door import Door, OverHttp
+from waypost.client.api_client import Door, OverHttp
 
 ANN: Final = demo.DESTINATION
 BEN: Final = "15550002002"

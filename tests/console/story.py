@@ -10,7 +10,7 @@ from tests.console.scene import ANN, BEN, CHI, CONTACT, DEE, ELI, FAY, GIL, HOUR
 from tests.support.callback_sink import Try
 from tests.support.media_samples import sample
 from tests.support.patience import patiently
-from waypost.assembly import demo
+from waypost.assembly.dev import demo
 
 HEARD: Final = "MESSAGE,ENQUEUED,SENT,DELIVERED,READ,FAILED,TEMPLATE,ACCOUNT"
 ORDERS: Final = "/orders"

@@ -8,7 +8,7 @@ import pytest
 from tests.console.addresses import addresses, told
 from tests.console.conftest import LOOP, Tab, Tabs
 from tests.console.scene import Scene
-from waypost.console.rows import Kind
+from waypost.console.route import Kind
 
 pytestmark = pytest.mark.asyncio(loop_scope=LOOP)
 

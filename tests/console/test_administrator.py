@@ -11,15 +11,15 @@ import pytest_asyncio
 from tests.console.conftest import LOOP
 from tests.console.test_simulator_alone import Site, close_site, open_site
 from tests.support.builders import APP, PARTNER
-from waypost.accept.limits import RATES
-from waypost.assembly.servers import HttpServer, bind, port_of
+from waypost.api.limits.rate_limits import RATES
+from waypost.assembly.http.servers import HttpServer, bind, port_of
 from waypost.base.clock import SystemClock
 from waypost.base.ids import RandomIds
-from waypost.client.door import Door, OverHttp
-from waypost.console.rows import Kind
+from waypost.client.api_client import Door, OverHttp
+from waypost.console.route import Kind
 from waypost.console.simulator.routes import SIMULATOR
 from waypost.simulator import Simulator, SimulatorSettings
-from waypost.store.audit_log import AuditEntry, AuditFilter
+from waypost.store.accounts.audit_log import AuditEntry, AuditFilter
 
 pytestmark = pytest.mark.asyncio(loop_scope=LOOP)
 

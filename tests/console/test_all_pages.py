@@ -9,7 +9,7 @@ from docs.make_screenshots import ELSEWHERE, FOLDER, NAMES, THEMES
 from tests.console.addresses import NoSample, addresses, filled, rows, told
 from tests.console.conftest import LOOP, Tab, Tabs
 from tests.console.scene import Scene
-from waypost.console.rows import Kind
+from waypost.console.route import Kind
 
 pytestmark = pytest.mark.asyncio(loop_scope=LOOP)
 

@@ -22,10 +22,10 @@ from sqlalchemy import Connection, delete
 from tests.console.conftest import LOOP, Desk
 from tests.support.callback_sink import CallbackSink, Try, always
 from tests.support.patience import HANGS_AFTER_S, patiently
-from waypost.admin import actions
-from waypost.assembly import demo
-from waypost.console import streams
-from waypost.console.pages import NOTICES, go, notices_of
+from waypost.admin import context
+from waypost.assembly.dev import demo
+from waypost.console.rendering import NOTICES, go, notices_of
+from waypost.console.web import streams
 from waypost.store.tables import operator_accounts
 
 pytestmark = pytest.mark.asyncio(loop_scope=LOOP)
@@ -161,7 +161,7 @@ async def test_entry_of_another_partner_that_was_set_aside_is_nobody_elses_to_wo
     message_id = await desk.send_text("Five times in vain")
     await desk.control.json("POST", "/control/clock/advance", {"ms": 180_000})
     [entry] = await patiently(lambda: _set_aside(desk), len)
-    await actions.put_operator_account(waypost.office, account)
+    await context.put_operator_account(waypost.office, account)
     again = f"entries/{entry['position']}/again"
 
     by_their_app = await stranger.ask("POST", f"{APP}/{again}", data={})

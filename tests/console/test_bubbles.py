@@ -21,13 +21,13 @@ from tests.console.bubble_samples import DRAFTS, NOW_MS, UNTIL_MS, every_item, o
 from tests.console.conftest import LOOP, Desk, Tab, Tabs, close_desk, open_desk
 from tests.support.media_samples import SAMPLES
 from tests.support.patience import HANGS_AFTER_S
-from waypost.assembly import demo
+from waypost.assembly.dev import demo
 from waypost.base.clock import ManualClock
-from waypost.console.assets import Assets
 from waypost.console.bubbles.drafts import shown_of_draft
 from waypost.console.bubbles.items import prepared
-from waypost.console.pages import Pages
-from waypost.console.visit import Visit
+from waypost.console.rendering import Pages
+from waypost.console.web.assets import Assets
+from waypost.console.web.page_request import Visit
 
 pytestmark = pytest.mark.asyncio(loop_scope=LOOP)
 

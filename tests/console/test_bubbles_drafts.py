@@ -9,14 +9,14 @@ import pytest
 from tests.console.bubble_samples import DRAFTS, UNTIL_MS, of_template, sent
 from waypost.console.bubbles.buttons import KINDS
 from waypost.console.bubbles.drafts import shown_of_draft
-from waypost.console.bubbles.faces import face_of
 from waypost.console.bubbles.flow_forms import screens_of
 from waypost.console.bubbles.items import prepared, quote_of, with_media
-from waypost.domain.buttons import Button, ButtonKind
-from waypost.domain.cards import Card
-from waypost.domain.template_fields import Draft
-from waypost.domain.template_types import TemplateType
-from waypost.simulator.messages.send_buttons import KINDS as SENT_KINDS
+from waypost.console.bubbles.previews import face_of
+from waypost.domain.templates.buttons import Button, ButtonKind
+from waypost.domain.templates.cards import Card
+from waypost.domain.templates.fields import Draft
+from waypost.domain.templates.types import TemplateType
+from waypost.simulator.messages.template_sends.buttons import KINDS as SENT_KINDS
 
 SENT = (
     "text", "many", "image", "document", "location", "product", "catalog", "carousel", "offer", "flow", "one_tap",

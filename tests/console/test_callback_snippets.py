@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 
 from waypost.base.clock import machine_ms
-from waypost.base.seals import Seals
+from waypost.base.encryption import Seals
 from waypost.console.callbacks.snippets import LANGUAGES, Language, snippet
-from waypost.wire.signatures import key_text, signature_headers
+from waypost.wire.callbacks.signatures import key_text, signature_headers
 
 SEALS = Seals("an instance key of forty characters, for tests")
 BODY = '{"app":"orders","payload":{"text":"Grüße, 你好"}}'.encode()

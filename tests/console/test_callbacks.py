@@ -14,11 +14,11 @@ from standardwebhooks import Webhook
 from tests.console.conftest import LOOP, Desk, Tabs
 from tests.support.callback_sink import CallbackSink, Try, always
 from tests.support.patience import patiently
-from waypost.client.door import Door, OverHttp
+from waypost.client.api_client import Door, OverHttp
+from waypost.store.callbacks.receivers import MOST_WAITING
+from waypost.store.callbacks.subscriptions import live_group, replay_group
 from waypost.store.database import Database
-from waypost.store.journal import EntryState, Lane
-from waypost.store.receivers import MOST_WAITING
-from waypost.store.subscriptions import live_group, replay_group
+from waypost.store.queue.jobs import EntryState, Lane
 from waypost.store.tables import journal
 
 pytestmark = pytest.mark.asyncio(loop_scope=LOOP)

@@ -8,14 +8,14 @@ import pytest
 from playwright.async_api import Dialog, Locator, Route
 
 from tests.console.conftest import LOOP, Desk, Tab, Tabs
-from waypost.assembly import demo
-from waypost.client.answers import NotReached, Reply
-from waypost.client.pieces import Body, Pieces
-from waypost.console.around import Around
-from waypost.console.commands import COMMANDS, Command
-from waypost.console.doors import Control
+from waypost.assembly.dev import demo
+from waypost.client.responses import NotReached, Reply
+from waypost.client.streaming import Body, Pieces
+from waypost.console.api_clients import Control
+from waypost.console.command_palette import COMMANDS, Command
+from waypost.console.page_context import Around
+from waypost.console.route import Kind
 from waypost.console.routes import PAGES
-from waypost.console.rows import Kind
 
 pytestmark = pytest.mark.asyncio(loop_scope=LOOP)
 
@@ -166,8 +166,8 @@ class Stuck:
 
 async def test_simulator_that_never_answers_holds_no_page_up(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     parts = vars(desk.dev)["_pair"].waypost.console.parts
-    monkeypatch.setattr("waypost.console.around.WITHIN_S", 0.05)
-    monkeypatch.setattr("waypost.console.commands.PHONES_WITHIN_S", 0.05)
+    monkeypatch.setattr("waypost.console.page_context.WITHIN_S", 0.05)
+    monkeypatch.setattr("waypost.console.command_palette.PHONES_WITHIN_S", 0.05)
     monkeypatch.setattr(parts.doors, "control", Control(Stuck()))
 
     shell = await Around(parts.doors.control, parts.clock).shell()

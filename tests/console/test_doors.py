@@ -11,7 +11,7 @@ from starlette.routing import Route
 
 from tests.console.conftest import LOOP, Desk
 from tests.support.patience import HANGS_AFTER_S
-from waypost.client.door import Door, DoorRefused, InProcess
+from waypost.client.api_client import Door, DoorRefused, InProcess
 
 pytestmark = pytest.mark.asyncio(loop_scope=LOOP)
 

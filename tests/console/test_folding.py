@@ -6,11 +6,11 @@ import pytest
 
 from tests.console.conftest import LOOP, Desk, Tabs
 from tests.support.patience import patiently
-from waypost.assembly import demo
-from waypost.console.messages.step import Step
-from waypost.console.messages.steps import FROM, LISTED, MOST_LISTED, MOST_RUNS, folded
+from waypost.assembly.dev import demo
+from waypost.console.messages.trace_step import Step
+from waypost.console.messages.trace_steps import FROM, LISTED, MOST_LISTED, MOST_RUNS, folded
 from waypost.store.database import Database
-from waypost.store.message_news import TRIED, MessageNews, add_news
+from waypost.store.trace_events import TRIED, MessageNews, add_news
 
 pytestmark = pytest.mark.asyncio(loop_scope=LOOP)
 

@@ -18,9 +18,9 @@ from tests.console.addresses import ALSO, NoSample, filled, rows
 from tests.console.conftest import LOOP, Desk, close_desk, open_desk
 from tests.support.callback_sink import CallbackSink
 from tests.support.patience import patiently
-from waypost.assembly import demo
-from waypost.console.rows import Kind
-from waypost.console.streams import MOST_OF_ONE
+from waypost.assembly.dev import demo
+from waypost.console.route import Kind
+from waypost.console.web.streams import MOST_OF_ONE
 
 pytestmark = pytest.mark.asyncio(loop_scope=LOOP)
 

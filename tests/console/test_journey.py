@@ -12,7 +12,7 @@ from tests.console.conftest import LOOP, Desk, Tabs
 from tests.console.hands import Hands, Keys, Pointer
 from tests.support.callback_sink import CallbackSink
 from tests.support.patience import HANGS_AFTER_S
-from waypost.assembly import demo
+from waypost.assembly.dev import demo
 
 pytestmark = pytest.mark.asyncio(loop_scope=LOOP)
 

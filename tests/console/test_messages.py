@@ -13,7 +13,7 @@ import pytest_asyncio
 
 from tests.console.conftest import LOOP, Desk, Tabs, close_desk, open_desk
 from tests.support.patience import patiently
-from waypost.assembly import demo
+from waypost.assembly.dev import demo
 
 pytestmark = pytest.mark.asyncio(loop_scope=LOOP)
 

@@ -9,15 +9,15 @@ import pytest
 from sqlalchemy import Connection, insert, update
 
 from tests.console.conftest import LOOP, Desk, Tabs
-from waypost.assembly import demo
-from waypost.console.overview.tally import MINUTE_MS, MOST_NEW, Tally, of_states
-from waypost.console.parts import Parts
+from waypost.assembly.dev import demo
+from waypost.console.overview.minute_counts import MINUTE_MS, MOST_NEW, Tally, of_states
+from waypost.console.services import Parts
 from waypost.domain.app import BusinessAccount
-from waypost.store.credentials import CredentialKind, add_credential
+from waypost.store.accounts.credentials import CredentialKind, add_credential
+from waypost.store.accounts.partners import add_business_account
+from waypost.store.console.overview import Count, Counts
 from waypost.store.database import Database
-from waypost.store.journal import EntryState, Lane
-from waypost.store.overview import Count, Counts
-from waypost.store.partners import add_business_account
+from waypost.store.queue.jobs import EntryState, Lane
 from waypost.store.tables import journal, subscriptions, templates
 
 pytestmark = pytest.mark.asyncio(loop_scope=LOOP)

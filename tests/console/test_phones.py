@@ -9,8 +9,8 @@ from playwright.async_api import Locator, expect
 from tests.console.conftest import LOOP, Desk, Tab, Tabs
 from tests.support.media_samples import sample
 from tests.support.patience import patiently
-from waypost.assembly import demo
-from waypost.client.door import DoorRefused
+from waypost.assembly.dev import demo
+from waypost.client.api_client import DoorRefused
 
 pytestmark = pytest.mark.asyncio(loop_scope=LOOP)
 ANN, BEN = demo.DESTINATION, "15550002002"

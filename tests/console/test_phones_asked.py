@@ -11,8 +11,8 @@ from tests.console.bubble_samples import sent
 from tests.console.conftest import LOOP, Desk
 from tests.support.media_samples import sample
 from tests.support.patience import patiently
-from waypost.assembly import demo
-from waypost.console.phones.places import Places, digits_of
+from waypost.assembly.dev import demo
+from waypost.console.phones.selection import Places, digits_of
 
 pytestmark = pytest.mark.asyncio(loop_scope=LOOP)
 ANN: Final = demo.DESTINATION

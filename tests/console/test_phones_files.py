@@ -14,9 +14,9 @@ from starlette.types import Receive, Scope, Send
 from tests.console.conftest import LOOP, Desk, Tabs
 from tests.support.media_samples import sample
 from tests.support.patience import HANGS_AFTER_S, patiently
-from waypost.assembly import demo
-from waypost.assembly.gate import Gate
-from waypost.client.door import DoorRefused, InProcess
+from waypost.assembly.dev import demo
+from waypost.assembly.http.swappable_app import Gate
+from waypost.client.api_client import DoorRefused, InProcess
 from waypost.simulator.control.media import file_answer
 
 pytestmark = pytest.mark.asyncio(loop_scope=LOOP)

@@ -21,8 +21,8 @@ from tests.console.conftest import LOOP, Desk, Tabs
 from tests.console.scene import Scene, open_scene
 from tests.support.patience import patiently
 from waypost.console.guard import guarded
-from waypost.console.rows import Kind, PageRow, Who
-from waypost.console.visit import Visit
+from waypost.console.route import Kind, PageRow, Who
+from waypost.console.web.page_request import Visit
 
 pytestmark = pytest.mark.asyncio(loop_scope=LOOP)
 

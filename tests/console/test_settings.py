@@ -7,8 +7,8 @@ import aiohttp
 import pytest
 
 from tests.console.conftest import LOOP, Desk, Tabs
-from waypost.assembly import demo
-from waypost.client.door import Door, DoorRefused, OverHttp
+from waypost.assembly.dev import demo
+from waypost.client.api_client import Door, DoorRefused, OverHttp
 
 pytestmark = pytest.mark.asyncio(loop_scope=LOOP)
 

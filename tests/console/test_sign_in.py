@@ -17,21 +17,21 @@ from sqlalchemy import Connection, delete
 from tests.console.conftest import LOOP, Desk, Tabs
 from tests.support.builders import ACCOUNT, APP, INSTANCE_KEY, PARTNER
 from tests.support.patience import HANGS_AFTER_S
-from waypost.assembly import demo
 from waypost.assembly.console import ConsoleStand
+from waypost.assembly.dev import demo
 from waypost.assembly.service import Waypost
 from waypost.base.clock import ManualClock, machine_ms
+from waypost.base.encryption import hash_of
 from waypost.base.ids import RandomIds
-from waypost.base.seals import hash_of
 from waypost.config import Settings
 from waypost.console.guard import CSRF_HEADER
-from waypost.console.headers import SECURE
+from waypost.console.route import Kind, Who
 from waypost.console.routes import LOST, PAGES
-from waypost.console.rows import Kind, Who
-from waypost.console.sessions import LIFE_MS, Sessions
 from waypost.console.sign_in import own_page
-from waypost.store.console_sessions import sessions_to_carry
-from waypost.store.partners import add_app, add_business_account, add_partner, change_password
+from waypost.console.web.headers import SECURE
+from waypost.console.web.sessions import LIFE_MS, Sessions
+from waypost.store.accounts.console_sessions import sessions_to_carry
+from waypost.store.accounts.partners import add_app, add_business_account, add_partner, change_password
 from waypost.store.tables import partners
 
 pytestmark = pytest.mark.asyncio(loop_scope=LOOP)

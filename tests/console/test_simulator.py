@@ -8,7 +8,7 @@ import aiohttp
 import pytest
 
 from tests.console.conftest import LOOP, Desk, Tabs
-from waypost.assembly import demo
+from waypost.assembly.dev import demo
 
 pytestmark = pytest.mark.asyncio(loop_scope=LOOP)
 

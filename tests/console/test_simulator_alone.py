@@ -11,14 +11,14 @@ import pytest_asyncio
 from tests.console.conftest import LOOP
 from tests.support.builders import ACCOUNT, APP, INSTANCE_KEY, PARTNER
 from tests.support.refusing import refusing_port
-from waypost.assembly.servers import HttpServer, bind, port_of
+from waypost.assembly.http.servers import HttpServer, bind, port_of
 from waypost.assembly.service import Waypost
 from waypost.base.clock import SystemClock
 from waypost.base.ids import RandomIds
 from waypost.config import Settings
 from waypost.console.guard import cookie_name
 from waypost.simulator import Simulator, SimulatorSettings
-from waypost.store.partners import add_app, add_business_account, add_partner
+from waypost.store.accounts.partners import add_app, add_business_account, add_partner
 
 pytestmark = pytest.mark.asyncio(loop_scope=LOOP)
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from waypost.console.spelling import duration, grouped, phone, plain
+from waypost.console.web.formatting import duration, grouped, phone, plain
 
 
 @pytest.mark.parametrize(

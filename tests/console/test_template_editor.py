@@ -9,18 +9,18 @@ from playwright.async_api import Dialog, expect
 
 from tests.console.conftest import LOOP, Desk, Tabs
 from tests.support.media_samples import sample
-from waypost.assembly import demo
-from waypost.console.templates.handing_in import fields_of, fields_of_draft
-from waypost.console.templates.limits import MOST, MOST_CHARS
-from waypost.console.templates.writing import read_writing, writing_of
-from waypost.domain.buttons import Button, ButtonKind
-from waypost.domain.cards import Card
-from waypost.domain.template_fields import ATTRIBUTES, TEMPLATE_FIELDS, Draft, FieldFormat, has_part
-from waypost.domain.template_rules import RULES
-from waypost.domain.template_types import type_row
-from waypost.wire.drafts import read_draft
+from waypost.assembly.dev import demo
+from waypost.console.templates.character_limits import MOST, MOST_CHARS
+from waypost.console.templates.draft_text import read_writing, writing_of
+from waypost.console.templates.submission import fields_of, fields_of_draft
+from waypost.domain.templates.buttons import Button, ButtonKind
+from waypost.domain.templates.cards import Card
+from waypost.domain.templates.fields import ATTRIBUTES, TEMPLATE_FIELDS, Draft, FieldFormat, has_part
+from waypost.domain.templates.rules import RULES
+from waypost.domain.templates.types import type_row
 from waypost.wire.forms import Form
-from waypost.wire.template_changes import edited_draft
+from waypost.wire.templates.changes import edited_draft
+from waypost.wire.templates.drafts import read_draft
 
 pytestmark = pytest.mark.asyncio(loop_scope=LOOP)
 

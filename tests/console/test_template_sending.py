@@ -11,7 +11,7 @@ import pytest
 from tests.console.conftest import LOOP, Desk
 from tests.support.media_samples import sample
 from tests.support.patience import patiently
-from waypost.assembly import demo
+from waypost.assembly.dev import demo
 
 pytestmark = pytest.mark.asyncio(loop_scope=LOOP)
 

@@ -12,7 +12,7 @@ from tests.console.conftest import LOOP, Desk, Tabs, close_desk, open_desk
 from tests.support.builders import PARTNER
 from tests.support.callback_sink import CallbackSink, always, in_turn
 from tests.support.patience import patiently
-from waypost.assembly import demo
+from waypost.assembly.dev import demo
 
 pytestmark = pytest.mark.asyncio(loop_scope=LOOP)
 

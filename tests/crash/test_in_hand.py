@@ -8,11 +8,11 @@ from sqlalchemy import Connection, text
 from sqlalchemy.exc import IntegrityError
 
 from waypost.base.clock import ManualClock
-from waypost.journal.in_store import Journal
+from waypost.queue.queue import Journal
 from waypost.store.database import Database
 from waypost.store.engines.sqlite import SqliteEngine
-from waypost.store.job_subjects import JobSubject, SubjectKind
-from waypost.store.journal import EntryState, Lane, NewEntry, append_entries, depth_of
+from waypost.store.queue.job_subjects import JobSubject, SubjectKind
+from waypost.store.queue.jobs import EntryState, Lane, NewEntry, append_entries, depth_of
 
 ENTRIES: Final = [
     NewEntry(Lane.SUBMISSIONS, "a group", f"key {number}", JobSubject(SubjectKind.MESSAGE, str(number)), due_ms=0)

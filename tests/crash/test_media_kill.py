@@ -15,8 +15,8 @@ import aiohttp
 
 from crashes.processes import Child, free_port
 from tests.support.patience import patiently
-from waypost.assembly import demo
-from waypost.base.seals import Seals
+from waypost.assembly.dev import demo
+from waypost.base.encryption import Seals
 
 KILLS: Final = 3
 AT_ONCE: Final = 4

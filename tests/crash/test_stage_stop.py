@@ -8,13 +8,13 @@ from typing import Final
 import pytest_asyncio
 
 from waypost.base.clock import SystemClock
-from waypost.journal.entry import Entry
-from waypost.journal.in_store import Journal
-from waypost.journal.stage import Prepared, Stage
+from waypost.queue.job import Entry
+from waypost.queue.queue import Journal
+from waypost.queue.worker import Prepared, Stage
 from waypost.store.database import Database
 from waypost.store.engines.sqlite import SqliteEngine
-from waypost.store.job_subjects import JobSubject, SubjectKind
-from waypost.store.journal import Lane, NewEntry, append_entries
+from waypost.store.queue.job_subjects import JobSubject, SubjectKind
+from waypost.store.queue.jobs import Lane, NewEntry, append_entries
 
 ENTRY: Final = NewEntry(Lane.SUBMISSIONS, "a group", "a key", JobSubject(SubjectKind.MESSAGE, "1"), due_ms=0)
 

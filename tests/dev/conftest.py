@@ -9,7 +9,7 @@ import pytest
 
 from tests.support.callback_sink import CallbackSink
 from tests.support.patience import HANGS_AFTER_S
-from waypost.assembly.dev import Dev, DevOptions, Running
+from waypost.assembly.dev.dev import Dev, DevOptions, Running
 from waypost.config import Settings
 
 

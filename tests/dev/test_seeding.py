@@ -10,7 +10,7 @@ from pathlib import Path
 from crashes.processes import Child, NotInTime
 from tests.dev.conftest import Starter
 from tests.support.patience import HANGS_AFTER_S
-from waypost.assembly import demo
+from waypost.assembly.dev import demo
 
 
 def rows_of(store: Path, of: str) -> int:

@@ -11,7 +11,7 @@ import msgspec
 import pytest
 
 from tests.dev.test_snapshots import small_snapshot
-from waypost.assembly import snapshot_bounds, snapshots
+from waypost.assembly.snapshots import bounds, snapshot
 from waypost.simulator import NotKept
 
 WHOLE = "whole.waypost"
@@ -35,11 +35,11 @@ def with_large_member(file: Path) -> None:
 
 def with_large_page(file: Path) -> None:
     with zipfile.ZipFile(file) as archive:
-        page = msgspec.json.decode(archive.read(snapshots.PAGE))
+        page = msgspec.json.decode(archive.read(snapshot.PAGE))
     file.unlink()
     page["note"] = "x" * 10_000_000
     with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
-        archive.writestr(snapshots.PAGE, msgspec.json.encode(page))
+        archive.writestr(snapshot.PAGE, msgspec.json.encode(page))
 
 
 def with_many_members(file: Path) -> None:
@@ -92,10 +92,10 @@ def test_what_goes_beyond_a_bound_is_refused_and_leaves_nothing(change: Change, 
     before_kb = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 
     with pytest.raises(NotKept, match=refusal) as refused:
-        snapshots.unpack(file, into, secret_key="k", machine_ms=0)
+        snapshot.unpack(file, into, secret_key="k", machine_ms=0)
 
     assert WHOLE in str(refused.value)
-    assert not (into / snapshots.RESTORE).exists()
+    assert not (into / snapshot.RESTORE).exists()
     assert list(into.glob("**/*")) == [] or not any(path.is_file() for path in into.glob("**/*"))
     if sys.platform == "linux":
         grown_kb = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before_kb
@@ -108,14 +108,14 @@ def test_a_name_that_is_there_twice_is_refused(tmp_path: Path) -> None:
         with_member("waypost.db", b"another store")(tmp_path / WHOLE)
 
     with pytest.raises(NotKept, match="a name is in it twice"):
-        snapshots.unpack(tmp_path / WHOLE, tmp_path / "into", secret_key="k", machine_ms=0)
+        snapshot.unpack(tmp_path / WHOLE, tmp_path / "into", secret_key="k", machine_ms=0)
 
 
 def test_everything_together_has_a_bound(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A bound that is lowered stands for a disk that is full."""
     small_snapshot(tmp_path)
     file = tmp_path / WHOLE
-    monkeypatch.setattr(snapshot_bounds, "MAX_BYTES", 1000)
+    monkeypatch.setattr(bounds, "MAX_BYTES", 1000)
 
     with pytest.raises(NotKept, match="the most is 1000"):
-        snapshots.unpack(file, tmp_path / "into", secret_key="k", machine_ms=0)
+        snapshot.unpack(file, tmp_path / "into", secret_key="k", machine_ms=0)

@@ -13,7 +13,7 @@ import pytest
 from tests.dev.conftest import Started, Starter
 from tests.support.callback_sink import CallbackSink, always
 from tests.support.patience import HANGS_AFTER_S
-from waypost.assembly import snapshots
+from waypost.assembly.snapshots import snapshot
 from waypost.base.clock import Bearing
 from waypost.simulator import NotKept
 from waypost.simulator.store import Store
@@ -75,16 +75,16 @@ async def test_a_store_that_is_truly_damaged_is_refused(
     tmp_path: Path, damage: Callable[[sqlite3.Connection], None]
 ) -> None:
     data, file = tmp_path / "data", tmp_path / "one.waypost"
-    for name in snapshots.STORES:
+    for name in snapshot.STORES:
         data.mkdir(exist_ok=True)
         store = Store(data / name, SCHEMA)
         await store.open()
         await store.close()
-    snapshots.pack(data, file, bearing=Bearing(1, 1), secret_key="k")
+    snapshot.pack(data, file, bearing=Bearing(1, 1), secret_key="k")
     _rewrite(file, tmp_path, damage)
 
     with pytest.raises(NotKept, match=r"one\.waypost is damaged"):
-        snapshots.unpack(file, tmp_path / "into", secret_key="k", machine_ms=0)
+        snapshot.unpack(file, tmp_path / "into", secret_key="k", machine_ms=0)
 
 
 async def _leave_all_pending(started: Started, receiver: CallbackSink) -> tuple[str, str]:

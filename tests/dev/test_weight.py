@@ -23,7 +23,7 @@ LATE = {  # what is loaded only when it is needed, and when that is. Source: dec
 PROGRAM = """
 import asyncio, json, sys, urllib.request
 from pathlib import Path
-from waypost.assembly.dev import Dev, DevOptions
+from waypost.assembly.dev.dev import Dev, DevOptions
 from waypost.config import Settings
 
 async def main(folder):

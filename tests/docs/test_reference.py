@@ -3,9 +3,9 @@
 import pytest
 
 from docs.make_reference import FOLDER, PAGES
-from waypost.accept.routes import ROUTES
+from waypost.api.routes import ROUTES
 from waypost.config import Settings
-from waypost.domain.refusals import Reason
+from waypost.domain.errors import Reason
 from waypost.wire.errors import ERRORS
 
 

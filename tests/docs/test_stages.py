@@ -8,7 +8,7 @@ import pytest
 
 from tests.docs.repository import ROOT
 
-STAGES: Final = ("accept", "journal", "dispatch", "operators", "events", "callbacks")
+STAGES: Final = ("api", "queue", "dispatch", "operators", "events", "callbacks")
 
 
 @pytest.mark.parametrize(("number", "stage"), list(enumerate(STAGES, start=1)), ids=STAGES)

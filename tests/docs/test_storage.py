@@ -4,10 +4,10 @@ import re
 from typing import Final
 
 from tests.docs.repository import ROOT
-from waypost.journal.feed import POLL_MS
-from waypost.journal.lanes import GROUP_WINDOW, SHARDS
+from waypost.queue.plans import GROUP_WINDOW, SHARDS
+from waypost.queue.reader import POLL_MS
 from waypost.store.engines.sqlite import PRAGMAS
-from waypost.store.retention import MOST_ROWS
+from waypost.store.retention.rules import MOST_ROWS
 
 STORAGE: Final = (ROOT / "docs" / "explanation" / "storage.md").read_text(encoding="utf-8")
 

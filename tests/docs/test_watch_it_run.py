@@ -10,7 +10,7 @@ from urllib.parse import urlencode, urlsplit
 
 from tests.docs.repository import ROOT, samples_of
 from tests.support.patience import HANGS_AFTER_S
-from waypost.client.variables import read_variables
+from waypost.client.dev_variables import read_variables
 from waypost.operations.metrics import METRICS, Kind
 
 PAGE: Final = ROOT / "docs" / "how-to" / "watch-it-run.md"

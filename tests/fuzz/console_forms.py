@@ -8,8 +8,8 @@ from html.parser import HTMLParser
 from pathlib import Path
 from typing import Final
 
-from waypost.assembly import demo
-from waypost.console.rows import PageRow
+from waypost.assembly.dev import demo
+from waypost.console.route import PageRow
 
 _ASKED: Final = re.compile(
     r"""(?:visit\.(?:field|flag|file|query)|given\.get|typed\.get|query_params\.get|form\.get|_seconds|_field|_flag)\(\s*(?:visit,\s*)?["']([a-z][\w.-]*)["']"""

@@ -3,7 +3,7 @@
 from random import Random
 from typing import Final
 
-from waypost.assembly import demo
+from waypost.assembly.dev import demo
 
 ENDLESS: Final = "9" * 4500  # more digits than Python turns into a number
 HALF: Final = "\ud800"

@@ -7,9 +7,9 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 
-from waypost.assembly.dev import Dev, DevOptions, Running
+from waypost.assembly.dev.dev import Dev, DevOptions, Running
 from waypost.base.clock import SystemClock
-from waypost.base.logs import set_up_logs
+from waypost.base.telemetry.logs import set_up_logs
 from waypost.config import Settings
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from waypost.accept.fields import FIELDS, FieldType
+from waypost.api.request_fields import FIELDS, FieldType
 from waypost.operations.openapi import format_of, json_schema
 
 WORDS = st.one_of(

@@ -22,7 +22,7 @@ from tests.fuzz.console_forms import FRESH, Address, Form, filled_oddly, forms_o
 from tests.fuzz.odd_values import ODD_BODIES, ODD_FILES, ODD_SEGMENTS, odd_text
 from tests.support.media_samples import sample
 from tests.support.patience import HANGS_AFTER_S
-from waypost.console.rows import Kind, PageRow, Who
+from waypost.console.route import Kind, PageRow, Who
 
 EXAMPLES: Final = int(os.environ.get("WAYPOST_FUZZ_EXAMPLES", "1"))
 IS_LONG: Final = EXAMPLES > 10

@@ -17,12 +17,12 @@ from tests.fuzz.running import Served, served
 from tests.fuzz.strategies import json_texts
 from tests.support.media_samples import sample
 from tests.support.patience import HANGS_AFTER_S
-from waypost.accept.credentials import Credential
-from waypost.accept.fields import FieldType
-from waypost.accept.route_row import RouteRow
-from waypost.accept.routes import ROUTES
-from waypost.assembly import demo
-from waypost.domain.refusals import Reason
+from waypost.api.auth.credentials import Credential
+from waypost.api.request_fields import FieldType
+from waypost.api.route import RouteRow
+from waypost.api.routes import ROUTES
+from waypost.assembly.dev import demo
+from waypost.domain.errors import Reason
 from waypost.domain.session_messages import SESSION_KINDS
 from waypost.operations import openapi
 

@@ -10,11 +10,11 @@ from sqlalchemy import Connection
 
 from tests.support.stores import ENGINES, Place
 from waypost.base.clock import Clock, ManualClock
-from waypost.journal.entry import Entry
-from waypost.journal.in_store import Journal
-from waypost.journal.lanes import PLANS, LanePlan
+from waypost.queue.job import Entry
+from waypost.queue.plans import PLANS, LanePlan
+from waypost.queue.queue import Journal
 from waypost.store.database import Database
-from waypost.store.journal import Lane, NewEntry, append_entries, settle_entries, subject_of
+from waypost.store.queue.jobs import Lane, NewEntry, append_entries, settle_entries, subject_of
 
 LANE = Lane.SUBMISSIONS
 LEASE_MS = 15_000

@@ -13,9 +13,9 @@ from tests.support.patience import HANGS_AFTER_S
 from tests.support.stores import PostgresPlace
 from waypost.base.batching import Stopped
 from waypost.base.clock import ManualClock, SystemClock
-from waypost.journal import feed, in_store
-from waypost.journal.lanes import shard_of
-from waypost.store.leases import SHARDS
+from waypost.queue import queue, reader
+from waypost.queue.plans import shard_of
+from waypost.store.queue.leases import SHARDS
 
 Open = Callable[..., Coroutine[None, None, Bench]]
 POLL_S = 5
@@ -31,7 +31,7 @@ def engine() -> str:
 @pytest.fixture
 def without_polls(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let nothing be found by looking now and then: what is found is found by a notification."""
-    for module in (feed, in_store):
+    for module in (reader, queue):
         monkeypatch.setattr(module, "POLL_MS", 60 * 60 * 1000)
 
 

@@ -1,7 +1,7 @@
 """Processes whose clocks differ, and one whose clock was wrong: nothing waits for hours."""
 
 from tests.journal.conftest import Bench
-from waypost.store.journal import Lane
+from waypost.store.queue.jobs import Lane
 
 HOUR_MS = 3_600_000
 

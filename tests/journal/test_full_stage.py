@@ -5,9 +5,9 @@ from collections.abc import Sequence
 
 from tests.journal.conftest import LANE, Bench
 from tests.support.patience import patiently
-from waypost.journal.entry import Entry
-from waypost.journal.lanes import PLANS
-from waypost.journal.stage import Prepared, Stage, Work
+from waypost.queue.job import Entry
+from waypost.queue.plans import PLANS
+from waypost.queue.worker import Prepared, Stage, Work
 
 MOST = PLANS[LANE].in_flight
 

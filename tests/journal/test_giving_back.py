@@ -7,7 +7,7 @@ from tests.support.stores import Place
 from waypost.base.clock import ManualClock
 from waypost.store.contract import StoreAway
 from waypost.store.database import Database
-from waypost.store.journal import EntryState, Lane, depth_of, drop_set_aside, return_set_aside, set_aside_entries
+from waypost.store.queue.jobs import EntryState, Lane, depth_of, drop_set_aside, return_set_aside, set_aside_entries
 
 ERROR = ValueError("a defect")
 

@@ -14,7 +14,7 @@ from tests.support.stores import Place, SqlitePlace
 from waypost.base.clock import ManualClock
 from waypost.store.contract import Engine, StoreAway
 from waypost.store.engines.sqlite import SqliteEngine
-from waypost.store.journal import NewEntry, append_entries, return_set_aside, subject_of
+from waypost.store.queue.jobs import NewEntry, append_entries, return_set_aside, subject_of
 
 
 class Unsaid(SqliteEngine):
@@ -97,7 +97,7 @@ async def test_what_an_earlier_process_left_comes_first(place: Place, clock: Man
 async def test_order_is_kept_when_memory_is_full_and_has_room_again(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("waypost.journal.groups.MOST_READ", 4)
+    monkeypatch.setattr("waypost.queue.concurrency_groups.MOST_READ", 4)
     await bench.work_all()
     at = iter(range(1000))
 

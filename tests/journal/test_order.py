@@ -6,8 +6,8 @@ import pytest
 
 from tests.journal.conftest import Bench
 from tests.support.patience import HANGS_AFTER_S
-from waypost.journal.lanes import PLANS
-from waypost.store.journal import Lane
+from waypost.queue.plans import PLANS
+from waypost.store.queue.jobs import Lane
 
 
 async def test_entries_of_one_key_are_worked_one_at_a_time_and_oldest_first(bench: Bench) -> None:
@@ -140,7 +140,7 @@ async def test_wait_ends_when_a_key_is_free_again(bench: Bench) -> None:
 async def test_more_entries_than_a_group_holds_in_memory_are_all_worked_in_order(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("waypost.journal.groups.MOST_READ", 4)
+    monkeypatch.setattr("waypost.queue.concurrency_groups.MOST_READ", 4)
     keys = [f"k{n % 5}" for n in range(60)]
     await bench.append(*keys)
 
@@ -155,7 +155,7 @@ async def test_more_entries_than_a_group_holds_in_memory_are_all_worked_in_order
 async def test_one_key_longer_than_a_groups_memory_is_worked_in_order(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("waypost.journal.groups.MOST_READ", 4)
+    monkeypatch.setattr("waypost.queue.concurrency_groups.MOST_READ", 4)
     await bench.append(*["a"] * 30)
 
     worked = await bench.work_all()

@@ -1,7 +1,7 @@
 """Entries that wait for something of their own process, such as an upload."""
 
 from tests.journal.conftest import Bench
-from waypost.store.journal import Lane
+from waypost.store.queue.jobs import Lane
 
 
 async def test_parked_entry_holds_up_its_key_and_nothing_else(bench: Bench) -> None:

@@ -8,9 +8,9 @@ import pytest
 from tests.journal.conftest import LANE, LEASE_MS, Bench, close_bench, open_bench, settle
 from tests.support.stores import Place
 from waypost.base.clock import ManualClock
-from waypost.journal.lanes import PLANS, shard_of
-from waypost.store.journal import Cursor, EntryState, Lane, NewEntry, append_entries, entries_after, subject_of
-from waypost.store.leases import SHARDS
+from waypost.queue.plans import PLANS, shard_of
+from waypost.store.queue.jobs import Cursor, EntryState, Lane, NewEntry, append_entries, entries_after, subject_of
+from waypost.store.queue.leases import SHARDS
 
 Open = Callable[..., Coroutine[None, None, Bench]]
 GROUPS = [f"group {number}" for number in range(220)]

@@ -7,9 +7,9 @@ import pytest
 
 from tests.journal.conftest import LANE, Bench
 from tests.support.patience import patiently
-from waypost.journal.entry import Entry
-from waypost.journal.stage import Prepared, Stage
-from waypost.store.journal import EntryState, depth_of
+from waypost.queue.job import Entry
+from waypost.queue.worker import Prepared, Stage
+from waypost.store.queue.jobs import EntryState, depth_of
 
 
 class Work:

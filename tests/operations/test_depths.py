@@ -8,10 +8,10 @@ from sqlalchemy import Connection, insert, update
 from sqlalchemy.event import listen, remove
 
 from tests.support.stores import ENGINES, Place
-from waypost.store import depths as asked
 from waypost.store.database import Database
-from waypost.store.depths import Depths, depths
-from waypost.store.journal import EntryState, Lane, set_aside_entries
+from waypost.store.queue import depths as asked
+from waypost.store.queue.depths import Depths, depths
+from waypost.store.queue.jobs import EntryState, Lane, set_aside_entries
 from waypost.store.tables import journal, subscriptions
 
 MOST = 200

@@ -10,11 +10,11 @@ import requests
 
 from tests.fuzz.running import Served, served
 from tests.support.patience import HANGS_AFTER_S
-from waypost.accept.fields import FIELDS
-from waypost.accept.limits import RATES
-from waypost.accept.route_row import RouteRow
-from waypost.accept.routes import ROUTES
-from waypost.accept.shapes import SHAPES
+from waypost.api.limits.rate_limits import RATES
+from waypost.api.request_fields import FIELDS
+from waypost.api.response_schemas import SHAPES
+from waypost.api.route import RouteRow
+from waypost.api.routes import ROUTES
 from waypost.operations import openapi
 
 TRIED = (

@@ -15,7 +15,7 @@ import aiohttp
 import pytest
 
 from tests.support.patience import patiently
-from waypost.client.variables import read_variables
+from waypost.client.dev_variables import read_variables
 
 pytestmark = [
     pytest.mark.skipif(sys.platform != "linux", reason="limits of another process: Linux only"),

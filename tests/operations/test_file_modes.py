@@ -11,7 +11,7 @@ import pytest
 
 from crashes.processes import Child
 from tests.support.patience import patiently
-from waypost.base.private_files import readable_by_others, tighten
+from waypost.base.files import readable_by_others, tighten
 
 KEY = "k" * 64
 ADMIN_TOKEN = "a" * 40

@@ -17,7 +17,7 @@ import pytest
 
 from tests.support.media_samples import sample
 from tests.support.patience import patiently
-from waypost.client.variables import read_variables
+from waypost.client.dev_variables import read_variables
 
 pytestmark = pytest.mark.timeout(180)
 DISK_MB = 170

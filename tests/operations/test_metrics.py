@@ -10,9 +10,9 @@ from tests.support.builders import ANN, APP, PARTNER
 from tests.support.callback_sink import in_turn
 from tests.support.patience import patiently
 from tests.support.street import ADMIN_TOKEN, Street
-from waypost.base.counts import Spread
-from waypost.operations.exposition import buckets
+from waypost.base.telemetry.counters import Spread
 from waypost.operations.metrics import METRICS, Kind
+from waypost.operations.prometheus import buckets
 
 SEND: Final = "POST /wa/api/v1/msg"
 Figures = dict[tuple[str, frozenset[tuple[str, str]]], float]

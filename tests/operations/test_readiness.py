@@ -14,14 +14,14 @@ from tests.support.patience import HANGS_AFTER_S, patiently
 from tests.support.stores import ENGINES
 from tests.support.street import Answer, Street
 from waypost.base.clock import ManualClock
-from waypost.journal.entry import Entry
-from waypost.journal.in_store import Journal
-from waypost.journal.stage import Prepared, Stage
 from waypost.operations import readiness
 from waypost.operations.readiness import CHECKS, Parts, Readiness
+from waypost.queue.job import Entry
+from waypost.queue.queue import Journal
+from waypost.queue.worker import Prepared, Stage
 from waypost.store.database import Database
 from waypost.store.engines.sqlite import SqliteEngine
-from waypost.store.journal import Lane, NewEntry, append_entries, settle_entries, subject_of
+from waypost.store.queue.jobs import Lane, NewEntry, append_entries, settle_entries, subject_of
 from waypost.store.tables import store_facts
 
 

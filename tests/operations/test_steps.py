@@ -13,8 +13,8 @@ from tests.support.builders import ANN, APP
 from tests.support.callback_sink import in_turn
 from tests.support.street import API_KEY, Street
 from waypost.base.clock import SystemClock
-from waypost.base.logs import set_up_logs
-from waypost.base.steps import Step, Steps, Told
+from waypost.base.telemetry.logs import set_up_logs
+from waypost.base.telemetry.tracing import Step, Steps, Told
 
 TEXT: Final = "Meet me behind the old windmill"
 

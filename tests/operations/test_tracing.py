@@ -20,7 +20,7 @@ from tests.support.patience import HANGS_AFTER_S
 from tests.support.street import API_KEY, Street
 from waypost.base.clock import SystemClock
 from waypost.base.ids import RandomIds
-from waypost.base.steps import Step, steps
+from waypost.base.telemetry.tracing import Step, steps
 from waypost.operations.tracing import NoTracing, Tracing, ids_of, open_tracing
 
 SENDER: Final = "4bf92f3577b34da6a3ce929d0e0e4736"

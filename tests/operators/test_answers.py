@@ -11,7 +11,7 @@ from tests.operators.conftest import Answering, TinyOperator, half_an_answer, ha
 from tests.support.builders import ACCOUNT, ANN, APP
 from tests.support.refusing import refusing_port
 from waypost.domain.outcome import INVALID_ANSWER, Again, Outcome, Rejected, Sent, Unavailable, Uncertain, Waits
-from waypost.operators.cloud import calls
+from waypost.operators.cloud import http_calls
 from waypost.operators.cloud.adapter import CloudOperator
 
 
@@ -187,8 +187,8 @@ async def test_each_account_has_an_address_a_version_and_a_token_of_its_own(tiny
 async def test_call_that_finds_no_free_connection_in_time_was_certainly_not_made(
     tiny: TinyOperator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(calls, "CONNECT_S", 0.1)
-    monkeypatch.setattr(calls, "PER_HOST", 1)
+    monkeypatch.setattr(http_calls, "CONNECT_S", 0.1)
+    monkeypatch.setattr(http_calls, "PER_HOST", 1)
     adapter = CloudOperator(timeout_s=2)
     await adapter.open()
     came, go_on = asyncio.Event(), asyncio.Event()

@@ -5,12 +5,12 @@ from typing import Any
 import pytest
 
 from tests.support.builders import draft, template
-from waypost.domain.buttons import VIEW_CATALOG, VIEW_ITEMS, Button, ButtonKind, SupportedApp
-from waypost.domain.cards import Card
-from waypost.domain.template import Category, completed, sample_references
-from waypost.domain.template_fields import Draft
-from waypost.domain.template_rules import check_draft
-from waypost.operators.cloud.templates import template_body
+from waypost.domain.templates.buttons import VIEW_CATALOG, VIEW_ITEMS, Button, ButtonKind, SupportedApp
+from waypost.domain.templates.cards import Card
+from waypost.domain.templates.fields import Draft
+from waypost.domain.templates.rules import check_draft
+from waypost.domain.templates.template import Category, completed, sample_references
+from waypost.operators.cloud.templates.bodies import template_body
 from waypost.simulator.templates.checks import check_draft as operators_check
 
 REPLY = Button(ButtonKind.QUICK_REPLY, "Yes")

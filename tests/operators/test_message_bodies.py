@@ -7,18 +7,18 @@ import pytest
 
 from tests.support.builders import ANN, draft, id_number, message, template
 from tests.support.session_samples import MESSAGE_ID, SESSION_SAMPLES
-from waypost.domain.buttons import VIEW_CATALOG, VIEW_ITEMS, Button, ButtonKind
-from waypost.domain.cards import Card
 from waypost.domain.message import CardSend, Content, Passthrough, TemplateSend, media_references, reply_to_of
 from waypost.domain.postback import payload_of
 from waypost.domain.session_messages.buttons import SessionUrlButton
 from waypost.domain.session_messages.choices import ListSection, SessionList, SessionQuickReply, choice_reference
 from waypost.domain.session_messages.content import Choice, MediaKind, MediaRef, Place, ProductSection
 from waypost.domain.session_messages.plain import SessionLocation, SessionMedia, SessionReaction, SessionText
-from waypost.domain.template_fields import Draft
-from waypost.operators.cloud.messages import message_body
+from waypost.domain.templates.buttons import VIEW_CATALOG, VIEW_ITEMS, Button, ButtonKind
+from waypost.domain.templates.cards import Card
+from waypost.domain.templates.fields import Draft
+from waypost.operators.cloud.messages.bodies import message_body
 from waypost.wire.forms import Form
-from waypost.wire.session_forms import read_session_message
+from waypost.wire.messages.session_forms import read_session_message
 
 REPLY = Button(ButtonKind.QUICK_REPLY, "Yes")
 URL = Button(ButtonKind.URL, "Track", url="https://acme.test/{{1}}", example=("7",))

@@ -17,7 +17,7 @@ from waypost.domain.app import OperatorAccount
 from waypost.domain.media import Media
 from waypost.domain.outcome import Rejected, Unavailable
 from waypost.operators.cloud.adapter import CloudOperator
-from waypost.operators.cloud.uploads import may_have_token
+from waypost.operators.cloud.media_calls import may_have_token
 from waypost.operators.contract import Uploaded
 
 PNG: Final = sample("png", 70_000)

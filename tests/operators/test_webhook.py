@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from tests.support.builders import ANN, APP, OPERATOR
-from waypost.domain.arrival import ArrivalItem
 from waypost.domain.event import (
     AccountEvent,
     CategoryEvent,
@@ -21,8 +20,9 @@ from waypost.domain.event import (
     StatusEvent,
     UnknownEvent,
 )
+from waypost.domain.inbound_webhook import ArrivalItem
 from waypost.domain.message import MessageState
-from waypost.operators.cloud import webhook
+from waypost.operators.cloud.webhooks import webhook
 
 NUMBER = APP.phone_number_id
 SENT = {"id": "wamid.1", "status": "sent", "timestamp": "1760000000", "recipient_id": ANN}

@@ -8,17 +8,17 @@ from typing import Any
 import pytest
 
 from tests.support.patience import HANGS_AFTER_S
-from waypost.assembly.fit import NotFit, check_fit
+from waypost.assembly.compatibility_check import NotFit, check_fit
 from waypost.assembly.service import Waypost
 from waypost.base.clock import SystemClock
 from waypost.base.ids import RandomIds
-from waypost.client.door import Door, InProcess
+from waypost.client.api_client import Door, InProcess
 from waypost.config import STAGES, Settings
 from waypost.store.contract import WrongStore
-from waypost.store.job_subjects import JobSubject, SubjectKind
-from waypost.store.journal import EntryState, Lane, NewEntry, append_entries, depth_of
-from waypost.store.leases import SHARDS
-from waypost.store.media_folder import NAME_FILE, check_folder, name_of
+from waypost.store.media.folder import NAME_FILE, check_folder, name_of
+from waypost.store.queue.job_subjects import JobSubject, SubjectKind
+from waypost.store.queue.jobs import EntryState, Lane, NewEntry, append_entries, depth_of
+from waypost.store.queue.leases import SHARDS
 
 Start = Callable[..., Coroutine[None, None, Waypost]]
 KEY = "0123456789abcdef" * 4

@@ -27,13 +27,13 @@ from tests.support.callback_sink import CallbackSink, Try
 from tests.support.cut_line import CutLine
 from tests.support.patience import HANGS_AFTER_S
 from tests.support.street import ADMIN_TOKEN, API_KEY, Street
-from waypost.assembly.servers import HttpServer, bind, port_of
+from waypost.assembly.http.servers import HttpServer, bind, port_of
 from waypost.assembly.service import Waypost
 from waypost.base.clock import VirtualClock
 from waypost.base.ids import RandomIds
 from waypost.config import Settings
-from waypost.journal.entry import Entry
-from waypost.store.journal import Lane
+from waypost.queue.job import Entry
+from waypost.store.queue.jobs import Lane
 from waypost.store.tables import journal
 
 PHONES: Final = tuple(str(15551230000 + number) for number in range(12))

@@ -11,8 +11,8 @@ from sqlalchemy import Connection, select
 
 from tests.support.builders import APP
 from tests.support.callback_sink import Try
-from waypost.domain.template import Template, TemplateStatus
-from waypost.store.rows import template_of
+from waypost.domain.templates.template import Template, TemplateStatus
+from waypost.store.encoding import template_of
 from waypost.store.tables import templates
 
 DELETION: Final = "templates.delete"

@@ -7,13 +7,13 @@ from hypothesis import strategies as st
 
 from tests.support.builders import draft
 from waypost.domain.app import Hosting
-from waypost.domain.buttons import Button, ButtonKind, OtpType, SupportedApp
-from waypost.domain.cards import Card
-from waypost.domain.template import Category
-from waypost.domain.template_fields import Draft
-from waypost.domain.template_findings import RefusedBy, findings_of
-from waypost.domain.template_rules import first_broken, told
-from waypost.domain.template_types import TemplateType
+from waypost.domain.templates.buttons import Button, ButtonKind, OtpType, SupportedApp
+from waypost.domain.templates.cards import Card
+from waypost.domain.templates.fields import Draft
+from waypost.domain.templates.rules import first_broken, told
+from waypost.domain.templates.template import Category
+from waypost.domain.templates.types import TemplateType
+from waypost.domain.templates.violations import RefusedBy, findings_of
 
 TEXTS = st.sampled_from(
     ["", "Hi", "Hi {{1}}, your order is ready.", "Hi {{2}}", "{{1}} {{2}}", "{{1", "{{name}} is here",

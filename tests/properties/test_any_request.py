@@ -14,22 +14,22 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from tests.support.seeding import store_partner
-from waypost.accept.route_row import RouteRow
-from waypost.accept.routes import ROUTES
-from waypost.accept.shapes import SHAPES
-from waypost.admin import actions
-from waypost.assembly import demo
+from waypost.admin import context
+from waypost.api.response_schemas import SHAPES
+from waypost.api.route import RouteRow
+from waypost.api.routes import ROUTES
+from waypost.assembly.dev import demo
 from waypost.assembly.service import Waypost
 from waypost.base.clock import SystemClock
+from waypost.base.encryption import hash_of
 from waypost.base.ids import RandomIds
-from waypost.base.seals import hash_of
-from waypost.client.door import InProcess, Reply
+from waypost.client.api_client import InProcess, Reply
 from waypost.config import Settings
-from waypost.domain.refusals import Reason
-from waypost.store.credentials import CredentialKind, add_credential
-from waypost.store.journal import Lane, depth_of
-from waypost.store.kind import seed_template
-from waypost.store.trace import message_counts
+from waypost.domain.errors import Reason
+from waypost.store.accounts.credentials import CredentialKind, add_credential
+from waypost.store.console.trace import message_counts
+from waypost.store.purpose import seed_template
+from waypost.store.queue.jobs import Lane, depth_of
 
 ALWAYS = {401, 413, 429}
 
@@ -63,7 +63,7 @@ class Doors:
     async def _open(self, now_ms: int) -> None:
         await self.service.open()
         office, write = self.service.office, self.service.database.write
-        await actions.put_operator_account(office, demo.operator_account("http://127.0.0.1:9"))
+        await context.put_operator_account(office, demo.operator_account("http://127.0.0.1:9"))
         self.token = await store_partner(office, demo.PARTNER, demo.ACCOUNT, demo.app(now_ms))
         await write(add_credential, CredentialKind.API_KEY, demo.PARTNER.id, hash_of("key"), now_ms)
         await write(seed_template, demo.template(now_ms))

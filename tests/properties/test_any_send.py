@@ -8,18 +8,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.support.builders import draft, message, template
-from waypost.domain.buttons import VIEW_ITEMS, Button, ButtonKind
-from waypost.domain.cards import Card
+from waypost.domain.errors import Refused
 from waypost.domain.message import Content, Passthrough, TemplateSend, media_references, reply_to_of
-from waypost.domain.refusals import Refused
 from waypost.domain.send_rules import operators_complaint, templates_complaint
 from waypost.domain.session_messages import SESSION_KINDS
-from waypost.operators.cloud.messages import message_body
-from waypost.store.contents import content_of, name_of
+from waypost.domain.templates.buttons import VIEW_ITEMS, Button, ButtonKind
+from waypost.domain.templates.cards import Card
+from waypost.operators.cloud.messages.bodies import message_body
+from waypost.store.message_contents import content_of, name_of
 from waypost.wire.forms import Form
-from waypost.wire.passthrough import PassthroughSend, read_event, read_passthrough
-from waypost.wire.session_forms import is_about_products, read_session_message
-from waypost.wire.template_forms import read_template_send
+from waypost.wire.messages.passthrough import PassthroughSend, read_event, read_passthrough
+from waypost.wire.messages.session_forms import is_about_products, read_session_message
+from waypost.wire.messages.template_forms import read_template_send
 
 ALL = template(
     of=draft(

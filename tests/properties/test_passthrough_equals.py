@@ -26,7 +26,7 @@ from tests.support.callback_sink import CallbackSink
 from tests.support.patience import patiently
 from tests.support.recorded_sends import RecordedSends
 from tests.support.street import Street
-from waypost.wire.passthrough import TYPES
+from waypost.wire.messages.passthrough import TYPES
 
 IN_TESTS, IN_FUZZING = 100, 10_000
 EXAMPLES: Final = IN_FUZZING if "WAYPOST_FUZZ_EXAMPLES" in os.environ else IN_TESTS

@@ -18,7 +18,7 @@ from aiohttp import web
 from msgspec.structs import replace
 
 from tests.support.patience import HANGS_AFTER_S
-from waypost.assembly.servers import LineProtocol
+from waypost.assembly.http.servers import LineProtocol
 from waypost.base.clock import Clock, ManualClock, SystemClock
 from waypost.base.ids import SeededIds
 from waypost.simulator import AccountSeed, NumberSeed, Simulator, SimulatorSettings

@@ -9,9 +9,9 @@ from msgspec.structs import fields
 
 from tests.simulator.conftest import ANN, WABA, Bench
 from waypost.console.simulator.rules import RULES
-from waypost.simulator.control.bodies import accepted_by
-from waypost.simulator.control.door import CALLS
+from waypost.simulator.control.control_api import CALLS
 from waypost.simulator.control.endpoints import Endpoint, declared_by
+from waypost.simulator.control.request_structs import accepted_by
 from waypost.simulator.faults.fault_kinds import KINDS, WEBHOOKS, WHENS
 from waypost.simulator.graph.call_names import CALL_NAMES
 from waypost.simulator.settings import ChangeableSettings

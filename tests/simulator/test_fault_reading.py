@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from waypost.simulator.broken_rule import BrokenRule
 from waypost.simulator.control.fault_reading import read_faults
 from waypost.simulator.faults.fault_kinds import KINDS, WEBHOOKS
 from waypost.simulator.graph.call_names import CALL_NAMES, MARK_READ, NAMES, ROOT_NAMES
 from waypost.simulator.graph.routes import FILE_ROUTES, ROOT_ROUTES, ROUTES
+from waypost.simulator.violation import BrokenRule
 
 CALL = {"on": "call", "what": {"error": 2}}
 TOLD = {"on": "webhook", "what": {"drop": True}}

@@ -15,11 +15,11 @@ from tests.simulator.conftest import ANN, APP, BUSINESS, NUMBER_ID, SECRET, TOKE
 from tests.simulator.test_junk_members import places
 from waypost.base.clock import VirtualClock
 from waypost.base.ids import SeededIds
-from waypost.base.travel import Travel
+from waypost.base.time_travel import Travel
 from waypost.simulator import AccountSeed, NumberSeed, Simulator, SimulatorSettings
 from waypost.simulator.accounts.accounts import Account, App, Number
 from waypost.simulator.accounts.flow import Flow
-from waypost.simulator.control.door import CALLS
+from waypost.simulator.control.control_api import CALLS
 from waypost.simulator.graph.routes import FILE_ROUTES, ROOT_ROUTES, ROUTES
 from waypost.simulator.media.media import Media
 from waypost.simulator.media.uploads import Upload

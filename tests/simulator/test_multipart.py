@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 from hypothesis import given
 from hypothesis import strategies as st
 
-from waypost.base.multipart import PartHead
+from waypost.base.http.multipart import PartHead
 from waypost.simulator.errors import GraphRefused
 from waypost.simulator.multipart import MultipartForm
 

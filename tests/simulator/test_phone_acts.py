@@ -8,7 +8,7 @@ import pytest
 
 from tests.simulator.conftest import ANN, BUSINESS, NUMBER_ID, WABA, Bench
 from waypost.base.clock import ManualClock
-from waypost.simulator.broken_rule import BrokenRule
+from waypost.simulator.violation import BrokenRule
 
 Part = dict[str, Any]
 CONTENT = b"\x89PNG picture"

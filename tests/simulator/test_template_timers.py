@@ -7,7 +7,7 @@ import aiohttp
 
 from tests.simulator.conftest import ANN, TOKEN, WABA, Bench, Receiver, make_bench
 from waypost.base.clock import ManualClock, VirtualClock
-from waypost.base.travel import Travel
+from waypost.base.time_travel import Travel
 
 ID = "1400000000000004"
 HELLO: list[dict[str, Any]] = [{"type": "BODY", "text": "Hello there"}]

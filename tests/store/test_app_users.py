@@ -7,12 +7,11 @@ import pytest
 
 from tests.store.test_apps import SANDBOX, SECOND, with_apps
 from tests.support.builders import ANN, AT_MS
-from waypost.domain.app import App
-from waypost.domain.app_user import WINDOW_MS, AppUser
-from waypost.store.app_users import app_user, opted_users, set_blocked, set_opted
-from waypost.store.apps import delete_app
+from waypost.domain.app import WINDOW_MS, App, AppUser
+from waypost.store.apps.apps import delete_app
+from waypost.store.apps.users import app_user, opted_users, set_blocked, set_opted
 from waypost.store.database import Database
-from waypost.store.recipients import has_written, recipient_id
+from waypost.store.messages.recipients import has_written, recipient_id
 
 BOB = "447700900123"
 

@@ -12,15 +12,15 @@ from waypost.base.ids import RandomIds
 from waypost.domain.app import App
 from waypost.domain.message import TemplateSend
 from waypost.domain.session_messages.plain import SessionText
-from waypost.domain.template import Category
-from waypost.store.apps import Taken, apps_of, change_app, delete_app
+from waypost.domain.templates.template import Category
+from waypost.store.accounts.partners import add_app, add_business_account, add_partner, app_by_id
+from waypost.store.apps.apps import Taken, apps_of, change_app, delete_app
+from waypost.store.apps.usage import DAY_MS, usage_of
 from waypost.store.database import Database
-from waypost.store.journal import Lane, depth_of
-from waypost.store.messages import record_messages
-from waypost.store.partners import add_app, add_business_account, add_partner, app_by_id
-from waypost.store.template_events import template_history
-from waypost.store.templates import record_template, template_by_id
-from waypost.store.usage import DAY_MS, usage_of
+from waypost.store.messages.messages import record_messages
+from waypost.store.queue.jobs import Lane, depth_of
+from waypost.store.templates.events import template_history
+from waypost.store.templates.templates import record_template, template_by_id
 
 SANDBOX = replace(APP, live=False)
 SECOND = replace(APP, id="01990000-0000-7000-8000-00000000000b", name="AcmeToo", phone_number="15550002222")

@@ -3,9 +3,9 @@
 import pytest
 from sqlalchemy import Connection
 
+from waypost.store.bulk_statements import WAYS
 from waypost.store.contract import StoreAway
 from waypost.store.database import Database
-from waypost.store.prepared import WAYS
 
 
 @pytest.fixture

@@ -9,20 +9,31 @@ from benchmarks.plans import grows
 from benchmarks.statements import Statement, Statements, plan_of, scans
 from tests.support import stores
 from tests.support.builders import ACCOUNT, ANN, APP, AT_MS, PARTNER, message, template
-from waypost.store import console_sessions, overview, receiver_answers, template_gallery, trace
-from waypost.store.callbacks import CallbackRow, add_callbacks
+from waypost.store.accounts import console_sessions
+from waypost.store.callbacks import receiver_statistics
+from waypost.store.callbacks.callbacks import CallbackRow, add_callbacks
+from waypost.store.callbacks.deliveries import Place as Told
+from waypost.store.callbacks.deliveries import (
+    Sought,
+    deliveries_of,
+    delivery,
+    entries_of,
+    tags_of,
+    tries_of,
+    whom_about,
+)
+from waypost.store.callbacks.receivers import Whose, receivers
+from waypost.store.console import overview, trace
 from waypost.store.database import Database
-from waypost.store.deliveries import Place as Told
-from waypost.store.deliveries import Sought, deliveries_of, delivery, entries_of, tags_of, tries_of, whom_about
-from waypost.store.inbound_lists import search_inbound
-from waypost.store.message_lists import Place, messages_of_app, names_of_templates, template_names
-from waypost.store.message_search import Wanted, messages_again, search_messages
-from waypost.store.messages import record_messages
-from waypost.store.receivers import Whose, receivers
-from waypost.store.search_pages import Page
+from waypost.store.messages.lists import Place, messages_of_app, names_of_templates, template_names
+from waypost.store.messages.messages import record_messages
+from waypost.store.messages.received import search_inbound
+from waypost.store.messages.search import Wanted, messages_again, search_messages
+from waypost.store.messages.search_pages import Page
 from waypost.store.tables import attempts, inbound_messages, recipients, subscriptions
-from waypost.store.template_events import template_history
-from waypost.store.templates import record_template, template_links
+from waypost.store.templates import gallery
+from waypost.store.templates.events import template_history
+from waypost.store.templates.templates import record_template, template_links
 
 Look = Callable[[Connection], Any]
 MINE: Final = (PARTNER.id, APP.id)
@@ -84,10 +95,10 @@ LOOKS: Final[dict[str, Look]] = {
     "whom callbacks are about": lambda at: whom_about(at, *MINE, ["1", "t:x"]),
     "subscriptions": lambda at: tags_of(at, *MINE),
     "receivers": lambda at: receivers(at, Whose(app_id=APP.id)),
-    "newest tries": lambda at: receiver_answers.newest_tries(at, 1, 9),
-    "last taken": lambda at: receiver_answers.last_taken_ms(at, 1, AT_MS),
-    "answers": lambda at: receiver_answers.answered(at, 1, AT_MS, AT_MS + 9),
-    "how many were taken": lambda at: receiver_answers.taken_of(at, 1, AT_MS),
+    "newest tries": lambda at: receiver_statistics.newest_tries(at, 1, 9),
+    "last taken": lambda at: receiver_statistics.last_taken_ms(at, 1, AT_MS),
+    "answers": lambda at: receiver_statistics.answered(at, 1, AT_MS, AT_MS + 9),
+    "how many were taken": lambda at: receiver_statistics.taken_of(at, 1, AT_MS),
     "counts": lambda at: overview.counts_by_minute(at, *MINE, AT_MS - 9, AT_MS + 9, 100),
     "what waits": lambda at: overview.waiting_of_app(at, APP, [1]),
     "what is set aside": lambda at: overview.set_aside_of_app(at, APP, [1]),
@@ -96,10 +107,10 @@ LOOKS: Final[dict[str, Look]] = {
     "the last call": lambda at: overview.last_call_of(at, "main"),
     "the line": lambda at: overview.line_of_app(at, *MINE),
     "first steps": lambda at: overview.begun(at, *MINE, [1]),
-    "a page of templates": lambda at: template_gallery.shelf(at, *THERE, template_gallery.Sought(), at_most=9),
-    "templates now": lambda at: template_gallery.templates_now(at, *THERE, [template(1).id]),
-    "what templates are called": lambda at: template_gallery.names_on_shelf(at, *THERE, 9),
-    "the newest template": lambda at: template_gallery.newest_id(at, *THERE),
+    "a page of templates": lambda at: gallery.shelf(at, *THERE, gallery.Sought(), at_most=9),
+    "templates now": lambda at: gallery.templates_now(at, *THERE, [template(1).id]),
+    "what templates are called": lambda at: gallery.names_on_shelf(at, *THERE, 9),
+    "the newest template": lambda at: gallery.newest_id(at, *THERE),
     "a template's history": lambda at: template_history(at, PARTNER.id, template(1).id),
     "templates by the operator's ids": lambda at: template_links(at, PARTNER.id, ["77"]),
     "who is signed in": lambda at: console_sessions.session_with_partner(at, "hash", AT_MS),

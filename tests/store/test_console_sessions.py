@@ -5,7 +5,7 @@ from dataclasses import replace
 from sqlalchemy import Connection, delete
 
 from tests.support.builders import AT_MS, PARTNER
-from waypost.store.console_sessions import (
+from waypost.store.accounts.console_sessions import (
     SessionRow,
     add_session,
     carry_sessions,
@@ -14,8 +14,8 @@ from waypost.store.console_sessions import (
     session_with_partner,
     sessions_to_carry,
 )
+from waypost.store.accounts.partners import add_partner
 from waypost.store.database import Database
-from waypost.store.partners import add_partner
 from waypost.store.tables import partners
 
 OTHER = replace(PARTNER, id=8, email="bob@other.test")

@@ -7,9 +7,8 @@ import pytest
 from sqlalchemy import Connection, insert
 
 from tests.support.builders import ANN, APP, AT_MS, BEN, PARTNER, id_number
-from waypost.store.callbacks import CallbackRow, add_callbacks
-from waypost.store.database import Database
-from waypost.store.deliveries import (
+from waypost.store.callbacks.callbacks import CallbackRow, add_callbacks
+from waypost.store.callbacks.deliveries import (
     Deliveries,
     Place,
     Sought,
@@ -19,10 +18,11 @@ from waypost.store.deliveries import (
     tries_of,
     whom_about,
 )
-from waypost.store.job_subjects import JobSubject, SubjectKind
-from waypost.store.journal import Lane, NewEntry, append_entries
-from waypost.store.receiver_answers import answered, last_taken_ms, newest_tries, taken_of
-from waypost.store.subscriptions import live_group
+from waypost.store.callbacks.receiver_statistics import answered, last_taken_ms, newest_tries, taken_of
+from waypost.store.callbacks.subscriptions import live_group
+from waypost.store.database import Database
+from waypost.store.queue.job_subjects import JobSubject, SubjectKind
+from waypost.store.queue.jobs import Lane, NewEntry, append_entries
 from waypost.store.tables import attempts, callbacks, recipients, subscriptions
 
 OTHER_APP = "01990000-0000-7000-8000-00000000000b"

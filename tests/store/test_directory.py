@@ -10,9 +10,9 @@ import pytest
 from tests.support.patience import HANGS_AFTER_S
 from tests.support.stores import PostgresPlace
 from waypost.base.clock import ManualClock
-from waypost.base.seals import Seals, hash_of
-from waypost.store import credentials
-from waypost.store.credentials import CredentialKind
+from waypost.base.encryption import Seals, hash_of
+from waypost.store.accounts import credentials
+from waypost.store.accounts.credentials import CredentialKind
 from waypost.store.database import Database
 from waypost.store.directory import KEPT_MS, Directory
 

@@ -6,7 +6,7 @@ import pytest
 from sqlalchemy import Connection
 
 from waypost.store.database import Database
-from waypost.store.fresh import LARGEST, MOST, Fresh, FreshTable, are_fresh
+from waypost.store.write_through_cache import LARGEST, MOST, Fresh, FreshTable, are_fresh
 
 
 class Note(NamedTuple):

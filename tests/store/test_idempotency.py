@@ -12,7 +12,8 @@ from tests.support.stores import Place
 from waypost.base.clock import SystemClock
 from waypost.domain.message import Message
 from waypost.store.database import Database
-from waypost.store.idempotency import (
+from waypost.store.messages.messages import record_messages
+from waypost.store.requests.idempotency import (
     LEASE_MS,
     LIFE_MS,
     Earlier,
@@ -27,7 +28,6 @@ from waypost.store.idempotency import (
     was_begun,
     write_keyed,
 )
-from waypost.store.messages import record_messages
 from waypost.store.tables import idempotency_keys, journal, messages
 
 ASKED = KeyedRequest(

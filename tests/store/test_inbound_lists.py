@@ -6,12 +6,12 @@ from typing import Any
 from sqlalchemy import Connection, insert, update
 
 from tests.support.builders import ANN, APP, AT_MS, BEN, PARTNER
-from waypost.store.arrivals import NO_RECIPIENT
 from waypost.store.database import Database
-from waypost.store.inbound_lists import search_inbound
-from waypost.store.message_lists import Place
-from waypost.store.message_search import Wanted
-from waypost.store.search_pages import Found, Page
+from waypost.store.messages.lists import Place
+from waypost.store.messages.received import search_inbound
+from waypost.store.messages.search import Wanted
+from waypost.store.messages.search_pages import Found, Page
+from waypost.store.queue.inbound_webhooks import NO_RECIPIENT
 from waypost.store.tables import arrival_items, inbound_messages, recipients
 
 KINDS = ("text", "image", "button")

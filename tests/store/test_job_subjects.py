@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from waypost.store.job_subjects import JobSubject, SubjectKind
-from waypost.store.journal import Lane, subject_of
+from waypost.store.queue.job_subjects import JobSubject, SubjectKind
+from waypost.store.queue.jobs import Lane, subject_of
 
 WORDS = st.sampled_from([*SubjectKind, "main", "7", "template-archive"])
 TEXTS = st.text() | st.lists(WORDS, max_size=4).map(" ".join)

@@ -3,11 +3,11 @@
 import pytest
 
 from tests.support.builders import PARTNER
+from waypost.store.accounts.credentials import CredentialKind, add_credential
+from waypost.store.accounts.partners import add_partner
 from waypost.store.contract import WrongStore
-from waypost.store.credentials import CredentialKind, add_credential
 from waypost.store.database import Database
-from waypost.store.kind import check_real, is_demo, mark_demo
-from waypost.store.partners import add_partner
+from waypost.store.purpose import check_real, is_demo, mark_demo
 
 
 async def test_empty_store_is_fit_for_real_traffic(database: Database) -> None:

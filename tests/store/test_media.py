@@ -12,7 +12,7 @@ from tests.support.plans import plan_of, whole_reads
 from waypost.domain.media import Media
 from waypost.store import tables
 from waypost.store.database import Database
-from waypost.store.media import (
+from waypost.store.media.media import (
     Copy,
     Found,
     Wanted,

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from waypost.store.files import TAIL_BYTES, YOUNG_MS, MediaFiles
+from waypost.store.media.files import TAIL_BYTES, YOUNG_MS, MediaFiles
 
 CONTENT = os.urandom(1_300_000)
 

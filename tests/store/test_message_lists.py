@@ -7,10 +7,10 @@ from sqlalchemy import Connection
 from tests.support.builders import ANN, APP, AT_MS, BEN, PARTNER, draft, id_number, message, template
 from waypost.domain.message import Message, MessageState
 from waypost.store.database import Database
-from waypost.store.message_lists import MOST, Place, messages_of_app, names_of_templates
-from waypost.store.messages import MessageChange, change_messages, record_messages
-from waypost.store.recipients import recipient_ids
-from waypost.store.templates import record_template
+from waypost.store.messages.lists import MOST, Place, messages_of_app, names_of_templates
+from waypost.store.messages.messages import MessageChange, change_messages, record_messages
+from waypost.store.messages.recipients import recipient_ids
+from waypost.store.templates.templates import record_template
 
 OTHER = "01990000-0000-7000-8000-00000000000b"
 

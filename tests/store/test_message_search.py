@@ -16,12 +16,12 @@ from waypost.domain.message import Message, MessageState, Passthrough, TemplateS
 from waypost.domain.session_messages.content import MediaKind, MediaRef
 from waypost.domain.session_messages.plain import SessionMedia, SessionText
 from waypost.store.database import Database
-from waypost.store.message_lists import Place
-from waypost.store.message_search import Wanted, messages_again, search_messages
-from waypost.store.messages import MessageChange, change_messages, record_messages
-from waypost.store.recipients import recipient_ids
-from waypost.store.rows import app_columns
-from waypost.store.search_pages import Found, Page
+from waypost.store.encoding import app_columns
+from waypost.store.messages.lists import Place
+from waypost.store.messages.messages import MessageChange, change_messages, record_messages
+from waypost.store.messages.recipients import recipient_ids
+from waypost.store.messages.search import Wanted, messages_again, search_messages
+from waypost.store.messages.search_pages import Found, Page
 from waypost.store.tables import apps
 
 OTHER = replace(APP, id="01990000-0000-7000-8000-00000000000b", name="Other", phone_number="15550002222")

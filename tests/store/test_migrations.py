@@ -23,9 +23,9 @@ from tests.support.stores import Databases, Place, PostgresPlace
 from waypost.store.contract import WrongStore
 from waypost.store.database import Database
 from waypost.store.engines.sqlite import SqliteEngine
-from waypost.store.messages import messages_by_ids, record_messages
+from waypost.store.messages.messages import messages_by_ids, record_messages
 from waypost.store.migrations import steps_after, upgrade_store
-from waypost.store.revision import OLDEST, standing_of
+from waypost.store.migrations.revision import OLDEST, standing_of
 from waypost.store.tables import REVISION, journal, messages, store_facts
 
 NEXT: Final = Path(__file__).parents[1] / "support" / "next_step"

@@ -18,14 +18,14 @@ from tests.support.asking import column_of, do
 from tests.support.builders import ANN, BEN, id_number, message
 from tests.support.patience import patiently
 from tests.support.stores import Databases, PostgresPlace
-from waypost.assembly.move import Mismatch, Moved, move
+from waypost.assembly.store_move import Mismatch, Moved, move
 from waypost.store.contract import StoreInUse, WrongStore
 from waypost.store.database import Database
 from waypost.store.engines.filling import Filling
 from waypost.store.engines.postgresql import PostgresEngine
 from waypost.store.engines.sqlite import SqliteEngine
-from waypost.store.journal import Lane, NewEntry, append_entries, settle_entries, subject_of
-from waypost.store.messages import record_messages
+from waypost.store.messages.messages import record_messages
+from waypost.store.queue.jobs import Lane, NewEntry, append_entries, settle_entries, subject_of
 from waypost.store.tables import journal, message_events, messages, store_facts
 
 

@@ -9,9 +9,9 @@ from sqlalchemy import Connection, text
 
 from tests.support.builders import ACCOUNT, template
 from tests.support.stores import Place
-from waypost.domain.template import Template
+from waypost.domain.templates.template import Template
 from waypost.store.database import Database
-from waypost.store.templates import adopt_template, change_template, template_known_to_operator
+from waypost.store.templates.templates import adopt_template, change_template, template_known_to_operator
 
 TEMPLATE = template()
 

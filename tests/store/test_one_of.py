@@ -4,7 +4,7 @@ import pytest
 from sqlalchemy import Column, Connection, Integer, MetaData, Table, Text, insert, select
 
 from waypost.store.database import Database
-from waypost.store.one_of import one_of
+from waypost.store.sql import one_of
 
 odd_things = Table("odd_things", MetaData(), Column("number", Integer, primary_key=True), Column("word", Text))
 WORDS = ("plain", "", "it's", '"quoted" \\ back', "été 🙂", "[1,2]", "NULL", "line\nbreak", "7")

@@ -9,12 +9,12 @@ from sqlalchemy import Connection, insert
 from tests.support.builders import APP, AT_MS, PARTNER, draft, message, template
 from waypost.domain.message import Content, Message, Passthrough, TemplateSend
 from waypost.domain.session_messages.plain import SessionText
-from waypost.domain.template import Category
+from waypost.domain.templates.template import Category
 from waypost.store.database import Database
-from waypost.store.message_search import Wanted, search_messages
-from waypost.store.messages import record_messages
-from waypost.store.one_time_codes import callback_holds_code, codes_named
-from waypost.store.rows import app_columns, template_columns
+from waypost.store.encoding import app_columns, template_columns
+from waypost.store.messages.messages import record_messages
+from waypost.store.messages.one_time_codes import callback_holds_code, codes_named
+from waypost.store.messages.search import Wanted, search_messages
 from waypost.store.tables import apps, templates
 
 CODE = "730519"

@@ -3,10 +3,10 @@
 from sqlalchemy import Connection
 
 from tests.support.builders import ACCOUNT, AT_MS, PARTNER, template
-from waypost.domain.template import TemplateStatus
+from waypost.domain.templates.template import TemplateStatus
+from waypost.store.accounts.partners import add_business_account, add_partner
 from waypost.store.database import Database
-from waypost.store.partners import add_business_account, add_partner
-from waypost.store.templates import TemplateLink, adopt_template, template_links
+from waypost.store.templates.templates import TemplateLink, adopt_template, template_links
 
 
 async def test_links_are_of_the_partner_s_templates_that_are_there(database: Database) -> None:

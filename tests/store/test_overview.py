@@ -6,12 +6,8 @@ from sqlalchemy import Connection, insert, update
 
 from tests.support.builders import ANN, APP, AT_MS, PARTNER, draft, message, template
 from waypost.domain.message import MessageState
-from waypost.domain.template import TemplateStatus
-from waypost.store.database import Database
-from waypost.store.job_subjects import JobSubject, SubjectKind
-from waypost.store.journal import EntryState, Lane, NewEntry, append_entries
-from waypost.store.messages import MessageChange, change_messages, record_messages
-from waypost.store.overview import (
+from waypost.domain.templates.template import TemplateStatus
+from waypost.store.console.overview import (
     MINUTE_MS,
     begun,
     counts_by_minute,
@@ -22,8 +18,12 @@ from waypost.store.overview import (
     set_aside_of_app,
     waiting_of_app,
 )
+from waypost.store.database import Database
+from waypost.store.messages.messages import MessageChange, change_messages, record_messages
+from waypost.store.queue.job_subjects import JobSubject, SubjectKind
+from waypost.store.queue.jobs import EntryState, Lane, NewEntry, append_entries
 from waypost.store.tables import arrivals, callbacks, inbound_messages, journal
-from waypost.store.templates import record_template
+from waypost.store.templates.templates import record_template
 
 MINUTE = AT_MS // MINUTE_MS
 FROM_MS = MINUTE * MINUTE_MS

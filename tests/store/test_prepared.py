@@ -2,8 +2,8 @@
 
 from sqlalchemy import Connection, select
 
+from waypost.store.bulk_statements import Adding, Changing, Removing
 from waypost.store.database import Database
-from waypost.store.prepared import Adding, Changing, Removing
 from waypost.store.tables import store_facts
 
 COLUMNS = store_facts.c

@@ -8,11 +8,11 @@ import pytest
 from sqlalchemy import Connection, func, select, update
 
 from tests.support.stores import Place
-from waypost.accept.limits import RATES, SHARED_FROM_MS, SWEEP_EVERY_MS, SharedLimiter
+from waypost.api.limits.rate_limits import RATES, SHARED_FROM_MS, SWEEP_EVERY_MS, SharedLimiter
 from waypost.base.clock import ManualClock, SystemClock
-from waypost.domain.refusals import Reason, Refused
+from waypost.domain.errors import Reason, Refused
 from waypost.store.database import Database
-from waypost.store.rates import delete_idle_windows
+from waypost.store.requests.rates import delete_idle_windows
 from waypost.store.tables import rate_windows
 
 LONG = [name for name, rate in RATES.items() if rate.within_ms >= SHARED_FROM_MS]

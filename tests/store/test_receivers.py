@@ -10,11 +10,11 @@ from sqlalchemy import Connection, insert
 from benchmarks.statements import Statement, Statements
 from tests.support import stores
 from tests.support.builders import APP, AT_MS, PARTNER
+from waypost.store.callbacks.receivers import MOST_WAITING, Whose, receivers
+from waypost.store.callbacks.subscriptions import live_group, replay_group
 from waypost.store.database import Database
-from waypost.store.job_subjects import JobSubject, SubjectKind
-from waypost.store.journal import Lane, NewEntry, append_entries
-from waypost.store.receivers import MOST_WAITING, Whose, receivers
-from waypost.store.subscriptions import live_group, replay_group
+from waypost.store.queue.job_subjects import JobSubject, SubjectKind
+from waypost.store.queue.jobs import Lane, NewEntry, append_entries
 from waypost.store.tables import subscriptions
 
 MANY: Final = 5_000

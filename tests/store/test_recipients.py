@@ -4,7 +4,7 @@ from sqlalchemy import Connection
 
 from tests.support.builders import ANN, APP
 from waypost.store.database import Database
-from waypost.store.recipients import recipient_id, recipient_ids
+from waypost.store.messages.recipients import recipient_id, recipient_ids
 
 USER = "US.1349"
 

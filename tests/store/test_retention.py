@@ -14,20 +14,20 @@ from tests.support.builders import ACCOUNT, APP, OPERATOR, PARTNER, message
 from tests.support.stores import Databases
 from waypost.base.clock import ManualClock, SystemClock
 from waypost.base.ids import uuid7_text
-from waypost.domain.arrival import Arrival, ArrivalItem
-from waypost.domain.callback import Attempt
+from waypost.domain.callbacks.callback import Attempt
+from waypost.domain.inbound_webhook import Arrival, ArrivalItem
 from waypost.domain.message import Message, MessageState
 from waypost.domain.session_messages.plain import SessionText
-from waypost.operations.retention import Retention
-from waypost.store.arrivals import record_arrivals
-from waypost.store.callbacks import CallbackRow, Tried, add_callbacks, record_attempts
-from waypost.store.credentials import CredentialKind, add_credential
+from waypost.operations.retention_loop import Retention
+from waypost.store.accounts.credentials import CredentialKind, add_credential
+from waypost.store.callbacks.callbacks import CallbackRow, Tried, add_callbacks, record_attempts
+from waypost.store.console.trace import message_trace
 from waypost.store.database import Database
 from waypost.store.engines.postgresql import PostgresEngine
-from waypost.store.message_news import MessageNews
-from waypost.store.messages import MessageChange, change_messages, record_messages
-from waypost.store.partitions import floor_id, parts_there, wanted_parts
-from waypost.store.retention import DAY_MS, MOST_ROWS, Keep, begin_turn
+from waypost.store.messages.messages import MessageChange, change_messages, record_messages
+from waypost.store.queue.inbound_webhooks import record_arrivals
+from waypost.store.retention.partitions import floor_id, parts_there, wanted_parts
+from waypost.store.retention.rules import DAY_MS, MOST_ROWS, Keep, begin_turn
 from waypost.store.tables import (
     app_keys,
     arrival_items,
@@ -42,7 +42,7 @@ from waypost.store.tables import (
     sequences,
     subscriptions,
 )
-from waypost.store.trace import message_trace
+from waypost.store.trace_events import MessageNews
 
 KEEP: Final = Keep(bodies_days=30, messages_days=400, dedupe_days=8, attempts_days=30)
 MONDAY: Final = datetime(2031, 3, 3, tzinfo=UTC)

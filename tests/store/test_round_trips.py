@@ -20,23 +20,35 @@ from tests.support.builders import (
     template,
 )
 from waypost.base.clock import ManualClock
-from waypost.base.seals import Seals, WrongInstanceKey
-from waypost.domain.arrival import Arrival, ArrivalItem
-from waypost.domain.buttons import Button, ButtonKind
+from waypost.base.encryption import Seals, WrongInstanceKey
+from waypost.domain.callbacks.subscription import Subscription
+from waypost.domain.inbound_webhook import Arrival, ArrivalItem
 from waypost.domain.message import Content, MessageState, TemplateSend
 from waypost.domain.session_messages.plain import SessionText
-from waypost.domain.subscription import Subscription
-from waypost.domain.template import TemplateStatus
-from waypost.domain.template_wish import TemplateWish
-from waypost.store import partners as stored
-from waypost.store.arrivals import items_by_ids, record_arrivals
-from waypost.store.callbacks import count_up
-from waypost.store.contents import content_of
-from waypost.store.credentials import CredentialKind, add_credential, credentials_of, revoke_api_key, revoke_credential
+from waypost.domain.templates.buttons import Button, ButtonKind
+from waypost.domain.templates.filter import TemplateWish
+from waypost.domain.templates.template import TemplateStatus
+from waypost.store.accounts import partners as stored
+from waypost.store.accounts.credentials import (
+    CredentialKind,
+    add_credential,
+    credentials_of,
+    revoke_api_key,
+    revoke_credential,
+)
+from waypost.store.callbacks.callbacks import count_up
+from waypost.store.callbacks.subscriptions import (
+    TagTaken,
+    TooMany,
+    add_subscription,
+    delete_subscriptions,
+    subscriptions_of,
+)
+from waypost.store.console.trace import message_trace
 from waypost.store.database import Database
 from waypost.store.directory import Directory
-from waypost.store.journal import EntryState, Lane, depth_of
-from waypost.store.messages import (
+from waypost.store.message_contents import content_of
+from waypost.store.messages.messages import (
     MessageChange,
     MessageNews,
     change_messages,
@@ -45,17 +57,17 @@ from waypost.store.messages import (
     messages_by_operator_ids,
     record_messages,
 )
-from waypost.store.recipients import recipient_id
-from waypost.store.subscriptions import TagTaken, TooMany, add_subscription, delete_subscriptions, subscriptions_of
+from waypost.store.messages.recipients import recipient_id
+from waypost.store.queue.inbound_webhooks import items_by_ids, record_arrivals
+from waypost.store.queue.jobs import EntryState, Lane, depth_of
 from waypost.store.tables import arrival_items, operator_accounts, recipients, subscriptions
-from waypost.store.templates import (
+from waypost.store.templates.templates import (
     change_template,
     find_templates,
     record_template,
     template_by_id,
     template_known_to_operator,
 )
-from waypost.store.trace import message_trace
 
 SEALS = Seals(INSTANCE_KEY)
 SECRET, KEY = CredentialKind.CLIENT_SECRET, CredentialKind.API_KEY

@@ -6,14 +6,14 @@ from typing import Final
 import pytest
 
 from tests.support.builders import APP, AT_MS, PARTNER, draft, template
-from waypost.domain.cards import Card
 from waypost.domain.media import MEDIA_LIFE_MS, Media
-from waypost.domain.template import TemplateStatus
-from waypost.domain.template_fields import Draft
+from waypost.domain.templates.cards import Card
+from waypost.domain.templates.fields import Draft
+from waypost.domain.templates.template import TemplateStatus
 from waypost.store.database import Database
-from waypost.store.media import Wanted, add_media, find_copies
-from waypost.store.samples import AHEAD_MS, ending_samples, renew_uploads
-from waypost.store.templates import record_template
+from waypost.store.media.media import Wanted, add_media, find_copies
+from waypost.store.templates.samples import AHEAD_MS, ending_samples, renew_uploads
+from waypost.store.templates.templates import record_template
 
 END_MS: Final = AT_MS + MEDIA_LIFE_MS
 SAMPLE: Final = Media(

@@ -9,13 +9,13 @@ from waypost.base.clock import ManualClock
 from waypost.base.ids import RandomIds
 from waypost.domain.event import CategoryEvent, QualityEvent, ReviewEvent
 from waypost.domain.lifecycle import TEMPLATE_MOVES
-from waypost.domain.template import Template, TemplateStatus
-from waypost.journal.telling import Telling
-from waypost.journal.template_news import template_is_filed, template_is_rated, template_moves
+from waypost.domain.templates.template import Template, TemplateStatus
+from waypost.notifications.state_changes import Telling
+from waypost.notifications.template_changes import template_is_filed, template_is_rated, template_moves
 from waypost.store.database import Database
-from waypost.store.template_events import BY_STATUS, TemplateEvent, Told, template_history, told_by_status
-from waypost.store.template_gallery import Sought, names_on_shelf, newest_id, shelf, template_of_account
-from waypost.store.templates import adopt_template, edit_template, record_template
+from waypost.store.templates.events import BY_STATUS, TemplateEvent, Told, template_history, told_by_status
+from waypost.store.templates.gallery import Sought, names_on_shelf, newest_id, shelf, template_of_account
+from waypost.store.templates.templates import adopt_template, edit_template, record_template
 
 NAMES = (ACCOUNT.id, "77", "order_ready", "en_US")
 

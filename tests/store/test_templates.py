@@ -6,12 +6,12 @@ from sqlalchemy import Connection, select
 
 from tests.support.builders import ACCOUNT, AT_MS, PARTNER, draft, id_number, template
 from tests.support.plans import plan_of, sorts
-from waypost.domain.template import TemplateStatus
-from waypost.domain.template_wish import TemplateWish
+from waypost.domain.templates.filter import TemplateWish
+from waypost.domain.templates.template import TemplateStatus
 from waypost.store.database import Database
-from waypost.store.journal import Lane
+from waypost.store.queue.jobs import Lane
 from waypost.store.tables import journal
-from waypost.store.templates import (
+from waypost.store.templates.templates import (
     change_template,
     deleted_with_operator_id,
     edit_template,

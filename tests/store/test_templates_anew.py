@@ -6,12 +6,12 @@ from sqlalchemy import Connection, select
 from tests.support.builders import template
 from waypost.base.clock import ManualClock
 from waypost.base.ids import RandomIds
-from waypost.dispatch.templates import TemplateOutcome, TemplateOutcomes
+from waypost.dispatch.template_outcomes import TemplateOutcome, TemplateOutcomes
 from waypost.domain.outcome import Sent
 from waypost.store.database import Database
-from waypost.store.job_subjects import SubjectKind
+from waypost.store.queue.job_subjects import SubjectKind
 from waypost.store.tables import journal
-from waypost.store.templates import record_template
+from waypost.store.templates.templates import record_template
 
 
 @pytest.fixture

@@ -4,11 +4,11 @@ from sqlalchemy import Connection
 
 from tests.support.builders import ANN, APP, AT_MS, PARTNER, id_number, message
 from waypost.domain.message import MessageState
+from waypost.store.console.trace import way_of_app, words_of_app
 from waypost.store.database import Database
-from waypost.store.message_news import TRIED, MessageNews, add_news
-from waypost.store.messages import MessageChange, change_messages, record_messages
-from waypost.store.recipients import recipient_ids
-from waypost.store.trace import way_of_app, words_of_app
+from waypost.store.messages.messages import MessageChange, change_messages, record_messages
+from waypost.store.messages.recipients import recipient_ids
+from waypost.store.trace_events import TRIED, MessageNews, add_news
 
 WAMID = "wamid.HBgL/+="
 

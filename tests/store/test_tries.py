@@ -6,12 +6,12 @@ from typing import Final
 from sqlalchemy import Connection, select
 
 from tests.support.builders import AT_MS, message
+from waypost.store.console.trace import message_trace
 from waypost.store.database import Database
-from waypost.store.journal import EntryState, Fence, Lane, Release, release_entries
-from waypost.store.message_news import TRIED, MessageNews
-from waypost.store.messages import record_messages
+from waypost.store.messages.messages import record_messages
+from waypost.store.queue.jobs import EntryState, Fence, Lane, Release, release_entries
 from waypost.store.tables import journal
-from waypost.store.trace import message_trace
+from waypost.store.trace_events import TRIED, MessageNews
 
 MESSAGE: Final = message(1)
 

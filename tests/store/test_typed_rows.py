@@ -10,20 +10,18 @@ import msgspec
 import pytest
 from sqlalchemy import LargeBinary, Table, create_engine
 
-from waypost.domain.app import App, BusinessAccount, OperatorAccount
-from waypost.domain.app_key import AppKey
-from waypost.domain.app_user import AppUser
+from waypost.domain.app import App, AppKey, AppUser, BusinessAccount, OperatorAccount
+from waypost.domain.callbacks.subscription import Subscription
 from waypost.domain.media import InboundMedia, Media
-from waypost.domain.subscription import Subscription
-from waypost.domain.template import Template
+from waypost.domain.templates.template import Template
 from waypost.store import tables
-from waypost.store.arrivals import ItemRow
-from waypost.store.callbacks import CallbackRow
-from waypost.store.deliveries import DeliveryEntry
-from waypost.store.journal import EntryRow, SetAsideEntry
-from waypost.store.messages import MessageRow
-from waypost.store.receivers import ReceiverRow
-from waypost.store.subscriptions import ActiveSubscription
+from waypost.store.callbacks.callbacks import CallbackRow
+from waypost.store.callbacks.deliveries import DeliveryEntry
+from waypost.store.callbacks.receivers import ReceiverRow
+from waypost.store.callbacks.subscriptions import ActiveSubscription
+from waypost.store.messages.messages import MessageRow
+from waypost.store.queue.inbound_webhooks import ItemRow
+from waypost.store.queue.jobs import EntryRow, SetAsideEntry
 from waypost.store.typed_rows import RowReader
 
 ROWS: Final[tuple[tuple[type[NamedTuple], Table], ...]] = (

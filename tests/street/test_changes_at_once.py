@@ -9,7 +9,7 @@ from aiohttp import web
 from tests.support.builders import ACCOUNT, APP
 from tests.support.street import Street
 from waypost.admin.apps import AppConnection, connect_app
-from waypost.store.partners import app_by_id
+from waypost.store.accounts.partners import app_by_id
 
 CHANGES = {"callbackUrl": {"callbackUrl": "https://shop.example/hook"}, "appPreference": {"isHSMEnabled": "false"}}
 

@@ -13,8 +13,8 @@ from tests.support.street import Street
 from waypost.base.clock import VirtualClock
 from waypost.domain.message import Message, MessageState
 from waypost.domain.session_messages.plain import SessionText
-from waypost.store.retention import DAY_MS
-from waypost.store.rows import message_columns
+from waypost.store.encoding import message_columns
+from waypost.store.retention.rules import DAY_MS
 from waypost.store.tables import callbacks, messages
 
 

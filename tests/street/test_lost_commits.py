@@ -18,7 +18,7 @@ from tests.support.patience import patiently
 from tests.support.stores import Databases
 from tests.support.street import Street
 from waypost.base.clock import ManualClock
-from waypost.store.journal import Lane
+from waypost.store.queue.jobs import Lane
 
 POLL_MS: Final = 5_001
 """Of what a lost commit has appended nobody was told, so that it waits for the next look."""

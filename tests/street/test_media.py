@@ -20,14 +20,14 @@ from tests.support.file_server import FileServer
 from tests.support.media_samples import sample
 from tests.support.patience import HANGS_AFTER_S, patiently
 from tests.support.street import API_KEY, Answer, Street
-from waypost.accept import media_door
-from waypost.admin import actions
+from waypost.admin import context
+from waypost.api.media import public_files
 from waypost.base.clock import ManualClock
 from waypost.domain.media import DAY_MS, InboundMedia, Media
 from waypost.operators.cloud.adapter import CloudOperator
 from waypost.operators.contract import Uploaded
 from waypost.store import tables
-from waypost.store.media import add_inbound_media
+from waypost.store.media.media import add_inbound_media
 
 PNG: Final = sample("png")
 
@@ -439,7 +439,7 @@ def _medium(kind: str, mime_type: str) -> dict[str, str]:
 async def test_door_says_when_to_come_again_while_the_operator_is_away(
     street: Street, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(media_door, "WAIT_S", 0.2)
+    monkeypatch.setattr(public_files, "WAIT_S", 0.2)
     await street.close_operator()
     url = await come_in(street, inbound(street, "c" * 64, "1037543291543636"))
 
@@ -516,7 +516,7 @@ async def test_message_whose_upload_is_cut_off_by_a_stop_is_not_uncertain(make_s
     await runner.setup()
     await web.TCPSite(runner, "127.0.0.1", 0).start()
     base_url = f"http://127.0.0.1:{runner.addresses[0][1]}"
-    await actions.put_operator_account(street.waypost.office, replace(OPERATOR, base_url=base_url))
+    await context.put_operator_account(street.waypost.office, replace(OPERATOR, base_url=base_url))
     message_id = await send(street, {"type": "image", "id": await media_id_of(street)})
     await asyncio.wait_for(asked.wait(), HANGS_AFTER_S)
     during = (await street.lanes())["submissions"]

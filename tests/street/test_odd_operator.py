@@ -13,8 +13,8 @@ from tests.support.builders import ACCOUNT, APP, OPERATOR
 from tests.support.media_samples import sample
 from tests.support.patience import patiently
 from tests.support.street import Answer, Street
-from waypost.accept import flows, time_limit
-from waypost.admin import actions
+from waypost.admin import context
+from waypost.api import direct_calls, flows
 
 Answering = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
@@ -53,7 +53,7 @@ async def odd(street: Street) -> AsyncIterator[Odd]:
     await runner.setup()
     await web.TCPSite(runner, "127.0.0.1", 0).start()
     url = f"http://127.0.0.1:{runner.addresses[0][1]}"
-    await actions.put_operator_account(street.waypost.office, replace(OPERATOR, base_url=url))
+    await context.put_operator_account(street.waypost.office, replace(OPERATOR, base_url=url))
     yield odd
     await runner.cleanup()
 
@@ -114,7 +114,7 @@ async def test_all_pages_of_a_sync_together_are_given_up_in_time(
         await asyncio.sleep(0.2)
         return web.json_response({"data": [NODE], "paging": MORE})
 
-    monkeypatch.setattr(time_limit, "WITHIN_S", 0.5)
+    monkeypatch.setattr(direct_calls, "WITHIN_S", 0.5)
     odd.answer = slowly
 
     answer = await ask(street, "GET", "template/sync")  # there is always another page
@@ -247,7 +247,7 @@ async def test_photo_that_takes_the_operator_too_long_is_given_up_in_time(
             await never.wait()
         return web.json_response({"id": "upload:1"})
 
-    monkeypatch.setattr(time_limit, "WITHIN_S", 0.5)
+    monkeypatch.setattr(direct_calls, "WITHIN_S", 0.5)
     odd.answer = slowly
 
     status = await put_file(street, "business/profile/photo", sample("png"), "image/png")

@@ -15,8 +15,8 @@ from tests.support.media_samples import sample
 from tests.support.patience import patiently
 from tests.support.second_operator import CLOUD, NAMESPACE, NUMBER_ID, WABA_ID, SecondOperator, administer, switch
 from tests.support.street import Street
+from waypost.store.apps.operator_history import has_carried
 from waypost.store.directory import KEPT_MS
-from waypost.store.stays import has_carried
 
 StandUp = Callable[..., Awaitable[SecondOperator]]
 

@@ -13,7 +13,7 @@ from tests.support.builders import ANN
 from tests.support.operator_webhook import tell_of_messages
 from tests.support.patience import patiently
 from tests.support.street import Street
-from waypost.store.journal import Lane
+from waypost.store.queue.jobs import Lane
 from waypost.store.tables import journal
 
 ZERO: Final = "a\0b"

@@ -10,7 +10,7 @@ from tests.support.between import Between
 from tests.support.builders import ANN, APP, is_event
 from tests.support.patience import next_second, patiently
 from tests.support.street import Street
-from waypost.store.templates import change_template
+from waypost.store.templates.templates import change_template
 
 NEW_TEXT = {"content": "Hi {{1}}, may we come tomorrow?", "example": "Hi Ann, may we come tomorrow?"}
 

@@ -5,7 +5,7 @@ from typing import Any
 from tests.support.patience import patiently
 from tests.support.street import Street
 from waypost.base.clock import ManualClock
-from waypost.store.message_news import TRIED
+from waypost.store.trace_events import TRIED
 
 REFUSED_FOR_NOW: dict[str, Any] = {
     "on": "call",

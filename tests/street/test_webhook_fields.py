@@ -10,7 +10,7 @@ from tests.support.builders import ACCOUNT, ANN, APP, is_event
 from tests.support.operator_webhook import tell, tell_all, tell_of_messages
 from tests.support.street import Street
 from tests.support.third_version import ThirdVersion, field_of, listening, value_of
-from waypost.wire.callback_kinds import CHANGES, PASSED_ON, change_kind
+from waypost.wire.callbacks.kinds import CHANGES, PASSED_ON, change_kind
 
 METADATA: Final = {"display_phone_number": APP.phone_number, "phone_number_id": APP.phone_number_id}
 MADE_UP: Final = ("holograms", "smb_message_echoes_v2", "x", "Field With Spaces", "f" * 300)

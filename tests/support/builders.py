@@ -7,8 +7,8 @@ from waypost.domain.app import App, BusinessAccount
 from waypost.domain.message import Content, Message
 from waypost.domain.partner import Partner
 from waypost.domain.session_messages.plain import SessionText
-from waypost.domain.template import Category, Template, TemplateStatus
-from waypost.domain.template_fields import Draft
+from waypost.domain.templates.fields import Draft
+from waypost.domain.templates.template import Category, Template, TemplateStatus
 from waypost.operators.cloud.account import cloud_account
 
 AT_MS: Final = 1_760_000_000_000

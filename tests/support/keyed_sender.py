@@ -10,13 +10,13 @@ from pathlib import Path
 from tests.support.builders import PARTNER, message
 from waypost.base.clock import SystemClock
 from waypost.base.ids import RandomIds
-from waypost.base.logs import set_up_logs
+from waypost.base.telemetry.logs import set_up_logs
 from waypost.domain.message import Message
 from waypost.store.contract import Engine
 from waypost.store.database import Database
 from waypost.store.engines.postgresql import PostgresEngine
 from waypost.store.engines.sqlite import SqliteEngine
-from waypost.store.idempotency import Earlier, KeyedRequest, record_keyed_messages
+from waypost.store.requests.idempotency import Earlier, KeyedRequest, record_keyed_messages
 
 AT_ONCE = 40
 

@@ -3,11 +3,11 @@
 from dataclasses import replace
 
 from tests.support.builders import ACCOUNT, APP, PARTNER
-from waypost.admin.actions import Office
-from waypost.base.seals import hash_of
+from waypost.admin.context import Office
+from waypost.base.encryption import hash_of
 from waypost.domain.app import App, BusinessAccount
 from waypost.domain.partner import Partner
-from waypost.store.partners import add_app, add_business_account, add_partner
+from waypost.store.accounts.partners import add_app, add_business_account, add_partner
 
 
 async def store_partner(

@@ -22,8 +22,8 @@ from waypost.store.contract import Engine
 from waypost.store.database import Database
 from waypost.store.engines.postgresql import PostgresEngine
 from waypost.store.engines.sqlite import SqliteEngine
-from waypost.store.journal import Lane
-from waypost.store.leases import NOBODY, SHARDS
+from waypost.store.queue.jobs import Lane
+from waypost.store.queue.leases import NOBODY, SHARDS
 
 ENGINES: Final = ("sqlite", "postgresql")
 OTHER_SERVER: Final = "WAYPOST_TEST_DATABASE_URL"

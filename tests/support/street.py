@@ -18,19 +18,19 @@ from tests.support.callback_sink import Callback, CallbackSink
 from tests.support.patience import HANGS_AFTER_S, patiently
 from tests.support.seeding import store_partner
 from tests.support.stores import Place
-from waypost.admin import actions
+from waypost.admin import context
+from waypost.assembly.http.servers import HttpServer, bind, port_of
 from waypost.assembly.operators import ADAPTERS, MakeOperator
-from waypost.assembly.servers import HttpServer, bind, port_of
 from waypost.assembly.service import WEBHOOK_PATH, Waypost
 from waypost.base.clock import Clock, ManualClock, SystemClock, VirtualClock
+from waypost.base.encryption import hash_of
 from waypost.base.ids import RandomIds, SeededIds
-from waypost.base.seals import hash_of
-from waypost.base.travel import Travel
+from waypost.base.time_travel import Travel
 from waypost.config import Settings
-from waypost.domain.subscription import MODE_BITS
+from waypost.domain.callbacks.subscription import MODE_BITS
 from waypost.simulator import AccountSeed, NumberSeed, Simulator, SimulatorSettings
-from waypost.store.credentials import CredentialKind, add_credential
-from waypost.store.journal import Lane
+from waypost.store.accounts.credentials import CredentialKind, add_credential
+from waypost.store.queue.jobs import Lane
 from waypost.store.tables import journal
 
 API_KEY: Final = "street-key"
@@ -490,7 +490,7 @@ class Street:
         if self.between is not None:
             self.between.operator_url, self.between.service_url = operator_url, service_url
             operator_url = service_url = self.between.url
-        await actions.put_operator_account(self.waypost.office, replace(OPERATOR, base_url=operator_url))
+        await context.put_operator_account(self.waypost.office, replace(OPERATOR, base_url=operator_url))
         await self.simulator.seed(
             AccountSeed(
                 waba_id=ACCOUNT.id,

@@ -13,14 +13,14 @@ from tests.support.builders import APP, INSTANCE_KEY, OPERATOR
 from tests.support.patience import HANGS_AFTER_S
 from tests.support.seeding import store_partner
 from tests.support.stores import Place
-from waypost.admin import actions
+from waypost.admin import context
 from waypost.assembly.service import Waypost
 from waypost.base.clock import Clock, ManualClock
 from waypost.base.ids import Ids, RandomIds
-from waypost.client.door import Door, InProcess
+from waypost.client.api_client import Door, InProcess
 from waypost.config import Settings
 from waypost.domain.app import App
-from waypost.journal.telling import Telling
+from waypost.notifications.state_changes import Telling
 
 ADMIN_TOKEN: Final = "teller-admin-token-of-thirty-two-or-more"
 
@@ -106,7 +106,7 @@ class Teller:
 
     async def _make_partner(self) -> None:
         office = self.waypost.office
-        await actions.put_operator_account(office, OPERATOR)
+        await context.put_operator_account(office, OPERATOR)
         self.token = await store_partner(office)
 
 

@@ -8,17 +8,17 @@ from sqlalchemy import Connection, Table, insert
 
 from tests.support.builders import OPERATOR, draft
 from waypost.base.clock import Clock
+from waypost.base.encryption import Seals, hash_of
 from waypost.base.ids import Ids
-from waypost.base.seals import Seals, hash_of
 from waypost.domain.app import App, BusinessAccount, Hosting
-from waypost.domain.buttons import Button, ButtonKind
 from waypost.domain.partner import Partner
-from waypost.domain.template import Category, Template, TemplateStatus
+from waypost.domain.templates.buttons import Button, ButtonKind
+from waypost.domain.templates.template import Category, Template, TemplateStatus
 from waypost.store import tables
-from waypost.store.arrivals import record_inbound
 from waypost.store.database import Database
-from waypost.store.rows import app_columns, partner_columns, template_columns
-from waypost.wire.partner_token import issue_partner_token
+from waypost.store.encoding import app_columns, partner_columns, template_columns
+from waypost.store.queue.inbound_webhooks import record_inbound
+from waypost.wire.login import issue_partner_token
 
 ANSWERING: Final = "answering"
 """The operator account of the apps behind which somebody answers."""

@@ -6,7 +6,7 @@ import pytest
 
 from tests.support.patience import HANGS_AFTER_S
 from waypost.testing.partner import Partner
-from waypost.testing.service import Service, start
+from waypost.testing.runtime.service import Service, start
 
 MakePartner = Callable[[str], Partner]
 

@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
+from waypost.testing.async_wrappers import AsyncFault, AsyncPartner, AsyncPhone, AsyncTimeMachine
+from waypost.testing.clock import TimeMachine
 from waypost.testing.failures import NotSeen
 from waypost.testing.faults import Fault
 from waypost.testing.partner import Partner
 from waypost.testing.phone import Phone
-from waypost.testing.time_machine import TimeMachine
-from waypost.testing.twins import AsyncFault, AsyncPartner, AsyncPhone, AsyncTimeMachine
 
 OWN_LIFE = {"close", "put_back", "id", "control", "now"}
 """What the fixture sees to, and what a twin reaches by `original`."""

@@ -5,7 +5,7 @@ from typing import Final
 
 from tests.docs.repository import ROOT
 from tests.support.inner_pytest import InnerRun, run_pytest
-from waypost.testing.in_thread import ThreadEngine
+from waypost.testing.runtime.thread import ThreadEngine
 
 SHOP: Final = ROOT / "examples" / "pytest-shop"
 TESTS: Final = {

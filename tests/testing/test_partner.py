@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 
 from tests.testing.conftest import MakePartner
-from waypost.client.answers import DoorRefused
-from waypost.client.blocking import BlockingDoor
+from waypost.client.blocking_client import BlockingDoor
+from waypost.client.responses import DoorRefused
 from waypost.testing.failures import NotSeen
 from waypost.testing.partner import Partner
-from waypost.testing.service import Service
+from waypost.testing.runtime.service import Service
 
 PIXEL = bytes.fromhex(
     "89504e470d0a1a0a0000000d4948445200000001000000010806000000"

@@ -6,7 +6,7 @@ from typing import Any, Final
 import pytest
 
 from tests.testing.test_partner import PIXEL
-from waypost.client.answers import DoorRefused
+from waypost.client.responses import DoorRefused
 from waypost.testing.failures import NotSeen
 from waypost.testing.partner import Partner
 

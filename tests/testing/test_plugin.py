@@ -11,8 +11,8 @@ import pytest
 
 from tests.support.inner_pytest import clean_environment, run_pytest
 from tests.support.patience import HANGS_AFTER_S
-from waypost.testing.engine import NotStarted
-from waypost.testing.service import start
+from waypost.testing.runtime.engine import NotStarted
+from waypost.testing.runtime.service import start
 
 IDLE: Final = """
 import sys

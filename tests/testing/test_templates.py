@@ -4,7 +4,7 @@ import pytest
 
 from waypost.testing.failures import NotSeen
 from waypost.testing.partner import Partner
-from waypost.testing.service import Service
+from waypost.testing.runtime.service import Service
 
 
 def test_template_waits_until_its_test_says_what_became_of_it(partner: Partner) -> None:

@@ -6,9 +6,9 @@ from datetime import timedelta
 import pytest
 
 from tests.testing.conftest import MakePartner
-from waypost.client.answers import DoorRefused
+from waypost.client.responses import DoorRefused
 from waypost.testing.partner import Partner
-from waypost.testing.service import Service
+from waypost.testing.runtime.service import Service
 
 
 def test_window_closes_a_day_after_the_last_message(partner: Partner) -> None:

@@ -5,8 +5,8 @@ from inspect import signature
 
 import pytest
 
-from waypost.admin.actions import Office
-from waypost.admin.route_row import AdminRoute, Nothing
+from waypost.admin.context import Office
+from waypost.admin.route import AdminRoute, Nothing
 from waypost.admin.routes import ROUTES
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from waypost.base.backoff import delay_ms
 from waypost.callbacks import retries as callback_retries
-from waypost.dispatch.waiting import wait_ms
+from waypost.dispatch.retries import wait_ms
 from waypost.domain.outcome import Again, Unavailable
 
 

@@ -5,8 +5,8 @@ import socket
 import msgspec
 import pytest
 
-from waypost.client.answers import DoorRefused, NotReached, Reply, read_answer
-from waypost.client.blocking import BlockingDoor
+from waypost.client.blocking_client import BlockingDoor
+from waypost.client.responses import DoorRefused, NotReached, Reply, read_answer
 
 
 def test_address_where_nobody_listens_is_named() -> None:

@@ -4,8 +4,8 @@ import random
 
 import pytest
 
-from waypost.callbacks.addresses import Address
 from waypost.callbacks.circuits import FAILING, PROBES_S, STEPS, Came, Circuit, State, travel_grid_ms
+from waypost.callbacks.receivers import Address
 
 CHANCE = random.Random(1)
 

@@ -1,10 +1,10 @@
 """The table of callbacks has what the code can make, and the code makes what the table has."""
 
+from waypost.domain.callbacks.subscription import ALL, MODES
 from waypost.domain.message import MessageState
-from waypost.domain.subscription import ALL, MODES
-from waypost.operators.cloud.webhook_changes import CHANGES
-from waypost.wire import account_v2, inbound_v2
-from waypost.wire.callback_kinds import (
+from waypost.operators.cloud.webhooks.changes import CHANGES
+from waypost.wire.callbacks import account_v2, inbound_v2
+from waypost.wire.callbacks.kinds import (
     ACCOUNT,
     INBOUND,
     KINDS,

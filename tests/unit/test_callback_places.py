@@ -1,13 +1,13 @@
 """Who gets one of the places in flight, by how each address has been lately."""
 
 from waypost.base.clock import ManualClock
-from waypost.callbacks.addresses import Address
 from waypost.callbacks.circuits import Circuit, State
-from waypost.callbacks.places import CROWDED, CROWDED_SHARE, REPLAY_SHARE, SLOW_POOL, SLOW_SHARE, Places
-from waypost.journal.entry import Entry
-from waypost.store.job_subjects import JobSubject, SubjectKind
-from waypost.store.journal import Lane
-from waypost.store.subscriptions import live_group, replay_group
+from waypost.callbacks.receivers import Address
+from waypost.callbacks.slots import CROWDED, CROWDED_SHARE, REPLAY_SHARE, SLOW_POOL, SLOW_SHARE, Places
+from waypost.queue.job import Entry
+from waypost.store.callbacks.subscriptions import live_group, replay_group
+from waypost.store.queue.job_subjects import JobSubject, SubjectKind
+from waypost.store.queue.jobs import Lane
 
 
 class Lobby:

@@ -1,10 +1,10 @@
 """What a group knows of how far it is complete, where positions are committed out of order."""
 
-from waypost.journal.entry import Entry
-from waypost.journal.groups import LATE_MS, NUMBERED_MS, Group
-from waypost.journal.waiting import Waiting
-from waypost.store.job_subjects import JobSubject, SubjectKind
-from waypost.store.journal import Lane, Transactions
+from waypost.queue.concurrency_groups import LATE_MS, NUMBERED_MS, Group
+from waypost.queue.job import Entry
+from waypost.queue.scheduling import Waiting
+from waypost.store.queue.job_subjects import JobSubject, SubjectKind
+from waypost.store.queue.jobs import Lane, Transactions
 
 
 def read(group: Group, position: int, real_ms: int, *, oldest: int, before: int) -> int:

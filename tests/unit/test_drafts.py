@@ -9,16 +9,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support.builders import template
-from waypost.domain.buttons import ButtonKind, SupportedApp
-from waypost.domain.refusals import Refused
-from waypost.domain.template import Category
-from waypost.domain.template_fields import TEMPLATE_FIELDS, Draft
-from waypost.domain.template_rules import RULES
-from waypost.domain.template_types import TemplateType
-from waypost.operators.cloud.templates import template_body
-from waypost.wire.drafts import read_buttons, read_cards, read_draft
+from waypost.domain.errors import Refused
+from waypost.domain.templates.buttons import ButtonKind, SupportedApp
+from waypost.domain.templates.fields import TEMPLATE_FIELDS, Draft
+from waypost.domain.templates.rules import RULES
+from waypost.domain.templates.template import Category
+from waypost.domain.templates.types import TemplateType
+from waypost.operators.cloud.templates.bodies import template_body
 from waypost.wire.forms import Form
-from waypost.wire.template_record import template_record
+from waypost.wire.templates.drafts import read_buttons, read_cards, read_draft
+from waypost.wire.templates.record import template_record
 
 
 def read(**fields: str) -> Any:

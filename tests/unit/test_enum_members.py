@@ -20,11 +20,11 @@ ENUMS: Final = {
 
 ADD_MEMBER: Final = """
 from enum import StrEnum
-from waypost.domain import %(module)s as module
+from waypost.domain.templates import %(module)s as module
 members = {one.name: one.value for one in module.%(name)s}
 module.%(name)s = StrEnum("%(name)s", members | {"ADDED": "ADDED"})
-from waypost.domain import template_rules
-assert "ADDED" in template_rules.%(name)s.__members__
+from waypost.domain.templates import rules
+assert "ADDED" in rules.%(name)s.__members__
 """
 
 
@@ -43,7 +43,7 @@ def test_no_enum_is_unpacked() -> None:
     assert unpacked == []
 
 
-@pytest.mark.parametrize(("module", "name"), [("template_types", "TemplateType"), ("template", "Category")])
+@pytest.mark.parametrize(("module", "name"), [("types", "TemplateType"), ("template", "Category")])
 def test_rules_are_read_with_a_member_more(module: str, name: str) -> None:
     ran = subprocess.run(
         [sys.executable, "-c", ADD_MEMBER % {"module": module, "name": name}],

@@ -2,7 +2,7 @@
 
 import pytest
 
-from waypost.domain.refusals import Reason, Refused, broken_field
+from waypost.domain.errors import Reason, Refused, broken_field
 from waypost.wire.errors import ERRORS, error_answer, header_text
 
 

@@ -7,7 +7,7 @@ import aiohttp
 import pytest
 
 from waypost.base.error_texts import error_text
-from waypost.base.posts import AnswerLost, TimedOut
+from waypost.base.http.post_client import AnswerLost, TimedOut
 
 
 @pytest.mark.parametrize(

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from waypost.domain.lenient import Flag, Text, read_flag, read_integer
-from waypost.domain.refusals import Reason, Refused
+from waypost.domain.coercion import Flag, Text, read_flag, read_integer
+from waypost.domain.errors import Reason, Refused
 from waypost.wire.forms import MOST_BRACKETS, Form, depth, read_form, read_json, read_json_body
 
 Found = TypeVar("Found")

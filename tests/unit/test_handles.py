@@ -2,7 +2,7 @@
 
 import pytest
 
-from waypost.domain.handles import MOST_LINES, lines_of
+from waypost.domain.media import MOST_LINES, lines_of
 
 
 @pytest.mark.parametrize(

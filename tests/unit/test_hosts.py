@@ -2,7 +2,7 @@
 
 import pytest
 
-from waypost.base.hosts import hostname_of, is_ip_address, is_loopback, netloc_of
+from waypost.base.http.hosts import hostname_of, is_ip_address, is_loopback, netloc_of
 
 
 @pytest.mark.parametrize(

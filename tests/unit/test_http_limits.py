@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from waypost.accept.proxies import Proxies
-from waypost.assembly.http_limits import DEFAULT_LIMITS, HttpLimits, graph_error_body
-from waypost.assembly.servers import HttpServer, bind, port_of
+from waypost.api.http.proxies import Proxies
+from waypost.assembly.http.limits import DEFAULT_LIMITS, HttpLimits, graph_error_body
+from waypost.assembly.http.servers import HttpServer, bind, port_of
 
 Serve = Callable[..., Awaitable[HttpServer]]
 OK = b"HTTP/1.1 200 "

@@ -5,9 +5,9 @@ from typing import Final
 import pytest
 
 from tests.support.media_samples import SAMPLES
-from waypost.accept.kinds import is_text, most_bytes_types, types_of
+from waypost.api.uploads.file_types import is_text, most_bytes_types, types_of
+from waypost.domain.errors import Reason, Refused
 from waypost.domain.media import ACCEPTED
-from waypost.domain.refusals import Reason, Refused
 from waypost.wire.media import choose_type, disposition, read_type
 
 _OFFICE: Final = "application/vnd.openxmlformats-officedocument."

@@ -18,7 +18,7 @@ from waypost.domain.lifecycle import (
     template_step,
 )
 from waypost.domain.message import MessageState as M
-from waypost.domain.template import TemplateStatus as T
+from waypost.domain.templates.template import TemplateStatus as T
 
 ORDER = [M.ACCEPTED, M.UNCERTAIN, M.ENQUEUED, M.SENT, M.DELIVERED, M.READ, M.DELETED]
 NEWS = [M.SENT, M.DELIVERED, M.READ, M.DELETED, M.FAILED]

@@ -2,9 +2,9 @@
 
 import pytest
 
-from waypost.accept.limits import RATES, Limiter, LocalLimiter
+from waypost.api.limits.rate_limits import RATES, Limiter, LocalLimiter
 from waypost.base.clock import ManualClock
-from waypost.domain.refusals import Reason, Refused
+from waypost.domain.errors import Reason, Refused
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ import aiohttp
 import pytest
 
 from tests.support.patience import HANGS_AFTER_S
-from waypost.assembly.servers import HttpServer, bind, port_of
+from waypost.assembly.http.servers import HttpServer, bind, port_of
 
 Act = Callable[[Any, Any], Any]
 

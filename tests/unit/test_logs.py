@@ -7,8 +7,8 @@ import sys
 
 import pytest
 
-from waypost.base.logs import LossyStream, WhereverStderrIs
-from waypost.base.steps import Step, Steps, Told
+from waypost.base.telemetry.logs import LossyStream, WhereverStderrIs
+from waypost.base.telemetry.tracing import Step, Steps, Told
 
 
 def test_records_follow_standard_error_and_survive_its_end(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -76,7 +76,7 @@ def test_pipe_that_nobody_reads_loses_records_and_holds_up_nobody() -> None:
 def test_record_that_cannot_be_rendered_is_replaced_by_one_that_can() -> None:
     code = (
         "from waypost.base.clock import SystemClock\n"
-        "from waypost.base.logs import log, set_up_logs\n"
+        "from waypost.base.telemetry.logs import log, set_up_logs\n"
         "class Unreadable:\n"
         "    def __repr__(self): raise ValueError\n"
         "set_up_logs(SystemClock(), as_json=False, level='info')\n"

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from waypost.accept.multipart import read_parts
-from waypost.accept.requests import Request
-from waypost.base.multipart import MOST_HEADER_BYTES, MOST_HEADERS, PartHead
-from waypost.domain.refusals import Reason, Refused
+from waypost.api.http.multipart import read_parts
+from waypost.api.http.requests import Request
+from waypost.base.http.multipart import MOST_HEADER_BYTES, MOST_HEADERS, PartHead
+from waypost.domain.errors import Reason, Refused
 
 BODY = (
     b'--x\r\nContent-Disposition: form-data; name="file_type"\r\n\r\nimage/png\r\n'

@@ -9,7 +9,7 @@ from typing import BinaryIO
 import pytest
 
 from tests.support.patience import HANGS_AFTER_S, patiently
-from waypost.base.opening import close_file, open_on_thread, opened
+from waypost.base.files import close_file, open_on_thread, opened
 
 
 class Door:

@@ -8,9 +8,9 @@ import pytest
 from tests.support.builders import OPERATOR
 from waypost.dispatch.pacing import PAIR_BURST, PAIR_EVERY_MS, QUIET_MS, Pacer
 from waypost.domain.outcome import Unavailable, Waits
-from waypost.journal.entry import Entry
-from waypost.journal.groups import Hold
-from waypost.store.journal import Lane, subject_of
+from waypost.queue.concurrency_groups import Hold
+from waypost.queue.job import Entry
+from waypost.store.queue.jobs import Lane, subject_of
 
 NOW_MS = 1_760_000_000_000
 

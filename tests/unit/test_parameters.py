@@ -5,10 +5,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support.builders import draft
-from waypost.domain.buttons import VIEW_CATALOG, VIEW_ITEMS, Button, ButtonKind
-from waypost.domain.cards import Card
-from waypost.domain.parameters import CardParameters, Parameters, least_and_most, split
-from waypost.domain.template_fields import Draft
+from waypost.domain.templates.buttons import VIEW_CATALOG, VIEW_ITEMS, Button, ButtonKind
+from waypost.domain.templates.cards import Card
+from waypost.domain.templates.fields import Draft
+from waypost.domain.templates.parameters import CardParameters, Parameters, least_and_most, split
 
 URL = Button(ButtonKind.URL, "Go", url="https://a.test/{{1}}")
 PLAIN = Button(ButtonKind.URL, "Go", url="https://a.test")

@@ -10,10 +10,10 @@ import pytest_asyncio
 
 from tests.support.patience import HANGS_AFTER_S, patiently
 from tests.support.refusing import refusing_port
-from waypost.assembly.servers import HttpServer
-from waypost.assembly.sockets import bind, port_of
-from waypost.client.answers import NotReached
-from waypost.client.pieces import PIECE_BYTES, Pieces
+from waypost.assembly.http.servers import HttpServer
+from waypost.assembly.http.sockets import bind, port_of
+from waypost.client.responses import NotReached
+from waypost.client.streaming import PIECE_BYTES, Pieces
 from waypost.client.transports import InProcess, OverHttp, Transport
 
 MANY: Final = 2000

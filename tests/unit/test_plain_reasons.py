@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator, Sequence
 import aiohttp
 import pytest
 
-from waypost.base.posts import AddrInfo, AnswerLost, NotReached, TimedOut
+from waypost.base.http.post_client import AddrInfo, AnswerLost, NotReached, TimedOut
 from waypost.outbound.failures import NotAllowed, plain_reason
 from waypost.outbound.vetted import VettedClient
 

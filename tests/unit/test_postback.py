@@ -3,7 +3,6 @@
 import pytest
 
 from tests.support.builders import draft, id_number, template
-from waypost.domain.buttons import Button, ButtonKind
 from waypost.domain.event import InboundEvent
 from waypost.domain.message import CardSend, Content, Passthrough, TemplateSend
 from waypost.domain.postback import (
@@ -17,6 +16,7 @@ from waypost.domain.postback import (
 )
 from waypost.domain.session_messages.choices import ListSection, SessionList, SessionQuickReply, choice_reference
 from waypost.domain.session_messages.content import Choice, MediaRef
+from waypost.domain.templates.buttons import Button, ButtonKind
 
 MESSAGE = id_number(1)
 YES_AND_NO = template(of=draft(buttons=(Button(ButtonKind.QUICK_REPLY, "Yes"), Button(ButtonKind.QUICK_REPLY, "No"))))

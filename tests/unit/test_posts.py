@@ -17,7 +17,7 @@ from cryptography.x509.oid import NameOID
 
 from tests.support.patience import HANGS_AFTER_S
 from tests.support.refusing import refusing_port
-from waypost.base.posts import AddrInfo, AnswerLost, NotReached, Posts, TimedOut
+from waypost.base.http.post_client import AddrInfo, AnswerLost, NotReached, Posts, TimedOut
 
 LONG_ENOUGH_TO_SEND_S = 2
 """Of a test that waits for it to pass, on a busy machine too."""

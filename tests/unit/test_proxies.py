@@ -4,7 +4,7 @@ from typing import Any, Final
 
 import pytest
 
-from waypost.accept.proxies import Proxies, counted_as
+from waypost.api.http.proxies import Proxies, counted_as
 
 TRUSTED = ("10.0.0.0/8", "192.168.1.7/32", "fd00::/8")
 

@@ -3,8 +3,8 @@
 import pytest
 
 from tests.support.builders import draft
-from waypost.domain.buttons import Button, ButtonKind, SupportedApp, button_supported
-from waypost.domain.rendering import flattened, product_header, shown
+from waypost.domain.templates.buttons import Button, ButtonKind, SupportedApp, button_supported
+from waypost.domain.templates.rendering import flattened, product_header, shown
 
 REPLY = Button(ButtonKind.QUICK_REPLY, "Yes")
 URL = Button(ButtonKind.URL, "Look", url="https://acme.test/{{1}}", example=("7",))

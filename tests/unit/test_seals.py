@@ -2,7 +2,7 @@
 
 import pytest
 
-from waypost.base.seals import Seals, WrongInstanceKey, hash_of, same
+from waypost.base.encryption import Seals, WrongInstanceKey, hash_of, same
 
 SEALS = Seals("an instance key of forty characters, one")
 OTHER = Seals("an instance key of forty characters, two")

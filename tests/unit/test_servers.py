@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.support.patience import HANGS_AFTER_S
-from waypost.assembly.servers import HttpServer, PortInUse, bind, port_of
+from waypost.assembly.http.servers import HttpServer, PortInUse, bind, port_of
 
 
 def test_answers_do_not_wait_for_an_acknowledgement_of_their_first_half() -> None:

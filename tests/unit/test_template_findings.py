@@ -4,9 +4,9 @@ import pytest
 
 from tests.support.builders import draft
 from waypost.domain.app import Hosting
-from waypost.domain.template_fields import Draft
-from waypost.domain.template_findings import RefusedBy, findings_of
-from waypost.domain.template_rules import RULES
+from waypost.domain.templates.fields import Draft
+from waypost.domain.templates.rules import RULES
+from waypost.domain.templates.violations import RefusedBy, findings_of
 
 
 @pytest.mark.parametrize("hint", sorted({rule.hint for rule in RULES}))

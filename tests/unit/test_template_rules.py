@@ -6,12 +6,12 @@ import pytest
 
 from tests.support.builders import draft
 from waypost.domain.app import Hosting
-from waypost.domain.buttons import Button, ButtonKind, SupportedApp
-from waypost.domain.cards import Card
-from waypost.domain.languages import LANGUAGES, spelled
-from waypost.domain.refusals import Reason, Refused
-from waypost.domain.template_fields import Draft
-from waypost.domain.template_rules import OPERATORS_RULES, RULES, SPEC_RULES, check_draft
+from waypost.domain.errors import Reason, Refused
+from waypost.domain.templates.buttons import Button, ButtonKind, SupportedApp
+from waypost.domain.templates.cards import Card
+from waypost.domain.templates.fields import Draft
+from waypost.domain.templates.languages import LANGUAGES, spelled
+from waypost.domain.templates.rules import OPERATORS_RULES, RULES, SPEC_RULES, check_draft
 
 REPLY = ButtonKind.QUICK_REPLY
 URL = Button(ButtonKind.URL, "Look", url="https://acme.test")

@@ -1,7 +1,7 @@
 """The table of template types is whole, and says of each type what the documents say."""
 
 from waypost.domain.media import ACCEPTED
-from waypost.domain.template_types import ADDED_BY, TEMPLATE_TYPES, HeaderFormat, TemplateType, type_row
+from waypost.domain.templates.types import ADDED_BY, TEMPLATE_TYPES, HeaderFormat, TemplateType, type_row
 
 
 def test_each_type_has_a_row() -> None:

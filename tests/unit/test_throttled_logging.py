@@ -3,7 +3,7 @@
 import logging
 from typing import Any
 
-from waypost.base.throttled_logging import MAX_RECORDS, WITHIN_S, Throttle, ThrottledLog, ThrottlingFilter
+from waypost.base.telemetry.throttled_logging import MAX_RECORDS, WITHIN_S, Throttle, ThrottledLog, ThrottlingFilter
 
 
 class Seconds:

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from waypost.base.clock import VirtualClock
-from waypost.base.travel import Journey, NotSettled, Travel
+from waypost.base.time_travel import Journey, NotSettled, Travel
 
 MINUTE_MS = 60_000
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from waypost.domain.variables import (
+from waypost.domain.templates.variables import (
     example_values,
     has_unfinished,
     named_examples,

@@ -10,9 +10,9 @@ from yarl import URL
 from tests.support.callback_sink import CallbackSink, always
 from tests.support.file_server import FileServer
 from tests.support.media_samples import sample
-from waypost.base.posts import AddrInfo
-from waypost.outbound.addresses import is_public
+from waypost.base.http.post_client import AddrInfo
 from waypost.outbound.failures import NotAllowed
+from waypost.outbound.public_addresses import is_public
 from waypost.outbound.vetted import VettedClient, WrongRedirect, redirected
 
 PUBLIC = ["93.184.216.34", "8.8.8.8", "2606:4700:4700::1111", "::ffff:8.8.8.8", "64:ff9b::808:808"]

@@ -10,15 +10,15 @@ import pytest
 from sqlalchemy import Connection, text
 
 from tests.support.builders import ACCOUNT, APP, INSTANCE_KEY, OPERATOR, PARTNER
-from waypost.accept.limits import RATES
+from waypost.api.limits.rate_limits import RATES
 from waypost.assembly.service import Waypost
 from waypost.base.clock import ManualClock
+from waypost.base.encryption import hash_of
 from waypost.base.ids import RandomIds
-from waypost.base.seals import hash_of
-from waypost.client.door import Door, DoorRefused, InProcess
+from waypost.client.api_client import Door, DoorRefused, InProcess
 from waypost.config import Settings
-from waypost.store.audit_log import AuditEntry, AuditFilter, audit_page
-from waypost.store.partners import add_app, add_business_account, add_partner
+from waypost.store.accounts.audit_log import AuditEntry, AuditFilter, audit_page
+from waypost.store.accounts.partners import add_app, add_business_account, add_partner
 
 TOKEN = "right-admin-token-of-thirty-two-or-more"
 HERE, ELSEWHERE = "198.51.100.4", "203.0.113.9"

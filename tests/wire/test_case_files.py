@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.case_files import CASES, DEFAULT, FOLDER, SHARED, CaseFile, Table, read_case_file, read_toml
-from waypost.domain.refusals import Reason
+from waypost.domain.errors import Reason
 from waypost.wire.errors import ERRORS
 
 FILES = {path.stem: read_case_file(path) for path in sorted(CASES.glob("*.toml"))}

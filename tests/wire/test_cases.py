@@ -17,15 +17,15 @@ from tests.support.wire_cases import (
     names_another,
     read_cases,
 )
-from waypost.accept.route_row import RouteRow, reasons_of
-from waypost.accept.routes import ROUTES
-from waypost.accept.shapes import SHAPES
+from waypost.api.response_schemas import SHAPES
+from waypost.api.route import RouteRow, reasons_of
+from waypost.api.routes import ROUTES
 from waypost.domain.app import Hosting
-from waypost.domain.refusals import Reason
-from waypost.domain.template_rules import RULES, Rule, first_broken
-from waypost.wire.drafts import read_draft
+from waypost.domain.errors import Reason
+from waypost.domain.templates.rules import RULES, Rule, first_broken
 from waypost.wire.errors import ERRORS
 from waypost.wire.forms import Form
+from waypost.wire.templates.drafts import read_draft
 
 if TYPE_CHECKING:
     from tests.wire.conftest import World, Worlds

@@ -8,10 +8,10 @@ import pytest
 import pytest_asyncio
 
 from tests.support.wire_cases import Step
-from waypost.accept.credentials import Credential
-from waypost.accept.route_row import Carries, RouteRow
-from waypost.accept.routes import ROUTES
-from waypost.domain.refusals import Reason
+from waypost.api.auth.credentials import Credential
+from waypost.api.route import Carries, RouteRow
+from waypost.api.routes import ROUTES
+from waypost.domain.errors import Reason
 
 if TYPE_CHECKING:
     from tests.wire.conftest import Worlds

@@ -7,11 +7,11 @@ import pytest
 
 from tests.support.builders import APP, INSTANCE_KEY
 from tests.support.seeding import store_partner
-from waypost.accept.requests import UNCOUNTED
+from waypost.api.http.requests import UNCOUNTED
 from waypost.assembly.service import Waypost
 from waypost.base.clock import ManualClock
 from waypost.base.ids import RandomIds
-from waypost.client.door import Door, DoorRefused, InProcess
+from waypost.client.api_client import Door, DoorRefused, InProcess
 from waypost.config import Settings
 
 TOKEN = "right-admin-token-of-thirty-two-or-more"

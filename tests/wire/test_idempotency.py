@@ -10,8 +10,8 @@ from sqlalchemy import Connection, Table, func, select
 
 from tests.support.street import Answer
 from tests.support.wire_cases import Part, Step
-from waypost.accept.route_row import Once, RouteRow
-from waypost.accept.routes import ROUTES
+from waypost.api.route import Once, RouteRow
+from waypost.api.routes import ROUTES
 from waypost.store.tables import app_keys, apps, idempotency_keys, journal, media, messages, subscriptions, templates
 
 if TYPE_CHECKING:

@@ -12,14 +12,14 @@ from sqlalchemy import Connection, update
 
 from tests.support.builders import INSTANCE_KEY
 from tests.support.cheap_passwords import hash_of_little_work
-from waypost.accept.limits import RATES, LocalLimiter
-from waypost.accept.login_limits import LoginLimits
+from waypost.api.limits.login_limits import LoginLimits
+from waypost.api.limits.rate_limits import RATES, LocalLimiter
 from waypost.assembly.service import Waypost
 from waypost.base.clock import ManualClock
 from waypost.base.ids import RandomIds
-from waypost.client.door import Door, InProcess
+from waypost.client.api_client import Door, InProcess
 from waypost.config import Settings
-from waypost.domain.refusals import Refused
+from waypost.domain.errors import Refused
 from waypost.store.tables import partners
 
 EMAIL, PASSWORD = "ann@acme.test", "Right-horse-1"

@@ -9,10 +9,10 @@ import msgspec
 import pytest
 
 from tests.wire.test_credentials import asking
-from waypost.accept.app import Door
-from waypost.accept.route_row import RouteRow
-from waypost.accept.routes import ROUTES
-from waypost.accept.services import Services
+from waypost.api.asgi import Door
+from waypost.api.route import RouteRow
+from waypost.api.routes import ROUTES
+from waypost.api.services import Services
 from waypost.store.contract import StoreAway
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from sqlalchemy import Connection, insert, select
 
 from tests.support.builders import INSTANCE_KEY
 from tests.support.wire_cases import Step
-from waypost.base.seals import Seals, hash_of
+from waypost.base.encryption import Seals, hash_of
 from waypost.store.tables import partner_tokens
 
 if TYPE_CHECKING:

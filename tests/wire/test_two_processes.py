@@ -14,14 +14,14 @@ from sqlalchemy import Connection, func, select
 from tests.support.builders import APP, INSTANCE_KEY, OPERATOR, PARTNER
 from tests.support.seeding import store_partner
 from tests.support.stores import Place
-from waypost.accept.limits import RATES
-from waypost.admin import actions
+from waypost.admin import context
+from waypost.api.limits.rate_limits import RATES
 from waypost.assembly.service import Waypost
 from waypost.base.clock import SystemClock
+from waypost.base.encryption import Seals, hash_of
 from waypost.base.ids import RandomIds
-from waypost.base.seals import Seals, hash_of
 from waypost.config import Settings
-from waypost.store.credentials import CredentialKind, add_credential
+from waypost.store.accounts.credentials import CredentialKind, add_credential
 from waypost.store.tables import messages
 
 API_KEY = "two-processes"
@@ -62,7 +62,7 @@ async def processes(place: Place, tmp_path: Path) -> AsyncIterator[list[Waypost]
             at_end.push_async_callback(waypost.close)
             running.append(waypost)
         office = running[0].office
-        await actions.put_operator_account(office, OPERATOR)
+        await context.put_operator_account(office, OPERATOR)
         await store_partner(office)
         key = hash_of(API_KEY)
         await office.database.write(add_credential, CredentialKind.API_KEY, PARTNER.id, key, clock.now_ms())

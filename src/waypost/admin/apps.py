@@ -6,16 +6,16 @@ from typing import Any, Final
 import msgspec
 from sqlalchemy import Connection
 
-from waypost.admin.actions import Office
-from waypost.base.seals import hash_of
+from waypost.admin.context import Office
+from waypost.base.encryption import hash_of
 from waypost.domain.app import App
+from waypost.domain.errors import Reason, Refused, broken_field, unknown
 from waypost.domain.phone_number import read_phone_number
-from waypost.domain.refusals import Reason, Refused, broken_field, unknown
-from waypost.store import partners as stored
-from waypost.store.apps import Taken, change_app
+from waypost.store.accounts import partners as stored
+from waypost.store.apps.apps import Taken, change_app
+from waypost.store.apps.operator_history import keep_stay
+from waypost.store.console.trace import newest_messages, newest_templates
 from waypost.store.directory import KEPT_MS
-from waypost.store.stays import keep_stay
-from waypost.store.trace import newest_messages, newest_templates
 
 MOST_MESSAGES: Final = 100
 MOST_TEMPLATES: Final = 1000

@@ -4,9 +4,9 @@ from typing import Any, Final, Literal
 
 import msgspec
 
-from waypost.admin.actions import Office
-from waypost.domain.refusals import broken_field
-from waypost.store.audit_log import AuditFilter, audit_page
+from waypost.admin.context import Office
+from waypost.domain.errors import broken_field
+from waypost.store.accounts.audit_log import AuditFilter, audit_page
 
 MAX_ENTRIES: Final = 500
 

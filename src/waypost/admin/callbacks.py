@@ -5,19 +5,19 @@ from typing import Any, Final
 import msgspec
 from sqlalchemy import Connection
 
-from waypost.admin.actions import Office
+from waypost.admin.context import Office
 from waypost.base.clock import machine_ms
-from waypost.domain.answer_report import report_of
-from waypost.domain.refusals import Reason, Refused, broken_field, unknown
-from waypost.store.callbacks import callback_with_attempts
-from waypost.store.partners import app_by_id
-from waypost.store.receiver_answers import answer_times
-from waypost.store.receivers import Whose, receivers, renew_key, resume_subscription
-from waypost.store.replays import Wanted, append_replays, count_wanted
-from waypost.store.subscriptions import subscriptions_by_ids
-from waypost.wire import callback_v2, callback_v3
+from waypost.domain.callbacks.receiver_statistics import report_of
+from waypost.domain.errors import Reason, Refused, broken_field, unknown
+from waypost.store.accounts.partners import app_by_id
+from waypost.store.callbacks.callbacks import callback_with_attempts
+from waypost.store.callbacks.receiver_statistics import answer_times
+from waypost.store.callbacks.receivers import Whose, receivers, renew_key, resume_subscription
+from waypost.store.callbacks.replays import Wanted, append_replays, count_wanted
+from waypost.store.callbacks.subscriptions import subscriptions_by_ids
+from waypost.wire.callbacks import callback_v2, callback_v3
+from waypost.wire.callbacks.signatures import key_text, laid_over, signature_headers
 from waypost.wire.redaction import shown_callback
-from waypost.wire.signatures import key_text, laid_over, signature_headers
 
 DAY_MS: Final = 86_400_000
 MOST_KEEP_OLD_S: Final = 30 * 86_400

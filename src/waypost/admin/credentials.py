@@ -4,11 +4,11 @@ from typing import Any
 
 import msgspec
 
-from waypost.admin.actions import Office, partner_of
-from waypost.base.seals import hash_of
-from waypost.domain.refusals import Reason, Refused, unknown
-from waypost.store import credentials as stored
-from waypost.store.credentials import CredentialKind, PartnerCredential
+from waypost.admin.context import Office, partner_of
+from waypost.base.encryption import hash_of
+from waypost.domain.errors import Reason, Refused, unknown
+from waypost.store.accounts import credentials as stored
+from waypost.store.accounts.credentials import CredentialKind, PartnerCredential
 
 
 class NewSecret(msgspec.Struct, forbid_unknown_fields=True):

@@ -5,13 +5,13 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final
 from urllib.parse import quote
 
-from waypost.admin import actions
-from waypost.admin.actions import Office
-from waypost.admin.asking import NotTold, ask
+from waypost.admin import context
+from waypost.admin.context import Office
+from waypost.admin.operator_requests import NotTold, ask
 from waypost.domain.app import App, BusinessAccount, OperatorAccount
 from waypost.domain.direct_calls import GetBusinessAccount, ListNumbers, Subscribe
-from waypost.domain.refusals import Reason, Refused
-from waypost.store.partners import all_apps, all_business_accounts, all_operator_accounts
+from waypost.domain.errors import Reason, Refused
+from waypost.store.accounts.partners import all_apps, all_business_accounts, all_operator_accounts
 
 WEBHOOK_PATH: Final = "/operator/webhook"
 
@@ -63,7 +63,7 @@ async def change_operator_account(
     if held is not None:
         base_url = held.base_url if change.base_url is None else change.base_url
         account = replace(held.with_fields(**change.fields), base_url=base_url)
-        await actions.put_operator_account(office, account)
+        await context.put_operator_account(office, account)
         return account, {}
     made = {one.name: office.ids.secret() for one in wanted if one.is_made and one.name not in change.fields}
     defaults = {one.name: one.default for one in wanted if one.default is not None}
@@ -73,7 +73,7 @@ async def change_operator_account(
         name = "base_url" if change.base_url is None else missing
         raise Refused(Reason.FIELD_MISSING, f"{name} is needed for an operator account that is not there yet.")
     account = OperatorAccount(account_id, kind, change.base_url, given)
-    await actions.put_operator_account(office, account)
+    await context.put_operator_account(office, account)
     return account, made
 
 
@@ -98,7 +98,7 @@ async def add_business_account(
                 "namespace is needed: the operator does not tell the one of this business account.",
             )
     account = BusinessAccount(account_id, partner_id, namespace, operator_account_id)
-    await actions.add_business_account(office, account)
+    await context.add_business_account(office, account)
     return account
 
 

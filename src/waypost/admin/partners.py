@@ -5,11 +5,11 @@ from typing import Any, Final
 import msgspec
 from sqlalchemy import Connection
 
-from waypost.admin.actions import Office, partner_of
+from waypost.admin.context import Office, partner_of
+from waypost.domain.errors import Reason, Refused, broken_field
 from waypost.domain.partner import Partner
-from waypost.domain.refusals import Reason, Refused, broken_field
-from waypost.store import partners as stored
-from waypost.store.console_sessions import drop_sessions_of
+from waypost.store.accounts import partners as stored
+from waypost.store.accounts.console_sessions import drop_sessions_of
 
 MOST_PASSWORD: Final = 1024
 

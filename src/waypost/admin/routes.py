@@ -5,12 +5,11 @@ from typing import Final
 
 from starlette.routing import Route
 
-from waypost.admin import apps, callbacks, credentials, entries, partners, traces
-from waypost.admin import operator_calls as operators
-from waypost.admin.actions import Office
+from waypost.admin import apps, callbacks, credentials, jobs, operators, partners, traces
 from waypost.admin.audit import AuditQuery, list_audit_entries
-from waypost.admin.gate import AdminGate
-from waypost.admin.route_row import AdminRoute, AnyFields, Nothing
+from waypost.admin.authorisation import AdminGate
+from waypost.admin.context import Office
+from waypost.admin.route import AdminRoute, AnyFields, Nothing
 
 # fmt: off
 ROUTES: Final = (  # the first that fits is taken
@@ -31,12 +30,12 @@ ROUTES: Final = (  # the first that fits is taken
     AdminRoute("GET",    "/admin/apps/{app_id}/templates",                         None,                             apps.list_templates),
     AdminRoute("POST",   "/admin/apps/{app_id}/connect",                           apps.AppConnection,               apps.connect_app),
     AdminRoute("POST",   "/admin/apps/{app_id}/token/revoke",                      None,                             apps.renew_token),
-    AdminRoute("GET",    "/admin/lanes",                                           None,                             entries.list_lanes),
-    AdminRoute("GET",    "/admin/entries",                                         None,                             entries.list_entries),
-    AdminRoute("POST",   "/admin/entries/{position}/release",                      None,                             entries.release_entry),
-    AdminRoute("DELETE", "/admin/entries/{position}",                              None,                             entries.drop_entry),
-    AdminRoute("GET",    "/admin/messages",                                        None,                             entries.count_messages),
-    AdminRoute("GET",    "/admin/messages/{message_id}",                           None,                             entries.show_message),
+    AdminRoute("GET",    "/admin/lanes",                                           None,                             jobs.list_lanes),
+    AdminRoute("GET",    "/admin/entries",                                         None,                             jobs.list_entries),
+    AdminRoute("POST",   "/admin/entries/{position}/release",                      None,                             jobs.release_entry),
+    AdminRoute("DELETE", "/admin/entries/{position}",                              None,                             jobs.drop_entry),
+    AdminRoute("GET",    "/admin/messages",                                        None,                             jobs.count_messages),
+    AdminRoute("GET",    "/admin/messages/{message_id}",                           None,                             jobs.show_message),
     AdminRoute("GET",    "/admin/trace/{message_id:path}",                         None,                             traces.show_trace),
     AdminRoute("POST",   "/admin/trace/{message_id:path}/reveal",                  Nothing,                          traces.reveal_trace),
     AdminRoute("GET",    "/admin/audit",                                           AuditQuery,                       list_audit_entries),

@@ -2,10 +2,10 @@
 
 from typing import Any, Final
 
-from waypost.admin.actions import Office
+from waypost.admin.context import Office
 from waypost.base.ids import is_uuid
-from waypost.domain.refusals import Reason, Refused
-from waypost.store.trace import whole_way
+from waypost.domain.errors import Reason, Refused
+from waypost.store.console.trace import whole_way
 from waypost.wire.redaction import Sight, shown_callback, shown_request
 
 NOT_KEPT: Final = "no longer kept"

@@ -7,8 +7,8 @@ from typing import Final
 import msgspec
 
 from waypost.base.clock import Bearing, VirtualClock
-from waypost.base.logs import log
-from waypost.base.private_files import create_private
+from waypost.base.files import create_private
+from waypost.base.telemetry.logs import log
 
 NAME: Final = "clock.json"
 _LOG: Final = log("assembly")

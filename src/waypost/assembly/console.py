@@ -3,24 +3,24 @@
 from dataclasses import dataclass
 from typing import Final
 
-from waypost.accept.proxies import Proxies, counted_as
-from waypost.accept.requests import Scope
+from waypost.api.http.proxies import Proxies, counted_as
+from waypost.api.http.requests import Scope
 from waypost.base.clock import Clock
+from waypost.base.encryption import Seals, same
 from waypost.base.ids import Ids
-from waypost.base.seals import Seals, same
-from waypost.client.door import Application, OverHttp, Transport
+from waypost.client.api_client import Application, OverHttp, Transport
 from waypost.config import Settings
+from waypost.console.api_clients import Doors
 from waypost.console.app import Console
-from waypost.console.assets import Assets
-from waypost.console.doors import Doors
-from waypost.console.pages import Pages
-from waypost.console.parts import Attempts, Parts, Passwords, Ready
-from waypost.console.pulse import Pulse
-from waypost.console.sessions import Sessions
-from waypost.store.audit_log import AuditLog
+from waypost.console.rendering import Pages
+from waypost.console.services import Attempts, Parts, Passwords, Ready
+from waypost.console.web.assets import Assets
+from waypost.console.web.change_signal import Pulse
+from waypost.console.web.sessions import Sessions
+from waypost.store.accounts.audit_log import AuditLog
 from waypost.store.database import Database
 from waypost.store.directory import Directory
-from waypost.store.files import MediaFiles
+from waypost.store.media.files import MediaFiles
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,25 +9,25 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from waypost.assembly import demo
 from waypost.assembly.clock_file import kept_clock
-from waypost.assembly.fit import NotFit as NotFit
-from waypost.assembly.fit import check_fit
-from waypost.assembly.http_limits import DEFAULT_LIMITS, HttpLimits, graph_error_body, limits_of, raise_descriptor_limit
-from waypost.assembly.servers import HttpServer, bind, hear_end_of_input, hear_signals, port_of, settle_memory
+from waypost.assembly.compatibility_check import NotFit as NotFit
+from waypost.assembly.compatibility_check import check_fit
+from waypost.assembly.dev import demo
+from waypost.assembly.http.limits import DEFAULT_LIMITS, HttpLimits, graph_error_body, limits_of, raise_descriptor_limit
+from waypost.assembly.http.servers import HttpServer, bind, hear_end_of_input, hear_signals, port_of, settle_memory
+from waypost.assembly.http.sockets import take_over
 from waypost.assembly.service import Waypost
-from waypost.assembly.sockets import take_over
 from waypost.base.clock import Clock
+from waypost.base.encryption import hash_of
+from waypost.base.files import tighten
 from waypost.base.ids import Ids, RandomIds
-from waypost.base.private_files import tighten
-from waypost.base.seals import hash_of
-from waypost.base.travel import Travel
+from waypost.base.time_travel import Travel
 from waypost.config import Settings
 from waypost.simulator import Simulator, SimulatorSettings, read_scenario
 from waypost.store.contract import StoreAway
 from waypost.store.engines.sqlite import take_lock
-from waypost.store.kind import check_real
-from waypost.store.media_folder import check_folder, name_of
+from waypost.store.media.folder import check_folder, name_of
+from waypost.store.purpose import check_real
 
 _ADMIN: Final = "/admin"
 _METRICS: Final = "/metrics"

@@ -7,62 +7,62 @@ from typing import Final
 
 from starlette.routing import BaseRoute, Route
 
-from waypost.accept.app import Service
-from waypost.accept.limits import Limiter, LocalLimiter, SharedLimiter
-from waypost.accept.login_limits import LoginLimits
-from waypost.accept.media_door import MediaDoor
-from waypost.accept.media_quota import MediaQuota
-from waypost.accept.passwords import Passwords
-from waypost.accept.proxies import Proxies, counted_as
-from waypost.accept.requests import Receive, Scope, Send
-from waypost.accept.routes import ROUTES
-from waypost.accept.services import Services
-from waypost.accept.uploads import Uploads
-from waypost.admin.actions import Office
-from waypost.admin.gate import AdminGate
+from waypost.admin.authorisation import AdminGate
+from waypost.admin.context import Office
 from waypost.admin.routes import admin_routes
+from waypost.api.asgi import Service
+from waypost.api.http.proxies import Proxies, counted_as
+from waypost.api.http.requests import Receive, Scope, Send
+from waypost.api.limits.login_limits import LoginLimits
+from waypost.api.limits.rate_limits import Limiter, LocalLimiter, SharedLimiter
+from waypost.api.media.public_files import MediaDoor
+from waypost.api.passwords import Passwords
+from waypost.api.routes import ROUTES
+from waypost.api.services import Services
+from waypost.api.uploads.quota import MediaQuota
+from waypost.api.uploads.uploads import Uploads
 from waypost.assembly.console import AS_SET, ConsoleStand, make_console
+from waypost.assembly.observability import Outside
 from waypost.assembly.operators import ADAPTERS, MakeOperator, make_operators
-from waypost.assembly.outside import Outside
 from waypost.base.clock import Clock
+from waypost.base.encryption import Seals
 from waypost.base.ids import Ids
-from waypost.base.logs import log
-from waypost.base.seals import Seals
-from waypost.base.throttled_logging import throttle_library
-from waypost.base.travel import counted
+from waypost.base.telemetry.logs import log
+from waypost.base.telemetry.throttled_logging import throttle_library
+from waypost.base.time_travel import counted
 from waypost.callbacks.batch import CallbackReader
 from waypost.callbacks.pausing import Pausing
 from waypost.callbacks.worker import Callbacks
 from waypost.config import Settings
-from waypost.dispatch.media import Copies
-from waypost.dispatch.messages import MessageOutcomes
+from waypost.dispatch.media_copies import Copies
+from waypost.dispatch.message_outcomes import MessageOutcomes
+from waypost.dispatch.message_sender import MessageSender
 from waypost.dispatch.pacing import Pacer
-from waypost.dispatch.sending import MessageSender
-from waypost.dispatch.template_acts import TemplateActs
-from waypost.dispatch.templates import TemplateOutcomes
-from waypost.dispatch.waiting import Waiting
+from waypost.dispatch.retries import Waiting
+from waypost.dispatch.template_actions import TemplateActs
+from waypost.dispatch.template_outcomes import TemplateOutcomes
 from waypost.dispatch.worker import Dispatch, UnconfirmedMessages
 from waypost.domain.partner import Wallet
-from waypost.events.ingest import Ingest
-from waypost.events.media import MediaFetch
+from waypost.events.media_fetch import MediaFetch
 from waypost.events.media_sweep import MediaSweep
-from waypost.events.webhook import Webhook
-from waypost.journal.in_store import Journal
-from waypost.journal.lanes import lanes_of, plans_with
-from waypost.journal.stage import Stage
+from waypost.events.webhook_endpoint import Webhook
+from waypost.events.worker import Ingest
 from waypost.operations.docs import Docs
 from waypost.operations.metrics import MeasuredParts
-from waypost.operations.retention import Retention
+from waypost.operations.retention_loop import Retention
 from waypost.outbound.vetted import VettedClient
-from waypost.store.audit_log import AuditLog
+from waypost.queue.plans import lanes_of, plans_with
+from waypost.queue.queue import Journal
+from waypost.queue.worker import Stage
+from waypost.store.accounts.audit_log import AuditLog
+from waypost.store.callbacks.subscriptions import tags_of
 from waypost.store.contract import Engine
 from waypost.store.database import Database
 from waypost.store.directory import Directory
 from waypost.store.engines.sqlite import SqliteEngine
-from waypost.store.files import MediaFiles
-from waypost.store.journal import Lane
-from waypost.store.retention import Keep
-from waypost.store.subscriptions import tags_of
+from waypost.store.media.files import MediaFiles
+from waypost.store.queue.jobs import Lane
+from waypost.store.retention.rules import Keep
 
 WEBHOOK_PATH: Final = "/operator/webhook"
 MEDIA_PATH: Final = "/media"

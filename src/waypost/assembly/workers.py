@@ -17,8 +17,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from waypost.assembly.sockets import bind_for_workers, port_of
-from waypost.base.logs import log
+from waypost.assembly.http.sockets import bind_for_workers, port_of
+from waypost.base.telemetry.logs import log
 from waypost.config import Settings
 
 # fmt: off

@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from waypost.base.counts import CommitCounts
+from waypost.base.telemetry.counters import CommitCounts
 from waypost.base.threads import Executor
 
 Work = Callable[[Any, Sequence[Any]], Sequence[Any]]

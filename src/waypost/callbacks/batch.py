@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from sqlalchemy import Connection
 
 from waypost.base.clock import Clock
-from waypost.base.seals import Seals
-from waypost.domain.subscription import Subscription
-from waypost.journal.entry import Entry
-from waypost.store.callbacks import FRESH, CallbackRow, callbacks_by_ids, first_tried
+from waypost.base.encryption import Seals
+from waypost.domain.callbacks.subscription import Subscription
+from waypost.queue.job import Entry
+from waypost.store.callbacks.callbacks import FRESH, CallbackRow, callbacks_by_ids, first_tried
+from waypost.store.callbacks.subscriptions import Unseal, subscriptions_by_ids
 from waypost.store.database import Database
 from waypost.store.directory import Directory
-from waypost.store.subscriptions import Unseal, subscriptions_by_ids
 
 
 @dataclass(frozen=True, slots=True)

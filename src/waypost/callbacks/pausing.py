@@ -9,16 +9,16 @@ from sqlalchemy import Connection
 
 from waypost.base.clock import Clock
 from waypost.base.ids import Ids
-from waypost.base.logs import log
+from waypost.base.telemetry.logs import log
 from waypost.callbacks.circuits import Circuit
-from waypost.domain.callback import Attempt
-from waypost.domain.subscription import Subscription
-from waypost.journal.telling import Telling
+from waypost.domain.callbacks.callback import Attempt
+from waypost.domain.callbacks.subscription import Subscription
+from waypost.notifications.state_changes import Telling
+from waypost.store.accounts.partners import app_by_id
+from waypost.store.callbacks.receivers import pause_subscription
 from waypost.store.database import Database
-from waypost.store.partners import app_by_id
-from waypost.store.receivers import pause_subscription
-from waypost.wire.callback_kinds import PAUSED
-from waypost.wire.subscription_events import paused_body
+from waypost.wire.callbacks.kinds import PAUSED
+from waypost.wire.callbacks.subscription_events import paused_body
 
 GONE: Final = 410
 """The receiver says that it is there no more. Source: Standard Webhooks 1.0, "Deliverability and reliability"."""

@@ -9,26 +9,26 @@ from functools import partial
 from sqlalchemy import Connection
 
 from waypost.base.clock import Clock
-from waypost.callbacks.addresses import SLOW_MS, Address
 from waypost.callbacks.batch import CallbackBatch, CallbackReader
 from waypost.callbacks.circuits import Came, Circuit, State, travel_grid_ms
-from waypost.callbacks.deliver import deliver
-from waypost.callbacks.figures import Figures
+from waypost.callbacks.delivery import deliver
+from waypost.callbacks.metrics import Figures
 from waypost.callbacks.pausing import Pausing
-from waypost.callbacks.places import Places
+from waypost.callbacks.receivers import SLOW_MS, Address
 from waypost.callbacks.retries import asked_ms, wait_ms
-from waypost.domain.callback import Attempt, AttemptKind, Callback
-from waypost.domain.subscription import Subscription
-from waypost.journal.entry import Entry
-from waypost.journal.groups import Hold
-from waypost.journal.in_store import Journal
-from waypost.journal.stage import Prepared
+from waypost.callbacks.slots import Places
+from waypost.domain.callbacks.callback import Attempt, AttemptKind, Callback
+from waypost.domain.callbacks.subscription import Subscription
 from waypost.outbound.vetted import VettedClient
-from waypost.store.callbacks import CallbackRow, Tried, record_attempts
+from waypost.queue.concurrency_groups import Hold
+from waypost.queue.job import Entry
+from waypost.queue.queue import Journal
+from waypost.queue.worker import Prepared
+from waypost.store.callbacks.callbacks import CallbackRow, Tried, record_attempts
+from waypost.store.callbacks.receivers import Standing, keep_standings
+from waypost.store.callbacks.subscriptions import live_group, replay_group, subscription_in
 from waypost.store.database import Database
-from waypost.store.journal import Lane, settle_entries
-from waypost.store.receivers import Standing, keep_standings
-from waypost.store.subscriptions import live_group, replay_group, subscription_in
+from waypost.store.queue.jobs import Lane, settle_entries
 
 
 @dataclass(frozen=True, slots=True)

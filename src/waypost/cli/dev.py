@@ -3,9 +3,9 @@
 from collections.abc import Callable
 from pathlib import Path
 
-from waypost.assembly.dev import Dev, DevOptions, Running
-from waypost.assembly.servers import hear_end_of_input, hear_signals, settle_memory
-from waypost.cli.clock import manner
+from waypost.assembly.dev.dev import Dev, DevOptions, Running
+from waypost.assembly.http.servers import hear_end_of_input, hear_signals, settle_memory
+from waypost.cli.commands.clock import manner
 from waypost.config import Settings
 
 Say = Callable[[str], None]

@@ -7,20 +7,20 @@ import typer
 
 from waypost import __version__
 from waypost.base.clock import SystemClock
-from waypost.base.private_files import set_umask
-from waypost.cli.accounts import account
-from waypost.cli.apps import app as apps
-from waypost.cli.audit import audit
-from waypost.cli.callbacks import callbacks
-from waypost.cli.clock import clock
-from waypost.cli.complaints import MISUSED, complain, one_line, settings_of
-from waypost.cli.doctor import doctor
-from waypost.cli.entries import entry, message
-from waypost.cli.partners import partner
-from waypost.cli.snapshots import snapshot
-from waypost.cli.store import move, store
-from waypost.cli.trace import trace
-from waypost.client.variables import read_variables
+from waypost.base.files import set_umask
+from waypost.cli.commands.accounts import account
+from waypost.cli.commands.apps import app as apps
+from waypost.cli.commands.audit import audit
+from waypost.cli.commands.callbacks import callbacks
+from waypost.cli.commands.clock import clock
+from waypost.cli.commands.doctor import doctor
+from waypost.cli.commands.jobs import entry, message
+from waypost.cli.commands.partners import partner
+from waypost.cli.commands.snapshots import snapshot
+from waypost.cli.commands.store import move, store
+from waypost.cli.commands.trace import trace
+from waypost.cli.errors import MISUSED, complain, one_line, settings_of
+from waypost.client.dev_variables import read_variables
 from waypost.config import check_secret
 
 app = typer.Typer(
@@ -61,9 +61,9 @@ def dev(
     seed: Annotated[str | None, typer.Option(help="Any text: new ids repeat from run to run where time does.")] = None,
 ) -> None:
     """Start service and simulator in one process, with a demonstration partner and phones."""
-    from waypost.base.logs import set_up_logs
+    from waypost.base.telemetry.logs import set_up_logs
     from waypost.cli.dev import run_dev
-    from waypost.cli.running import run
+    from waypost.cli.server_loop import run
 
     settings = settings_of(data=data, host=host, port=port)
     set_up_logs(SystemClock(), as_json=settings.log_format == "json", level="warning")
@@ -100,17 +100,17 @@ def serve(
     socket: Annotated[int | None, typer.Option(hidden=True)] = None,
 ) -> None:
     """Start the service alone, for real traffic. Settings come from WAYPOST_ variables too."""
-    from waypost.base.logs import set_up_logs
+    from waypost.base.telemetry.logs import set_up_logs
 
     settings = settings_of(data=data, host=host, port=port, workers=workers, stages=stages, hold=hold or None)
     as_json = settings.log_format == "json"
     set_up_logs(SystemClock(), as_json=as_json, level=settings.log_level, worker=worker)
     if worker is None and settings.workers > 1:
-        from waypost.cli.supervising import supervise
+        from waypost.cli.supervisor import supervise
 
         supervise(settings, given={"data": data, "host": host, "stages": stages, "hold": hold or None})
     else:
-        from waypost.cli.serving import work
+        from waypost.cli.serve import work
 
         work(settings, worker, socket)
 
@@ -125,10 +125,10 @@ def simulator(
     scenario: Annotated[Path | None, typer.Option(help="A TOML file of faults to arm at the start.")] = None,
 ) -> None:
     """Start the simulator alone: the operator's interface, with phones behind it."""
-    from waypost.assembly.http_limits import limits_of
+    from waypost.assembly.http.limits import limits_of
     from waypost.assembly.serve import simulate
-    from waypost.base.logs import set_up_logs
-    from waypost.cli.running import run
+    from waypost.base.telemetry.logs import set_up_logs
+    from waypost.cli.server_loop import run
     from waypost.simulator import SimulatorSettings
 
     try:
@@ -168,12 +168,12 @@ def listen(
 ) -> None:
     """Subscribe to the demonstration's callbacks and print each as one line of JSON."""
     if background:
-        from waypost.cli.listen import listen_in_background
+        from waypost.cli.commands.listen import listen_in_background
 
         options = ["--env-file", str(env_file), "--modes", modes, "--port", str(port)]
         raise typer.Exit(listen_in_background(options, say=typer.echo))
-    from waypost.cli.listen import listen as listen_until_signalled
-    from waypost.cli.running import run
+    from waypost.cli.commands.listen import listen as listen_until_signalled
+    from waypost.cli.server_loop import run
 
     with one_line(address=f"PARTNER_URL in {env_file}", credential=f"APP_TOKEN in {env_file}"):
         variables = read_variables(env_file)

@@ -7,8 +7,8 @@ from urllib.parse import unquote, urlsplit
 
 import aiohttp
 
-from waypost.client.answers import NotReached, Reply
-from waypost.client.pieces import PIECE_BYTES, Body, Handover, Message, Pieces, size_of
+from waypost.client.responses import NotReached, Reply
+from waypost.client.streaming import PIECE_BYTES, Body, Handover, Message, Pieces, size_of
 
 _AS_IT_IS: Final = {"Accept-Encoding": "identity"}
 """Whoever hands an answer on tells its length."""

@@ -7,13 +7,13 @@ from urllib.parse import quote
 
 from starlette.responses import JSONResponse, Response
 
-from waypost.client.door import DoorRefused
-from waypost.console.desk import Desk
-from waypost.console.not_there import NotThere
-from waypost.console.passing import step_aside
-from waypost.console.rows import Kind, PageRow
-from waypost.console.streams import Piece, answer_with
-from waypost.console.visit import Visit
+from waypost.client.api_client import DoorRefused
+from waypost.console.page_tools import Desk
+from waypost.console.proxying import step_aside
+from waypost.console.route import Kind, PageRow
+from waypost.console.web.not_found import NotThere
+from waypost.console.web.page_request import Visit
+from waypost.console.web.streams import Piece, answer_with
 
 Fields = Mapping[str, str]
 Body = dict[str, Any]

@@ -10,13 +10,13 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute, Match, Route
 from starlette.types import Receive, Scope, Send
 
-from waypost.console.around import Around
-from waypost.console.desk import Desk
 from waypost.console.guard import cookie_name, guarded, not_allowed
-from waypost.console.headers import SECURE
-from waypost.console.parts import Parts
-from waypost.console.streams import Watch
-from waypost.console.visit import Visit
+from waypost.console.page_context import Around
+from waypost.console.page_tools import Desk
+from waypost.console.services import Parts
+from waypost.console.web.headers import SECURE
+from waypost.console.web.page_request import Visit
+from waypost.console.web.streams import Watch
 
 ANY: Final[tuple[str, ...]] = ()
 """Methods of a route that answers to all; None would be GET."""

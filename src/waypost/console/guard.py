@@ -8,19 +8,19 @@ from starlette.datastructures import MutableHeaders
 from starlette.requests import Request
 from starlette.responses import JSONResponse, RedirectResponse, Response
 
-from waypost.base.hosts import hostname_of, is_loopback, netloc_of
-from waypost.base.logs import log
-from waypost.base.seals import same
-from waypost.client.door import DoorRefused, NotReached
-from waypost.console import pages
-from waypost.console.auditing import record_action, record_rejection
-from waypost.console.desk import Desk
-from waypost.console.not_there import NotAdministrator, NotAllowed, NotMeant, NotThere
-from waypost.console.rows import Kind, PageRow, Who
-from waypost.console.sessions import LIFE_MS
-from waypost.console.visit import Visit
-from waypost.domain.refusals import Refused
-from waypost.store.apps import apps_of
+from waypost.base.encryption import same
+from waypost.base.http.hosts import hostname_of, is_loopback, netloc_of
+from waypost.base.telemetry.logs import log
+from waypost.client.api_client import DoorRefused, NotReached
+from waypost.console import rendering
+from waypost.console.audit_entries import record_action, record_rejection
+from waypost.console.page_tools import Desk
+from waypost.console.route import Kind, PageRow, Who
+from waypost.console.web.not_found import NotAdministrator, NotAllowed, NotMeant, NotThere
+from waypost.console.web.page_request import Visit
+from waypost.console.web.sessions import LIFE_MS
+from waypost.domain.errors import Refused
+from waypost.store.apps.apps import apps_of
 from waypost.store.contract import StoreAway
 from waypost.wire.errors import ERRORS
 
@@ -34,7 +34,7 @@ def guarded(row: PageRow, desk: Desk) -> Callable[[Request], Awaitable[Response]
     """An endpoint of starlette's that asks the row's."""
 
     async def answer(request: Request) -> Response:
-        visit = Visit(request, chosen_app_id=request.cookies.get(pages.APP, ""))
+        visit = Visit(request, chosen_app_id=request.cookies.get(rendering.APP, ""))
         try:
             response = await _admit(row, desk, visit) or await row.endpoint(desk, visit)
             await record_action(row, desk, visit, response)
@@ -119,7 +119,7 @@ async def _admit(row: PageRow, desk: Desk, visit: Visit) -> Response | None:
     _check_address(visit)
     parts, request = desk.parts, visit.request
     visit.session = await parts.sessions.find(request.cookies.get(cookie_name(desk), ""))
-    visit.notices = pages.notices_of(request.cookies)
+    visit.notices = rendering.notices_of(request.cookies)
     if visit.session is None and row.who is Who.PARTNER:
         if row.kind is Kind.PAGE:
             asked = request.url.path + (f"?{request.url.query}" if request.url.query else "")
@@ -225,11 +225,11 @@ async def _sorry(desk: Desk, visit: Visit, error: Exception, row: PageRow) -> Re
 def _dressed(response: Response, desk: Desk, visit: Visit) -> Response:
     """The answer with the headers that every answer has."""
     headers = MutableHeaders(raw=response.raw_headers)
-    for name, value in pages.HEADERS.items():
+    for name, value in rendering.HEADERS.items():
         headers.setdefault(name, value)
     if visit.named_app is not None and visit.named_app.id != visit.chosen_app_id:
         response.set_cookie(
-            pages.APP, visit.named_app.id, max_age=31_536_000, path="/",
+            rendering.APP, visit.named_app.id, max_age=31_536_000, path="/",
             httponly=True, samesite="lax", secure=desk.parts.is_secure,
         )  # fmt: skip
     return response

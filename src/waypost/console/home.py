@@ -2,9 +2,9 @@
 
 from starlette.responses import RedirectResponse, Response
 
-from waypost.console.desk import Desk
-from waypost.console.not_there import NotThere
-from waypost.console.visit import Visit
+from waypost.console.page_tools import Desk
+from waypost.console.web.not_found import NotThere
+from waypost.console.web.page_request import Visit
 
 
 async def show_home(desk: Desk, visit: Visit) -> Response:

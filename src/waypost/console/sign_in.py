@@ -4,17 +4,17 @@ from typing import Final
 
 from starlette.responses import RedirectResponse, Response
 
-from waypost.base.logs import log
-from waypost.base.seals import hash_of
-from waypost.base.throttled_logging import ThrottledLog
-from waypost.console.desk import Desk
+from waypost.base.encryption import hash_of
+from waypost.base.telemetry.logs import log
+from waypost.base.telemetry.throttled_logging import ThrottledLog
 from waypost.console.guard import check_host, cookie_name, put_session
-from waypost.console.not_there import NotThere
-from waypost.console.pages import THEME, THEMES
-from waypost.console.visit import Visit
+from waypost.console.page_tools import Desk
+from waypost.console.rendering import THEME, THEMES
+from waypost.console.web.not_found import NotThere
+from waypost.console.web.page_request import Visit
+from waypost.domain.errors import Refused
 from waypost.domain.partner import Partner
-from waypost.domain.refusals import Refused
-from waypost.store.partners import login_facts, partner_by_id
+from waypost.store.accounts.partners import login_facts, partner_by_id
 
 MOST_EMAIL: Final = 254
 MOST_PASSWORD: Final = 1024

@@ -9,11 +9,11 @@ from waypost.dispatch.uploads import Failure
 from waypost.domain.app import Line
 from waypost.domain.message import MessageState, reply_to_of
 from waypost.domain.outcome import Unavailable
-from waypost.domain.template import Template
-from waypost.store.contents import content_of
-from waypost.store.media import Found
-from waypost.store.messages import MessageRow, messages_by_ids
-from waypost.store.templates import templates_by_ids
+from waypost.domain.templates.template import Template
+from waypost.store.media.media import Found
+from waypost.store.message_contents import content_of
+from waypost.store.messages.messages import MessageRow, messages_by_ids
+from waypost.store.templates.templates import templates_by_ids
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,9 +9,9 @@ from typing import Final
 
 from waypost.domain.app import OperatorAccount
 from waypost.domain.outcome import Unavailable, Waits
-from waypost.journal.entry import Entry
-from waypost.journal.groups import Hold
-from waypost.store.job_subjects import SubjectKind
+from waypost.queue.concurrency_groups import Hold
+from waypost.queue.job import Entry
+from waypost.store.queue.job_subjects import SubjectKind
 
 # fmt: off
 PAIR_EVERY_MS: Final = 6_000  # Source: operator's facts 8: one message per 6 s to the same recipient …

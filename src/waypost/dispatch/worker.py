@@ -3,20 +3,20 @@
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 
-from waypost.base.counts import CallCounts
-from waypost.base.steps import Step, steps
+from waypost.base.telemetry.counters import CallCounts
+from waypost.base.telemetry.tracing import Step, steps
 from waypost.dispatch.batch import Batch, look_up, still_to_send
-from waypost.dispatch.messages import Doubt, MessageOutcomes, app_of_message
-from waypost.dispatch.sending import MessageSender
-from waypost.dispatch.template_acts import TemplateActs
-from waypost.dispatch.waiting import Waiting
-from waypost.journal.entry import Entry
-from waypost.journal.in_store import Journal
-from waypost.journal.stage import Prepared, failing
+from waypost.dispatch.message_outcomes import Doubt, MessageOutcomes, app_of_message
+from waypost.dispatch.message_sender import MessageSender
+from waypost.dispatch.retries import Waiting
+from waypost.dispatch.template_actions import TemplateActs
+from waypost.queue.job import Entry
+from waypost.queue.queue import Journal
+from waypost.queue.worker import Prepared, failing
 from waypost.store.database import Database
 from waypost.store.directory import Directory
-from waypost.store.job_subjects import TEMPLATE_KINDS, SubjectKind
-from waypost.store.messages import FRESH, MessageRow, messages_by_ids
+from waypost.store.messages.messages import FRESH, MessageRow, messages_by_ids
+from waypost.store.queue.job_subjects import TEMPLATE_KINDS, SubjectKind
 
 
 class Dispatch:

@@ -1,8 +1,9 @@
-"""An app, its business account, and our account at the operator behind both."""
+"""An app with its business account and operator account, its additional keys, and its users."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from typing import Final
 
 
 class Hosting(StrEnum):
@@ -111,3 +112,65 @@ class Line:
 
     app: App
     account: OperatorAccount
+
+
+MOST_SECOND_KEYS: Final = 2  # Source: facts 1.4, beside the app token itself; decision 0024
+MOST_MINTED: Final = 3  # active at once; source: facts 1.5
+SHORTEST_LIFE_MS: Final = 60 * 60 * 1000
+LONGEST_LIFE_MS: Final = 24 * 60 * 60 * 1000
+
+
+class KeyStatus(StrEnum):
+    """Whether a credential opens anything. Source: facts 1.5."""
+
+    ACTIVE = "ACTIVE"
+    EXPIRED = "EXPIRED"
+    REVOKED = "REVOKED"
+
+
+@dataclass(frozen=True, slots=True)
+class AppKey:
+    """One credential beside the app token.
+
+    Attributes:
+        expires_on_ms: of a minted token; None is a second key, which does not expire.
+    """
+
+    id: str
+    partner_id: int
+    app_id: str
+    name: str
+    created_on_ms: int
+    expires_on_ms: int | None = None
+    revoked_on_ms: int | None = None
+
+    def status(self, now_ms: int) -> KeyStatus:
+        """What it is worth now."""
+        if self.revoked_on_ms is not None:
+            return KeyStatus.REVOKED
+        if self.expires_on_ms is not None and self.expires_on_ms <= now_ms:
+            return KeyStatus.EXPIRED
+        return KeyStatus.ACTIVE
+
+
+WINDOW_MS: Final = 24 * 60 * 60 * 1000
+"""How long session messages may be sent to a user who has written. Source: operator's facts 4.1."""
+
+
+@dataclass(frozen=True, slots=True)
+class AppUser:
+    """What is known of one.
+
+    Attributes:
+        opted_in: None: nobody has said so either way.
+        source: where the last change came from; empty without one.
+        opted_on_ms: when it came; 0 without one.
+        last_written_ms: when the user last wrote to the app's number; 0: never.
+    """
+
+    phone_number: str
+    opted_in: bool | None = None
+    source: str = ""
+    opted_on_ms: int = 0
+    blocked: bool = False
+    last_written_ms: int = 0

@@ -3,7 +3,7 @@
 from typing import Final
 
 from waypost.domain.message import MessageState as M
-from waypost.domain.template import TemplateStatus as T
+from waypost.domain.templates.template import TemplateStatus as T
 
 # fmt: off
 MESSAGE_MOVES: Final = {  # Source: decision 0085; facts 5

@@ -1,5 +1,6 @@
-"""Media that a partner has uploaded, and what a recipient has sent."""
+"""Media that a partner has uploaded or a recipient has sent, and the handles of uploads for template samples."""
 
+from base64 import b64encode, urlsafe_b64encode
 from dataclasses import dataclass
 from typing import Final
 
@@ -94,3 +95,38 @@ class InboundMedia:
     expires_on_ms: int
     sha256: str | None = None
     failed: str | None = None
+
+
+BEGINNING: Final = "4::"
+MOST_LINES: Final = 100
+"""Far more than any file of the operator's has, and than clients join; a longer text names nothing of ours."""
+
+
+def handle_of(
+    mime_type: str, secret: str, signature: str, *, media_id: str, size_bytes: int, expires_on_ms: int
+) -> str:
+    """A handle: `4::<base64 of the MIME type>:<ours>:e:<expiry>:<number>:<number>:<signature>`.
+
+    Args:
+        mime_type: of the bytes.
+        secret: hex digits that nobody can guess; the handle is looked up whole.
+        signature: likewise; there because readers expect a last part.
+        media_id: the first number.
+        size_bytes: the second.
+        expires_on_ms: shown in seconds since the epoch.
+
+    Source: facts 8, "Handle string"; operator's facts 6.2.
+    """
+    kind = b64encode(mime_type.encode()).decode()
+    end_s = expires_on_ms // 1000
+    return f"{BEGINNING}{kind}:{_opaque(secret)}:e:{end_s}:{media_id}:{size_bytes}:{_opaque(signature)}"
+
+
+def lines_of(handle: str) -> tuple[str, ...]:
+    """The lines of a handle, without what surrounds them; none of a text with more lines than a handle has."""
+    lines = tuple(line for part in handle.splitlines() if (line := part.strip()))
+    return lines if len(lines) <= MOST_LINES else ()
+
+
+def _opaque(hex_digits: str) -> str:
+    return "AR" + urlsafe_b64encode(bytes.fromhex(hex_digits)).decode().rstrip("=")

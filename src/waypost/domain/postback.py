@@ -11,7 +11,7 @@ from typing import Any, Final, cast
 from waypost.domain.event import InboundEvent
 from waypost.domain.message import Content, Passthrough, TemplateSend
 from waypost.domain.session_messages.choices import SessionList, SessionQuickReply, is_choice_reference
-from waypost.domain.template import Template
+from waypost.domain.templates.template import Template
 
 LONGEST_PAYLOAD: Final = 256  # Source: operator's facts 4.2, quick_reply payload length
 _POSTBACK: Final = "waypost-postback"

@@ -7,12 +7,12 @@ import re
 from typing import Final
 
 from waypost.domain.message import Content, TemplateSend
-from waypost.domain.parameters import least_and_most
 from waypost.domain.session_messages.content import Limit, SessionContent, is_http_address
 from waypost.domain.session_messages.products import all_products
-from waypost.domain.template_extras import TEMPLATE_EXTRAS
-from waypost.domain.template_fields import Draft
-from waypost.domain.template_types import HeaderFormat, TemplateType, type_row
+from waypost.domain.templates.extras import TEMPLATE_EXTRAS
+from waypost.domain.templates.fields import Draft
+from waypost.domain.templates.parameters import least_and_most
+from waypost.domain.templates.types import HeaderFormat, TemplateType, type_row
 
 # fmt: off
 TEMPLATE_LIMITS: Final = (  # Source: operator's facts 2.3, "MPM at send"; of session messages: their kinds

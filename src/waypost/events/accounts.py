@@ -3,18 +3,18 @@
 from functools import partial
 from typing import Any, Final, cast
 
-from waypost.base.logs import log
+from waypost.base.telemetry.logs import log
 from waypost.domain.app import App
 from waypost.domain.event import AccountEvent, CategoryEvent, QualityEvent, ReviewEvent
-from waypost.domain.template import Template
-from waypost.events.book import Applying
-from waypost.journal.user_events import emit_opted
-from waypost.store.app_users import set_opted
-from waypost.store.apps import apps_concerned
-from waypost.store.templates import template_known_to_operator
-from waypost.wire.account_v2 import account_body
-from waypost.wire.callback_kinds import BESIDE_MESSAGES, USER, change_kind
-from waypost.wire.callback_v3 import TEMPLATE_ID, change_body
+from waypost.domain.templates.template import Template
+from waypost.events.lookup import Applying
+from waypost.notifications.user_events import emit_opted
+from waypost.store.apps.apps import apps_concerned
+from waypost.store.apps.users import set_opted
+from waypost.store.templates.templates import template_known_to_operator
+from waypost.wire.callbacks.account_v2 import account_body
+from waypost.wire.callbacks.callback_v3 import TEMPLATE_ID, change_body
+from waypost.wire.callbacks.kinds import BESIDE_MESSAGES, USER, change_kind
 
 _SOURCE: Final = "USER"
 MOST_NEWS_CHARS: Final = 100

@@ -3,29 +3,28 @@
 from dataclasses import dataclass
 from typing import Final
 
-from waypost.base.logs import log
-from waypost.domain.app import App
-from waypost.domain.app_user import WINDOW_MS
+from waypost.base.telemetry.logs import log
+from waypost.domain.app import WINDOW_MS, App
 from waypost.domain.event import InboundEvent
-from waypost.domain.inbound import Around, MediaLink
+from waypost.domain.inbound_context import Around, MediaLink
 from waypost.domain.media import INBOUND_LIFE_MS, InboundMedia
 from waypost.domain.message import Content, TemplateSend
 from waypost.domain.outcome import MOST_ID_CHARS
 from waypost.domain.phone_number import group_destination
 from waypost.domain.postback import answered_id_of, postback_text_of, reply_of
 from waypost.domain.session_messages.content import MediaKind
-from waypost.events.book import Applying, reacted_to
-from waypost.store.arrivals import NO_RECIPIENT, record_inbound
-from waypost.store.contents import kept_content_of
-from waypost.store.media import add_inbound_media
-from waypost.store.partners import app_by_phone_number_id
-from waypost.store.recipients import has_written, recipient_id
-from waypost.store.stays import app_that_left
-from waypost.store.templates import template_by_id
-from waypost.wire import callback_v3
-from waypost.wire.callback_kinds import GROUP_INBOUND, inbound_kind
-from waypost.wire.callback_v2 import mismatch_body
-from waypost.wire.inbound_v2 import inbound_body
+from waypost.events.lookup import Applying, reacted_to
+from waypost.store.accounts.partners import app_by_phone_number_id
+from waypost.store.apps.operator_history import app_that_left
+from waypost.store.media.media import add_inbound_media
+from waypost.store.message_contents import kept_content_of
+from waypost.store.messages.recipients import has_written, recipient_id
+from waypost.store.queue.inbound_webhooks import NO_RECIPIENT, record_inbound
+from waypost.store.templates.templates import template_by_id
+from waypost.wire.callbacks import callback_v3
+from waypost.wire.callbacks.callback_v2 import mismatch_body
+from waypost.wire.callbacks.inbound_v2 import inbound_body
+from waypost.wire.callbacks.kinds import GROUP_INBOUND, inbound_kind
 
 _log = log("events")
 REPLIES: Final = ("button_reply", "list_reply")

@@ -5,11 +5,11 @@ from collections.abc import Sequence
 from typing import Final
 
 from waypost.base.clock import Clock
-from waypost.base.logs import log
+from waypost.base.telemetry.logs import log
 from waypost.store.database import Database
-from waypost.store.files import MediaFiles
-from waypost.store.media import forget_expired, referenced_files
-from waypost.store.samples import ending_samples, renew_uploads
+from waypost.store.media.files import MediaFiles
+from waypost.store.media.media import forget_expired, referenced_files
+from waypost.store.templates.samples import ending_samples, renew_uploads
 
 EVERY_MS: Final = 60 * 60 * 1000
 

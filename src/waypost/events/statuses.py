@@ -3,18 +3,18 @@
 from functools import partial
 from typing import Final
 
-from waypost.base.logs import log
+from waypost.base.telemetry.logs import log
 from waypost.domain.app import App
 from waypost.domain.event import OddStatusEvent, PaymentEvent, StatusEvent
 from waypost.domain.lifecycle import message_steps
 from waypost.domain.message import MessageState
 from waypost.domain.phone_number import group_of, read_phone_number
-from waypost.events.book import Applying
-from waypost.store.message_news import has_news
-from waypost.store.messages import MessageRow
-from waypost.store.recipients import recipient_id
-from waypost.wire import callback_v2, callback_v3
-from waypost.wire.callback_kinds import BILLING, GROUP_STATUS, MISMATCH, OTHER_STATUS, PAYMENT
+from waypost.events.lookup import Applying
+from waypost.store.messages.messages import MessageRow
+from waypost.store.messages.recipients import recipient_id
+from waypost.store.trace_events import has_news
+from waypost.wire.callbacks import callback_v2, callback_v3
+from waypost.wire.callbacks.kinds import BILLING, GROUP_STATUS, MISMATCH, OTHER_STATUS, PAYMENT
 
 _log = log("events")
 BILLED: Final = "billed"

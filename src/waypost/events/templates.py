@@ -5,14 +5,14 @@ from typing import Final
 
 from sqlalchemy import Connection
 
-from waypost.base.logs import log
+from waypost.base.telemetry.logs import log
 from waypost.domain.app import App
 from waypost.domain.event import CategoryEvent, QualityEvent, ReviewEvent
 from waypost.domain.lifecycle import OPERATOR_STATUSES, QUALITIES
-from waypost.domain.template import Category, Template, TemplateStatus
-from waypost.journal.telling import Telling
-from waypost.journal.template_news import template_is_filed, template_is_rated, template_moves
-from waypost.store.templates import edit_is_ours_only, template_known_to_operator
+from waypost.domain.templates.template import Category, Template, TemplateStatus
+from waypost.notifications.state_changes import Telling
+from waypost.notifications.template_changes import template_is_filed, template_is_rated, template_moves
+from waypost.store.templates.templates import edit_is_ours_only, template_known_to_operator
 
 AppOf = Callable[[str], App | None]
 """Gives an app by its id, where it is the operator account's that speaks."""
@@ -68,7 +68,7 @@ def _is_out_of_date(template: Template, event: ReviewEvent) -> bool:
     """Whether the operator has decided otherwise since: its webhooks come in any order, days late at times.
 
     A refused edit is such a decision, and what was said in the same second is taken to be of the text
-    before it (`dispatch/templates.py`). News that does not say when it was decided always counts.
+    before it (`dispatch/template_outcomes.py`). News that does not say when it was decided always counts.
     """
     return 0 < event.at_s < template.decided_on_s
 

@@ -8,13 +8,13 @@ from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, R
 from starlette.routing import Route
 
 from waypost import __version__
-from waypost.accept.fields import Field, FieldType
-from waypost.accept.limits import RATES
-from waypost.accept.route_row import Carries, Once, RouteRow
-from waypost.accept.routes import ROUTES
-from waypost.accept.shapes import SHAPES
+from waypost.api.limits.rate_limits import RATES
+from waypost.api.request_fields import Field, FieldType
+from waypost.api.response_schemas import SHAPES
+from waypost.api.route import Carries, Once, RouteRow
+from waypost.api.routes import ROUTES
 from waypost.operations import openapi
-from waypost.operations.samples import sample
+from waypost.operations.schema_samples import sample
 
 _HEADERS: Final = {
     "Content-Security-Policy": "default-src 'none'; style-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",

@@ -12,17 +12,17 @@ from enum import StrEnum
 from typing import Final, Protocol
 
 from waypost import __version__
-from waypost.accept.app import Door
-from waypost.base.counts import CallCounts, Spread
+from waypost.api.asgi import Door
+from waypost.base.telemetry.counters import CallCounts, Spread
 from waypost.callbacks.worker import Callbacks
 from waypost.dispatch.worker import Dispatch
-from waypost.events.ingest import Ingest
-from waypost.events.webhook import Webhook
-from waypost.journal.in_store import Journal
-from waypost.journal.stage import Stage
+from waypost.events.webhook_endpoint import Webhook
+from waypost.events.worker import Ingest
+from waypost.queue.queue import Journal
+from waypost.queue.worker import Stage
 from waypost.store.database import Database
-from waypost.store.depths import Depth, Depths
-from waypost.store.journal import Lane
+from waypost.store.queue.depths import Depth, Depths
+from waypost.store.queue.jobs import Lane
 
 
 class Kind(StrEnum):

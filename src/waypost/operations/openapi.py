@@ -9,14 +9,14 @@ from typing import Any, Final
 import msgspec
 
 from waypost import __version__
-from waypost.accept.credentials import Credential
-from waypost.accept.fields import FIELDS, Field, FieldType, wire_name
-from waypost.accept.idempotency import LONGEST_KEY
-from waypost.accept.limits import RATES
-from waypost.accept.route_row import Carries, Once, RouteRow, reasons_of
-from waypost.accept.routes import ROUTES
-from waypost.accept.shapes import SHAPES
-from waypost.operations.samples import sample
+from waypost.api.auth.credentials import Credential
+from waypost.api.idempotency import LONGEST_KEY
+from waypost.api.limits.rate_limits import RATES
+from waypost.api.request_fields import FIELDS, Field, FieldType, wire_name
+from waypost.api.response_schemas import SHAPES
+from waypost.api.route import Carries, Once, RouteRow, reasons_of
+from waypost.api.routes import ROUTES
+from waypost.operations.schema_samples import sample
 from waypost.wire.errors import ERRORS, ErrorRow
 
 Document = dict[str, Any]

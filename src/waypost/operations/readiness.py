@@ -11,11 +11,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-from waypost.base.logs import log
-from waypost.journal.in_store import Journal
-from waypost.journal.stage import Stage
+from waypost.base.telemetry.logs import log
+from waypost.queue.queue import Journal
+from waypost.queue.worker import Stage
 from waypost.store.database import Database
-from waypost.store.standing import revision_of, write_nothing
+from waypost.store.health import revision_of, write_nothing
 from waypost.store.tables import REVISION
 
 WITHIN_S: Final = 2

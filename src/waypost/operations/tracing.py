@@ -16,7 +16,7 @@ from uuid import UUID
 
 from waypost import __version__
 from waypost.base.ids import is_uuid
-from waypost.base.steps import Step, Told, steps
+from waypost.base.telemetry.tracing import Step, Told, steps
 
 if TYPE_CHECKING:  # the extra `otel` may not be there, and takes a tenth of a second to load
     from opentelemetry.sdk.trace import SpanProcessor, TracerProvider

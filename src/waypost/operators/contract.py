@@ -6,13 +6,13 @@ from pathlib import Path
 from typing import ClassVar, Protocol
 
 from waypost.domain.app import App, OperatorAccount
-from waypost.domain.arrival import ArrivalItem
 from waypost.domain.direct_calls import Failure, OperatorCall, Problem, Response
 from waypost.domain.event import Event
+from waypost.domain.inbound_webhook import ArrivalItem
 from waypost.domain.media import Media
 from waypost.domain.message import Message
 from waypost.domain.outcome import Outcome, Rejected, Unavailable
-from waypost.domain.template import Template
+from waypost.domain.templates.template import Template
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from typing import Final
 
 import aiohttp
 
-from waypost.base.posts import AnswerLost, NotHttp, NotReached, TimedOut
+from waypost.base.http.post_client import AnswerLost, NotHttp, NotReached, TimedOut
 
 
 class NotAllowed(OSError):

@@ -9,7 +9,7 @@ from typing import Final
 
 from aiohttp.abc import AbstractResolver, ResolveResult
 
-from waypost.base.posts import AddrInfo, Resolve
+from waypost.base.http.post_client import AddrInfo, Resolve
 
 THREADS: Final = 64
 """A look-up cannot be cut off. With the loop's own few threads, some dead names would stop all look-ups."""

@@ -12,9 +12,9 @@ import aiohttp
 from multidict import CIMultiDict
 from yarl import URL
 
-from waypost.base.posts import Posts, Resolve
-from waypost.outbound.addresses import is_public
+from waypost.base.http.post_client import Posts, Resolve
 from waypost.outbound.failures import NotAllowed, plain_reason
+from waypost.outbound.public_addresses import is_public
 from waypost.outbound.resolving import ThreadResolver, VettedNames
 
 Network = str

@@ -1,10 +1,10 @@
 """The other party: a stand-in for the operator's Graph interface, with phones; shares only `base` with us."""
 
 from waypost.simulator.control.fault_reading import Scenario, WrongScenario, read_scenario
-from waypost.simulator.keeper import Keeper, NotAtRest, NotKept, Snapshot, UnknownSnapshot
 from waypost.simulator.settings import AccountSeed, NumberSeed, SimulatorSettings, StatusesVersion
 from waypost.simulator.simulator import Simulator
 from waypost.simulator.store import FILE_REVISION, WrongFile
+from waypost.simulator.whole_state import Keeper, NotAtRest, NotKept, Snapshot, UnknownSnapshot
 
 __all__ = [
     "FILE_REVISION",

@@ -12,7 +12,7 @@ from collections.abc import AsyncGenerator, Callable, Set
 from pathlib import Path
 from typing import BinaryIO, Final
 
-from waypost.base.opening import close_file, open_on_thread, opened
+from waypost.base.files import close_file, open_on_thread, opened
 from waypost.simulator.errors import no_room
 
 _PIECE_BYTES: Final = 1024 * 1024

@@ -3,7 +3,7 @@
 from collections import deque
 from collections.abc import AsyncIterator
 
-from waypost.base.multipart import MultipartReader, PartHead
+from waypost.base.http.multipart import MultipartReader, PartHead
 from waypost.simulator.errors import GraphRefused, bad_parameter
 
 

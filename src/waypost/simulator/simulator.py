@@ -5,19 +5,19 @@ from typing import Any
 
 from waypost.base.clock import Clock
 from waypost.base.ids import Ids
-from waypost.base.travel import Travel, counted
+from waypost.base.time_travel import Travel, counted
 from waypost.simulator.accounts.accounts import Account, App, Number
-from waypost.simulator.control.acts import WriteBody, speak
-from waypost.simulator.control.bodies import read_members
-from waypost.simulator.control.door import ControlDoor
+from waypost.simulator.control.control_api import ControlDoor
 from waypost.simulator.control.fault_reading import Scenario
-from waypost.simulator.graph.door import GraphDoor
-from waypost.simulator.keeper import Keeper
-from waypost.simulator.parts import Parts
+from waypost.simulator.control.phone_actions import WriteBody, speak
+from waypost.simulator.control.request_structs import read_members
+from waypost.simulator.graph.graph_api import GraphDoor
 from waypost.simulator.requests import Receive, Scope, Send
+from waypost.simulator.services import Parts
 from waypost.simulator.settings import AccountSeed, NumberSeed, SimulatorSettings
 from waypost.simulator.templates.checks import check_draft
 from waypost.simulator.templates.template import Template
+from waypost.simulator.whole_state import Keeper
 
 
 class Application:

@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple, TypeVar
 import msgspec
 
 from waypost.base.batching import GroupCommit, Stopped
-from waypost.base.private_files import create_private
+from waypost.base.files import create_private
 
 Result = TypeVar("Result")
 Values = Mapping[str, Any]

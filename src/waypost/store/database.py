@@ -7,10 +7,10 @@ from typing import Any, Final, TypeVar
 
 from sqlalchemy import Connection
 
-from waypost.base.counts import CommitCounts
+from waypost.base.telemetry.counters import CommitCounts
 from waypost.base.threads import Threads
 from waypost.store.contract import Engine
-from waypost.store.fresh import Appended, Fresh
+from waypost.store.write_through_cache import Appended, Fresh
 from waypost.store.writer import CLASHES, Writer, each, named
 
 Item = TypeVar("Item")

@@ -8,16 +8,15 @@ from collections.abc import Callable
 from typing import Any, Final, TypeVar
 
 from waypost.base.clock import Clock
-from waypost.base.seals import Seals
-from waypost.domain.app import App, BusinessAccount, Line, OperatorAccount
-from waypost.domain.app_key import AppKey, KeyStatus
-from waypost.domain.template import Template, TemplateStatus
-from waypost.store import credentials
-from waypost.store import partners as stored
-from waypost.store.app_keys import app_key_by_hash
+from waypost.base.encryption import Seals
+from waypost.domain.app import App, AppKey, BusinessAccount, KeyStatus, Line, OperatorAccount
+from waypost.domain.templates.template import Template, TemplateStatus
+from waypost.store.accounts import credentials
+from waypost.store.accounts import partners as stored
+from waypost.store.apps.keys import app_key_by_hash
+from waypost.store.apps.operator_history import line_of
 from waypost.store.database import MISSED, Database
-from waypost.store.stays import line_of
-from waypost.store.templates import template_by_id
+from waypost.store.templates.templates import template_by_id
 
 Found = TypeVar("Found")
 

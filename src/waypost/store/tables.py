@@ -193,7 +193,7 @@ template_events = Table(  # what happened to a template: its history
     Column("partner_id", BigInteger, nullable=False),
     Column("template_id", Words, nullable=False),
     Column("at_ms", BigInteger, nullable=False),
-    Column("what", Words, nullable=False),  # the words are in store/template_events.py
+    Column("what", Words, nullable=False),  # the words are in store/templates/events.py
     Column("detail", Words, nullable=False),  # JSON object
     Index("template_events_by_template", "template_id", "id"),
 )
@@ -245,7 +245,7 @@ messages = Table(
     Column("source", Words, nullable=False),
     Column("destination", Words, nullable=False),
     Column("recipient_id", BigInteger),  # known once the operator has named the recipient
-    Column("kind", Words, nullable=False),  # of its content; the table is in store/contents.py
+    Column("kind", Words, nullable=False),  # of its content; the table is in store/message_contents.py
     Column("template_id", Words),
     Column("content", LargeBinary, nullable=False),  # canonical JSON of our own message
     Column("request", Words, nullable=False),  # the form as it came; holds no credential

@@ -8,9 +8,9 @@ from sqlalchemy import Connection
 
 from waypost.base.batching import GroupCommit
 from waypost.base.threads import Threads
+from waypost.store.bulk_statements import WAYS
 from waypost.store.contract import Engine, StoreAway
-from waypost.store.fresh import Appended, Fresh, begin
-from waypost.store.prepared import WAYS
+from waypost.store.write_through_cache import Appended, Fresh, begin
 
 CLASHES: Final = 5
 """How often a transaction is run that fails only because of another at the same moment."""

@@ -8,18 +8,18 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
-    from waypost.client.answers import DoorRefused
+    from waypost.client.responses import DoorRefused
+    from waypost.testing.async_wrappers import AsyncPartner, AsyncPhone
     from waypost.testing.callback import Callback
+    from waypost.testing.clock import TimeMachine
     from waypost.testing.failures import NotSeen
     from waypost.testing.faults import Fault
     from waypost.testing.message import Button, Message
     from waypost.testing.partner import Partner
     from waypost.testing.phone import Phone
-    from waypost.testing.service import Service
-    from waypost.testing.template_life import Template
-    from waypost.testing.time_machine import TimeMachine
+    from waypost.testing.runtime.service import Service
+    from waypost.testing.templates import Template
     from waypost.testing.trace import Trace
-    from waypost.testing.twins import AsyncPartner, AsyncPhone
 
 __all__ = (
     "AsyncPartner", "AsyncPhone", "Button", "Callback", "DoorRefused", "Fault", "Message", "NotSeen",
@@ -27,19 +27,19 @@ __all__ = (
 )  # fmt: skip
 
 _PLACES: Final = {
-    "AsyncPartner": "waypost.testing.twins",
-    "AsyncPhone": "waypost.testing.twins",
+    "AsyncPartner": "waypost.testing.async_wrappers",
+    "AsyncPhone": "waypost.testing.async_wrappers",
     "Button": "waypost.testing.message",
     "Callback": "waypost.testing.callback",
-    "DoorRefused": "waypost.client.answers",
+    "DoorRefused": "waypost.client.responses",
     "Fault": "waypost.testing.faults",
     "Message": "waypost.testing.message",
     "NotSeen": "waypost.testing.failures",
     "Partner": "waypost.testing.partner",
     "Phone": "waypost.testing.phone",
-    "Service": "waypost.testing.service",
-    "Template": "waypost.testing.template_life",
-    "TimeMachine": "waypost.testing.time_machine",
+    "Service": "waypost.testing.runtime.service",
+    "Template": "waypost.testing.templates",
+    "TimeMachine": "waypost.testing.clock",
     "Trace": "waypost.testing.trace",
 }
 

@@ -4,12 +4,12 @@ import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final, TypeVar
 
-from waypost.client.answers import DoorRefused, NotReached
+from waypost.client.responses import DoorRefused, NotReached
 from waypost.testing.callback import Callback
+from waypost.testing.formatting import shortened, times
 from waypost.testing.message import Message
-from waypost.testing.tenancy import Tenancy
+from waypost.testing.partner_setup import Tenancy
 from waypost.testing.trace import Trace, trace_of
-from waypost.testing.wording import shortened, times
 
 Part = TypeVar("Part")
 _NEWEST: Final = 12

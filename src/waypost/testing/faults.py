@@ -4,9 +4,9 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Self
 
-from waypost.client.answers import DoorRefused, is_told
-from waypost.client.blocking import BlockingDoor
-from waypost.testing.tenancy import Tenancy
+from waypost.client.blocking_client import BlockingDoor
+from waypost.client.responses import DoorRefused, is_told
+from waypost.testing.partner_setup import Tenancy
 
 __tracebackhide__ = is_told
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from waypost.base.json_values import object_or_none, objects_in
-from waypost.testing.wording import clock_time, shortened
+from waypost.testing.formatting import clock_time, shortened
 
 
 @dataclass(frozen=True, slots=True)

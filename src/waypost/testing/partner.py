@@ -5,18 +5,18 @@ from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from waypost.client.answers import is_told
-from waypost.testing import template_life
+from waypost.client.responses import is_told
+from waypost.testing import templates
 from waypost.testing.callback import Callback
+from waypost.testing.clock import TimeMachine
 from waypost.testing.failures import happened, not_so
 from waypost.testing.faults import Fault, arm, when_of
-from waypost.testing.hearing import Hearing
+from waypost.testing.listener import Hearing
 from waypost.testing.message import Message
+from waypost.testing.partner_setup import MODES, Subscription, found
 from waypost.testing.phone import Phone
-from waypost.testing.service import Service
-from waypost.testing.template_life import Template
-from waypost.testing.tenancy import MODES, Subscription, found
-from waypost.testing.time_machine import TimeMachine
+from waypost.testing.runtime.service import Service
+from waypost.testing.templates import Template
 from waypost.testing.trace import Trace, trace_of
 from waypost.testing.waiting import looked_up
 
@@ -163,11 +163,11 @@ class Partner:
             fields: further fields of the form, by their names on the wire.
         """
         __tracebackhide__ = True
-        form = template_life.fields_of(
+        form = templates.fields_of(
             name, content, example=example, category=category, buttons=buttons,
             language=language, more=fields,
         )  # fmt: skip
-        template = template_life.create(self._tenancy, form)
+        template = templates.create(self._tenancy, form)
         return self.approve_template(template) if approved else template
 
     def template(self, template: Template | str) -> Template:
@@ -179,7 +179,7 @@ class Partner:
         Raises:
             LookupError: the partner has none such.
         """
-        record = template_life.known(self._tenancy, template)
+        record = templates.known(self._tenancy, template)
         if record is None:
             raise LookupError(f"the partner has no template {template}")
         return record
@@ -187,7 +187,7 @@ class Partner:
     def approve_template(self, template: Template | str) -> Template:
         """End a template's review well; it may still be on its way to the operator."""
         __tracebackhide__ = True
-        return template_life.decide(self._tenancy, template, "approve", "APPROVED")
+        return templates.decide(self._tenancy, template, "approve", "APPROVED")
 
     def reject_template(
         self,
@@ -199,17 +199,17 @@ class Partner:
         """End a template's review with a rejection."""
         __tracebackhide__ = True
         wish = {"reason": reason, "explanation": explanation}
-        return template_life.decide(self._tenancy, template, "reject", "REJECTED", wish)
+        return templates.decide(self._tenancy, template, "reject", "REJECTED", wish)
 
     def pause_template(self, template: Template | str) -> Template:
         """Let the operator pause a template for its quality."""
         __tracebackhide__ = True
-        return template_life.decide(self._tenancy, template, "pause", "PAUSED")
+        return templates.decide(self._tenancy, template, "pause", "PAUSED")
 
     def disable_template(self, template: Template | str) -> Template:
         """Let the operator disable a template for good."""
         __tracebackhide__ = True
-        return template_life.decide(self._tenancy, template, "disable", "DISABLED")
+        return templates.decide(self._tenancy, template, "disable", "DISABLED")
 
     def publish_flow(self, name: str, flow_json: Mapping[str, Any], category: str = "OTHER") -> str:
         """Make a flow of one asset and publish it; gives its id, for a template's button."""

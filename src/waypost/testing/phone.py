@@ -4,10 +4,10 @@ import base64
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from waypost.client.answers import is_told
+from waypost.client.responses import is_told
 from waypost.testing.failures import NotSeen, not_on_phone
 from waypost.testing.message import Message, message_of
-from waypost.testing.tenancy import Tenancy
+from waypost.testing.partner_setup import Tenancy
 from waypost.testing.waiting import Deadline
 
 __tracebackhide__ = is_told

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Final
 import pytest
 
 if TYPE_CHECKING:
+    from waypost.testing.async_wrappers import AsyncPartner
     from waypost.testing.partner import Partner
-    from waypost.testing.service import Service
-    from waypost.testing.twins import AsyncPartner
+    from waypost.testing.runtime.service import Service
 
 _HOW: Final = "thread, child, or the file of variables that a running `waypost dev` has written"
 # fmt: off
@@ -39,8 +39,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 @pytest.fixture(scope="session")
 def waypost_service(request: pytest.FixtureRequest) -> Iterator["Service"]:
     """The running service, started by the first test that needs it; one for each process of a test run."""
-    from waypost.testing.engine import NotStarted
-    from waypost.testing.service import start
+    from waypost.testing.runtime.engine import NotStarted
+    from waypost.testing.runtime.service import start
 
     config = request.config
     how = config.getoption("--waypost") or config.getini("waypost")
@@ -81,7 +81,7 @@ def waypost(make_waypost_partner: Callable[[str], "Partner"]) -> "Partner":
 @pytest.fixture
 def async_waypost(waypost: "Partner") -> "AsyncPartner":
     """The partner of the test for a test that is a coroutine: the same, awaited."""
-    from waypost.testing.twins import AsyncPartner
+    from waypost.testing.async_wrappers import AsyncPartner
 
     return AsyncPartner(waypost)
 

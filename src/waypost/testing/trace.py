@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from waypost.base.json_values import object_of, objects_in
-from waypost.testing.wording import clock_time, times
+from waypost.testing.formatting import clock_time, times
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,9 +9,9 @@ import msgspec
 
 from waypost.domain.app import App
 from waypost.domain.direct_calls import BusinessProfile, BusinessStatus, NumberStatus, SetProfile
+from waypost.domain.errors import Reason, Refused
 from waypost.domain.partner import Wallet
-from waypost.domain.refusals import Reason, Refused
-from waypost.domain.template import Category
+from waypost.domain.templates.template import Category
 from waypost.wire.forms import Form
 
 MOST_DAYS: Final = 92

@@ -1,16 +1,15 @@
-"""Apps as the partner API shows them, and what a partner may set."""
+"""Apps and their users as the partner API shows them, and what a partner may set."""
 
 import re
 from dataclasses import dataclass
 from typing import Any, Final
 
-from waypost.domain.app import App
-from waypost.domain.app_key import AppKey
-from waypost.domain.lenient import read_integer
+from waypost.domain.app import WINDOW_MS, App, AppKey, AppUser
+from waypost.domain.callbacks.subscription import MODE_ALIASES, MODES
+from waypost.domain.coercion import read_integer
+from waypost.domain.errors import Reason, Refused, broken_field
 from waypost.domain.partner import Partner
-from waypost.domain.phone_number import read_phone_number
-from waypost.domain.refusals import Reason, Refused, broken_field
-from waypost.domain.subscription import MODE_ALIASES, MODES
+from waypost.domain.phone_number import country_and_national, read_phone_number
 from waypost.wire.forms import Form
 
 SHORTEST_NAME: Final = 6
@@ -220,3 +219,44 @@ def token_object(key: AppKey, now_ms: int) -> dict[str, Any]:
         "createdOn": key.created_on_ms,
         "expiresOn": key.expires_on_ms or 0,
     }
+
+
+NOT_OPTED_IN: Final = "Check User optin & User Preference. Please contact developer support."
+"""Source: public page "User status", without the vendor's name."""
+
+
+def user_item(user: AppUser) -> dict[str, Any]:
+    """A user in the list of an app's users. Source: the older messaging API, `users/{app}`."""
+    country, national = country_and_national(user.phone_number)
+    return {
+        "countryCode": country,
+        "phoneCode": national,
+        "optinStatus": "OPT_IN" if user.opted_in else "OPT_OUT",
+        "optinSource": user.source,
+        "optinTimeStamp": user.opted_on_ms,
+        "lastMessageTimeStamp": user.last_written_ms,
+    }
+
+
+def user_status_object(app: App, user: AppUser, now_ms: int) -> dict[str, Any]:
+    """The answer about one user: opted in, unless the user has opted out (decision 0065).
+
+    A user is active while session messages may be sent to it.
+
+    Source: public page "User status"; facts 12, codes 1004 to 1008.
+    """
+    country, national = country_and_national(user.phone_number)
+    is_out = user.opted_in is False
+    shown: dict[str, Any] = {"status": "success"}
+    if is_out:
+        shown["message"] = NOT_OPTED_IN
+    shown["userStatus"] = {
+        "active": now_ms < user.last_written_ms + WINDOW_MS,
+        "appId": app.id,
+        "blocked": user.blocked,
+        "countryCode": country,
+        "dialCode": national,
+        "phone": user.phone_number,
+        "status": "OPT_OUT" if is_out else "OPT_IN",
+    }
+    return shown

@@ -4,7 +4,7 @@ import json
 from dataclasses import dataclass
 from typing import Any, Final
 
-from waypost.domain.refusals import Reason, Refused
+from waypost.domain.errors import Reason, Refused
 
 
 @dataclass(frozen=True, slots=True)

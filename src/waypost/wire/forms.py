@@ -11,8 +11,8 @@ from urllib.parse import unquote_to_bytes
 
 import msgspec
 
-from waypost.domain.lenient import read_flag
-from waypost.domain.refusals import Reason, Refused
+from waypost.domain.coercion import read_flag
+from waypost.domain.errors import Reason, Refused
 
 MOST_DEEP: Final = 32
 Branch = dict[str, Any]

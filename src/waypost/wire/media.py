@@ -3,8 +3,8 @@
 from typing import Any, Final
 from urllib.parse import quote, urlsplit
 
+from waypost.domain.errors import Reason, Refused
 from waypost.domain.media import ACCEPTED
-from waypost.domain.refusals import Reason, Refused
 
 MOST_URL_CHARS: Final = 2000
 

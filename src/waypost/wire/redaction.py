@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Final, cast
 from urllib.parse import parse_qsl, urlencode
 
-from waypost.wire.callback_kinds import ACCOUNT, TEMPLATE
+from waypost.wire.callbacks.kinds import ACCOUNT, TEMPLATE
 
 # fmt: off
 SHOWN: Final = frozenset({  # members of a request that say where it goes and what it is, and never what it says

@@ -8,8 +8,8 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from waypost.domain.refusals import Reason, Refused, broken_field
-from waypost.domain.subscription import ALL, MODE_ALIASES, MODES, VERSIONS, Subscription
+from waypost.domain.callbacks.subscription import ALL, MODE_ALIASES, MODES, VERSIONS, Subscription
+from waypost.domain.errors import Reason, Refused, broken_field
 from waypost.wire.forms import MOST_FIELDS, Form, read_json
 
 _HEADER_NAME: Final = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,100}")

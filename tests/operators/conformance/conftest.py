@@ -15,7 +15,7 @@ from tests.operators.example.adapter import ExampleOperator
 from tests.operators.example.server import KEY, ExampleServer
 from tests.support.builders import ACCOUNT, APP, OPERATOR
 from tests.support.patience import HANGS_AFTER_S
-from waypost.assembly.servers import HttpServer, bind, port_of
+from waypost.assembly.http.servers import HttpServer, bind, port_of
 from waypost.base.clock import SystemClock
 from waypost.base.ids import SeededIds
 from waypost.domain import direct_calls

@@ -14,7 +14,6 @@ import aiohttp
 import msgspec
 
 from waypost.domain.app import App, OperatorAccount
-from waypost.domain.arrival import ArrivalItem
 from waypost.domain.direct_calls import (
     BusinessStatus,
     DeleteMedium,
@@ -41,11 +40,12 @@ from waypost.domain.direct_calls import (
     not_offered,
 )
 from waypost.domain.event import Event, InboundEvent, ReviewEvent, StatusEvent, UnknownEvent
+from waypost.domain.inbound_webhook import ArrivalItem
 from waypost.domain.media import DAY_MS, Media
 from waypost.domain.message import Message, MessageState, Passthrough, TemplateSend
 from waypost.domain.outcome import Again, Outcome, Rejected, Sent, Unavailable, Uncertain, Waits
 from waypost.domain.session_messages.content import SendContext
-from waypost.domain.template import Template
+from waypost.domain.templates.template import Template
 from waypost.operators.contract import AccountField, Uploaded, Usage
 
 CODES: Final = {"parameters": 132000, "window": 131047, "template": 100, "not-found": 100}

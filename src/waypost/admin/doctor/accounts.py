@@ -2,10 +2,10 @@
 
 from typing import Final
 
-from waypost.admin.actions import Office
-from waypost.admin.asking import NotTold, ask
-from waypost.admin.doctor.finding import Finding, ok, warning, wrong
-from waypost.admin.doctor.refusals import refused
+from waypost.admin.context import Office
+from waypost.admin.doctor.check_result import Finding, ok, warning, wrong
+from waypost.admin.doctor.error_explanations import refused
+from waypost.admin.operator_requests import NotTold, ask
 from waypost.domain.app import BusinessAccount, OperatorAccount
 from waypost.domain.direct_calls import CheckToken, GetBusinessAccount
 

@@ -8,16 +8,16 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from waypost.admin.actions import Office
-from waypost.admin.doctor.finding import Finding, ok, warning, wrong
-from waypost.base.private_files import readable_by_others
-from waypost.client.door import NotReached, OverHttp
+from waypost.admin.context import Office
+from waypost.admin.doctor.check_result import Finding, ok, warning, wrong
+from waypost.base.files import readable_by_others
+from waypost.client.api_client import NotReached, OverHttp
 from waypost.domain.app import OperatorAccount
-from waypost.journal.lanes import stage_of
-from waypost.store.journal import Lane, depth_of
-from waypost.store.leases import lanes_held
-from waypost.store.partners import all_apps
-from waypost.store.trace import message_counts
+from waypost.queue.plans import stage_of
+from waypost.store.accounts.partners import all_apps
+from waypost.store.console.trace import message_counts
+from waypost.store.queue.jobs import Lane, depth_of
+from waypost.store.queue.leases import lanes_held
 
 CONTROL_WITHIN_S: Final = 5
 FILES_NAMED: Final = 5

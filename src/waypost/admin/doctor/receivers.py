@@ -2,9 +2,9 @@
 
 from datetime import timedelta
 
-from waypost.admin.actions import Office
-from waypost.admin.doctor.finding import Finding, warning, wrong
-from waypost.store.receivers import paused_and_failing
+from waypost.admin.context import Office
+from waypost.admin.doctor.check_result import Finding, warning, wrong
+from waypost.store.callbacks.receivers import paused_and_failing
 
 
 async def look_at_receivers(office: Office) -> list[Finding]:

@@ -2,17 +2,17 @@
 
 from typing import Final
 
-from waypost.admin.actions import Office
-from waypost.admin.asking import NotTold, ask
-from waypost.admin.doctor.finding import Finding, ok, warning
-from waypost.admin.doctor.refusals import refused
+from waypost.admin.context import Office
+from waypost.admin.doctor.check_result import Finding, ok, warning
+from waypost.admin.doctor.error_explanations import refused
+from waypost.admin.operator_requests import NotTold, ask
 from waypost.domain.app import App, BusinessAccount, OperatorAccount
 from waypost.domain.direct_calls import ListTemplates, OperatorTemplate, TemplateDetail
 from waypost.domain.lifecycle import OPERATOR_STATUSES
-from waypost.domain.template import Template
-from waypost.domain.template_wish import TemplateWish
-from waypost.journal.template_alignment import KEPT, names_of
-from waypost.store.templates import find_templates, templates_on_their_way
+from waypost.domain.templates.filter import TemplateWish
+from waypost.domain.templates.template import Template
+from waypost.notifications.template_sync import KEPT, names_of
+from waypost.store.templates.templates import find_templates, templates_on_their_way
 
 SHOWN: Final = 5
 """How many are named in a line."""

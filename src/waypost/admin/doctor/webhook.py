@@ -5,13 +5,13 @@ from collections.abc import Mapping
 from typing import Final
 from urllib.parse import urlencode, urlsplit
 
-from waypost.admin.actions import Office
-from waypost.admin.asking import NotTold, ask
-from waypost.admin.doctor.finding import Finding, ok, warning, wrong
+from waypost.admin.context import Office
+from waypost.admin.doctor.check_result import Finding, ok, warning, wrong
+from waypost.admin.doctor.error_explanations import refused
 from waypost.admin.doctor.local import is_local
-from waypost.admin.doctor.refusals import refused
 from waypost.admin.operator_accounts import callback_url
-from waypost.client.door import NotReached, OverHttp, Reply
+from waypost.admin.operator_requests import NotTold, ask
+from waypost.client.api_client import NotReached, OverHttp, Reply
 from waypost.domain.app import App, BusinessAccount, OperatorAccount
 from waypost.domain.direct_calls import GetSubscription
 

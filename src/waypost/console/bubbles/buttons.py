@@ -5,8 +5,8 @@ from typing import Any, Final
 
 from waypost.base.json_values import integer_or_none, object_of, objects_in
 from waypost.console.bubbles.formatting import safe_link
+from waypost.console.bubbles.json_fields import text_of
 from waypost.console.bubbles.orders import money
-from waypost.console.bubbles.reading import text_of
 
 MOST_SHOWN: Final = 3
 """Of more, a handset shows all but the last few behind "See all options"."""

@@ -3,14 +3,14 @@
 from collections.abc import Callable
 from typing import Any, Final
 
-from waypost.domain.buttons import Button, ButtonKind
-from waypost.domain.cards import Card
-from waypost.domain.rendering import COPY_OFFER, body_of, footer_of, product_header
-from waypost.domain.template import Category, completed, sample_of
-from waypost.domain.template_extras import TEMPLATE_EXTRAS
-from waypost.domain.template_fields import Draft
-from waypost.domain.template_types import HeaderFormat, type_row
-from waypost.domain.variables import named_examples, variables, without_variables
+from waypost.domain.templates.buttons import Button, ButtonKind
+from waypost.domain.templates.cards import Card
+from waypost.domain.templates.extras import TEMPLATE_EXTRAS
+from waypost.domain.templates.fields import Draft
+from waypost.domain.templates.rendering import COPY_OFFER, body_of, footer_of, product_header
+from waypost.domain.templates.template import Category, completed, sample_of
+from waypost.domain.templates.types import HeaderFormat, type_row
+from waypost.domain.templates.variables import named_examples, variables, without_variables
 
 FindSample = Callable[[str], str]
 """Gives the path that shows a sample by its handle id or media id; empty: there is none."""

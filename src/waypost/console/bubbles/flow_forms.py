@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from waypost.base.json_values import object_of, objects_in
-from waypost.console.bubbles.reading import text_of
+from waypost.console.bubbles.json_fields import text_of
 
 MOST_PARTS: Final = 200
 _MOST_DEPTH: Final = 8

@@ -5,9 +5,9 @@ from typing import Any, Final
 
 from waypost.base.json_values import object_of, objects_in
 from waypost.console.bubbles.formatting import LONG_CHARS, plain_text
+from waypost.console.bubbles.json_fields import text_of
 from waypost.console.bubbles.media import WORDS
 from waypost.console.bubbles.orders import order_of, reference_of
-from waypost.console.bubbles.reading import text_of
 
 FindMedium = Callable[[str], Mapping[str, Any]]
 """Gives what the page knows of a medium by its id: `url`, and perhaps `size_bytes` and `filename`."""

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from waypost.base.json_values import integer_or_none, object_of, objects_in
 from waypost.console.bubbles.formatting import safe_link
-from waypost.console.bubbles.reading import degrees_of, text_of
+from waypost.console.bubbles.json_fields import degrees_of, text_of
 
 WORDS: Final = {  # of each kind, as people call it
     "image": "Photo", "video": "Video", "audio": "Audio", "document": "Document", "sticker": "Sticker", "gif": "GIF",

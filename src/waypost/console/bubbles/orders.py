@@ -3,7 +3,7 @@
 from typing import Any, Final
 
 from waypost.base.json_values import integer_or_none, object_of, objects_in
-from waypost.console.bubbles.reading import text_of
+from waypost.console.bubbles.json_fields import text_of
 
 # fmt: off
 _PAYMENTS: Final = {  # Source: simulator/handsets/payments.py

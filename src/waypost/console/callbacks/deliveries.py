@@ -9,16 +9,16 @@ from urllib.parse import urlencode
 from sqlalchemy import Connection
 from starlette.responses import RedirectResponse, Response
 
-from waypost.console.callbacks.owned import base_of
+from waypost.console.callbacks.lookup import base_of
 from waypost.console.callbacks.subscriptions import is_taken
 from waypost.console.callbacks.times import typed_ms
-from waypost.console.desk import Desk
-from waypost.console.not_there import NotMeant
-from waypost.console.spelling import duration
-from waypost.console.streams import Piece
-from waypost.console.visit import Visit
-from waypost.domain.callback import AttemptKind
-from waypost.store.deliveries import (
+from waypost.console.page_tools import Desk
+from waypost.console.web.formatting import duration
+from waypost.console.web.not_found import NotMeant
+from waypost.console.web.page_request import Visit
+from waypost.console.web.streams import Piece
+from waypost.domain.callbacks.callback import AttemptKind
+from waypost.store.callbacks.deliveries import (
     STATES,
     Deliveries,
     Place,

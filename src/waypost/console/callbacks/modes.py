@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Final
 
-from waypost.domain.subscription import ALL
+from waypost.domain.callbacks.subscription import ALL
 
 
 @dataclass(frozen=True, slots=True)

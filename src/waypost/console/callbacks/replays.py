@@ -5,14 +5,14 @@ from typing import Any, Final
 
 from starlette.responses import Response
 
-from waypost.client.door import DoorRefused
+from waypost.client.api_client import DoorRefused
 from waypost.console.callbacks.deliveries import NEWS, recipient_in
-from waypost.console.callbacks.owned import base_of, standing_of_all
+from waypost.console.callbacks.lookup import base_of, standing_of_all
 from waypost.console.callbacks.times import LAST_MS, typed, typed_ms
-from waypost.console.desk import Desk
-from waypost.console.not_there import NotMeant
-from waypost.console.spelling import plain
-from waypost.console.visit import Visit
+from waypost.console.page_tools import Desk
+from waypost.console.web.formatting import plain
+from waypost.console.web.not_found import NotMeant
+from waypost.console.web.page_request import Visit
 
 MOST: Final = 100_000
 """In one go; the door says so too."""

@@ -7,9 +7,9 @@ from typing import Final
 
 from starlette.responses import Response
 
-from waypost.console.callbacks.owned import base_of, standing_of_all
-from waypost.console.desk import Desk
-from waypost.console.visit import Visit
+from waypost.console.callbacks.lookup import base_of, standing_of_all
+from waypost.console.page_tools import Desk
+from waypost.console.web.page_request import Visit
 
 
 @dataclass(frozen=True, slots=True)

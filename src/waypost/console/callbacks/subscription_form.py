@@ -4,11 +4,11 @@ import json
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from waypost.client.door import DoorRefused
+from waypost.client.api_client import DoorRefused
 from waypost.console.callbacks.modes import DEFAULTS
-from waypost.console.not_there import NotMeant
-from waypost.console.visit import Visit
-from waypost.domain.subscription import MODES, Subscription
+from waypost.console.web.not_found import NotMeant
+from waypost.console.web.page_request import Visit
+from waypost.domain.callbacks.subscription import MODES, Subscription
 
 _FIELDS: Final = ("tag", "url", "modes", "meta")
 

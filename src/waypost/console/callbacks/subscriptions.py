@@ -6,17 +6,17 @@ from typing import Any, Final
 from sqlalchemy import Connection
 from starlette.responses import Response
 
+from waypost.console.callbacks.lookup import base_of, named_subscription, standing_of_all
 from waypost.console.callbacks.modes import MODE_GROUPS, OFFERED
-from waypost.console.callbacks.owned import base_of, named_subscription, standing_of_all
 from waypost.console.callbacks.subscription_form import SubscriptionFields, fields_of
 from waypost.console.charts.sparkline import sparkline
-from waypost.console.desk import Desk
-from waypost.console.not_there import NotThere
-from waypost.console.spelling import duration
-from waypost.console.streams import Piece
-from waypost.console.visit import Visit
-from waypost.domain.subscription import MOST_PER_APP, Subscription
-from waypost.store.receiver_answers import last_taken_ms, newest_tries
+from waypost.console.page_tools import Desk
+from waypost.console.web.formatting import duration
+from waypost.console.web.not_found import NotThere
+from waypost.console.web.page_request import Visit
+from waypost.console.web.streams import Piece
+from waypost.domain.callbacks.subscription import MOST_PER_APP, Subscription
+from waypost.store.callbacks.receiver_statistics import last_taken_ms, newest_tries
 
 PARTS: Final = "callbacks/parts.html"
 REST_S: Final = 1.0

@@ -3,7 +3,7 @@
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
-from waypost.console.not_there import NotMeant
+from waypost.console.web.not_found import NotMeant
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 LAST_MS: Final = (datetime.max.replace(tzinfo=UTC) - _EPOCH) // timedelta(milliseconds=1)

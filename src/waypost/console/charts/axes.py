@@ -11,7 +11,7 @@ from typing import Final
 
 from markupsafe import Markup
 
-from waypost.console.spelling import plain
+from waypost.console.web.formatting import plain
 
 TOP: Final = 18
 """The height that words above a chart take, in pixels."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from markupsafe import Markup
 
 from waypost.console.charts.axes import TOP, Frame, Mark, axis, block, picture
-from waypost.console.spelling import plain
+from waypost.console.web.formatting import plain
 
 
 @dataclass(frozen=True, slots=True)

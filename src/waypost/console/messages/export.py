@@ -8,14 +8,14 @@ from typing import Any, Final
 
 from starlette.responses import Response, StreamingResponse
 
-from waypost.console.desk import Desk
 from waypost.console.messages.filters import Filter, read_filter
-from waypost.console.not_there import NotMeant
-from waypost.console.spelling import iso
-from waypost.console.visit import Visit
-from waypost.store.message_lists import MOST, Place, template_names
-from waypost.store.message_search import search_messages
-from waypost.store.search_pages import Found, Page
+from waypost.console.page_tools import Desk
+from waypost.console.web.formatting import iso
+from waypost.console.web.not_found import NotMeant
+from waypost.console.web.page_request import Visit
+from waypost.store.messages.lists import MOST, Place, template_names
+from waypost.store.messages.search import search_messages
+from waypost.store.messages.search_pages import Found, Page
 
 MOST_ROWS: Final = 10_000
 MOST_LOOKS: Final = 500

@@ -9,8 +9,8 @@ from urllib.parse import urlencode
 
 from waypost.domain.message import MessageState
 from waypost.domain.session_messages import SESSION_KINDS
-from waypost.store.message_lists import Place
-from waypost.store.message_search import LEAST_DIGITS, Wanted
+from waypost.store.messages.lists import Place
+from waypost.store.messages.search import LEAST_DIGITS, Wanted
 
 # fmt: off
 KINDS: Final = (

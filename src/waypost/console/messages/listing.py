@@ -6,14 +6,14 @@ from typing import Any, Final
 
 from starlette.responses import RedirectResponse, Response
 
-from waypost.console.desk import Desk
 from waypost.console.messages.filters import KINDS, STATES, TIMES, Filter, read_filter, written_place
-from waypost.console.messages.lines import Line, lines_of
-from waypost.console.streams import Piece, answer_with
-from waypost.console.visit import Visit
-from waypost.store.message_lists import MOST, template_names
-from waypost.store.message_search import messages_again, search_messages
-from waypost.store.search_pages import Found, Page
+from waypost.console.messages.list_rows import Line, lines_of
+from waypost.console.page_tools import Desk
+from waypost.console.web.page_request import Visit
+from waypost.console.web.streams import Piece, answer_with
+from waypost.store.messages.lists import MOST, template_names
+from waypost.store.messages.search import messages_again, search_messages
+from waypost.store.messages.search_pages import Found, Page
 
 PARTS: Final = "messages/parts.html"
 ON_A_PAGE: Final = 50

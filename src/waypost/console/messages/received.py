@@ -5,15 +5,15 @@ from typing import Any, Final
 
 from starlette.responses import Response
 
-from waypost.base.seals import hash_of
-from waypost.console.desk import Desk
+from waypost.base.encryption import hash_of
 from waypost.console.messages.filters import TIMES, Filter, read_filter, written_place
 from waypost.console.messages.listing import ON_A_PAGE, REST_S
-from waypost.console.not_there import NotThere
-from waypost.console.streams import Piece, answer_with
-from waypost.console.visit import Visit
-from waypost.store.inbound_lists import inbound_by_id, search_inbound
-from waypost.store.search_pages import LOOKED_AT, Found, Page
+from waypost.console.page_tools import Desk
+from waypost.console.web.not_found import NotThere
+from waypost.console.web.page_request import Visit
+from waypost.console.web.streams import Piece, answer_with
+from waypost.store.messages.received import inbound_by_id, search_inbound
+from waypost.store.messages.search_pages import LOOKED_AT, Found, Page
 from waypost.wire.redaction import Sight, shown_line
 
 PARTS: Final = "messages/received_parts.html"

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from typing import Any, Final, cast
 from urllib.parse import parse_qsl
 
-from waypost.console.not_there import NotMeant
-from waypost.store.contents import TEMPLATE_PASSTHROUGH
+from waypost.console.web.not_found import NotMeant
+from waypost.store.message_contents import TEMPLATE_PASSTHROUGH
 
 # fmt: off
-PATHS: Final = {  # Source: accept/routes.py; kinds: store/contents.py
+PATHS: Final = {  # Source: api/routes.py; kinds: store/message_contents.py
     "passthrough":        "v3/message",
     TEMPLATE_PASSTHROUGH: "v3/message",
     "template":           "template/msg",

@@ -2,8 +2,8 @@
 
 from typing import Final
 
-from waypost.console.messages import again, export, listing, received, way
-from waypost.console.rows import Kind, PageRow
+from waypost.console.messages import export, listing, received, resend, trace
+from waypost.console.route import Kind, PageRow
 
 _ONE: Final = "/apps/{app_id}/messages/{message_id}"
 
@@ -18,9 +18,9 @@ MESSAGES: Final = (
     PageRow(Kind.LIVE, "/apps/{app_id}/messages/received/live",       received.live_received, "and what comes in"),
     PageRow(Kind.PART, "/apps/{app_id}/messages/received/more",       received.show_more_received, "older ones"),
     PageRow(Kind.ACT,  "/apps/{app_id}/messages/received/reveal",     received.reveal_received, "one with its text"),
-    PageRow(Kind.LIVE, f"{_ONE}/live",                                way.live_way,          "one message's way as it goes on"),
-    PageRow(Kind.ACT,  f"{_ONE}/words",                               way.show_words,        "what it says, and its request as code"),
-    PageRow(Kind.ACT,  f"{_ONE}/again",                               again.send_again,      "send the same as a new message"),
-    PageRow(Kind.PAGE, "/apps/{app_id}/messages/{message_id:path}",   way.show_way,          "one message's whole way"),
+    PageRow(Kind.LIVE, f"{_ONE}/live",                                trace.live_way,          "one message's way as it goes on"),
+    PageRow(Kind.ACT,  f"{_ONE}/words",                               trace.show_words,        "what it says, and its request as code"),
+    PageRow(Kind.ACT,  f"{_ONE}/again",                               resend.send_again,      "send the same as a new message"),
+    PageRow(Kind.PAGE, "/apps/{app_id}/messages/{message_id:path}",   trace.show_way,          "one message's whole way"),
 )
 # fmt: on

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from typing import Final
 from urllib.parse import urlencode
 
-from waypost.console.failures import FAILURES, failure_of
-from waypost.console.overview.scene import DAY_MS, Scene
-from waypost.console.overview.tally import HOUR_MS, MINUTE_MS
-from waypost.store.journal import Lane
+from waypost.console.messages.failure_explanations import FAILURES, failure_of
+from waypost.console.overview.minute_counts import HOUR_MS, MINUTE_MS
+from waypost.console.overview.queries import DAY_MS, Scene
+from waypost.store.queue.jobs import Lane
 
 SOON_MS: Final = 14 * DAY_MS
 """A client secret that expires within that is told of; one that has expired, for as long."""

@@ -8,14 +8,14 @@ import msgspec
 from starlette.responses import JSONResponse, Response
 
 from waypost.console.actions import Body, Fields, fields_of
-from waypost.console.desk import Desk
-from waypost.console.not_there import NotMeant
-from waypost.console.phones.acting import chat_of, hand_of
-from waypost.console.phones.looks import item_at
-from waypost.console.phones.places import Place, Places, needed
-from waypost.console.phones.writing import card_of, place_of, send
-from waypost.console.rows import Kind, PageRow
-from waypost.console.visit import Visit
+from waypost.console.page_tools import Desk
+from waypost.console.phones.action_context import chat_of, hand_of
+from waypost.console.phones.selection import Place, Places, needed
+from waypost.console.phones.sending import card_of, place_of, send
+from waypost.console.phones.view_models import item_at
+from waypost.console.route import Kind, PageRow
+from waypost.console.web.not_found import NotMeant
+from waypost.console.web.page_request import Visit
 
 CHAT: Final = "/phones/{phone}/chats/{number}"
 ITEM: Final = "/phones/{phone}/items/{position}"

@@ -5,12 +5,12 @@ from typing import Final
 from starlette.responses import Response
 
 from waypost.base.json_values import object_of
-from waypost.client.door import DoorRefused
+from waypost.client.api_client import DoorRefused
 from waypost.console.bubbles.flow_forms import screens_of
-from waypost.console.bubbles.reading import text_of
-from waypost.console.desk import Desk
-from waypost.console.not_there import NotThere
-from waypost.console.visit import Visit
+from waypost.console.bubbles.json_fields import text_of
+from waypost.console.page_tools import Desk
+from waypost.console.web.not_found import NotThere
+from waypost.console.web.page_request import Visit
 
 _FILE: Final = "bubbles/flow.html"
 

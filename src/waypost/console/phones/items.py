@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from waypost.base.json_values import object_of
 from waypost.console.bubbles.items import prepared, quote_of
-from waypost.console.bubbles.reading import text_of
+from waypost.console.bubbles.json_fields import text_of
 
 _NAMED: Final = ("location", "contacts", "order", "unsupported")
 """Types whose name says more than their text does."""

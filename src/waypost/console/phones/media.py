@@ -4,13 +4,13 @@ from urllib.parse import quote
 
 from starlette.responses import Response
 
-from waypost.client.door import DoorRefused
-from waypost.console.desk import Desk
-from waypost.console.not_there import NotThere
-from waypost.console.passing import open_file, pass_on
-from waypost.console.phones.looks import control_of, numbers_of
-from waypost.console.safe_files import SAFE, SHUT
-from waypost.console.visit import Visit
+from waypost.client.api_client import DoorRefused
+from waypost.console.page_tools import Desk
+from waypost.console.phones.view_models import control_of, numbers_of
+from waypost.console.proxying import open_file, pass_on
+from waypost.console.web.headers import SAFE, SHUT
+from waypost.console.web.not_found import NotThere
+from waypost.console.web.page_request import Visit
 
 
 async def show_media(desk: Desk, visit: Visit) -> Response:

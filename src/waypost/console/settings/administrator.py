@@ -8,9 +8,9 @@ from typing import Final
 
 from starlette.responses import Response
 
-from waypost.console.desk import Desk
-from waypost.console.visit import Visit
-from waypost.domain.refusals import Refused
+from waypost.console.page_tools import Desk
+from waypost.console.web.page_request import Visit
+from waypost.domain.errors import Refused
 
 PATH: Final = "/settings/administrator"
 MAX_TOKEN: Final = 1024

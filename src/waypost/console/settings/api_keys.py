@@ -5,9 +5,9 @@ from typing import Final
 from starlette.responses import Response
 
 from waypost.console.actions import ActionRow
-from waypost.console.desk import Desk
-from waypost.console.visit import Visit
-from waypost.store.credentials import CredentialKind, credentials_of
+from waypost.console.page_tools import Desk
+from waypost.console.web.page_request import Visit
+from waypost.store.accounts.credentials import CredentialKind, credentials_of
 
 PATH: Final = "/settings/keys"
 LONGEST_NAME: Final = 100

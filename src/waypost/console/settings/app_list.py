@@ -4,10 +4,10 @@ from typing import Final
 
 from starlette.responses import Response
 
-from waypost.client.door import DoorRefused
-from waypost.console.desk import Desk
-from waypost.console.settings.refusals import words_of
-from waypost.console.visit import Visit
+from waypost.client.api_client import DoorRefused
+from waypost.console.page_tools import Desk
+from waypost.console.settings.field_errors import words_of
+from waypost.console.web.page_request import Visit
 
 SHORTEST_NAME: Final = 6
 LONGEST_NAME: Final = 150

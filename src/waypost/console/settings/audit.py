@@ -4,9 +4,9 @@ from typing import Final
 
 from starlette.responses import Response
 
-from waypost.console.desk import Desk
-from waypost.console.visit import Visit
-from waypost.store.audit_log import AuditFilter
+from waypost.console.page_tools import Desk
+from waypost.console.web.page_request import Visit
+from waypost.store.accounts.audit_log import AuditFilter
 
 ENTRIES: Final = 50
 _OUTCOMES: Final = {"done": False, "rejected": True}

@@ -6,12 +6,12 @@ from typing import Any, Final
 
 from starlette.responses import Response
 
-from waypost.client.door import DoorRefused
+from waypost.client.api_client import DoorRefused
 from waypost.console.actions import ActionRow
-from waypost.console.desk import Desk
-from waypost.console.settings.refusals import words_of
-from waypost.console.visit import Visit
-from waypost.store.credentials import CredentialKind, credentials_of
+from waypost.console.page_tools import Desk
+from waypost.console.settings.field_errors import words_of
+from waypost.console.web.page_request import Visit
+from waypost.store.accounts.credentials import CredentialKind, credentials_of
 
 PATH: Final = "/settings/secrets"
 DAY_MS: Final = 24 * 60 * 60 * 1000

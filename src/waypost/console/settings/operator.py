@@ -7,11 +7,11 @@ from urllib.parse import urlsplit
 
 from starlette.responses import Response
 
-from waypost.client.door import DoorRefused, NotReached
-from waypost.console.desk import Desk
-from waypost.console.not_there import NotThere
-from waypost.console.visit import Visit
-from waypost.store.overview import last_call_of
+from waypost.client.api_client import DoorRefused, NotReached
+from waypost.console.page_tools import Desk
+from waypost.console.web.not_found import NotThere
+from waypost.console.web.page_request import Visit
+from waypost.store.console.overview import last_call_of
 
 
 @dataclass(frozen=True, slots=True)

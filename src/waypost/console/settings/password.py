@@ -4,15 +4,15 @@ from typing import Final
 
 from starlette.responses import Response
 
-from waypost.base.logs import log
-from waypost.base.seals import hash_of
-from waypost.client.door import DoorRefused
-from waypost.console.desk import Desk
+from waypost.base.encryption import hash_of
+from waypost.base.telemetry.logs import log
+from waypost.client.api_client import DoorRefused
+from waypost.console.page_tools import Desk
+from waypost.console.settings.field_errors import words_of
 from waypost.console.settings.profile import said_of_sessions
-from waypost.console.settings.refusals import words_of
-from waypost.console.visit import Visit
-from waypost.domain.refusals import Refused
-from waypost.store.partners import LoginFacts, login_facts
+from waypost.console.web.page_request import Visit
+from waypost.domain.errors import Refused
+from waypost.store.accounts.partners import LoginFacts, login_facts
 
 MOST: Final = 1024
 _log = log("console")

@@ -4,9 +4,9 @@ from typing import Final
 
 from starlette.responses import Response
 
-from waypost.base.seals import hash_of
-from waypost.console.desk import Desk
-from waypost.console.visit import Visit
+from waypost.base.encryption import hash_of
+from waypost.console.page_tools import Desk
+from waypost.console.web.page_request import Visit
 from waypost.domain.partner import Partner
 
 # fmt: off

@@ -8,15 +8,15 @@ from typing import Any, Final
 from starlette.responses import Response
 
 from waypost.base.clock import machine_ms
-from waypost.client.door import DoorRefused
+from waypost.client.api_client import DoorRefused
 from waypost.console.actions import ActionRow, Body, Fields, done, reason_of
-from waypost.console.desk import Desk
-from waypost.console.not_there import NotMeant
-from waypost.console.simulator.bench import control_of, tab
+from waypost.console.page_tools import Desk
+from waypost.console.simulator.context import control_of, tab
 from waypost.console.simulator.numbers import fraction
-from waypost.console.spelling import exact
-from waypost.console.streams import Piece
-from waypost.console.visit import Visit
+from waypost.console.web.formatting import exact
+from waypost.console.web.not_found import NotMeant
+from waypost.console.web.page_request import Visit
+from waypost.console.web.streams import Piece
 
 PATH: Final = "/simulator/clock"
 PARTS: Final = "simulator/clock_parts.html"

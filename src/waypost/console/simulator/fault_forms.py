@@ -4,15 +4,15 @@ from typing import Any, Final
 
 from starlette.responses import Response
 
-from waypost.client.door import DoorRefused
+from waypost.client.api_client import DoorRefused
 from waypost.console.actions import reason_of
-from waypost.console.desk import Desk
-from waypost.console.not_there import NotThere
-from waypost.console.simulator.bench import control_of, now_of, tab
-from waypost.console.simulator.fault_words import BESIDE, FILTERS, WORDS, words_of
+from waypost.console.page_tools import Desk
+from waypost.console.simulator.context import control_of, now_of, tab
+from waypost.console.simulator.fault_texts import BESIDE, FILTERS, WORDS, words_of
 from waypost.console.simulator.faults import PATH
 from waypost.console.simulator.numbers import fraction, seconds_as_ms, whole
-from waypost.console.visit import Visit
+from waypost.console.web.not_found import NotThere
+from waypost.console.web.page_request import Visit
 
 _TRUE: Final = {"true": True, "false": False}
 

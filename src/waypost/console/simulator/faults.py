@@ -8,13 +8,13 @@ import msgspec
 from starlette.responses import Response
 
 from waypost.console.actions import ActionRow, done
-from waypost.console.desk import Desk
-from waypost.console.not_there import NotMeant, NotThere
-from waypost.console.simulator.bench import attempt, control_of, now_of, tab
-from waypost.console.simulator.fault_words import WORDS, words_of
-from waypost.console.simulator.recipes import RECIPES, as_armed
-from waypost.console.streams import Piece
-from waypost.console.visit import Visit
+from waypost.console.page_tools import Desk
+from waypost.console.simulator.context import attempt, control_of, now_of, tab
+from waypost.console.simulator.fault_presets import RECIPES, as_armed
+from waypost.console.simulator.fault_texts import WORDS, words_of
+from waypost.console.web.not_found import NotMeant, NotThere
+from waypost.console.web.page_request import Visit
+from waypost.console.web.streams import Piece
 
 PATH: Final = "/simulator/faults"
 PARTS: Final = "simulator/fault_parts.html"

@@ -8,16 +8,16 @@ from typing import Any, Final
 import msgspec
 from starlette.responses import Response
 
-from waypost.client.door import DoorRefused
+from waypost.client.api_client import DoorRefused
 from waypost.console.actions import ActionRow, reason_of
-from waypost.console.desk import Desk
-from waypost.console.not_there import NotThere
-from waypost.console.simulator.bench import control_of, tab
+from waypost.console.page_tools import Desk
+from waypost.console.simulator.context import control_of, tab
 from waypost.console.simulator.fleet_scripts import SCRIPTS, as_json
 from waypost.console.simulator.numbers import whole
-from waypost.console.spelling import phone
-from waypost.console.streams import Piece
-from waypost.console.visit import Visit
+from waypost.console.web.formatting import phone
+from waypost.console.web.not_found import NotThere
+from waypost.console.web.page_request import Visit
+from waypost.console.web.streams import Piece
 
 PATH: Final = "/simulator/fleets"
 PARTS: Final = "simulator/fleet_parts.html"

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from waypost.console.not_there import NotMeant
+from waypost.console.web.not_found import NotMeant
 
 _MOST_DIGITS: Final = 18
 

@@ -8,12 +8,12 @@ from urllib.parse import urlencode
 
 from starlette.responses import Response
 
-from waypost.console.desk import Desk
-from waypost.console.not_there import NotThere
-from waypost.console.simulator.bench import control_of, tab
-from waypost.console.streams import Piece
-from waypost.console.visit import Visit
-from waypost.store.templates import template_links
+from waypost.console.page_tools import Desk
+from waypost.console.simulator.context import control_of, tab
+from waypost.console.web.not_found import NotThere
+from waypost.console.web.page_request import Visit
+from waypost.console.web.streams import Piece
+from waypost.store.templates.templates import template_links
 
 PARTS: Final = "simulator/review_parts.html"
 WAITING: Final = ("PENDING", "IN_APPEAL")

@@ -3,16 +3,16 @@
 from dataclasses import replace
 from typing import Final
 
-from waypost.console.rows import Kind, PageRow
-from waypost.console.simulator import clock, fault_forms, faults, fleets, reviews, rules, snapshots, template_acts
-from waypost.console.simulator.bench import with_simulator
+from waypost.console.route import Kind, PageRow
+from waypost.console.simulator import clock, fault_forms, faults, fleets, reviews, rules, snapshots, template_actions
+from waypost.console.simulator.context import with_simulator
 
 # fmt: off
 _ROWS: Final = (
     #       kind       path                                          endpoint                       what it does
     PageRow(Kind.PAGE, "/simulator",                                 reviews.show_reviews,          "templates that wait for a review"),
     PageRow(Kind.LIVE, "/simulator/live",                            reviews.live_reviews,          "and what changes of them"),
-    PageRow(Kind.ACT,  "/simulator/templates/{template_id}/{act}",   template_acts.act_on_template, "decide something of a template"),
+    PageRow(Kind.ACT,  "/simulator/templates/{template_id}/{act}",   template_actions.act_on_template, "decide something of a template"),
     PageRow(Kind.PAGE, "/simulator/faults",                          faults.show_faults,            "armed faults, and every kind"),
     PageRow(Kind.LIVE, "/simulator/faults/live",                     faults.live_faults,            "armed faults as they count"),
     PageRow(Kind.PAGE, "/simulator/faults/new/{on}/{kind}",          fault_forms.show_form,         "the form of one kind"),
@@ -35,7 +35,7 @@ _ROWS: Final = (
     PageRow(Kind.ACT,  "/simulator/rules",                           rules.change_rules,            "have it behave otherwise"),
 )
 # fmt: on
-_ACTIONS: Final = (template_acts.REVIEW_DELAY, *faults.ACTIONS, *clock.ACTIONS, fleets.DROP, *snapshots.ACTIONS)
+_ACTIONS: Final = (template_actions.REVIEW_DELAY, *faults.ACTIONS, *clock.ACTIONS, fleets.DROP, *snapshots.ACTIONS)
 
 SIMULATOR: Final = tuple(
     replace(row, endpoint=with_simulator(row.kind, row.endpoint), is_shared=True, is_audited=row.kind is Kind.ACT)

@@ -5,12 +5,12 @@ from typing import Any, Final, Literal
 
 from starlette.responses import Response
 
-from waypost.client.door import DoorRefused
+from waypost.client.api_client import DoorRefused
 from waypost.console.actions import reason_of
-from waypost.console.desk import Desk
-from waypost.console.simulator.bench import control_of, tab
+from waypost.console.page_tools import Desk
+from waypost.console.simulator.context import control_of, tab
 from waypost.console.simulator.numbers import seconds_as_ms, whole
-from waypost.console.visit import Visit
+from waypost.console.web.page_request import Visit
 
 PATH: Final = "/simulator/rules"
 Kind = Literal["seconds", "whole", "flag", "choice", "words"]

@@ -11,13 +11,13 @@ from urllib.parse import urlencode
 
 from starlette.responses import Response
 
-from waypost.client.door import DoorRefused
+from waypost.client.api_client import DoorRefused
 from waypost.console.actions import ActionRow, reason_of
-from waypost.console.desk import Desk
-from waypost.console.not_there import NotThere
-from waypost.console.passing import open_file, pass_on
-from waypost.console.simulator.bench import attempt, control_of, tab
-from waypost.console.visit import Visit
+from waypost.console.page_tools import Desk
+from waypost.console.proxying import open_file, pass_on
+from waypost.console.simulator.context import attempt, control_of, tab
+from waypost.console.web.not_found import NotThere
+from waypost.console.web.page_request import Visit
 
 PATH: Final = "/simulator/snapshots"
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")

@@ -6,21 +6,21 @@ from typing import Final
 from starlette.datastructures import UploadFile
 from starlette.responses import JSONResponse, Response
 
-from waypost.client.door import DoorRefused
-from waypost.console.desk import Desk
-from waypost.console.not_there import NotThere
-from waypost.console.streams import Piece, answer_with
-from waypost.console.templates import found
-from waypost.console.templates.editing import Editing, look
-from waypost.console.templates.handing_in import fields_of
-from waypost.console.templates.limits import MOST
+from waypost.client.api_client import DoorRefused
+from waypost.console.page_tools import Desk
+from waypost.console.templates import lookup
+from waypost.console.templates.character_limits import MOST
+from waypost.console.templates.draft_text import Writing, new_writing, read_writing, writing_of
+from waypost.console.templates.editor_buttons import settle, shape
+from waypost.console.templates.editor_view import Editing, look
 from waypost.console.templates.samples import take_sample
-from waypost.console.templates.shaping import settle, shape
-from waypost.console.templates.writing import Writing, new_writing, read_writing, writing_of
-from waypost.console.visit import Visit
-from waypost.domain.languages import LANGUAGES
+from waypost.console.templates.submission import fields_of
+from waypost.console.web.not_found import NotThere
+from waypost.console.web.page_request import Visit
+from waypost.console.web.streams import Piece, answer_with
 from waypost.domain.lifecycle import EDITABLE
-from waypost.domain.template import Template
+from waypost.domain.templates.languages import LANGUAGES
+from waypost.domain.templates.template import Template
 
 PAGE: Final = "templates/editor.html"
 PARTS: Final = "templates/editor_parts.html"
@@ -37,7 +37,7 @@ async def show_new(desk: Desk, visit: Visit) -> Response:
     """
     writing = new_writing()
     if template_id := visit.query("from"):
-        template = await found.template_of(desk, visit, template_id)
+        template = await lookup.template_of(desk, visit, template_id)
         writing = writing_of(template.draft)
         writing.texts["elementName"] = ""
     elif kind := visit.query("type"):
@@ -77,7 +77,7 @@ async def write_edit(desk: Desk, visit: Visit) -> Response:
 
 
 async def _editable(desk: Desk, visit: Visit) -> Template:
-    template = await found.template_of(desk, visit, visit.path["template_id"])
+    template = await lookup.template_of(desk, visit, visit.path["template_id"])
     if template.status not in EDITABLE:
         raise NotThere(f"A template that is {template.status.lower()} cannot be edited.")
     return template

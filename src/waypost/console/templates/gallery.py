@@ -8,13 +8,13 @@ from urllib.parse import urlencode
 from starlette.responses import Response
 
 from waypost.console.bubbles.drafts import shown_of_draft
-from waypost.console.desk import Desk
-from waypost.console.streams import Piece
+from waypost.console.page_tools import Desk
 from waypost.console.templates.samples import finder, samples_of
-from waypost.console.visit import Visit
-from waypost.domain.template import Category, TemplateStatus
-from waypost.domain.template_types import TemplateType
-from waypost.store.template_gallery import Shelf, Sought, newest_id, shelf, templates_now
+from waypost.console.web.page_request import Visit
+from waypost.console.web.streams import Piece
+from waypost.domain.templates.template import Category, TemplateStatus
+from waypost.domain.templates.types import TemplateType
+from waypost.store.templates.gallery import Shelf, Sought, newest_id, shelf, templates_now
 
 PARTS: Final = "templates/gallery_parts.html"
 AT_ONCE: Final = 24

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Final
 
-from waypost.store.template_events import TemplateEvent, Told
+from waypost.store.templates.events import TemplateEvent, Told
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +30,7 @@ class Step:
 
 
 # fmt: off
-WORDS: Final = {  # Source: Told, store/template_events.py
+WORDS: Final = {  # Source: Told, store/templates/events.py
     #                  title                                  kind     who
     Told.SUBMITTED: Word("Submitted",                         "info",  "you"),
     Told.ADOPTED:   Word("Added from the operator's library", "info",  "you"),

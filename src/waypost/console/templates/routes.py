@@ -2,8 +2,8 @@
 
 from typing import Final
 
-from waypost.console.rows import Kind, PageRow
-from waypost.console.templates import acts, editor, gallery, samples, show
+from waypost.console.route import Kind, PageRow
+from waypost.console.templates import actions, editor, gallery, page, samples
 
 _ALL: Final = "/apps/{app_id}/templates"
 _ONE: Final = f"{_ALL}/{{template_id}}"
@@ -16,11 +16,11 @@ TEMPLATES: Final = (
     PageRow(Kind.PAGE, f"{_ALL}/new",              editor.show_new,        "write a template"),
     PageRow(Kind.ACT,  f"{_ALL}/new",              editor.write_new,       "draw, check, shape and submit what is written"),
     PageRow(Kind.PART, f"{_ALL}/media/{{media_id}}", samples.show_sample,  "the bytes of a sample"),
-    PageRow(Kind.PAGE, _ONE,                       show.show_template,     "one template"),
-    PageRow(Kind.LIVE, f"{_ONE}/live",             show.live_template,     "and what happens to it"),
+    PageRow(Kind.PAGE, _ONE,                       page.show_template,     "one template"),
+    PageRow(Kind.LIVE, f"{_ONE}/live",             page.live_template,     "and what happens to it"),
     PageRow(Kind.PAGE, f"{_ONE}/edit",             editor.show_edit,       "change a template"),
     PageRow(Kind.ACT,  f"{_ONE}/edit",             editor.write_edit,      "draw, check, shape and send the edit"),
-    PageRow(Kind.ACT,  f"{_ONE}/send",             acts.send_template,     "send it"),
-    PageRow(Kind.ACT,  f"{_ONE}/delete",           acts.delete_template,   "delete it"),
+    PageRow(Kind.ACT,  f"{_ONE}/send",             actions.send_template,     "send it"),
+    PageRow(Kind.ACT,  f"{_ONE}/delete",           actions.delete_template,   "delete it"),
 )
 # fmt: on

@@ -5,15 +5,14 @@ from collections.abc import Callable, Iterable
 from starlette.datastructures import UploadFile
 from starlette.responses import FileResponse, Response
 
-from waypost.console.desk import Desk
-from waypost.console.not_there import NotThere
-from waypost.console.safe_files import SAFE, SHUT
-from waypost.console.visit import Visit
-from waypost.domain.handles import lines_of
-from waypost.domain.media import Media
-from waypost.domain.template import sample_references
-from waypost.domain.template_fields import Draft
-from waypost.store.media import uploads_named
+from waypost.console.page_tools import Desk
+from waypost.console.web.headers import SAFE, SHUT
+from waypost.console.web.not_found import NotThere
+from waypost.console.web.page_request import Visit
+from waypost.domain.media import Media, lines_of
+from waypost.domain.templates.fields import Draft
+from waypost.domain.templates.template import sample_references
+from waypost.store.media.media import uploads_named
 from waypost.wire.media import content_type, disposition
 
 FindSample = Callable[[str], str]

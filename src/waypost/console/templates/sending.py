@@ -5,11 +5,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from waypost.domain.buttons import Button, ButtonKind
-from waypost.domain.parameters import button_places
-from waypost.domain.template_fields import Draft
-from waypost.domain.template_types import HeaderFormat, type_row
-from waypost.domain.variables import named_examples, variables
+from waypost.domain.templates.buttons import Button, ButtonKind
+from waypost.domain.templates.fields import Draft
+from waypost.domain.templates.parameters import button_places
+from waypost.domain.templates.types import HeaderFormat, type_row
+from waypost.domain.templates.variables import named_examples, variables
 
 CODE: Final = "123456"
 OFFER_LASTS_MS: Final = 24 * 60 * 60 * 1000

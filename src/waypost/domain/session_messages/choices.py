@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 from typing import Any, ClassVar, Final
 
-from waypost.domain.lenient import Text, as_text
-from waypost.domain.refusals import Reason, Refused
+from waypost.domain.coercion import Text, as_text
+from waypost.domain.errors import Reason, Refused
 from waypost.domain.session_messages.content import (
     NO_MEDIUM,
     Body,

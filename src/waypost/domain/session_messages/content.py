@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, ClassVar, Final, NamedTuple
 
-from waypost.domain.lenient import Text, as_text, read_number
-from waypost.domain.refusals import Reason, Refused
+from waypost.domain.coercion import Text, as_text, read_number
+from waypost.domain.errors import Reason, Refused
 
 Body = dict[str, Any]
 

@@ -4,8 +4,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, ClassVar, Final
 
-from waypost.domain.lenient import Text, as_text
-from waypost.domain.refusals import Reason, Refused
+from waypost.domain.coercion import Text, as_text
+from waypost.domain.errors import Reason, Refused
 from waypost.domain.session_messages.content import (
     Body,
     HeaderObject,

@@ -7,20 +7,22 @@ from typing import Any, ClassVar
 from waypost.base.clock import Clock, SystemClock
 from waypost.base.json_values import object_of
 from waypost.domain.app import App, OperatorAccount
-from waypost.domain.arrival import ArrivalItem
 from waypost.domain.direct_calls import Failure, OperatorCall, Problem, Response
 from waypost.domain.event import Event
+from waypost.domain.inbound_webhook import ArrivalItem
 from waypost.domain.media import Media
 from waypost.domain.message import Message
 from waypost.domain.outcome import Outcome, Rejected, Sent, Unavailable, Uncertain
-from waypost.domain.template import Template
-from waypost.operators.cloud import direct_calls, template_calls, uploads, webhook
+from waypost.domain.templates.template import Template
+from waypost.operators.cloud import direct_calls, media_calls
 from waypost.operators.cloud.account import FIELDS
-from waypost.operators.cloud.calls import Calls
-from waypost.operators.cloud.codes import name_is_taken
-from waypost.operators.cloud.explanations import explain
-from waypost.operators.cloud.loose import as_name
-from waypost.operators.cloud.messages import message_body
+from waypost.operators.cloud.error_codes import name_is_taken
+from waypost.operators.cloud.error_explanations import explain
+from waypost.operators.cloud.http_calls import Calls
+from waypost.operators.cloud.messages.bodies import message_body
+from waypost.operators.cloud.templates import calls
+from waypost.operators.cloud.tolerant_json import as_name
+from waypost.operators.cloud.webhooks import webhook
 from waypost.operators.contract import AccountField, Uploaded, Usage
 
 
@@ -81,15 +83,15 @@ class CloudOperator:
 
     async def submit_template(self, account: OperatorAccount, template: Template, copies: Mapping[str, str]) -> Outcome:
         """Hand in a template for review; one that is there already is the one handed in before."""
-        return await template_calls.submit(self._calls, account, template, copies)
+        return await calls.submit(self._calls, account, template, copies)
 
     async def edit_template(self, account: OperatorAccount, template: Template, copies: Mapping[str, str]) -> Outcome:
         """Hand in a template anew, in place of what the operator has."""
-        return await template_calls.edit(self._calls, account, template, copies)
+        return await calls.edit(self._calls, account, template, copies)
 
     async def delete_template(self, account: OperatorAccount, template: Template) -> Outcome:
         """Delete one template; `Sent` also where the operator has none."""
-        return await template_calls.delete(self._calls, account, template)
+        return await calls.delete(self._calls, account, template)
 
     async def call(self, account: OperatorAccount, request: OperatorCall[Response]) -> Response | Failure:
         """Make a direct call."""
@@ -99,19 +101,19 @@ class CloudOperator:
         self, account: OperatorAccount, app: App, media: Media, path: Path
     ) -> Uploaded | Rejected | Unavailable:
         """Upload a file for sending from the app's number; safe to repeat."""
-        return await uploads.upload_media(self._calls, account, app.phone_number_id, media, path)
+        return await media_calls.upload_media(self._calls, account, app.phone_number_id, media, path)
 
     async def upload_sample(
         self, account: OperatorAccount, media: Media, path: Path
     ) -> Uploaded | Rejected | Unavailable:
         """Upload a file as a template's sample; what is given back is a handle, line breaks and all."""
-        return await uploads.upload_sample(self._calls, account, media, path)
+        return await media_calls.upload_sample(self._calls, account, media, path)
 
     def fetch_media(
         self, account: OperatorAccount, operator_media_id: str, *, phone_number_id: str | None = None
     ) -> AsyncIterator[bytes | Rejected | Unavailable]:
         """The bytes of what a recipient has sent, part by part; an outcome ends it when there are none."""
-        return uploads.fetch_media(self._calls, account, operator_media_id, phone_number_id)
+        return media_calls.fetch_media(self._calls, account, operator_media_id, phone_number_id)
 
     def usage(self, operator_account_id: str) -> Sequence[Usage]:
         """What was last seen of an operator account's limits."""

@@ -11,13 +11,13 @@ from waypost.domain import direct_calls as contract
 from waypost.domain.app import OperatorAccount
 from waypost.domain.direct_calls import Failure, OperatorCall, Response, TemplateDetail, not_offered
 from waypost.domain.outcome import Outcome, Rejected, Sent, Unavailable
-from waypost.operators.cloud import readings
-from waypost.operators.cloud.calls import Calls
-from waypost.operators.cloud.codes import name_is_taken
+from waypost.operators.cloud import direct_responses
+from waypost.operators.cloud.direct_responses import NUMBER_URL_FIELDS, subscription
+from waypost.operators.cloud.error_codes import name_is_taken
+from waypost.operators.cloud.http_calls import Calls
 from waypost.operators.cloud.numbers import number_status
 from waypost.operators.cloud.paging import whole_list
-from waypost.operators.cloud.readings import NUMBER_URL_FIELDS, subscription
-from waypost.operators.cloud.usage import Kind
+from waypost.operators.cloud.rate_usage import Kind
 
 WITHIN_S: Final = 10
 """For one exchange of a direct call. Source: decision 0026."""
@@ -153,9 +153,11 @@ async def _check_token(calls: Calls, account: OperatorAccount, request: contract
     """The state of our token; None also where an operator answers that it tells nothing of tokens."""
     outcome = await _ask_token(calls, account, request)
     match outcome:
-        case Rejected(code=code, operator_code=own) if (code if own is None else own) in readings.TELLS_NO_TOKENS:
+        case Rejected(code=code, operator_code=own) if (
+            code if own is None else own
+        ) in direct_responses.TELLS_NO_TOKENS:
             return None
-        case Unavailable(code=code) if code in readings.TELLS_NO_TOKENS:
+        case Unavailable(code=code) if code in direct_responses.TELLS_NO_TOKENS:
             return None
         case _:
             return outcome
@@ -229,7 +231,7 @@ _, _ask_token = _row(
     contract.CheckToken,
     "GET",
     lambda one: "debug_token",
-    readings.token_status,
+    direct_responses.token_status,
     query=lambda one, account: {"input_token": account["token"]},
 )
 
@@ -237,44 +239,44 @@ _, _ask_token = _row(
 CALLS: Final[dict[type[OperatorCall[Any]], _Handler]] = dict([  # Source: operator's facts 1, 2.1, 6.1; its pages "Business profiles", "Block users", "Conversational components", "Flows API"
     # numbers and business accounts
     _row(contract.GetNumber,          "GET",    lambda one: one.number_id,                          lambda answer, _: number_status(answer), query=lambda one, _: {"fields": _NUMBER}),
-    _row(contract.GetBusinessStatus,  "GET",    lambda one: one.business_account_id,                readings.business_status,  query=lambda one, _: {"fields": _BUSINESS_STATUS}, business=lambda one: one.business_account_id),
-    _row(contract.GetBusinessAccount, "GET",    lambda one: one.business_account_id,                readings.operator_business, query=lambda one, _: {"fields": _BUSINESS}, business=lambda one: one.business_account_id),
-    _listing(contract.ListNumbers,              lambda one: f"{one.business_account_id}/phone_numbers", readings.operator_numbers, name="phone numbers", query=lambda one, _: {"fields": _NUMBERS}, business=lambda one: one.business_account_id),
+    _row(contract.GetBusinessStatus,  "GET",    lambda one: one.business_account_id,                direct_responses.business_status,  query=lambda one, _: {"fields": _BUSINESS_STATUS}, business=lambda one: one.business_account_id),
+    _row(contract.GetBusinessAccount, "GET",    lambda one: one.business_account_id,                direct_responses.operator_business, query=lambda one, _: {"fields": _BUSINESS}, business=lambda one: one.business_account_id),
+    _listing(contract.ListNumbers,              lambda one: f"{one.business_account_id}/phone_numbers", direct_responses.operator_numbers, name="phone numbers", query=lambda one, _: {"fields": _NUMBERS}, business=lambda one: one.business_account_id),
     (contract.CheckToken,     _check_token),
     # webhooks
     (contract.GetSubscription, _get_subscription),
-    _row(contract.Subscribe,          "POST",   lambda one: f"{one.business_account_id}/subscribed_apps", readings.done,       body=lambda one, account: {"override_callback_uri": one.url, "verify_token": account["verify_token"]}, business=lambda one: one.business_account_id),
-    _row(contract.Unsubscribe,        "DELETE", lambda one: f"{one.business_account_id}/subscribed_apps", readings.done,       business=lambda one: one.business_account_id),
+    _row(contract.Subscribe,          "POST",   lambda one: f"{one.business_account_id}/subscribed_apps", direct_responses.done,       body=lambda one, account: {"override_callback_uri": one.url, "verify_token": account["verify_token"]}, business=lambda one: one.business_account_id),
+    _row(contract.Unsubscribe,        "DELETE", lambda one: f"{one.business_account_id}/subscribed_apps", direct_responses.done,       business=lambda one: one.business_account_id),
     # templates
-    _listing(contract.ListTemplates,            lambda one: f"{one.business_account_id}/message_templates", readings.operator_templates, name="templates", query=lambda one, _: _given(name=one.name, fields=_TEMPLATES[one.detail]), business=lambda one: one.business_account_id),
-    _row(contract.GetTemplate,        "GET",    lambda one: one.template_id,                        readings.one_template,     query=lambda one, _: {"fields": _TEMPLATE}),
-    _row(contract.UnpauseTemplate,    "POST",   lambda one: f"{one.template_id}/unpause",           readings.done),
-    _row(contract.ListLibrary,        "GET",    lambda one: "message_template_library",             readings.raw_list,         query=lambda one, _: _set(name=one.name, industry=one.industry, language=one.language, topic=one.topic, usecase=one.usecase)),
-    _row(contract.GetLibraryTemplate, "GET",    lambda one: "message_template_library",             readings.library_template, query=lambda one, _: {"name": one.name, "language": one.language}),
-    _row(contract.CreateFromLibrary,  "POST",   lambda one: f"{one.business_account_id}/message_templates", readings.created_template, body=_library_template, business=lambda one: one.business_account_id),
+    _listing(contract.ListTemplates,            lambda one: f"{one.business_account_id}/message_templates", direct_responses.operator_templates, name="templates", query=lambda one, _: _given(name=one.name, fields=_TEMPLATES[one.detail]), business=lambda one: one.business_account_id),
+    _row(contract.GetTemplate,        "GET",    lambda one: one.template_id,                        direct_responses.one_template,     query=lambda one, _: {"fields": _TEMPLATE}),
+    _row(contract.UnpauseTemplate,    "POST",   lambda one: f"{one.template_id}/unpause",           direct_responses.done),
+    _row(contract.ListLibrary,        "GET",    lambda one: "message_template_library",             direct_responses.raw_list,         query=lambda one, _: _set(name=one.name, industry=one.industry, language=one.language, topic=one.topic, usecase=one.usecase)),
+    _row(contract.GetLibraryTemplate, "GET",    lambda one: "message_template_library",             direct_responses.library_template, query=lambda one, _: {"name": one.name, "language": one.language}),
+    _row(contract.CreateFromLibrary,  "POST",   lambda one: f"{one.business_account_id}/message_templates", direct_responses.created_template, body=_library_template, business=lambda one: one.business_account_id),
     # business profile, block list, components of chats
-    _row(contract.GetProfile,         "GET",    lambda one: f"{one.number_id}/whatsapp_business_profile", readings.profile,    query=lambda one, _: {"fields": _PROFILE}),
-    _row(contract.SetProfile,         "POST",   lambda one: f"{one.number_id}/whatsapp_business_profile", readings.done,       body=_profile),
-    _row(contract.Block,              "POST",   lambda one: f"{one.number_id}/block_users",         lambda answer, _: readings.block_result(answer, "added_users"), body=_users),
-    _row(contract.Unblock,            "DELETE", lambda one: f"{one.number_id}/block_users",         lambda answer, _: readings.block_result(answer, "removed_users"), body=_users),
-    _row(contract.ListBlocked,        "GET",    lambda one: f"{one.number_id}/block_users",         readings.raw_with_list,    query=lambda one, _: _set(limit=one.limit, after=one.after, before=one.before)),
-    _row(contract.GetComponents,      "GET",    lambda one: one.number_id,                          readings.components,       query=lambda one, _: {"fields": "conversational_automation"}),
-    _row(contract.SetComponents,      "POST",   lambda one: f"{one.number_id}/conversational_automation", readings.done,       body=_components),
-    _row(contract.MarkRead,           "POST",   lambda one: f"{one.number_id}/messages",            readings.done,             body=_read_receipt, spends=Kind.MESSAGES),
+    _row(contract.GetProfile,         "GET",    lambda one: f"{one.number_id}/whatsapp_business_profile", direct_responses.profile,    query=lambda one, _: {"fields": _PROFILE}),
+    _row(contract.SetProfile,         "POST",   lambda one: f"{one.number_id}/whatsapp_business_profile", direct_responses.done,       body=_profile),
+    _row(contract.Block,              "POST",   lambda one: f"{one.number_id}/block_users",         lambda answer, _: direct_responses.block_result(answer, "added_users"), body=_users),
+    _row(contract.Unblock,            "DELETE", lambda one: f"{one.number_id}/block_users",         lambda answer, _: direct_responses.block_result(answer, "removed_users"), body=_users),
+    _row(contract.ListBlocked,        "GET",    lambda one: f"{one.number_id}/block_users",         direct_responses.raw_with_list,    query=lambda one, _: _set(limit=one.limit, after=one.after, before=one.before)),
+    _row(contract.GetComponents,      "GET",    lambda one: one.number_id,                          direct_responses.components,       query=lambda one, _: {"fields": "conversational_automation"}),
+    _row(contract.SetComponents,      "POST",   lambda one: f"{one.number_id}/conversational_automation", direct_responses.done,       body=_components),
+    _row(contract.MarkRead,           "POST",   lambda one: f"{one.number_id}/messages",            direct_responses.done,             body=_read_receipt, spends=Kind.MESSAGES),
     # flows
-    _row(contract.CreateFlow,         "POST",   lambda one: f"{one.business_account_id}/flows",     readings.created_flow,     body=lambda one, _: {"name": one.name, "categories": one.categories, **_flow_parts(one)}, business=lambda one: one.business_account_id),
-    _row(contract.FindDraftFlow,      "GET",    lambda one: f"{one.business_account_id}/flows",     readings.draft_flow,       query=lambda one, _: {"limit": MOST_FLOWS, "fields": _DRAFT}, business=lambda one: one.business_account_id),
-    _row(contract.ListFlows,          "GET",    lambda one: f"{one.business_account_id}/flows",     readings.raw_list,         query=lambda one, _: {"limit": MOST_FLOWS}, business=lambda one: one.business_account_id),
+    _row(contract.CreateFlow,         "POST",   lambda one: f"{one.business_account_id}/flows",     direct_responses.created_flow,     body=lambda one, _: {"name": one.name, "categories": one.categories, **_flow_parts(one)}, business=lambda one: one.business_account_id),
+    _row(contract.FindDraftFlow,      "GET",    lambda one: f"{one.business_account_id}/flows",     direct_responses.draft_flow,       query=lambda one, _: {"limit": MOST_FLOWS, "fields": _DRAFT}, business=lambda one: one.business_account_id),
+    _row(contract.ListFlows,          "GET",    lambda one: f"{one.business_account_id}/flows",     direct_responses.raw_list,         query=lambda one, _: {"limit": MOST_FLOWS}, business=lambda one: one.business_account_id),
     _row(contract.GetFlow,            "GET",    lambda one: one.flow_id,                            lambda answer, _: contract.Raw(answer), query=lambda one, _: {"fields": ",".join(one.fields)}),
-    _row(contract.GetFlowOwner,       "GET",    lambda one: one.flow_id,                            readings.flow_owner,       query=lambda one, _: {"fields": "id,whatsapp_business_account"}),
-    _row(contract.ChangeFlow,         "POST",   lambda one: one.flow_id,                            readings.done,             body=lambda one, _: _flow_parts(one) | _given(name=one.name, categories=one.categories)),
-    _row(contract.DeleteFlow,         "DELETE", lambda one: one.flow_id,                            readings.done),
-    _row(contract.PublishFlow,        "POST",   lambda one: f"{one.flow_id}/publish",               readings.done),
-    _row(contract.DeprecateFlow,      "POST",   lambda one: f"{one.flow_id}/deprecate",             readings.done),
-    _row(contract.ListFlowAssets,     "GET",    lambda one: f"{one.flow_id}/assets",                readings.raw_list),
-    _row(contract.PutFlowAssets,      "POST",   lambda one: f"{one.flow_id}/assets",                readings.assets_result,    form=_flow_file),
+    _row(contract.GetFlowOwner,       "GET",    lambda one: one.flow_id,                            direct_responses.flow_owner,       query=lambda one, _: {"fields": "id,whatsapp_business_account"}),
+    _row(contract.ChangeFlow,         "POST",   lambda one: one.flow_id,                            direct_responses.done,             body=lambda one, _: _flow_parts(one) | _given(name=one.name, categories=one.categories)),
+    _row(contract.DeleteFlow,         "DELETE", lambda one: one.flow_id,                            direct_responses.done),
+    _row(contract.PublishFlow,        "POST",   lambda one: f"{one.flow_id}/publish",               direct_responses.done),
+    _row(contract.DeprecateFlow,      "POST",   lambda one: f"{one.flow_id}/deprecate",             direct_responses.done),
+    _row(contract.ListFlowAssets,     "GET",    lambda one: f"{one.flow_id}/assets",                direct_responses.raw_list),
+    _row(contract.PutFlowAssets,      "POST",   lambda one: f"{one.flow_id}/assets",                direct_responses.assets_result,    form=_flow_file),
     # media
-    _row(contract.GetMedium,          "GET",    lambda one: one.medium_id,                          readings.medium,           query=lambda one, _: {"phone_number_id": one.number_id}, spends=Kind.MESSAGES),
-    _row(contract.DeleteMedium,       "DELETE", lambda one: one.medium_id,                          readings.done,             query=lambda one, _: {"phone_number_id": one.number_id}, spends=Kind.MESSAGES),
+    _row(contract.GetMedium,          "GET",    lambda one: one.medium_id,                          direct_responses.medium,           query=lambda one, _: {"phone_number_id": one.number_id}, spends=Kind.MESSAGES),
+    _row(contract.DeleteMedium,       "DELETE", lambda one: one.medium_id,                          direct_responses.done,             query=lambda one, _: {"phone_number_id": one.number_id}, spends=Kind.MESSAGES),
 ])
 # fmt: on

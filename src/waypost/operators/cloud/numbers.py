@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from waypost.base.json_values import list_of, object_of
 from waypost.domain.direct_calls import NumberStatus, OperatorNumber, Problem
-from waypost.operators.cloud.loose import as_text
+from waypost.operators.cloud.tolerant_json import as_text
 
 CONNECTED: Final = ("CONNECTED", "MIGRATED")  # Source: partner's facts 13, `health`
 

@@ -6,8 +6,8 @@ from typing import Any, Final
 from waypost.base.json_values import object_of
 from waypost.domain.app import OperatorAccount
 from waypost.domain.outcome import Outcome, Unavailable
-from waypost.operators.cloud.calls import Calls
-from waypost.operators.cloud.codes import name_is_taken
+from waypost.operators.cloud.error_codes import name_is_taken
+from waypost.operators.cloud.http_calls import Calls
 
 _MOST_PAGES: Final = 60  # of a hundred: as many templates as an account may have. Source: operator's facts 2.3
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import msgspec
 
-from waypost.simulator.state import LoadedKind, StoredKind
+from waypost.simulator.keyed_store import LoadedKind, StoredKind
 from waypost.simulator.store import Statement, Store
 from waypost.simulator.tables.updates import JUDGED, OUTBOX, RETRY, SUBSCRIPTION, Outlet
 

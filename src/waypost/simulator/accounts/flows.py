@@ -20,7 +20,7 @@ from waypost.simulator.accounts.flow import (
     flaws,
 )
 from waypost.simulator.errors import GraphRefused, bad_parameter
-from waypost.simulator.state import LoadedKind
+from waypost.simulator.keyed_store import LoadedKind
 from waypost.simulator.store import Store
 
 # fmt: off

@@ -2,7 +2,7 @@
 
 from typing import Any, Final
 
-from waypost.simulator.state import LoadedKind
+from waypost.simulator.keyed_store import LoadedKind
 from waypost.simulator.store import Store
 
 PROFILE: Final = "profile"

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from waypost.base.clock import Clock
 from waypost.simulator.accounts.accounts import Accounts
 from waypost.simulator.errors import TITLES, GraphRefused, not_authorised
-from waypost.simulator.state import LoadedKind
+from waypost.simulator.keyed_store import LoadedKind
 from waypost.simulator.store import Store
 
 MESSAGING: Final = "whatsapp_business_messaging"

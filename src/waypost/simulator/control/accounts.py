@@ -7,13 +7,13 @@ from msgspec.structs import asdict, replace
 
 from waypost.simulator.accounts.accounts import Account, App, Destination
 from waypost.simulator.accounts.tokens import PERMISSIONS, Token
-from waypost.simulator.broken_rule import BrokenRule
-from waypost.simulator.control.bodies import Body
 from waypost.simulator.control.endpoints import find
 from waypost.simulator.control.numbers import number_view
+from waypost.simulator.control.request_structs import Body
 from waypost.simulator.field_types import Id, Name, accepts
-from waypost.simulator.parts import Parts
+from waypost.simulator.services import Parts
 from waypost.simulator.tables.updates import Outlet
+from waypost.simulator.violation import BrokenRule
 from waypost.simulator.webhooks.webhooks import HandshakeFailed, Retry
 
 _ADDRESS = "an http or https address, or an empty text: nowhere"

@@ -7,10 +7,10 @@ from typing import Annotated, Any, Final, TypeVar
 from msgspec import UNSET, Meta, UnsetType
 from starlette.requests import Request
 
-from waypost.base.travel import FASTEST, FURTHEST_MS, NotSettled, Travel
-from waypost.simulator.broken_rule import BrokenRule
-from waypost.simulator.control.bodies import Body, accepted_by
+from waypost.base.time_travel import FASTEST, FURTHEST_MS, NotSettled, Travel
+from waypost.simulator.control.request_structs import Body, accepted_by
 from waypost.simulator.field_types import accepts
+from waypost.simulator.violation import BrokenRule
 
 Result = TypeVar("Result")
 

@@ -14,18 +14,18 @@ from msgspec import Struct
 from starlette.requests import Request
 from starlette.responses import Response
 
-from waypost.base.travel import Travel
+from waypost.base.time_travel import Travel
 from waypost.simulator.accounts.accounts import Account, App, Number
 from waypost.simulator.accounts.flow import Flow
-from waypost.simulator.broken_rule import BrokenRule
-from waypost.simulator.control.bodies import Body, read_body, read_members
+from waypost.simulator.control.request_structs import Body, read_body, read_members
 from waypost.simulator.faults.fault import Fault
-from waypost.simulator.keeper import Keeper
 from waypost.simulator.media.media import Media
-from waypost.simulator.parts import Parts
 from waypost.simulator.phones.fleets import Fleet
 from waypost.simulator.phones.phones import phone_digits
+from waypost.simulator.services import Parts
 from waypost.simulator.templates.template import Template
+from waypost.simulator.violation import BrokenRule
+from waypost.simulator.whole_state import Keeper
 
 Value = TypeVar("Value")
 Reader = Callable[[Parts, Request], Any]

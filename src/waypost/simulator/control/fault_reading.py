@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, cast
 
-from waypost.simulator.broken_rule import BrokenRule
 from waypost.simulator.faults.fault_kinds import (
     ANY,
     CALL,
@@ -23,6 +22,7 @@ from waypost.simulator.faults.fault_kinds import (
     Parameter,
 )
 from waypost.simulator.graph.call_names import CALL_NAMES, SEND, WITH_TEMPLATE
+from waypost.simulator.violation import BrokenRule
 
 _AT_MOST: Final = 1000
 _SEED: Final = Parameter("seed", "whole", 0, 2**63 - 1)

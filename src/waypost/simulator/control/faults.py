@@ -5,12 +5,12 @@ from typing import Any, Final
 import msgspec
 from starlette.requests import Request
 
-from waypost.simulator.broken_rule import BrokenRule
 from waypost.simulator.control.fault_reading import read_faults
 from waypost.simulator.faults.fault import Fault
 from waypost.simulator.faults.fault_kinds import ANY, CALL, FILTERS, KINDS, WEBHOOK, WEBHOOKS, WHENS, Parameter
 from waypost.simulator.graph.call_names import CALL_NAMES
-from waypost.simulator.parts import Parts
+from waypost.simulator.services import Parts
+from waypost.simulator.violation import BrokenRule
 
 _FAULT: Final = '{"on", "call" or "webhook", "when", "what"}, or {"faults": [...], "seed"}'
 

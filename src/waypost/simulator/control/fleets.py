@@ -5,14 +5,14 @@ from typing import Annotated, Any
 from msgspec import Meta
 from msgspec.structs import replace
 
-from waypost.simulator.broken_rule import BrokenRule
 from waypost.simulator.control.endpoints import business_number, find
 from waypost.simulator.control.phones import HabitsBody, Script, Seed, habits_of
 from waypost.simulator.field_types import BusinessNumber, Digits, accepts
-from waypost.simulator.parts import Parts
 from waypost.simulator.phones.fleets import PHONES_AT_MOST, Fleet
 from waypost.simulator.phones.script_steps import read_steps
+from waypost.simulator.services import Parts
 from waypost.simulator.store import Statement
+from waypost.simulator.violation import BrokenRule
 
 
 class FleetBody(HabitsBody, frozen=True, kw_only=True):

@@ -4,8 +4,8 @@ import hmac
 from collections.abc import Mapping
 from typing import Final
 
-from waypost.base.hosts import hostname_of, is_loopback, netloc_of
-from waypost.simulator.broken_rule import BrokenRule
+from waypost.base.http.hosts import hostname_of, is_loopback, netloc_of
+from waypost.simulator.violation import BrokenRule
 
 JSON: Final = "application/json"
 BYTES: Final = "application/octet-stream"

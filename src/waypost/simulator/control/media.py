@@ -8,15 +8,15 @@ from typing import Any
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import FileResponse, Response
 
-from waypost.simulator.broken_rule import BrokenRule
-from waypost.simulator.control.bodies import Body, read_body, read_members
 from waypost.simulator.control.endpoints import business_number
 from waypost.simulator.control.guard import BYTES, kind_of
+from waypost.simulator.control.request_structs import Body, read_body, read_members
 from waypost.simulator.errors import GraphRefused
 from waypost.simulator.field_types import BusinessNumber, FileName, Name, Text
 from waypost.simulator.media.media import Media
 from waypost.simulator.media.uploads import Upload
-from waypost.simulator.parts import Parts
+from waypost.simulator.services import Parts
+from waypost.simulator.violation import BrokenRule
 
 
 class FileBody(Body, frozen=True, kw_only=True):

@@ -8,13 +8,13 @@ from msgspec.structs import asdict, replace
 from waypost.simulator.accounts.accounts import Number
 from waypost.simulator.accounts.flow import Flow
 from waypost.simulator.accounts.records import ALLOWED, HINDRANCE, IDENTITY, STANDING
-from waypost.simulator.broken_rule import BrokenRule
-from waypost.simulator.control.bodies import Body, given
 from waypost.simulator.control.endpoints import find
+from waypost.simulator.control.request_structs import Body, given
 from waypost.simulator.control.updates import tell_webhook
 from waypost.simulator.field_types import Digits, HoldMs, Id, Name, Throughput, accepts
-from waypost.simulator.messages.standings import ALLOWED_AT_MOST, HINDRANCES
-from waypost.simulator.parts import Parts
+from waypost.simulator.messages.sending_limits import ALLOWED_AT_MOST, HINDRANCES
+from waypost.simulator.services import Parts
+from waypost.simulator.violation import BrokenRule
 
 _MAINTENANCE_MS: Final = 60_000  # Source: facts 8, "Throughput": up to a minute
 

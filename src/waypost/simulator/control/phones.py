@@ -5,16 +5,16 @@ from typing import Annotated, Any, Final
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
-from waypost.simulator.broken_rule import BrokenRule
-from waypost.simulator.control.bodies import Body, Query, given
+from waypost.simulator.control.request_structs import Body, Query, given
 from waypost.simulator.field_types import USER_ID, DelayMs, Name, Position, WaitMs, accepts
 from waypost.simulator.handsets.inboxes import item_view
-from waypost.simulator.parts import Parts
 from waypost.simulator.phones.conditions import CONDITIONS
 from waypost.simulator.phones.phone import ONLY_WHEN_TOLD, Phone
 from waypost.simulator.phones.script_steps import read_steps
+from waypost.simulator.services import Parts
 from waypost.simulator.store import Statement
 from waypost.simulator.tables.phone_plans import waiting_count
+from waypost.simulator.violation import BrokenRule
 
 Seed = Annotated[str, Meta(max_length=64)] | int
 Script = Annotated[tuple[Any, ...], accepts("a list of steps")]

@@ -7,20 +7,20 @@ from msgspec import Meta, Struct
 from starlette.requests import Request
 from starlette.responses import Response
 
-from waypost.simulator.broken_rule import BrokenRule
 from waypost.simulator.control.accounts import account_view
-from waypost.simulator.control.bodies import Body, Query, given
 from waypost.simulator.control.endpoints import json_response
 from waypost.simulator.control.faults import list_faults
 from waypost.simulator.control.media import file_answer
+from waypost.simulator.control.request_structs import Body, Query, given
 from waypost.simulator.field_types import Position, accepts
-from waypost.simulator.keeper import Keeper, NotAtRest, NotKept, UnknownSnapshot
 from waypost.simulator.messages.statuses import state_at
-from waypost.simulator.parts import Parts
+from waypost.simulator.services import Parts
 from waypost.simulator.settings import SettingsChange
 from waypost.simulator.store import STORE_FAILURES
 from waypost.simulator.tables.messages import MESSAGES, deliveries
 from waypost.simulator.tables.updates import OUTBOX, waiting_counts
+from waypost.simulator.violation import BrokenRule
+from waypost.simulator.whole_state import Keeper, NotAtRest, NotKept, UnknownSnapshot
 
 _SNAPSHOT_NAME = "1 to 64 letters, digits, hyphens and underscores, a letter or digit first"
 

@@ -5,16 +5,16 @@ from typing import Annotated, Any, Final, Literal
 
 from msgspec import Meta
 
-from waypost.simulator.broken_rule import BrokenRule
-from waypost.simulator.control.bodies import Body, Query
+from waypost.simulator.control.request_structs import Body, Query
 from waypost.simulator.errors import GraphRefused
 from waypost.simulator.field_types import HoldMs, accepts
 from waypost.simulator.graph.nodes import template_node
-from waypost.simulator.messages.reviews import REJECTION_REASONS
-from waypost.simulator.parts import Parts
-from waypost.simulator.templates.acts import ACT_NAMES, decision_of
+from waypost.simulator.reviews import REJECTION_REASONS
+from waypost.simulator.services import Parts
+from waypost.simulator.templates.actions import ACT_NAMES, decision_of
 from waypost.simulator.templates.changes import announced, paced, pacing_ended, rated, recategorised
 from waypost.simulator.templates.template import Decision, Template
+from waypost.simulator.violation import BrokenRule
 
 _DAY_MS: Final = 24 * 3600 * 1000
 _CALLS: Final = ("approve", "reject", "quality", "category", "delete", "pace", "release", "drop")

@@ -6,15 +6,15 @@ from msgspec import Meta
 from msgspec.structs import replace
 
 from waypost.simulator.accounts.accounts import Account
-from waypost.simulator.broken_rule import BrokenRule
-from waypost.simulator.control.bodies import Body
+from waypost.simulator.control.request_structs import Body
 from waypost.simulator.errors import webhook_error
 from waypost.simulator.field_types import USER_ID, Name, accepts
 from waypost.simulator.messages.statuses import FAILURES, contact_text, errors_rest, failed_handset, recipient_of
-from waypost.simulator.parts import Parts
 from waypost.simulator.phones.phone import Phone
+from waypost.simulator.services import Parts
 from waypost.simulator.tables.messages import MESSAGES, set_status
 from waypost.simulator.tables.updates import MESSAGE, TEMPLATE, Update, add_update, drop_planned
+from waypost.simulator.violation import BrokenRule
 from waypost.simulator.webhooks.outbox import status_rest
 
 

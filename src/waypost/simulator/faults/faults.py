@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from waypost.base.clock import Clock
 from waypost.simulator.faults.fault import Fault, Subject
 from waypost.simulator.faults.fault_kinds import FILTERS
-from waypost.simulator.state import LoadedKind, StoredKind
+from waypost.simulator.keyed_store import LoadedKind, StoredKind
 from waypost.simulator.store import Statement, Store
 
 SHOWN_FIRINGS: Final = 100

@@ -11,8 +11,8 @@ from waypost.base.json_values import text_or_none
 from waypost.simulator.accounts.accounts import App
 from waypost.simulator.errors import GraphRefused, bad_parameter
 from waypost.simulator.graph.registration import shake_hands
-from waypost.simulator.parts import Parts
 from waypost.simulator.requests import Call
+from waypost.simulator.services import Parts
 
 OAUTH: Final = "oauth"
 """The first segment of the path that gives an app its token; the app's secret is credential enough."""

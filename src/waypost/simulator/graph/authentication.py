@@ -6,8 +6,8 @@ from waypost.base.json_values import integer_or_none, list_or_none, objects_in
 from waypost.simulator.accounts.accounts import Account
 from waypost.simulator.errors import bad_parameter
 from waypost.simulator.languages import LANGUAGES
-from waypost.simulator.parts import Parts
 from waypost.simulator.requests import Call, loose_value
+from waypost.simulator.services import Parts
 from waypost.simulator.templates.checks import check_draft
 from waypost.simulator.templates.preset_texts import with_preset_texts
 from waypost.simulator.templates.template import Template

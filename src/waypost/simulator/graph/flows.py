@@ -13,8 +13,8 @@ from waypost.simulator.errors import bad_parameter, no_such_object
 from waypost.simulator.graph.links import is_good, link
 from waypost.simulator.graph.lists import page
 from waypost.simulator.graph.nodes import app_data, node
-from waypost.simulator.parts import Parts
 from waypost.simulator.requests import Call, Download, form_of
+from waypost.simulator.services import Parts
 
 FLOW_FILES: Final = "flow_assets"
 """The first segment of the addresses that `list_assets` gives; they need no token."""

@@ -7,8 +7,8 @@ from waypost.simulator.errors import GraphRefused, bad_parameter, no_such_object
 from waypost.simulator.graph.links import is_good, link
 from waypost.simulator.media.media import Media
 from waypost.simulator.media.media_kinds import MEDIA_AT_MOST_BYTES
-from waypost.simulator.parts import Parts
 from waypost.simulator.requests import Call, Download, form_of
+from waypost.simulator.services import Parts
 
 ATTACHMENTS: Final = "whatsapp_business"
 """The first segment of the addresses that `show_media` gives."""

@@ -15,10 +15,10 @@ from waypost.simulator.errors import bad_parameter, no_such_object, trace_id
 from waypost.simulator.graph.links import is_good, link
 from waypost.simulator.graph.lists import page
 from waypost.simulator.graph.nodes import NumberView, number_node
-from waypost.simulator.parts import Parts
 from waypost.simulator.phones.blocks import NotBlocked
 from waypost.simulator.phones.phones import phone_digits
 from waypost.simulator.requests import Call, Download
+from waypost.simulator.services import Parts
 
 PICTURES: Final = "profile_pictures"
 """The first segment of the addresses of profile pictures; they need no token."""

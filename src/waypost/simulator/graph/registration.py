@@ -5,8 +5,8 @@ from typing import Any, Final
 from waypost.base.json_values import object_or_none, text_or_none
 from waypost.simulator.accounts.accounts import Number
 from waypost.simulator.errors import GraphRefused, bad_parameter
-from waypost.simulator.parts import Parts
 from waypost.simulator.requests import Call
+from waypost.simulator.services import Parts
 from waypost.simulator.webhooks.webhooks import HandshakeFailed
 
 _METHODS: Final = ("SMS", "VOICE")

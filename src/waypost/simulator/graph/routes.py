@@ -25,15 +25,6 @@ from waypost.simulator.graph.flows import (
     update_flow,
     upload_asset,
 )
-from waypost.simulator.graph.life import (
-    archive_templates,
-    create_template,
-    delete_template,
-    edit_template,
-    list_templates,
-    unarchive_templates,
-    unpause_template,
-)
 from waypost.simulator.graph.lists import page
 from waypost.simulator.graph.media import ATTACHMENTS, delete_media, download_media, show_media, upload_media
 from waypost.simulator.graph.nodes import AccountView, account_node, number_node, subscribed_apps, template_node
@@ -49,6 +40,7 @@ from waypost.simulator.graph.numbers import (
     unblock_users,
     view_of,
 )
+from waypost.simulator.graph.permissions import DEBUG, debug_token
 from waypost.simulator.graph.registration import (
     change_number,
     deregister_number,
@@ -65,13 +57,21 @@ from waypost.simulator.graph.settings import (
     show_settings,
     show_shop,
 )
-from waypost.simulator.graph.templates import LIBRARY_ID, change_account, list_library, show_analytics
-from waypost.simulator.graph.tokens import DEBUG, debug_token
+from waypost.simulator.graph.template_library import LIBRARY_ID, change_account, list_library, show_analytics
+from waypost.simulator.graph.templates import (
+    archive_templates,
+    create_template,
+    delete_template,
+    edit_template,
+    list_templates,
+    unarchive_templates,
+    unpause_template,
+)
 from waypost.simulator.graph.uploads import begin_upload, continue_upload, show_upload
 from waypost.simulator.media.media import Media
 from waypost.simulator.media.uploads import Upload
-from waypost.simulator.parts import Parts
 from waypost.simulator.requests import Call, Download
+from waypost.simulator.services import Parts
 from waypost.simulator.templates.template import Template
 
 _SUCCESS: Final = {"success": True}

@@ -6,8 +6,8 @@ from waypost.base.json_values import object_or_none, text_or_none
 from waypost.simulator.accounts.accounts import Number
 from waypost.simulator.accounts.records import COMMERCE, ENCRYPTION, SETTINGS
 from waypost.simulator.errors import bad_parameter
-from waypost.simulator.parts import Parts
 from waypost.simulator.requests import Call
+from waypost.simulator.services import Parts
 
 _SUCCESS: Final = {"success": True}
 _SHOP: Final = {"is_catalog_visible": False, "is_cart_enabled": True}

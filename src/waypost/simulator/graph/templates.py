@@ -1,94 +1,127 @@
-"""The Graph side's calls beside single templates: the library, and analytics."""
+"""The Graph side's calls about templates: listed, made, changed, taken out of a pause, deleted."""
 
+from collections.abc import Callable
 from typing import Any, Final
 
-from waypost.base.json_values import list_or_none
+from waypost.base.json_values import list_or_none, text_or_none
 from waypost.simulator.accounts.accounts import Account
-from waypost.simulator.accounts.records import INSIGHTS
 from waypost.simulator.errors import bad_parameter
 from waypost.simulator.graph.lists import page
-from waypost.simulator.messages.analytics import DAY_S, METRICS, point_view
-from waypost.simulator.parts import Parts
-from waypost.simulator.requests import Call, loose_value
-from waypost.simulator.templates.library import draft_from_library, library_view, wished
-from waypost.simulator.templates.template import Decision, Template
+from waypost.simulator.graph.nodes import template_node
+from waypost.simulator.graph.template_library import create_from_library
+from waypost.simulator.requests import Call
+from waypost.simulator.services import Parts
+from waypost.simulator.templates.actions import decision_of
+from waypost.simulator.templates.filters import is_wished
+from waypost.simulator.templates.template import Template
 
-LIBRARY_ID: Final = "message_template_library"
-"""The first segment of the library's path, which belongs to no account."""
-
-_DAYS_AT_MOST: Final = 90  # Source: the operator's page "Analytics"
-_TEMPLATES_AT_MOST: Final = 10
-
-
-async def list_library(_parts: Parts, call: Call, _account: Any) -> dict[str, Any]:
-    """The ready templates, filtered. Source: the operator's page "Template library"."""
-    return page(call, wished(call.query), lambda one: one.id, library_view)
+_DELETED_AT_MOST: Final = 100  # Source: facts 2.1, "hsm_ids"
+_SUCCESS: Final = {"success": True}
 
 
-async def create_from_library(parts: Parts, call: Call, account: Account) -> Template:
-    """Make a template from a ready one; it is approved at once, because its text is known."""
-    draft = draft_from_library(call.fields)
-    template = await parts.templates.create(account.waba_id, draft)
-    return await parts.templates.decide(template, Decision("APPROVED")) or template
+async def list_templates(parts: Parts, call: Call, account: Account) -> dict[str, Any]:
+    """An account's templates, filtered, perhaps with a summary. Source: facts 2.1."""
+    fields = call.query.get("fields")
+    every = parts.templates.of(account.waba_id)
+    answer = page(
+        call,
+        [template for template in every if is_wished(template, call.query)],
+        lambda template: f"{template.created_ms:015d}.{template.template_id}",
+        lambda template: template_node(template, fields),
+    )
+    asked = [name.strip() for name in call.query.get("summary", "").split(",") if name.strip()]
+    if asked:
+        answer["summary"] = _summary(parts, every, asked)
+    return answer
 
 
-async def change_account(parts: Parts, call: Call, account: Account) -> dict[str, Any]:
-    """Confirm template analytics. Source: the operator's page "Analytics"."""
-    if "is_enabled_for_insights" not in call.fields:
-        raise bad_parameter("The parameter is_enabled_for_insights is required.")
-    if str(call.fields["is_enabled_for_insights"]).lower() != "true":
-        raise bad_parameter("Param is_enabled_for_insights must be true: it cannot be taken back.")
-    await parts.records.keep(account.waba_id, INSIGHTS, {"is_enabled": True})
-    return {"id": account.waba_id}
+async def create_template(parts: Parts, call: Call, account: Account) -> dict[str, Any]:
+    """Take a template for review, or one of the library. Source: facts 2.1."""
+    if call.fields.get("library_template_name"):
+        template = await create_from_library(parts, call, account)
+    else:
+        template = await parts.templates.create(account.waba_id, call.fields)
+    return {"id": template.template_id, "status": template.status, "category": template.category}
 
 
-async def show_analytics(parts: Parts, call: Call, account: Account) -> dict[str, Any]:
-    """What became of templates, day by day. Source: the operator's page "Analytics"."""
-    start_s, end_s = _time(call, "start"), _time(call, "end")
-    now_s = parts.clock.now_ms() // 1000
-    if start_s < now_s - (_DAYS_AT_MOST + 1) * DAY_S:
-        raise bad_parameter(f"Param start can be at most {_DAYS_AT_MOST} days ago.")
-    if end_s < start_s or end_s > now_s + 2 * DAY_S:
-        raise bad_parameter("Param end must lie after start and not in the future.")
-    granularity = call.query.get("granularity", "DAILY").upper()
-    if granularity != "DAILY":
-        raise bad_parameter("Param granularity must be one of {DAILY}.")
-    points = await parts.analytics.data_points(_templates(parts, call, account), start_s=start_s, end_s=end_s)
-    metrics = _metrics(call)
-    data = {
-        "granularity": granularity,
-        "product_type": "cloud_api",
-        "data_points": [point_view(*point, metrics) for point in points],
-    }
-    return page(call, [data], lambda _: "1", lambda one: one)
+async def edit_template(parts: Parts, call: Call, template: Template) -> dict[str, Any]:
+    """Change a template; it is reviewed again. Source: facts 2.6.
+
+    The id, name and category are in no page, but a public client cannot read the answer without.
+    """
+    await parts.templates.edit(template, call.fields)
+    edited = parts.templates.by_id.get(template.template_id, template)
+    return {**_SUCCESS, "id": edited.template_id, "name": edited.name, "category": edited.category}
 
 
-def _time(call: Call, name: str) -> int:
-    text = call.query.get(name, "")
-    if not (text.isascii() and text.isdigit() and len(text) < 12):
-        raise bad_parameter(f"Param {name} must be a time in Unix seconds.")
-    return int(text)
+async def unpause_template(parts: Parts, _call: Call, template: Template) -> dict[str, Any]:
+    """End a pause by pacing. Source: facts 2.1, "unpause"."""
+    reason = await parts.templates.unpause(template)
+    return {"success": False, "reason": reason} if reason else _SUCCESS
 
 
-def _list(call: Call, name: str) -> list[str]:
-    """A list of the query: a JSON array, or texts with commas between them."""
-    text = call.query.get(name, "")
-    given = list_or_none(loose_value(text))
-    words = text.strip("[]").split(",") if given is None else map(str, given)
-    return [word for word in (one.strip().strip("'\"") for one in words) if word]
+async def delete_template(parts: Parts, call: Call, account: Account) -> dict[str, Any]:
+    """Delete one language of a template, all of them, or up to 100 templates. Source: facts 2.1."""
+    name = text_or_none(call.fields.get("name"))
+    template_id = call.fields.get("hsm_id")
+    if "hsm_ids" in call.fields:
+        if name or template_id is not None:
+            raise bad_parameter("Param hsm_ids cannot be used together with name or hsm_id.")
+        await parts.templates.delete_all(account.waba_id, _ids(call.fields["hsm_ids"]))
+        return _SUCCESS
+    if not name:
+        raise bad_parameter("The parameter name is required.")
+    await parts.templates.delete(account.waba_id, name, None if template_id is None else str(template_id))
+    return _SUCCESS
 
 
-def _metrics(call: Call) -> frozenset[str]:
-    wish = [metric.upper() for metric in _list(call, "metric_types")] or list(METRICS)
-    if unknown := set(wish) - set(METRICS):
-        raise bad_parameter(f"Param metric_types must be of {{{', '.join(METRICS)}}} - got {min(unknown)!r}.")
-    return frozenset(wish)
+async def archive_templates(parts: Parts, call: Call, account: Account) -> dict[str, Any]:
+    """Put approved templates away; they are deleted after 28 days. Source: facts 1, 2.6."""
+    return await _moved(parts, call, account, "archive", "APPROVED")
 
 
-def _templates(parts: Parts, call: Call, account: Account) -> list[Template]:
-    wish = list(dict.fromkeys(_list(call, "template_ids")))
-    found = [parts.templates.by_id.get(template_id) for template_id in wish]
-    own = [one for one in found if one is not None and one.waba_id == account.waba_id]
-    if not wish or len(wish) > _TEMPLATES_AT_MOST or len(own) != len(wish):
-        raise bad_parameter(f"Param template_ids must be 1 to {_TEMPLATES_AT_MOST} ids of this account's templates.")
-    return own
+async def unarchive_templates(parts: Parts, call: Call, account: Account) -> dict[str, Any]:
+    """Bring templates back. Source: facts 1, 2.6."""
+    return await _moved(parts, call, account, "unarchive", "ARCHIVED")
+
+
+async def _moved(parts: Parts, call: Call, account: Account, act: str, only_from: str) -> dict[str, Any]:
+    """Do an act to several templates: those that it was done to, and why it was not to the others."""
+    moved: list[str] = []
+    failed: dict[str, str] = {}
+    for template_id in _ids(call.fields.get("hsm_ids", "")):
+        template = parts.templates.by_id.get(template_id)
+        if template is None or template.waba_id != account.waba_id:
+            failed[template_id] = "The template does not exist in this account."
+        elif template.status != only_from:
+            failed[template_id] = f"The template is {template.status}, not {only_from}."
+        elif await parts.templates.decide(template, decision_of(act, template)):
+            moved.append(template_id)
+    return {f"{act}d_templates": moved, "failed_templates": failed}
+
+
+def _ids(given: object) -> list[str]:
+    listed = list_or_none(given)
+    if listed is None:
+        listed = str(given).strip("[]").split(",")
+    ids = list(dict.fromkeys(str(one).strip().strip("'\"") for one in listed))
+    if not 1 <= len(ids) <= _DELETED_AT_MOST or not all(ids):
+        raise bad_parameter(f"Param hsm_ids must be an array of 1 to {_DELETED_AT_MOST} ids.")
+    return ids
+
+
+# fmt: off
+_SUMMARY: Final[dict[str, Callable[[Parts, list[Template]], Any]]] = {  # Source: facts 2.1, `summary`
+    "total_count":               lambda _, templates: len(templates),
+    "message_template_count":    lambda _, templates: len(templates),
+    "message_template_limit":    lambda parts, _: parts.settings.value.templates_at_most,
+    "are_translations_complete": lambda _, __: True,
+}
+# fmt: on
+
+
+def _summary(parts: Parts, templates: list[Template], asked: list[str]) -> dict[str, Any]:
+    for name in asked:
+        if name not in _SUMMARY:
+            raise bad_parameter(f"Param summary must be of {{{', '.join(_SUMMARY)}}}.")
+    return {name: _SUMMARY[name](parts, templates) for name in asked}

@@ -6,8 +6,8 @@ from waypost.simulator.accounts.accounts import App
 from waypost.simulator.errors import bad_parameter, no_such_object
 from waypost.simulator.media.media_kinds import MEDIA_AT_MOST_BYTES
 from waypost.simulator.media.uploads import Upload
-from waypost.simulator.parts import Parts
 from waypost.simulator.requests import Call
+from waypost.simulator.services import Parts
 
 
 async def begin_upload(parts: Parts, call: Call, app: App) -> dict[str, Any]:

@@ -7,8 +7,8 @@ import msgspec
 
 from waypost.base.clock import Clock
 from waypost.simulator.accounts.accounts import Number
+from waypost.simulator.keyed_store import StoredKind
 from waypost.simulator.phones.phones import Phones
-from waypost.simulator.state import StoredKind
 from waypost.simulator.store import Statement, Store
 from waypost.simulator.tables.updates import Update, add_update
 from waypost.simulator.webhooks.outbox import Outbox

@@ -9,7 +9,6 @@ import msgspec
 from waypost.base.clock import Clock
 from waypost.base.ids import Ids
 from waypost.simulator.accounts.accounts import Number
-from waypost.simulator.broken_rule import BrokenRule
 from waypost.simulator.errors import GraphRefused
 from waypost.simulator.handsets.inbound_kinds import (
     NotSaid,
@@ -20,16 +19,17 @@ from waypost.simulator.handsets.inbound_kinds import (
     tapped,
     text_said,
 )
-from waypost.simulator.handsets.manners import Manner, Medium
-from waypost.simulator.handsets.phone_acts import Act, PhoneActs
-from waypost.simulator.live_settings import LiveSettings
+from waypost.simulator.handsets.inbound_options import Manner, Medium
+from waypost.simulator.handsets.phone_actions import Act, PhoneActs
 from waypost.simulator.media.media import Media, MediaShelf
 from waypost.simulator.media.references import MEDIA_KINDS
 from waypost.simulator.messages.wamids import received_wamid
 from waypost.simulator.phones.blocks import Blocks
 from waypost.simulator.phones.phones import Phones
+from waypost.simulator.settings import LiveSettings
 from waypost.simulator.store import Statement
 from waypost.simulator.tables.messages import Message
+from waypost.simulator.violation import BrokenRule
 from waypost.simulator.webhooks.outbox import Outbox, ascii_json
 
 _PLAIN: Final = Manner()

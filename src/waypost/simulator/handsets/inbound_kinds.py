@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from waypost.base.json_values import integer_or_none, object_or_none, objects_in, text_or_none
-from waypost.simulator.broken_rule import BrokenRule
+from waypost.simulator.violation import BrokenRule
 from waypost.simulator.webhooks.outbox import ascii_json
 
 MEDIA_KINDS: Final = ("image", "video", "audio", "document", "sticker")

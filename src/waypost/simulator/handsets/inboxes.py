@@ -7,7 +7,7 @@ from typing import Any, Final
 import msgspec
 
 from waypost.base.clock import Clock
-from waypost.simulator.messages.arrivals import Arrivals
+from waypost.simulator.messages.delivery_signals import Arrivals
 from waypost.simulator.messages.statuses import state_at
 from waypost.simulator.store import Store
 from waypost.simulator.tables.messages import MESSAGES, Message, of_wamids

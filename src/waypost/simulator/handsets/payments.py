@@ -11,15 +11,15 @@ from waypost.base.clock import Clock
 from waypost.base.ids import Ids
 from waypost.base.json_values import object_or_none
 from waypost.simulator.accounts.accounts import Number
-from waypost.simulator.broken_rule import BrokenRule
-from waypost.simulator.live_settings import LiveSettings
-from waypost.simulator.messages.arrivals import Arrivals
+from waypost.simulator.messages.delivery_signals import Arrivals
 from waypost.simulator.messages.statuses import contact_text, recipient_of
 from waypost.simulator.phones.phone import Phone
 from waypost.simulator.phones.phones import Phones
+from waypost.simulator.settings import LiveSettings
 from waypost.simulator.store import Statement, Store, run_statements
 from waypost.simulator.tables.messages import MESSAGES
 from waypost.simulator.tables.updates import Update, add_update
+from waypost.simulator.violation import BrokenRule
 from waypost.simulator.webhooks.outbox import Outbox, ascii_json, status_rest
 
 # fmt: off

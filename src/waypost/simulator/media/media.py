@@ -10,8 +10,8 @@ from msgspec.structs import replace
 from waypost.base.clock import Clock
 from waypost.base.ids import Ids
 from waypost.simulator.files import Files
+from waypost.simulator.keyed_store import LoadedKind
 from waypost.simulator.media.media_kinds import MediaKind, check_size, media_kind, too_large
-from waypost.simulator.state import LoadedKind
 from waypost.simulator.store import Store
 
 _DAY_MS: Final = 24 * 3600 * 1000

@@ -7,9 +7,9 @@ from waypost.base.json_values import text_or_none
 from waypost.simulator.accounts.flow import Flow
 from waypost.simulator.accounts.flows import Flows
 from waypost.simulator.errors import bad_parameter, message_refused
-from waypost.simulator.live_settings import LiveSettings
 from waypost.simulator.media.media import Media, MediaShelf
 from waypost.simulator.media.uploads import Uploads
+from waypost.simulator.settings import LiveSettings
 
 _ANY: Final = ("",)
 

@@ -12,8 +12,8 @@ from waypost.base.ids import Ids
 from waypost.base.json_values import integer_or_none, text_or_none
 from waypost.simulator.errors import GraphRefused, bad_parameter
 from waypost.simulator.files import Files
+from waypost.simulator.keyed_store import LoadedKind
 from waypost.simulator.media.media_kinds import MEDIA_AT_MOST_BYTES
-from waypost.simulator.state import LoadedKind
 from waypost.simulator.store import Store
 
 # Source: facts 6.2, "Types".

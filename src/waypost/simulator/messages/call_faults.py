@@ -12,7 +12,7 @@ from waypost.simulator.faults.faults import Faults
 from waypost.simulator.phones.phones import phone_digits
 from waypost.simulator.requests import Call, Download
 from waypost.simulator.templates.template import Template
-from waypost.simulator.webhooks.spoiled import Outcome, Spoiled
+from waypost.simulator.webhooks.faulted_responses import Outcome, Spoiled
 
 Work = Callable[[Call], Awaitable[dict[str, Any] | Download]]
 

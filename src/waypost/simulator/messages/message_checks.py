@@ -7,19 +7,19 @@ from waypost.base.clock import Clock
 from waypost.base.json_values import object_or_none, text_or_none
 from waypost.simulator.accounts.accounts import Number
 from waypost.simulator.errors import bad_parameter, message_refused
-from waypost.simulator.live_settings import LiveSettings
 from waypost.simulator.media.references import References
 from waypost.simulator.messages.direct_send import DirectSend, direct_send_of
 from waypost.simulator.messages.envelope import callback_data_of, check_envelope
 from waypost.simulator.messages.groups import group_place
-from waypost.simulator.messages.limits import Limits
 from waypost.simulator.messages.message_kinds import KINDS, shown_message
-from waypost.simulator.messages.standings import Standings
+from waypost.simulator.messages.sending_limits import Standings
 from waypost.simulator.messages.statuses import FAILURES
-from waypost.simulator.messages.template_plans import TemplatePlans
-from waypost.simulator.messages.template_sends import Shown, shown_template
+from waypost.simulator.messages.template_sends.plans import TemplatePlans
+from waypost.simulator.messages.template_sends.sends import Shown, shown_template
+from waypost.simulator.messages.throughput import Limits
 from waypost.simulator.phones.blocks import Blocks
 from waypost.simulator.phones.phones import Phones, phone_digits
+from waypost.simulator.settings import LiveSettings
 from waypost.simulator.templates.template import Template
 from waypost.simulator.templates.templates import Templates
 

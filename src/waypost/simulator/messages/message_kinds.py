@@ -6,8 +6,8 @@ from typing import Any, Final
 from waypost.base.json_values import list_or_none, object_or_none, objects_in, text_or_none
 from waypost.simulator.errors import GraphRefused, bad_parameter
 from waypost.simulator.media.references import Known, shown_media
-from waypost.simulator.messages.interactive_kinds import shown_interactive
-from waypost.simulator.messages.template_sends import Shown
+from waypost.simulator.messages.interactive.kinds import shown_interactive
+from waypost.simulator.messages.template_sends.sends import Shown
 
 _TEXT_AT_MOST: Final = 4096  # Source: facts 4.1
 _CAPTION_AT_MOST: Final = 1024  # Source: facts 4.1

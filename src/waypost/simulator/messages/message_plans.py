@@ -5,15 +5,15 @@ from collections.abc import Sequence
 import msgspec
 
 from waypost.simulator.accounts.accounts import Number
-from waypost.simulator.live_settings import LiveSettings
-from waypost.simulator.messages.arrivals import Arrivals
+from waypost.simulator.messages.delivery_planning import Receptions
+from waypost.simulator.messages.delivery_signals import Arrivals
 from waypost.simulator.messages.groups import group_sent
-from waypost.simulator.messages.held import DROPPED_WITH, Held
 from waypost.simulator.messages.message_checks import CheckedMessage
-from waypost.simulator.messages.receptions import Receptions
+from waypost.simulator.messages.message_writes import Taken, take_all
+from waypost.simulator.messages.paced_messages import DROPPED_WITH, Held
 from waypost.simulator.messages.statuses import Sent, errors_of, planned_updates
-from waypost.simulator.messages.takings import Taken, take_all
 from waypost.simulator.phones.phones import Phones
+from waypost.simulator.settings import LiveSettings
 from waypost.simulator.store import Statement, Store
 from waypost.simulator.tables.messages import Fate, Message
 from waypost.simulator.tables.phone_plans import Waiting, waiting

@@ -5,8 +5,8 @@ from typing import Final
 
 from waypost.base.clock import Clock
 from waypost.simulator.accounts.accounts import Accounts
+from waypost.simulator.keyed_store import LoadedKind
 from waypost.simulator.phones.phones import Phones
-from waypost.simulator.state import LoadedKind
 from waypost.simulator.store import Store
 
 BLOCKED_AT_MOST: Final = 64_000  # Source: the operator's page "Block users"

@@ -8,10 +8,10 @@ from typing import Any, Final
 
 import msgspec
 
+from waypost.simulator.keyed_store import LoadedKind
 from waypost.simulator.phones.intentions import Script
 from waypost.simulator.phones.phone import Phone
 from waypost.simulator.phones.script_steps import Step, read_steps
-from waypost.simulator.state import LoadedKind
 from waypost.simulator.store import Statement, Store
 from waypost.simulator.tables import messages, phone_plans
 

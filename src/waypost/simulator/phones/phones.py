@@ -6,11 +6,11 @@ from typing import Any, Final
 
 from msgspec.structs import replace
 
-from waypost.simulator.live_settings import LiveSettings
+from waypost.simulator.keyed_store import LoadedKind
 from waypost.simulator.phones.fleets import Fleet, Fleets
 from waypost.simulator.phones.phone import Phone
 from waypost.simulator.phones.user_ids import phone_of, user_id_of
-from waypost.simulator.state import LoadedKind
+from waypost.simulator.settings import LiveSettings
 from waypost.simulator.store import Statement, Store
 
 PHONE: Final = "phone"

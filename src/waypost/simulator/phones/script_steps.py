@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from waypost.base.json_values import list_or_none, object_or_none, objects_in
-from waypost.simulator.broken_rule import BrokenRule
+from waypost.simulator.violation import BrokenRule
 
 STEPS_AT_MOST: Final = 32
 _WEEK_MS: Final = 7 * 24 * 3600 * 1000

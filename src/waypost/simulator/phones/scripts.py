@@ -8,11 +8,11 @@ from typing import Any, Final
 import msgspec
 from msgspec.structs import replace
 
+from waypost.simulator.keyed_store import LoadedKind
 from waypost.simulator.phones.fleets import Fleet, Fleets
 from waypost.simulator.phones.intentions import Script, intentions
 from waypost.simulator.phones.phones import Phones
 from waypost.simulator.phones.script_steps import Shown, Step, read_steps
-from waypost.simulator.state import LoadedKind
 from waypost.simulator.store import Statement, Store
 from waypost.simulator.tables import messages
 from waypost.simulator.tables.phone_plans import ACTS, STEPS, PlannedAct, StepCount, drop_range

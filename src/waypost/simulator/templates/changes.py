@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from msgspec.structs import replace
 
-from waypost.simulator.templates.acts import decision_of
+from waypost.simulator.templates.actions import decision_of
 from waypost.simulator.templates.template import (
     Decision,
     Template,

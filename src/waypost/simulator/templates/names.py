@@ -4,11 +4,11 @@ from collections.abc import Callable
 from typing import Final
 
 from waypost.base.clock import Clock
-from waypost.simulator.accounts.ledger import CREATIONS, DAY_MS, HOUR_MS, Ledger
+from waypost.simulator.accounts.usage_counts import CREATIONS, DAY_MS, HOUR_MS, Ledger
 from waypost.simulator.errors import TITLES, GraphRefused, template_refused
+from waypost.simulator.keyed_store import LoadedKind
 from waypost.simulator.languages import language_name
-from waypost.simulator.live_settings import LiveSettings
-from waypost.simulator.state import LoadedKind
+from waypost.simulator.settings import LiveSettings
 from waypost.simulator.store import Statement, Store
 from waypost.simulator.templates.drafts import Draft
 from waypost.simulator.templates.template import Template

@@ -9,13 +9,13 @@ from msgspec.structs import replace
 from waypost.base.clock import Clock
 from waypost.base.ids import Ids
 from waypost.simulator.errors import no_such_object, template_refused
-from waypost.simulator.live_settings import LiveSettings
+from waypost.simulator.keyed_store import LoadedKind
 from waypost.simulator.media.references import References
-from waypost.simulator.state import LoadedKind
+from waypost.simulator.settings import LiveSettings
 from waypost.simulator.store import Statement, Store
 from waypost.simulator.tables.phone_plans import has_undelivered
 from waypost.simulator.tables.updates import add_update
-from waypost.simulator.templates.acts import decision_of
+from waypost.simulator.templates.actions import decision_of
 from waypost.simulator.templates.changes import STATUS, Change, News, news_of
 from waypost.simulator.templates.checks import check_draft
 from waypost.simulator.templates.edits import check_editable

@@ -3,8 +3,8 @@
 from typing import Final
 
 from waypost.base.clock import Clock
-from waypost.simulator.accounts.ledger import DAY_MS
-from waypost.simulator.state import LoadedKind
+from waypost.simulator.accounts.usage_counts import DAY_MS
+from waypost.simulator.keyed_store import LoadedKind
 from waypost.simulator.store import Statement, Store
 from waypost.simulator.templates.template import Template
 

@@ -13,7 +13,7 @@ from waypost.simulator.faults.faults import Faults
 from waypost.simulator.store import Statement, Store
 from waypost.simulator.tables.messages import of_wamids
 from waypost.simulator.tables.updates import AFTER_NEXT, MESSAGE, Outlet, Parcel, Update
-from waypost.simulator.webhooks.judged_updates import JudgedUpdates, judge
+from waypost.simulator.webhooks.faulted_updates import JudgedUpdates, judge
 from waypost.simulator.webhooks.outbox import Outbox
 
 COMPANY_MS: Final = 5000

@@ -14,14 +14,14 @@ import msgspec
 from waypost.base.clock import Clock
 from waypost.base.error_texts import error_text
 from waypost.base.ids import Ids
-from waypost.base.logs import log
 from waypost.base.loops import Loop
+from waypost.base.telemetry.logs import log
 from waypost.simulator.accounts.accounts import Accounts, Destination
-from waypost.simulator.live_settings import LiveSettings
-from waypost.simulator.state import LoadedKind
+from waypost.simulator.keyed_store import LoadedKind
+from waypost.simulator.settings import LiveSettings
 from waypost.simulator.store import Store
 from waypost.simulator.tables.updates import RETRY, Outlet, Parcel, Update, parcel_of
-from waypost.simulator.webhooks.judged_updates import JudgedUpdates
+from waypost.simulator.webhooks.faulted_updates import JudgedUpdates
 from waypost.simulator.webhooks.outbox import Outbox, envelope
 from waypost.simulator.webhooks.webhook_faults import WebhookFaults
 

@@ -8,7 +8,7 @@ import psycopg
 from psycopg import sql
 from sqlalchemy import BigInteger, Boolean, Connection, Integer, LargeBinary, SmallInteger
 
-from waypost.store.prepared import Adding, Changing, Removing, Rows
+from waypost.store.bulk_statements import Adding, Changing, Removing, Rows
 
 
 class ManyRows:

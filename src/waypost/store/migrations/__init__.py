@@ -14,8 +14,8 @@ from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from sqlalchemy import Connection
 
-from waypost.base.logs import log
-from waypost.store.facts import set_revision
+from waypost.base.telemetry.logs import log
+from waypost.store.properties import set_revision
 from waypost.store.schema import POSTGRESQL
 
 STEPS: Final = Path(__file__).parent / "versions"

@@ -1,1 +1,0 @@
-"""Stage 1 of 6, accept: every door a partner knocks on."""

@@ -1,0 +1,111 @@
+"""What the admin API's operations work with, and what several of them do."""
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, Protocol
+
+from waypost.base.clock import Clock
+from waypost.base.encryption import Seals
+from waypost.base.ids import Ids
+from waypost.domain.app import BusinessAccount, OperatorAccount
+from waypost.domain.errors import Reason, Refused, broken_field, unknown
+from waypost.domain.partner import Partner
+from waypost.operators.contract import Operators
+from waypost.outbound.vetted import VettedClient
+from waypost.store.accounts import partners as stored
+from waypost.store.database import Database
+from waypost.store.directory import Directory
+
+_ACCOUNT_ID: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+
+
+class PasswordHasher(Protocol):
+    """Hashes a password."""
+
+    async def hash(self, password: str) -> str:
+        """Return its argon2id hash."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Office:
+    """What an administrator works with.
+
+    Attributes:
+        outbound: posts to addresses that partners chose.
+        circuit_of: returns the state of a subscription's circuit; None where this process does not work it.
+        public_url: where the operator reaches the webhook, without a slash at its end.
+        per_second: throughput of a source that has none of its own.
+        data: the folder of the store, the instance key and the media.
+        show_text: whether the text of messages is shown without a reveal.
+    """
+
+    database: Database
+    directory: Directory
+    seals: Seals
+    ids: Ids
+    clock: Clock
+    operators: Operators
+    passwords: PasswordHasher
+    outbound: VettedClient
+    circuit_of: Callable[[int], str | None]
+    public_url: str
+    per_second: int
+    data: Path
+    show_text: bool = False
+
+
+async def put_operator_account(office: Office, account: OperatorAccount) -> None:
+    """Keep an operator account, or change the one with this id.
+
+    Raises:
+        Refused: a field is broken.
+    """
+    _check_operator_account(office, account)
+    await office.database.write(stored.put_operator_account, account, office.directory.seal)
+    office.directory.forget()
+
+
+async def add_business_account(office: Office, account: BusinessAccount) -> None:
+    """Keep a business account.
+
+    Raises:
+        Refused: its id is taken, or its partner or operator account does not exist.
+    """
+    await partner_of(office, account.partner_id)
+    if not account.id:
+        raise broken_field("id", "the operator's id of the business account")
+    known = await office.directory.operator_account(account.operator_account_id)
+    if known is None:
+        raise Refused(Reason.NOT_FOUND, "operator_account_id must name an operator account.")
+    if not await office.database.write(stored.add_business_account, account):
+        raise Refused(Reason.ALREADY_EXISTS, "id is taken by another business account.")
+
+
+def _check_operator_account(office: Office, account: OperatorAccount) -> None:
+    if not _ACCOUNT_ID.fullmatch(account.id):
+        raise Refused(
+            Reason.FIELD_BROKEN, "The account's id must be 1 to 64 letters, digits, dots, hyphens or underscores."
+        )
+    if account.kind not in office.operators.kinds:
+        raise broken_field("kind", f"one of {', '.join(office.operators.kinds)}")
+    base_url = account.base_url
+    if not base_url.startswith(("http://", "https://")) or base_url.endswith("/"):
+        raise broken_field("base_url", "an http or https address without a slash at its end")
+    for field in office.operators.of(account).fields:
+        if not field.accepts(account[field.name]):
+            raise broken_field(field.name, field.accepted)
+
+
+async def partner_of(office: Office, partner_id: int) -> Partner:
+    """One partner.
+
+    Raises:
+        Refused: there is no such partner.
+    """
+    partner = await office.database.read(stored.partner_by_id, partner_id)
+    if partner is None:
+        raise unknown("partner", "partner_id")
+    return partner

@@ -1,0 +1,105 @@
+"""A row of the admin API's table, and how a request is read for the function that carries it out."""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Any, Final, Literal, TypeVar, cast, get_args
+
+import msgspec
+from starlette.requests import Request
+
+from waypost.admin.context import Office
+from waypost.domain.errors import Reason, Refused, broken_field
+from waypost.wire.forms import read_json
+
+Shape = TypeVar("Shape")
+
+MAX_DIGITS: Final = 18
+_NUMBERS: Final = ("partner_id", "subscription_id", "position")
+"""Parts of paths that are numbers; all others are texts."""
+
+
+AnyFields = dict[str, str | None]
+"""The body of a call whose fields are the operator adapter's to name."""
+
+
+class Nothing(msgspec.Struct, forbid_unknown_fields=True):
+    """The body of a call that takes no fields."""
+
+
+@dataclass(frozen=True, slots=True)
+class AdminRoute:
+    """One operation.
+
+    Attributes:
+        takes: the struct of its body, or for GET and DELETE of its query; None: neither is read.
+        function: carries it out. Its arguments are the context, then what is taken unless that is
+            `Nothing`, and the parts of the path by name; it returns the response's JSON value.
+        shows_secret: reading it is an action too, which the audit log records.
+    """
+
+    method: Literal["GET", "POST", "PUT", "DELETE"]
+    path: str
+    takes: type[msgspec.Struct] | type[AnyFields] | None
+    function: Callable[..., Awaitable[Any]]
+    shows_secret: bool = False
+
+    @property
+    def name(self) -> str:
+        """Method and path, as one text."""
+        return f"{self.method} {self.path}"
+
+    @property
+    def is_action(self) -> bool:
+        """True if the audit log records it."""
+        return self.method != "GET" or self.shows_secret
+
+    async def respond(self, office: Office, request: Request) -> Any:
+        """Carry out a request and return the JSON value of its response.
+
+        Raises:
+            Refused: it cannot be read, in the order body, path, query; or the function refuses it.
+        """
+        has_body = self.method in ("POST", "PUT")
+        given: list[Any] = []
+        if self.takes and has_body:
+            given.append(await _read_body(request, self.takes))
+        path: dict[str, Any] = dict(request.path_params)
+        for name in path.keys() & _NUMBERS:
+            path[name] = _number(name, path[name], Reason.NOT_FOUND)
+        if self.takes and not has_body:
+            given.append(_read_query(request, cast("type[msgspec.Struct]", self.takes)))
+        return await self.function(office, *([] if self.takes is Nothing else given), **path)
+
+
+async def _read_body(request: Request, shape: type[Shape]) -> Shape:
+    text = (await request.body()).decode("utf-8", "replace") or "{}"
+    return read_json(text, msgspec.json.Decoder(shape), name="The body", accepted="a JSON object of the call's fields")
+
+
+def _read_query(request: Request, shape: type[msgspec.Struct]) -> msgspec.Struct:
+    """Return the query as a struct; numbers are read last, so that a wrong one is the last error."""
+    texts, fields = request.query_params, msgspec.structs.fields(shape)
+    names = [field.name for field in fields]
+    other = next((name[:100] for name in texts if name not in names), None)
+    if other is not None and shape.__struct_config__.forbid_unknown_fields:
+        accepted = ", ".join(names)
+        text = f"{other} is no filter of the audit log; accepted: {accepted}."
+        raise Refused(Reason.FIELD_BROKEN, text, field=other, accepted=accepted)
+    given = [(field.name, get_args(field.type) or (field.type,)) for field in fields if field.name in texts]
+    given.sort(key=lambda field: int in field[1])
+    return shape(**{name: _value(name, kinds, texts[name]) for name, kinds in given})
+
+
+def _value(name: str, kinds: tuple[Any, ...], text: str) -> Any:
+    if int in kinds:
+        return _number(name, text, Reason.FIELD_BROKEN)
+    choices = ("true", "false") if bool in kinds else get_args(kinds[0])
+    if choices and text not in choices:
+        raise broken_field(name, " or ".join(choices))
+    return text == "true" if bool in kinds else text
+
+
+def _number(name: str, text: str, reason: Reason) -> int:
+    if not (text.isascii() and text.isdecimal() and len(text) <= MAX_DIGITS):
+        raise Refused(reason, f"{name} must be a number.", field=name, accepted="a number")
+    return int(text)

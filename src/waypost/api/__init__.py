@@ -1,0 +1,1 @@
+"""Stage 1 of 6, api: the endpoints that partners call."""

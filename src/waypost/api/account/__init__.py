@@ -1,0 +1,1 @@
+"""Endpoints for the account of an app: wallet, usage, business profile, numbers."""

@@ -1,0 +1,236 @@
+"""What belongs to an app's number at the operator: profile, block list, conversational components."""
+
+from dataclasses import replace
+from functools import partial
+from typing import Final
+
+import msgspec
+
+from waypost.api.auth.authorisation import admitted_app
+from waypost.api.direct_calls import ask, in_time, number_of, unavailable
+from waypost.api.http.requests import Answer, Request
+from waypost.api.services import Services
+from waypost.domain.app import App
+from waypost.domain.direct_calls import (
+    Block,
+    BlockResult,
+    GetComponents,
+    GetProfile,
+    ListBlocked,
+    SetComponents,
+    SetProfile,
+    Unblock,
+)
+from waypost.domain.errors import Reason, Refused
+from waypost.domain.outcome import Rejected, Unavailable
+from waypost.domain.phone_number import read_phone_number
+from waypost.operators.contract import Uploaded
+from waypost.store.apps.users import set_blocked
+from waypost.wire.account import BlockedUser, ChatCommand, profile_object, read_profile
+from waypost.wire.forms import Form, read_json
+
+MOST_ABOUT: Final = 139  # Source: the operator's page "Business profiles"
+PHOTO_TYPES: Final = ("image/jpeg", "image/png")
+MOST_BLOCKED: Final = 100
+MOST_PROMPTS, MOST_PROMPT = 4, 80  # Source: facts 13, `conversational/component`
+_PRODUCT: Final = "whatsapp"
+
+
+_users: Final = msgspec.json.Decoder(list[BlockedUser])
+_commands: Final = msgspec.json.Decoder(list[ChatCommand])
+_prompts: Final = msgspec.json.Decoder(list[str])
+
+
+async def show_profile(services: Services, request: Request) -> Answer:
+    """The number's business profile. Source: facts 13, `business/profile`."""
+    app = await admitted_app(services, request)
+    return await _profile_answer(services, app)
+
+
+async def change_profile(services: Services, request: Request) -> Answer:
+    """Change the number's business profile; what is not named stays. Source: facts 13."""
+    app = await admitted_app(services, request)
+    change = read_profile(request.form_or_json())
+    if change == SetProfile():
+        raise Refused(Reason.FIELD_MISSING, "Name at least one field of the profile.")
+    await ask(services, app, replace(change, number_id=number_of(app)))
+    return await _profile_answer(services, app)
+
+
+async def show_about(services: Services, request: Request) -> Answer:
+    """The number's "about" line. Source: facts 13, `business/profile/about`."""
+    app = await admitted_app(services, request)
+    profile = await ask(services, app, GetProfile(number_of(app)))
+    return Answer({"status": "success", "about": {"message": profile.about}})
+
+
+async def change_about(services: Services, request: Request) -> Answer:
+    """Set the number's "about" line. Source: facts 13."""
+    app = await admitted_app(services, request)
+    about = request.form_or_json().required("about", f"1 to {MOST_ABOUT} characters")
+    if len(about) > MOST_ABOUT:
+        raise Refused(Reason.FIELD_BROKEN, f"about must be at most {MOST_ABOUT} characters.")
+    await ask(services, app, SetProfile(number_of(app), about=about))
+    return Answer({"status": "success", "about": {"message": about}})
+
+
+async def show_photo(services: Services, request: Request) -> Answer:
+    """The address of the number's picture; empty when it has none. Source: facts 13."""
+    app = await admitted_app(services, request)
+    profile = await ask(services, app, GetProfile(number_of(app)))
+    return Answer({"status": "success", "message": profile.picture_url})
+
+
+async def change_photo(services: Services, request: Request) -> Answer:
+    """Set the number's picture from a file or a public address; some clients call the part `image`.
+
+    Refuses in this order: 401, 429, 400 no file or another type, 413, 400 in the operator's words, 503
+    also where the operator takes longer than 10 s for the file and the change together.
+
+    Source: facts 13, `business/profile/photo`.
+    """
+    app = await admitted_app(services, request)
+    number = number_of(app)
+    account = await services.directory.operator_account_of(app)
+    if account is None:
+        raise Refused(Reason.APP_NOT_APPROVED, "The app has no business account yet.")
+    media = await services.uploads.from_request(app, request, for_handle=True, names=("file", "image"))
+    if media.mime_type not in PHOTO_TYPES:
+        raise Refused(Reason.FIELD_BROKEN, f"file must be one of {', '.join(PHOTO_TYPES)}.")
+    async with in_time(app, "business photo"):
+        sample = await services.operators.of(account).upload_sample(account, media, services.files.path(media.sha256))
+        match sample:
+            case Uploaded(operator_id=handle):
+                await ask(services, app, SetProfile(number, picture=handle))
+            case Rejected(text=text):
+                raise Refused(Reason.OPERATOR_REFUSED, text)
+            case Unavailable(text=text):
+                raise unavailable(app, "business photo", text)
+    return Answer({"status": "success", "message": "profile picture updated successfully"})
+
+
+async def delete_photo(services: Services, request: Request) -> Answer:
+    """Remove the number's picture; a number that has none answers alike.
+
+    Source: ledger 1.9; that the operator takes an empty handle for it is decision 0065.
+    """
+    app = await admitted_app(services, request)
+    await ask(services, app, SetProfile(number_of(app), picture=""))
+    return Answer({"status": "success", "message": "profile photo deleted successfully"})
+
+
+async def block(services: Services, request: Request) -> Answer:
+    """Block users of the number. Source: facts 13, `user/block`."""
+    return await _change_block_list(services, request, Block)
+
+
+async def block_one(services: Services, request: Request) -> Answer:
+    """Block or unblock one user of the number.
+
+    Refuses in this order: 401, 429, 400 fields, 400 in the operator's words, also where it names the user
+    among those that could not be blocked, 503.
+
+    Source: ledger 1.9, `PUT block`.
+    """
+    app = await admitted_app(services, request)
+    form = request.form_or_json()
+    phone = read_phone_number(form.required("phone", "a phone number of 8 to 15 digits"))
+    if phone is None:
+        raise Refused(Reason.FIELD_BROKEN, "phone must be a phone number of 8 to 15 digits.")
+    form.required("isBlocked", "true or false")
+    call = Block if form.flag("isBlocked") else Unblock
+    result = await _ask_to_block(services, app, call, [phone])
+    if result.failure is not None:
+        raise Refused(Reason.OPERATOR_REFUSED, result.failure)
+    return Answer({"status": "success"})
+
+
+async def unblock(services: Services, request: Request) -> Answer:
+    """Take users off the number's block list. Source: facts 13, `user/unblock`."""
+    return await _change_block_list(services, request, Unblock)
+
+
+async def block_list(services: Services, request: Request) -> Answer:
+    """Whom the number has blocked, page by page, as the operator lists them. Source: facts 13."""
+    app = await admitted_app(services, request)
+    page = {name: request.query(name) or "" for name in ("limit", "after", "before")}
+    if page["limit"] and not page["limit"].isdecimal():
+        raise Refused(Reason.FIELD_BROKEN, "limit must be a number.")
+    listed = await ask(services, app, ListBlocked(number_of(app), **page))
+    return Answer({"data": [], **listed.raw, "status": "success"})
+
+
+async def show_components(services: Services, request: Request) -> Answer:
+    """The number's ice breakers, commands and welcome message. Source: facts 13."""
+    app = await admitted_app(services, request)
+    number = number_of(app)
+    components = await ask(services, app, GetComponents(number))
+    return Answer({"conversational_automation": components.raw, "id": number})
+
+
+async def change_components(services: Services, request: Request) -> Answer:
+    """Set the number's ice breakers, commands and welcome message; what is not named stays.
+
+    Refuses ice breakers beyond 4 or 80 characters itself; the rest of the rules are the operator's.
+
+    Source: facts 13, `conversational/component`.
+    """
+    app = await admitted_app(services, request)
+    form = request.form_or_json()
+    welcome = form.flag("enable_welcome_message") if form.text("enable_welcome_message") else None
+    commands = _read_commands(form) if form.text("commands") is not None else None
+    prompts = _read_prompts(form) if form.text("prompts") is not None else None
+    if welcome is None and commands is None and prompts is None:
+        raise Refused(Reason.FIELD_MISSING, "Name enable_welcome_message, commands, prompts or several of them.")
+    done = await ask(services, app, SetComponents(number_of(app), welcome, commands, prompts))
+    return Answer({"status": "success", "success": done.success})
+
+
+def _read_commands(form: Form) -> list[tuple[str, str]]:
+    commands = read_json(
+        form.text("commands") or "[]",
+        _commands,
+        name="commands",
+        accepted="a list of objects with command_name and command_description",
+    )
+    return [(one.command_name, one.command_description) for one in commands]
+
+
+def _read_prompts(form: Form) -> list[str]:
+    prompts = read_json(form.text("prompts") or "[]", _prompts, name="prompts", accepted="a list of texts")
+    if len(prompts) > MOST_PROMPTS or any(not 1 <= len(one) <= MOST_PROMPT for one in prompts):
+        raise Refused(
+            Reason.FIELD_BROKEN, f"prompts must be at most {MOST_PROMPTS} texts of 1 to {MOST_PROMPT} characters."
+        )
+    return prompts
+
+
+async def _change_block_list(services: Services, request: Request, call: type[Block | Unblock]) -> Answer:
+    app = await admitted_app(services, request)
+    form = request.form_or_json()
+    if form.required("messaging_product", _PRODUCT) != _PRODUCT:
+        raise Refused(Reason.FIELD_BROKEN, f"messaging_product must be {_PRODUCT}.")
+    users = read_json(
+        form.required("block_users", "a list of objects with user"),
+        _users,
+        name="block_users",
+        accepted="a list of objects with user, a phone number",
+    )
+    if not 1 <= len(users) <= MOST_BLOCKED:
+        raise Refused(Reason.FIELD_BROKEN, f"block_users must name 1 to {MOST_BLOCKED} users.")
+    result = await _ask_to_block(services, app, call, [one.user for one in users])
+    return Answer({**result.raw, "status": "success"})
+
+
+async def _ask_to_block(services: Services, app: App, call: type[Block | Unblock], users: list[str]) -> BlockResult:
+    """Have the operator block or unblock users, and record whom it has, for `userStatus`."""
+    result = await ask(services, app, call(number_of(app), users))
+    if result.users:
+        is_blocked = call is Block
+        await services.database.write(partial(set_blocked, app=app, phone_numbers=result.users, blocked=is_blocked))
+    return result
+
+
+async def _profile_answer(services: Services, app: App) -> Answer:
+    profile = await ask(services, app, GetProfile(number_of(app)))
+    return Answer({"status": "success", "profile": profile_object(profile)})

@@ -1,0 +1,1 @@
+"""Endpoints for apps: lists, settings, additional keys, users."""

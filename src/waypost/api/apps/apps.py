@@ -1,0 +1,194 @@
+"""A partner's apps: lists, details, create, change, delete."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+from waypost.api.auth.authorisation import admitted_app, admitted_partner, app_of_partner_token
+from waypost.api.http.requests import Answer, Request
+from waypost.api.idempotency import commit
+from waypost.api.services import Services
+from waypost.base.encryption import hash_of
+from waypost.domain.app import App
+from waypost.domain.coercion import read_integer
+from waypost.domain.errors import Reason, Refused
+from waypost.domain.partner import Partner
+from waypost.store.accounts.partners import add_app, partner_by_id
+from waypost.store.apps.apps import Taken, app_by_name, apps_of, change_app, delete_app
+from waypost.wire.apps import AppForm, app_details, changed_app, linked_app, listed_app, partner_app, read_app
+
+PAGE_SIZE = 10
+MOST_ON_A_PAGE = 1000
+
+
+async def list_partner_apps(services: Services, request: Request) -> Answer:
+    """Every app of the partner. Source: facts 2, `partnerApps`."""
+    partner_id = await admitted_partner(services, request)
+    apps = await services.database.read(apps_of, partner_id)
+    return Answer({"status": "success", "partnerAppsList": [partner_app(app) for app in apps]})
+
+
+async def search_apps(services: Services, request: Request) -> Answer:
+    """A page of the partner's apps, by parts of their names and numbers.
+
+    The member that holds the list is not named in public; it is the one of the other list.
+
+    Source: facts 2, `app/list`; decision 0024.
+    """
+    partner_id = await admitted_partner(services, request)
+    page = _positive(request, "pageNo", 1)
+    size = min(_positive(request, "pageSize", PAGE_SIZE), MOST_ON_A_PAGE)
+    apps = await services.database.read(
+        partial(
+            apps_of,
+            partner_id=partner_id,
+            name=request.query("name") or "",
+            phone=(request.query("phone") or "").lstrip("+ "),
+            first=(page - 1) * size,
+            at_most=size,
+        )
+    )
+    return Answer({"status": "success", "partnerAppsList": [listed_app(app) for app in apps]})
+
+
+async def link_app(services: Services, request: Request) -> Answer:
+    """Answer with one of the partner's apps, named beside a credential for it: all are linked already.
+
+    Refuses in this order: 401, 429, 400 a missing field, 400 no such app or another's credential.
+
+    Source: facts 2, `appLink`.
+    """
+    partner_id = await admitted_partner(services, request)
+    form = request.form_or_json()
+    key = form.required("apiKey", "an API key of your account, or an app token")
+    name = form.required("appName", "the name of one of your apps")
+    app = await services.database.read(app_by_name, partner_id, name)
+    key_hash = hash_of(key)
+    owner = await services.directory.partner_of_api_key(key_hash) or await services.directory.partner_of_app_token(
+        key_hash
+    )
+    if app is None or owner != partner_id:
+        raise Refused(Reason.INVALID_APP_DETAILS, "appName and apiKey must be of one of your apps.")
+    return Answer({"status": "success", "partnerApps": linked_app(app)})
+
+
+async def show_app(services: Services, request: Request) -> Answer:
+    """One app's details. Source: facts 2, `details`."""
+    app = await admitted_app(services, request)
+    details = app_details(app, await partner_of(services, app))
+    return Answer({"status": "success", "app": "true", "appDetails": details})
+
+
+async def create_app(services: Services, request: Request) -> Answer:
+    """Make a sandbox app; the administrator gives it a number and makes it live.
+
+    Refuses in this order: 401, 429 eleventh in a minute, 400 a bad name, 409 a name that is taken.
+
+    Source: facts 2, `POST /partner/app`.
+    """
+    partner_id = await admitted_partner(services, request)
+    form = read_app(request.form_or_json(), is_new=True)
+    now_ms = services.clock.now_ms()
+    app = App(
+        id=services.ids.new(),
+        partner_id=partner_id,
+        name=form.name or "",
+        phone_number="",
+        phone_number_id="",
+        business_account_id="",
+        created_on_ms=now_ms,
+        modified_on_ms=now_ms,
+        live=False,
+    )
+    app = _with_wishes(app, form)
+    token = services.seals.app_token(app.id, app.token_serial)
+
+    def answer(is_new: bool) -> Answer:
+        if not is_new:
+            raise _name_taken()
+        return Answer({"status": "success", "appId": app.id})
+
+    return await commit(services, request, add_app, app, hash_of(token), answer=answer)
+
+
+async def edit_app(services: Services, request: Request) -> Answer:
+    """Change an app's name and preferences; what is not named stays.
+
+    Source: facts 2, `PUT /partner/app/{appId}`.
+    """
+    app = await admitted_app(services, request)
+    form = read_app(request.form_or_json(), is_new=False)
+    changed = await keep(services, app, partial(_with_wishes, form=form))
+    shown = changed_app(changed, await partner_of(services, changed))
+    return Answer({"status": "success", "app": shown})
+
+
+async def remove_app(services: Services, request: Request) -> Answer:
+    """Delete a sandbox app with all that belongs to it.
+
+    Refuses in this order: 401 wrong token, 401 not the partner's, 429, 403 a live app.
+
+    Source: facts 2, `DELETE /partner/app/{appId}`; its words for all of it are `Unauthorized Access`.
+    """
+    app = await app_of_partner_token(services, request, otherwise=Reason.UNAUTHORIZED_ACCESS)
+    await request.spend(services.limiter, str(app.partner_id))
+    if app.live or not await services.database.write(delete_app, app):
+        raise Refused(Reason.FORBIDDEN_ACCESS, "A live app is deleted by the administrator, not by this call.")
+    services.directory.forget()
+    return Answer({"status": "success", "message": "App deleted successfully"})
+
+
+async def keep(services: Services, app: App, change: Callable[[App], App]) -> App:
+    """Change an app as it is now, and make the change count at once.
+
+    Args:
+        services: of the request.
+        app: which; it may be seconds old, so nothing of it but its id counts.
+        change: lays what was asked for over the app as it is.
+
+    Raises:
+        Refused: its name is taken, or it has just been deleted.
+    """
+
+    def changed(held: App) -> App:
+        return replace(change(held), modified_on_ms=services.clock.now_ms())
+
+    try:
+        kept = await services.database.write(change_app, app.id, changed)
+    except Taken as error:
+        raise _name_taken() from error
+    services.directory.forget()
+    if kept is None:
+        raise Refused(Reason.NOT_FOR_THIS_APP, "The app has just been deleted.")
+    return kept
+
+
+def _with_wishes(app: App, form: AppForm) -> App:
+    wished: dict[str, Any] = {
+        "template_messaging": form.template_messaging,
+        "disable_optin_pref_url": form.disable_optin_pref_url,
+    }
+    given = {name: value for name, value in wished.items() if value is not None}
+    return replace(app, name=form.name or app.name, preferences=replace(app.preferences, **given))
+
+
+async def partner_of(services: Services, app: App) -> Partner:
+    """The partner that an app belongs to."""
+    partner = await services.database.read(partner_by_id, app.partner_id)
+    if partner is None:
+        raise LookupError(f"app {app.id} has no partner")
+    return partner
+
+
+def _positive(request: Request, name: str, default: int) -> int:
+    """A number of the query; 0 says nothing, as in the lists of templates."""
+    text = request.query(name)
+    number = read_integer(text, name) if text else 0
+    if not 0 <= number <= 1_000_000:
+        raise Refused(Reason.FIELD_BROKEN, f"{name} must be a number from 0 to 1000000.")
+    return number or default
+
+
+def _name_taken() -> Refused:
+    return Refused(Reason.APP_EXISTS, "name is taken by another of your apps; choose another.")

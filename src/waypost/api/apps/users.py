@@ -1,0 +1,107 @@
+"""Users of an app: opting in and out, and what is known of them (decision 0065)."""
+
+from typing import Final
+
+from sqlalchemy import Connection
+
+from waypost.api.auth.authorisation import admitted_app, admitted_app_by_name
+from waypost.api.http.requests import Answer, Request
+from waypost.api.services import Services
+from waypost.base.ids import Ids
+from waypost.domain.app import App, AppUser
+from waypost.domain.coercion import read_integer
+from waypost.domain.errors import Reason, Refused
+from waypost.domain.phone_number import read_phone_number
+from waypost.notifications.state_changes import Telling
+from waypost.notifications.user_events import emit_opted
+from waypost.store.apps.users import app_user, opted_users, set_opted
+from waypost.wire.apps import user_item, user_status_object
+
+MOST_LISTED: Final = 10_000
+_PHONE: Final = "a phone number of 8 to 15 digits"
+_SOURCE: Final = "API"
+
+
+async def opt_in(services: Services, request: Request) -> Answer:
+    """Opt a user in. No send asks for it; the list of users and `userStatus` show it.
+
+    Source: facts 2, `optin`: the opt-in calls are withdrawn, and no check is made.
+    """
+    app = await admitted_app(services, request)
+    return await _opt(services, request, app, "phone", opted_in=True)
+
+
+async def note_opted_in(services: Services, request: Request) -> Answer:
+    """Opt a user in, by the app's name and an API key. Source: facts 2; public clients."""
+    app = await admitted_app_by_name(services, request)
+    return await _opt(services, request, app, "user", opted_in=True)
+
+
+async def note_opted_out(services: Services, request: Request) -> Answer:
+    """Opt a user out, by the app's name and an API key. Nothing keeps messages from the user.
+
+    Source: facts 2; public clients of the older messaging API.
+    """
+    app = await admitted_app_by_name(services, request)
+    return await _opt(services, request, app, "user", opted_in=False)
+
+
+async def user_status(services: Services, request: Request) -> Answer:
+    """What is known of a user, who counts as opted in until the user opts out.
+
+    Source: facts 2, `userStatus`; public page "User status".
+    """
+    app = await admitted_app(services, request)
+    phone = request.query("phone")
+    if not phone:
+        raise Refused(Reason.FIELD_MISSING, f"Required request parameter 'phone' is not present: {_PHONE}.")
+    user = await services.database.read(app_user, app, _read_phone(phone, "phone"))
+    return Answer(user_status_object(app, user, services.clock.now_ms()))
+
+
+async def list_users(services: Services, request: Request) -> Answer:
+    """The users that have opted in or out, the latest change first.
+
+    Refuses in this order: 401, 400 an app that is not yours, 429, 400 numbers that are none.
+
+    Source: public clients of the older messaging API.
+    """
+    app = await admitted_app_by_name(services, request)
+    size = _read_count(request, "maxResult", MOST_LISTED)
+    page = _read_count(request, "pageNo", 1_000_000, default=1)
+    users = await services.database.read(_page_of_users, app, page, size)
+    return Answer({"status": "success", "users": [user_item(one) for one in users]})
+
+
+async def _opt(services: Services, request: Request, app: App, field: str, *, opted_in: bool) -> Answer:
+    phone = _read_phone(request.form_or_json().required(field, _PHONE), field)
+    now_ms = services.clock.now_ms()
+    await services.database.write(_record, services.ids, app, phone, opted_in, now_ms)
+    return Answer({"status": "success"}, 202)
+
+
+def _record(connection: Connection, ids: Ids, app: App, phone: str, opted_in: bool, now_ms: int) -> None:
+    """Record it with the callbacks it causes; said again, it changes nothing and causes none."""
+    if set_opted(connection, app, phone, opted_in=opted_in, source=_SOURCE, at_ms=now_ms):
+        telling = Telling(connection, ids, now_ms)
+        emit_opted(telling, connection, app, phone, opted_in=opted_in, at_ms=now_ms)
+        telling.write()
+
+
+def _page_of_users(connection: Connection, app: App, page: int, size: int) -> list[AppUser]:
+    return opted_users(connection, app, first=(page - 1) * size, at_most=size)
+
+
+def _read_phone(text: str, name: str) -> str:
+    phone = read_phone_number(text)
+    if phone is None:
+        raise Refused(Reason.FIELD_BROKEN, f"{name} must be {_PHONE}.")
+    return phone
+
+
+def _read_count(request: Request, name: str, most: int, *, default: int | None = None) -> int:
+    text = request.query(name)
+    number = read_integer(text, name) if text else default or most
+    if not 1 <= number <= most:
+        raise Refused(Reason.FIELD_BROKEN, f"{name} must be a whole number from 1 to {most}.")
+    return number

@@ -1,0 +1,60 @@
+"""Which calls of the partner API change an account, and their entries in the audit log."""
+
+from typing import Final
+
+from waypost.api.auth.authorisation import partner_of_token
+from waypost.api.http.proxies import counted_as
+from waypost.api.http.requests import UNCOUNTED, Answer, Request
+from waypost.api.route import Endpoint, RouteRow
+from waypost.api.services import Services
+from waypost.domain.errors import Reason, Refused
+from waypost.store.accounts.partners import partner_by_id
+
+AUDITED: Final = frozenset(  # names of routes; each takes a partner token
+    {
+        "POST /partner/app",
+        "PUT /partner/app/{app_id}",
+        "DELETE /partner/app/{app_id}",
+        "POST /partner/account/api/appLink",
+        "POST /partner/app/{app_id}/token",
+        "POST /partner/app/{app_id}/token/revoke",
+        "POST /partner/app/{app_id}/apikey",
+        "DELETE /partner/app/{app_id}/apikey/{key_id}",
+    }
+)
+_NO_ACTION: Final = (Reason.AUTHENTICATION_FAILED, Reason.TOO_MANY_REQUESTS)
+"""Of nobody who is known, or without a bound: these are in the log and the metrics."""
+
+
+def with_audit(row: RouteRow) -> Endpoint:
+    """The endpoint of a row, which writes its entry before it returns; of others as it is."""
+    if row.name not in AUDITED:
+        return row.endpoint
+
+    async def endpoint(services: Services, request: Request) -> Answer:
+        try:
+            answer = await row.endpoint(services, request)
+        except Refused as refused:
+            if refused.reason not in _NO_ACTION:
+                await _record(services, request, row, 400, refused.reason.value)
+            raise
+        await _record(services, request, row, answer.status, "")
+        return answer
+
+    return endpoint
+
+
+async def _record(services: Services, request: Request, row: RouteRow, status: int, detail: str) -> None:
+    if UNCOUNTED in request.scope:  # the console's own call: its page has an entry
+        return
+    partner_id = await partner_of_token(services, request)
+    partner = await services.database.read(partner_by_id, partner_id)
+    await services.audit.record(
+        actor="" if partner is None else partner.email,
+        remote_address=counted_as(services.proxies.client_address(request.scope)),
+        action=row.name,
+        status=status,
+        partner_id=partner_id,
+        subject=" ".join(f"{name}={value}" for name, value in request.path.items()),
+        detail=detail,
+    )

@@ -1,0 +1,1 @@
+"""Credentials of partners: login, partner tokens, app tokens and API keys."""

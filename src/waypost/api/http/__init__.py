@@ -1,0 +1,1 @@
+"""Reading requests and writing responses: bodies, multipart forms, idempotent requests, proxies."""

@@ -1,0 +1,1 @@
+"""Limits on how often a partner may call: rates, and wrong passwords."""

@@ -1,0 +1,234 @@
+"""The table of rates, and moving windows: in memory, or in a store that several processes share."""
+
+from collections import deque
+from dataclasses import dataclass, replace
+from typing import Final, Protocol
+
+from waypost.base.clock import Clock
+from waypost.domain.errors import Reason, Refused
+from waypost.store.database import Database
+from waypost.store.requests.rates import (
+    Return,
+    Spending,
+    delete_idle_windows,
+    give_back_rates,
+    spend_rates,
+    wait_of_rate,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Rate:
+    """How many requests within how long, per what."""
+
+    at_most: int
+    within_ms: int
+    per: str
+    source: str
+    counts: str = "requests"
+
+
+# fmt: off
+RATES: Final = {  # Source: spec, "Limits"; facts 11; decision 0078. One window per route, never shared between routes.
+    # name                   at most  within        per                 source
+    "login":            Rate(10,          60_000,  "e-mail and address", "facts 1.2, 11"),
+    "login_address":    Rate(60,          60_000,  "address or /64",   "decision 0072"),
+    "login_failures":         Rate(10,    60_000,  "e-mail and address", "decision 0072; always on", "failed logins"),
+    "login_failures_address": Rate(60,    60_000,  "address or /64",   "decision 0072; always on", "failed logins"),
+    "login_failures_email":   Rate(200,   60_000,  "e-mail",           "decision 0072; always on", "failed logins"),
+    "admin_failures":   Rate(10,          60_000,  "address or /64",   "decision 0072; always on", "wrong admin tokens"),
+    "audited_refusals": Rate(100,         60_000,  "service",          "decision 0074; always on", "entries of the audit log without a valid credential"),
+    "app_token":        Rate(10,          60_000,  "app",              "facts 11, with health and capping"),
+    "templates":        Rate(10,          60_000,  "app",              "spec, Limits; facts 11: create, list, edit"),
+    "send_template":    Rate(10,          60_000,  "app",              "spec, Limits"),
+    "session":          Rate(20,           1_000,  "source",           "facts 11; decision 0078"),
+    "subscription":     Rate(5,           60_000,  "app",              "facts 4.1, 11"),
+    "create_app":       Rate(10,          60_000,  "partner",          "facts 11, `/partner/app`"),
+    "delete_app":       Rate(20,          60_000,  "partner",          "facts 11"),
+    "analytics":        Rate(10,          60_000,  "app",              "facts 11, template/analytics"),
+    "template_sync":    Rate(1,        3_600_000,  "app",              "facts 11"),
+    "ratings":          Rate(10,          60_000,  "app",              "facts 11: the refresh is ours, the answer what we know"),
+    "upload":           Rate(10,           1_000,  "app",              "facts 11"),
+    "download":         Rate(5,        3_600_000,  "app",              "facts 11"),
+    "mmlite":           Rate(2,        3_600_000,  "app",              "facts 11"),
+    "partner_call":     Rate(10,           1_000,  "app or partner",   "facts 11, every other partner API"),
+}
+# fmt: on
+
+SWEEP_EVERY_MS: Final = 60_000
+"""How often windows that hold nothing any more are forgotten."""
+SHARED_FROM_MS: Final = 60_000
+"""Windows as long as this are one for all processes that share a store; shorter ones each has its own."""
+_MOST_SWEPT: Final = 1000
+
+
+class Limiter(Protocol):
+    """Moving windows. Refused requests do not spend: what was spent for one is given back."""
+
+    async def spend(self, name: str, of: str) -> int:
+        """Spend one request of a rate.
+
+        Args:
+            name: the row of the table.
+            of: whose window, and of which route.
+
+        Returns:
+            When it was spent, for `give_back`.
+
+        Raises:
+            Refused: none is left; with the seconds until one is.
+        """
+        ...
+
+    async def check(self, name: str, of: str) -> None:
+        """Return when one is left, and spend nothing.
+
+        Raises:
+            Refused: none is left.
+        """
+        ...
+
+    async def give_back(self, name: str, of: str, at_ms: int) -> None:
+        """Take back what was spent then: the request was refused for another reason."""
+        ...
+
+
+class LocalLimiter:
+    """Windows in memory, of this process alone.
+
+    Args:
+        clock: that the windows move by.
+        on: the one switch; off lets everything through.
+    """
+
+    def __init__(self, clock: Clock, *, on: bool = True) -> None:
+        self._clock = clock
+        self._on = on
+        self._windows: dict[tuple[str, str], deque[int]] = {}
+        self._swept_ms = clock.now_ms()
+
+    async def spend(self, name: str, of: str) -> int:
+        """See `Limiter`. Never waits."""
+        if not self._on:
+            return 0
+        rate = RATES[name]
+        now_ms = self._clock.now_ms()
+        if now_ms - self._swept_ms >= SWEEP_EVERY_MS:
+            self._sweep(now_ms)
+        window = self._windows.setdefault((name, of), deque())
+        while window and window[0] <= now_ms - rate.within_ms:
+            window.popleft()
+        if len(window) >= rate.at_most:
+            raise _none_left(rate, window[0] + rate.within_ms - now_ms)
+        window.append(now_ms)
+        return now_ms
+
+    async def check(self, name: str, of: str) -> None:
+        """See `Limiter`. Never waits."""
+        rate, now_ms = RATES[name], self._clock.now_ms()
+        window = self._windows.get((name, of), ())
+        alive = [at_ms for at_ms in window if at_ms > now_ms - rate.within_ms]
+        if self._on and len(alive) >= rate.at_most:
+            raise _none_left(rate, alive[0] + rate.within_ms - now_ms)
+
+    async def give_back(self, name: str, of: str, at_ms: int) -> None:
+        """See `Limiter`. Never waits."""
+        window = self._windows.get((name, of))
+        if window and at_ms in window:
+            window.remove(at_ms)
+
+    def _sweep(self, now_ms: int) -> None:
+        self._swept_ms = now_ms
+        for key in [
+            key for key, window in self._windows.items() if not window or window[-1] <= now_ms - RATES[key[0]].within_ms
+        ]:
+            del self._windows[key]
+
+
+class SharedLimiter:
+    """Long windows as rows of a store that several processes share, short ones in memory (decision 0045).
+
+    What this process has been told is full it first looks at without writing, so that whoever goes
+    on asking makes nobody wait.
+
+    Args:
+        clock: that the windows move by, where the store has no clock of its own.
+        database: that the processes share.
+        on: the one switch; off lets everything through.
+    """
+
+    def __init__(self, clock: Clock, database: Database, *, on: bool = True) -> None:
+        self._clock = clock
+        self._database = database
+        self._on = on
+        self._local = LocalLimiter(clock, on=on)
+        self._full: dict[tuple[str, str], _Full] = {}
+        self._swept_ms = clock.now_ms()
+
+    async def spend(self, name: str, of: str) -> int:
+        """See `Limiter`."""
+        rate = RATES[name]
+        if not self._on or rate.within_ms < SHARED_FROM_MS:
+            return await self._local.spend(name, of)
+        now_ms = self._clock.now_ms()
+        if now_ms - self._swept_ms >= SWEEP_EVERY_MS:
+            await self._sweep(now_ms)
+        spending = Spending(name, of, rate.at_most, rate.within_ms, now_ms)
+        full = self._full.get((name, of))
+        if full is not None and now_ms < full.until_ms:
+            by_store = replace(spending, at_ms=now_ms + full.ahead_ms)
+            wait_ms = await self._database.read(wait_of_rate, by_store)
+            if wait_ms:
+                raise _none_left(rate, wait_ms)
+        spent = await self._database.join_at_door(spend_rates, spending)
+        if spent.wait_ms:
+            self._full[name, of] = _Full(now_ms + spent.wait_ms, spent.at_ms - now_ms)
+            raise _none_left(rate, spent.wait_ms)
+        self._full.pop((name, of), None)
+        return spent.at_ms
+
+    async def check(self, name: str, of: str) -> None:
+        """See `Limiter`. By our clock, which is near the store's."""
+        rate = RATES[name]
+        if not self._on or rate.within_ms < SHARED_FROM_MS:
+            await self._local.check(name, of)
+            return
+        spending = Spending(name, of, rate.at_most, rate.within_ms, self._clock.now_ms())
+        wait_ms = await self._database.read(wait_of_rate, spending)
+        if wait_ms:
+            raise _none_left(rate, wait_ms)
+
+    async def give_back(self, name: str, of: str, at_ms: int) -> None:
+        """See `Limiter`."""
+        rate = RATES[name]
+        if not self._on or rate.within_ms < SHARED_FROM_MS:
+            await self._local.give_back(name, of, at_ms)
+            return
+        await self._database.join_at_door(give_back_rates, Return(name, of, rate.within_ms, at_ms))
+
+    async def _sweep(self, now_ms: int) -> None:
+        self._swept_ms = now_ms
+        self._full = {key: full for key, full in self._full.items() if full.until_ms > now_ms}
+        await self._database.write(delete_idle_windows, now_ms, _MOST_SWEPT)
+
+
+@dataclass(frozen=True, slots=True)
+class _Full:
+    """A window in which none was left.
+
+    Attributes:
+        until_ms: by our clock, unless something is given back.
+        ahead_ms: how far the store's clock is ahead of ours.
+    """
+
+    until_ms: int
+    ahead_ms: int
+
+
+def _none_left(rate: Rate, wait_ms: int) -> Refused:
+    wait_s = max(1, -(-wait_ms // 1000))
+    return Refused(
+        Reason.TOO_MANY_REQUESTS,
+        f"At most {rate.at_most} {rate.counts} in {rate.within_ms // 1000} s per {rate.per}; try again in {wait_s} s.",
+        retry_after_s=wait_s,
+    )

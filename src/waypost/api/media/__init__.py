@@ -1,0 +1,1 @@
+"""Endpoints for media: upload, download, and the files behind unguessable URLs."""

@@ -1,0 +1,204 @@
+"""Media: upload for a handle or an id, and download."""
+
+import asyncio
+from collections.abc import Callable
+from typing import Any, Final
+
+from sqlalchemy import Connection
+
+from waypost.api.auth.authorisation import admitted_app
+from waypost.api.http.requests import Answer, Request
+from waypost.api.idempotency import commit
+from waypost.api.services import Services
+from waypost.api.uploads.file_types import types_of
+from waypost.base.telemetry.logs import log
+from waypost.domain.app import App, Hosting
+from waypost.domain.errors import Reason, Refused
+from waypost.domain.media import MOST_UPLOAD_BYTES, Media
+from waypost.domain.outcome import Rejected, Unavailable
+from waypost.store.media.files import Incoming, NoRoom
+from waypost.store.media.media import add_media, forget_media, inbound_of_app, media_of_app
+from waypost.wire.errors import UPLOAD_FAILED_TEXT
+from waypost.wire.media import content_type, disposition, handle_answer, media_id_answer, no_room, stored_answer
+
+MOST_ID_DIGITS: Final = 32  # Source: operator's facts 1, "IDs"
+WITHIN_S: Final = 10  # Source: decision 0026
+_log = log("accept")
+
+
+class _IdTaken(Exception):
+    """An upload has the id already that was drawn for another."""
+
+
+async def upload_for_handle(services: Services, request: Request) -> Answer:
+    """Take a template's sample, and answer with a handle of ours.
+
+    Refuses in this order: 401 wrong token, 429 eleventh in a second, 400 no file, 400 another type,
+    413 too large. The operator is not asked: it gets the file when a template first needs it.
+
+    Source: spec, "Upload media, handle id".
+    """
+    app = await admitted_app(services, request)
+    return await _taken(services, request, app, lambda media: handle_answer(media.handle), for_handle=True)
+
+
+async def upload_for_sending(services: Services, request: Request) -> Answer:
+    """Take a file for messages, and answer with a media id of ours; otherwise as for a handle.
+
+    Source: spec, "Upload media, media id"; facts 8.
+    """
+    app = await admitted_app(services, request)
+    if app.hosting is Hosting.ON_PREMISES:
+        raise Refused(Reason.NOT_A_CLOUD_APP, "The app must be hosted on the Cloud API, not on premises.")
+    return await _taken(services, request, app, lambda media: media_id_answer(media.id), for_handle=False)
+
+
+async def upload_through_messaging(services: Services, request: Request) -> Answer:
+    """Take a file by API key; its address, which nobody can guess, needs no credential.
+
+    Source: facts 8, `/wa/{appId}/wa/media`.
+    """
+    app = await admitted_app(services, request)
+
+    def answer(media: Media) -> dict[str, Any]:
+        url = f"{services.public_url}/media/{media.id}-{services.seals.media_key(media.id)}"
+        return stored_answer(media.id, media.file_name, url)
+
+    return await _taken(services, request, app, answer, for_handle=False)
+
+
+async def download_media(services: Services, request: Request) -> Answer:
+    """The bytes of one of the app's media: uploaded to us, sent by a recipient, or at the operator's only.
+
+    Refuses in this order: 401 wrong token, 429 sixth in an hour, 400 no media id, 401 an id that is
+    none of the app's, 503 the operator does not give it now.
+
+    Source: facts 8, 17 (flow media).
+    """
+    app = await admitted_app(services, request)
+    media_id = request.path["media_id"]
+    wished = request.query("fileName")
+    now_ms = services.clock.now_ms()
+    uploaded = await services.database.read(media_of_app, app.id, media_id, now_ms)
+    if uploaded is not None:
+        name = wished or uploaded.file_name or media_id
+        return _file(services, uploaded.sha256, uploaded.mime_type, name)
+    inbound = await services.database.read(inbound_of_app, app.id, media_id, now_ms)
+    if inbound is not None and inbound.sha256 is not None:
+        name = wished or inbound.file_name or media_id
+        return _file(services, inbound.sha256, inbound.mime_type, name)
+    request.spent.clear()  # the operator is called, whatever comes of it
+    sha256, mime_type = await _from_operator(services, app, media_id)
+    return _file(services, sha256, mime_type, wished or media_id)
+
+
+async def delete_media(services: Services, request: Request) -> Answer:
+    """Forget an upload of the partner's. A message that names it and has not gone out yet will fail.
+
+    Refuses in this order: 401 wrong token, 429 too many, 400 no media id, 401 an id that is none of the
+    partner's uploads. The operator's copy is left to run out.
+
+    Source: a public client's habit.
+    """
+    app = await admitted_app(services, request)
+    media_id = request.path["media_id"]
+    now_ms = services.clock.now_ms()
+    if await services.database.write(forget_media, app.partner_id, media_id, now_ms):
+        return Answer({"status": "success"})
+    _check_id(media_id)
+    raise _none_of_theirs()
+
+
+async def _taken(
+    services: Services, request: Request, app: App, shown: Callable[[Media], dict[str, Any]], *, for_handle: bool
+) -> Answer:
+    """Take the upload and answer with it, or as is documented where our disk does not take it."""
+    told: list[Answer] = []
+
+    async def record(media: Media) -> bool:
+        def answer(is_new: bool) -> Answer:
+            if not is_new:
+                raise _IdTaken
+            return Answer(shown(media))
+
+        try:
+            told.append(await commit(services, request, _add, media, answer=answer))
+        except _IdTaken:
+            return False
+        return True
+
+    try:
+        await services.uploads.from_request(app, request, record, for_handle=for_handle)
+        return told[0]
+    except ConnectionError:
+        raise
+    except OSError:
+        _log.exception("an upload could not be kept")
+        body: dict[str, Any] = {"status": "error", "message": UPLOAD_FAILED_TEXT}
+        return Answer(body, 500)
+
+
+def _add(connection: Connection, media: Media) -> bool:
+    return add_media(connection, [media])[0]
+
+
+async def _from_operator(services: Services, app: App, media_id: str) -> tuple[str, str]:
+    """Fetch one of the number's media from the operator; it stays here for an hour at most."""
+    account = await services.directory.operator_account_of(app)
+    _check_id(media_id)
+    if account is None or not app.phone_number_id:
+        raise _none_of_theirs()
+    try:
+        incoming = await services.files.begin()
+    except NoRoom as error:
+        raise no_room() from error
+    try:
+        async with asyncio.timeout(WITHIN_S):
+            parts = services.operators.of(account).fetch_media(account, media_id, phone_number_id=app.phone_number_id)
+            async for part in parts:
+                await _take(incoming, part)
+        found = types_of(incoming.head, await incoming.tail())
+        return await incoming.keep(), found[0]
+    except TimeoutError as error:
+        raise _not_given("it took longer than 10 s") from error
+    except NoRoom as error:
+        raise no_room() from error
+    finally:
+        await incoming.drop()
+
+
+def _check_id(media_id: str) -> None:
+    if not (media_id.isascii() and media_id.isdecimal() and len(media_id) <= MOST_ID_DIGITS):
+        raise Refused(Reason.FIELD_BROKEN, f"The path must end in a media id: at most {MOST_ID_DIGITS} digits.")
+
+
+async def _take(incoming: Incoming, part: bytes | Rejected | Unavailable) -> None:
+    match part:
+        case bytes():
+            await incoming.add(part)
+            if incoming.size_bytes > MOST_UPLOAD_BYTES:
+                raise _not_given(f"it is larger than {MOST_UPLOAD_BYTES} bytes")
+        case Rejected():
+            raise _none_of_theirs()
+        case Unavailable(text=text):
+            raise _not_given(text)
+
+
+def _none_of_theirs() -> Refused:
+    return Refused(
+        Reason.UNAUTHORIZED_ACCESS,
+        "The path must name a media id that this app has uploaded or received, not older than its life.",
+    )
+
+
+def _not_given(why: str) -> Refused:
+    return Refused(Reason.OPERATOR_UNAVAILABLE, f"The operator did not give the medium; try again later: {why}.")
+
+
+def _file(services: Services, sha256: str, mime_type: str, name: str) -> Answer:
+    return Answer(
+        None,
+        file=services.files.path(sha256),
+        content_type=content_type(mime_type),
+        headers=(("Content-Disposition", disposition(name)), ("X-Content-Type-Options", "nosniff")),
+    )

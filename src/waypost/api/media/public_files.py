@@ -1,0 +1,97 @@
+"""The door `/media/{key}`: bytes for whoever has the address, which nobody can guess."""
+
+import asyncio
+import re
+from typing import Final
+
+from starlette.requests import Request
+from starlette.responses import FileResponse, JSONResponse, Response
+
+from waypost.base.clock import Clock
+from waypost.base.encryption import Seals, same
+from waypost.domain.media import InboundMedia
+from waypost.store.database import Database
+from waypost.store.media.files import MediaFiles
+from waypost.store.media.media import inbound_by_keys, live_media
+from waypost.wire.errors import header_text
+from waypost.wire.media import content_type, disposition
+
+WAIT_S: Final = 10
+LOOK_EVERY_S: Final = 0.1
+RETRY_AFTER_S: Final = 5
+
+_INBOUND: Final = re.compile(r"[0-9a-f]{64}")
+_UPLOADED: Final = re.compile(r"(\d{16})-([0-9a-f]{32})")
+_HEADERS: Final = {
+    "X-Content-Type-Options": "nosniff",
+    # A recipient may send a page or a drawing with a program in it; nothing of it may run here.
+    "Content-Security-Policy": "default-src 'none'; sandbox",
+    "Cache-Control": "private, max-age=86400, immutable",
+    "Referrer-Policy": "no-referrer",
+}
+
+
+class MediaDoor:
+    """Serves what recipients have sent, and what partners have uploaded through the messaging API."""
+
+    def __init__(self, *, database: Database, files: MediaFiles, seals: Seals, clock: Clock) -> None:
+        self._database = database
+        self._files = files
+        self._seals = seals
+        self._clock = clock
+
+    async def show(self, request: Request) -> Response:
+        """Answer `GET`: the bytes, also in ranges; 404 unknown, expired or not to be had; 503 not here yet.
+
+        What is still being fetched is waited for, at most 10 s: callbacks name the address before
+        the bytes are here, and most receivers ask at once.
+
+        Source: facts 6.4, "Media URL form": served without token, `?download=` says how.
+        """
+        key: str = request.path_params["key"]
+        as_download = request.query_params.get("download", "").lower() == "true"
+        uploaded = _UPLOADED.fullmatch(key)
+        if uploaded is not None and same(self._seals.media_key(uploaded[1]), uploaded[2]):
+            media = await self._database.read(live_media, uploaded[1], self._clock.now_ms())
+            if media is not None:
+                name = media.file_name
+                return self._file(media.sha256, media.mime_type, name, as_download=as_download)
+        inbound = await self._fetched(key) if _INBOUND.fullmatch(key) else None
+        if inbound is None:
+            return _none("There is no such medium, or its time is over.")
+        if inbound.failed is not None:
+            return _none("The medium could not be fetched.", inbound.failed)
+        if inbound.sha256 is None:
+            return _not_yet()
+        return self._file(inbound.sha256, inbound.mime_type, inbound.file_name, as_download=as_download)
+
+    async def _fetched(self, key: str) -> InboundMedia | None:
+        """The medium once it is here or never will be, or as it stands after the wait."""
+        looks = round(WAIT_S / LOOK_EVERY_S)
+        while True:
+            media = (await self._database.read(inbound_by_keys, [key])).get(key)
+            if media is None or media.expires_on_ms <= self._clock.now_ms():
+                return None
+            looks -= 1
+            if media.sha256 is not None or media.failed is not None or looks <= 0:
+                return media
+            await asyncio.sleep(LOOK_EVERY_S)
+
+    def _file(self, sha256: str, mime_type: str, name: str, *, as_download: bool) -> Response:
+        kind = "attachment" if as_download else "inline"
+        return FileResponse(
+            self._files.path(sha256),
+            media_type=content_type(mime_type),
+            headers={**_HEADERS, "Content-Disposition": disposition(name, kind)},
+        )
+
+
+def _none(message: str, reason: str = "") -> Response:
+    headers = {"Waypost-Reason": header_text(reason)} if reason else None
+    return JSONResponse({"status": "error", "message": message}, 404, headers)
+
+
+def _not_yet() -> Response:
+    message = "The medium is still being fetched from the operator; try again."
+    headers = {"Retry-After": str(RETRY_AFTER_S)}
+    return JSONResponse({"status": "error", "message": message}, 503, headers)

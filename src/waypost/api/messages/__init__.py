@@ -1,0 +1,1 @@
+"""Endpoints for messages: session, template and passthrough messages, read receipts, status."""

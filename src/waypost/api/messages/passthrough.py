@@ -1,0 +1,54 @@
+"""Messages in the operator's own words: flows, templates and every other type."""
+
+from waypost.api.auth.authorisation import admitted_app
+from waypost.api.http.requests import Answer, Request
+from waypost.api.idempotency import record_message
+from waypost.api.messages.send import message_from, tell_accepted
+from waypost.api.messages.status import mark_read
+from waypost.api.services import Services
+from waypost.base.telemetry.tracing import steps
+from waypost.domain.app import App
+from waypost.domain.errors import Reason, Refused
+from waypost.store.callbacks.subscriptions import subscriptions_of
+from waypost.wire.messages.passthrough import ReadReceipt, read_passthrough, taken
+
+_BILLING = frozenset({"BILLING", "ALL"})
+
+
+async def send_passthrough(services: Services, request: Request) -> Answer:
+    """Take a message that goes to the operator as it is; 200 means that it is on disk.
+
+    A read receipt in the same place is handed to the operator at once. A strict service also wants a
+    subscription of billing, as the facts' page does. Refuses in this order: 401 wrong token, 429 too
+    many, 400 unreadable body, product, recipient, type or object, 400 app without a number.
+
+    Source: spec, "Flow passthrough message"; facts 9.3.
+    """
+    app = await admitted_app(services, request)
+    given = read_passthrough(request.members())
+    if isinstance(given, ReadReceipt):
+        await mark_read(services, app, given)
+        return Answer({"success": True})
+    if not app.phone_number:
+        raise Refused(Reason.INVALID_APP_DETAILS, "The app has no phone number yet.")
+    if services.strict and not await _hears_of_billing(services, app):
+        raise Refused(Reason.CALLBACK_BILLING_OFF, "The app needs a subscription with the mode BILLING.")
+    message = message_from(services, request, app, given.destination, given.content)
+    answer = await record_message(services, request, message, Answer(taken(message.id, given)))
+    if steps.on:
+        tell_accepted(request, message)
+    return answer
+
+
+async def send_mm_lite(services: Services, request: Request) -> Answer:
+    """Refuse: a marketing interface of the vendor's own, which no app has here.
+
+    Source: facts 9.3, "MM Lite".
+    """
+    await admitted_app(services, request)
+    raise Refused(Reason.MM_LITE_OFF, "No app has it here; send marketing templates as any other template.")
+
+
+async def _hears_of_billing(services: Services, app: App) -> bool:
+    found = await services.database.read(subscriptions_of, app.id, app.partner_id, services.directory.unseal)
+    return any(one.active and _BILLING.intersection(one.modes) for one in found)

@@ -1,0 +1,222 @@
+"""Session and template messages, through the messaging API and through the partner API. The busiest doors."""
+
+from typing import Final
+
+from waypost.api.auth.authorisation import KeyHolder, admitted_app, holder_of_api_key, opens
+from waypost.api.http.requests import Answer, Request
+from waypost.api.idempotency import record_message
+from waypost.api.services import Services
+from waypost.base.telemetry.tracing import Step, steps
+from waypost.domain.app import App
+from waypost.domain.errors import Reason, Refused
+from waypost.domain.message import Content, Message, TemplateSend
+from waypost.domain.send_rules import operators_complaint, postback_complaint, templates_complaint
+from waypost.domain.templates.template import Template, TemplateStatus
+from waypost.domain.templates.types import type_row
+from waypost.wire.forms import Form
+from waypost.wire.messages.destinations import Addresses, read_addresses
+from waypost.wire.messages.session_forms import is_about_products, read_session_message
+from waypost.wire.messages.template_forms import json_text, read_template_send
+from waypost.wire.results import submitted
+
+MOST_BYTES_OF_STRANGERS: Final = 64 * 1024
+"""How long a body may be that is read although its credential is wrong."""
+
+
+async def send_session_message(services: Services, request: Request) -> Answer:
+    """Take a free-form message; 200 means that it is on disk with the entry that carries it.
+
+    Refuses in this order: 401 wrong key, 400 unreadable form, 400 bad destination, 400 bad app
+    details, 429 twenty-first in a second for the source, 400 bad message.
+
+    Source: spec, "Send session text message"; facts 9.1.
+    """
+    try:
+        holder = await holder_of_api_key(services, request)
+    except Refused as refused:
+        raise _in_its_words(request, refused) from refused
+    form = request.form_or_json()
+    addresses = read_addresses(form)
+    if not addresses.app_name:
+        raise Refused(Reason.INVALID_APP_DETAILS, "src.name must be the name of the app.")
+    app = await _app_of(services, holder, addresses)
+    await request.spend(services.limiter, app.phone_number)
+    content = _session_content(services, form)
+    return await take(services, request, app, addresses.destination, content)
+
+
+async def send_partner_session_message(services: Services, request: Request) -> Answer:
+    """Take a free-form message through the partner API, where the app's name may be missing.
+
+    Refuses in this order: 401 wrong token, 429 twenty-first in a second, 400 unreadable form, 400 bad
+    destination, 400 bad app details, 400 bad message.
+
+    Source: facts 9.1.
+    """
+    try:
+        app = await admitted_app(services, request)
+    except Refused as refused:
+        raise _in_its_words(request, refused) from refused
+    form = request.form_or_json()
+    addresses = read_addresses(form, app.id)
+    _check_app(app, addresses)
+    content = _session_content(services, form)
+    return await take(services, request, app, addresses.destination, content)
+
+
+async def send_template_message(services: Services, request: Request) -> Answer:
+    """Take a template message with its parameters, media and postback texts.
+
+    Without `src.name` the app is the one that has the source number (decision 0059); a strict service
+    refuses that. Refuses in this order: 401 wrong key, 400 unreadable form, 400 bad destination, 400 bad
+    app details, 429 eleventh in a minute, 400 bad template, parameters, media or postback texts.
+
+    Source: spec, "Send template message with postback texts"; facts 9.2.
+    """
+    holder = await holder_of_api_key(services, request)
+    form = request.form_or_json()
+    addresses = read_addresses(form)
+    app = await _app_of(services, holder, addresses)
+    if services.strict and not addresses.app_name:
+        raise Refused(Reason.INVALID_APP_DETAILS, "src.name must be the name of the app.")
+    await request.spend(services.limiter, app.id)
+    content, template = await _template_content(services, form, app)
+    _check_template(services, content, template)
+    return await take(services, request, app, addresses.destination, content, sandbox=form.flag("sandbox"))
+
+
+async def send_partner_template_message(services: Services, request: Request) -> Answer:
+    """Take a template message through the partner API.
+
+    Refuses in this order: 401 wrong token, 429 eleventh in a minute, 400 unreadable form, 400 bad
+    destination, 400 bad app details, 400 bad template, parameters, media or postback texts.
+
+    Source: spec, "Send template message (image, location) through the partner API". Clients leave out
+        the message of a TEXT template and the app's name, which the path names already (facts 9).
+    """
+    app = await admitted_app(services, request)
+    form = request.form_or_json()
+    addresses = read_addresses(form, app.id)
+    _check_app(app, addresses)
+    content, template = await _template_content(services, form, app)
+    kind = template.draft.template_type
+    if type_row(kind).is_header_sent and json_text(form, "message") is None:
+        raise Refused(
+            Reason.FIELD_MISSING,
+            "Required request parameter 'message' is not present: what a template of type "
+            f"{kind} shows above its text.",
+        )
+    _check_template(services, content, template)
+    return await take(services, request, app, addresses.destination, content, sandbox=form.flag("sandbox"))
+
+
+async def take(
+    services: Services, request: Request, app: App, destination: str, content: Content, *, sandbox: bool = False
+) -> Answer:
+    """Keep a checked message with the entry that carries it, on disk, and answer with its id."""
+    message = message_from(services, request, app, destination, content, sandbox=sandbox)
+    answer = await record_message(services, request, message, Answer(submitted(message.id)))
+    if steps.on:
+        tell_accepted(request, message)
+    return answer
+
+
+def tell_accepted(request: Request, message: Message) -> None:
+    """Say that a message has been accepted; for those who ask. A replay is not accepted again."""
+    if request.keyed is not None and request.keyed.replayed:
+        return
+    steps.tell(
+        Step.ACCEPTED,
+        message.id,
+        app_id=message.app_id,
+        partner_id=message.partner_id,
+        kind=message.kind.value,
+        traceparent=request.header(b"traceparent"),
+    )
+
+
+def message_from(
+    services: Services, request: Request, app: App, destination: str, content: Content, *, sandbox: bool = False
+) -> Message:
+    """A message of an app's, as accepted now."""
+    return Message(
+        id=services.ids.new(),
+        partner_id=app.partner_id,
+        app_id=app.id,
+        source=app.phone_number,
+        destination=destination,
+        content=content,
+        accepted_on_ms=services.clock.now_ms(),
+        sandbox=sandbox,
+        request=request.text(),
+    )
+
+
+def _in_its_words(request: Request, refused: Refused) -> Refused:
+    """A refused credential as the message's own pages say it: nested for products. Source: facts 10."""
+    if refused.reason is not Reason.AUTHENTICATION_FAILED or len(request.body) > MOST_BYTES_OF_STRANGERS:
+        return refused
+    try:
+        nested = is_about_products(request.form_or_json())
+    except Refused:
+        return refused
+    return Refused(Reason.NESTED_AUTHENTICATION_FAILED, refused.explanation) if nested else refused
+
+
+async def _app_of(services: Services, holder: KeyHolder, addresses: Addresses) -> App:
+    app = await services.directory.app_by_source(holder.partner_id, addresses.source)
+    if (
+        app is None
+        or (addresses.app_name and app.name != addresses.app_name)
+        or (holder.app_token_hash is not None and not await opens(services, holder, app))
+    ):
+        raise Refused(
+            Reason.INVALID_APP_DETAILS,
+            "source must be the phone number of one of your apps, and src.name the name of that app.",
+        )
+    return app
+
+
+def _check_app(app: App, addresses: Addresses) -> None:
+    is_its_number = addresses.source in (app.phone_number, app.id) and bool(app.phone_number)
+    if not is_its_number or addresses.app_name not in ("", app.name, app.id):
+        raise Refused(
+            Reason.INVALID_APP_DETAILS,
+            "source must be the phone number of the app in the path, and src.name its name; "
+            "the app's id serves for either.",
+        )
+
+
+def _session_content(services: Services, form: Form) -> Content:
+    content = read_session_message(form)
+    if services.strict:
+        refuse_for(operators_complaint(content))
+    return content
+
+
+async def _template_content(services: Services, form: Form, app: App) -> tuple[TemplateSend, Template]:
+    content = read_template_send(form)
+    template = await services.directory.template(app, content.template_id)
+    if template is None or template.status is TemplateStatus.DELETED:
+        raise Refused(
+            Reason.INVALID_TEMPLATE,
+            "template.id must be the id of one of this app's templates, as its creation answered it.",
+        )
+    refuse_for(postback_complaint(content, template.draft))
+    return content, template
+
+
+def _check_template(services: Services, content: TemplateSend, template: Template) -> None:
+    if services.strict:
+        now_ms = services.clock.now_ms()
+        refuse_for(templates_complaint(content, template.draft, now_ms=now_ms) or operators_complaint(content))
+
+
+def refuse_for(complaint: str | None) -> None:
+    """Refuse a field for the operator's rule that it breaks; None breaks none.
+
+    Raises:
+        Refused: the complaint.
+    """
+    if complaint is not None:
+        raise Refused(Reason.FIELD_BROKEN, f"{complaint}.")

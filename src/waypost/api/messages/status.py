@@ -1,0 +1,62 @@
+"""Telling a recipient that a message was read, and a partner where a message stands."""
+
+from waypost.api.auth.authorisation import admitted_app
+from waypost.api.direct_calls import ask, number_of
+from waypost.api.http.requests import Answer, Request
+from waypost.api.services import Services
+from waypost.domain.app import App
+from waypost.domain.direct_calls import MarkRead
+from waypost.domain.errors import Reason, Refused
+from waypost.store.message_contents import OF_TEMPLATES
+from waypost.store.messages.messages import messages_by_ids
+from waypost.store.messages.received import inbound_message, inbound_with_sender
+from waypost.wire.messages.passthrough import ReadReceipt, read_event
+from waypost.wire.results import message_record, received_record
+
+
+async def put_message_read(services: Services, request: Request) -> Answer:
+    """Mark an inbound message as read. Source: facts 9.1, read receipts."""
+    app = await admitted_app(services, request)
+    await mark_read(services, app, ReadReceipt(request.path["message_id"]))
+    return Answer({"status": "success"})
+
+
+async def post_event(services: Services, request: Request) -> Answer:
+    """Mark an inbound message as read, and perhaps show that somebody writes.
+
+    Source: facts 9.1, `v1/event` and its two errors.
+    """
+    app = await admitted_app(services, request)
+    await mark_read(services, app, read_event(request.body))
+    return Answer({"status": "success"})
+
+
+async def message_state(services: Services, request: Request) -> Answer:
+    """Where a message of the app stands, sent or received: what can be marked as read can be looked at.
+
+    The path is the facts' (9.1), the shape our own.
+    """
+    app = await admitted_app(services, request)
+    message_id = request.path["message_id"]
+    row = (await services.database.read(messages_by_ids, {message_id})).get(message_id)
+    if row is not None and row.app_id == app.id:
+        shown = message_record(row, row.kind in OF_TEMPLATES)
+        return Answer({"status": "success", "message": shown})
+    received = await services.database.read(inbound_with_sender, app.id, message_id)
+    if received is None:
+        raise Refused(Reason.MESSAGE_DOES_NOT_EXIST, "The path must end in the id of a message of the app's.")
+    return Answer({"status": "success", "message": received_record(received, app.phone_number)})
+
+
+async def mark_read(services: Services, app: App, receipt: ReadReceipt) -> None:
+    """Ask the operator to show an inbound message as read.
+
+    Raises:
+        Refused: the app has received no such message, or the operator refused or did not answer.
+    """
+    if await services.database.read(inbound_message, app.id, receipt.message_id) is None:
+        raise Refused(
+            Reason.MESSAGE_DOES_NOT_EXIST,
+            "The id must be that of a message that the app has received, as its callback names it.",
+        )
+    await ask(services, app, MarkRead(number_of(app), receipt.message_id, receipt.typing))

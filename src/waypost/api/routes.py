@@ -1,0 +1,320 @@
+"""The table of routes: every partner and messaging endpoint. Router and OpenAPI document are made from it."""
+
+from typing import Final
+
+from waypost.api.account.numbers import business_account_details, health, ratings
+from waypost.api.account.profile import (
+    block,
+    block_list,
+    block_one,
+    change_about,
+    change_components,
+    change_photo,
+    change_profile,
+    delete_photo,
+    show_about,
+    show_components,
+    show_photo,
+    show_profile,
+    unblock,
+)
+from waypost.api.account.usage import discount, messaging_wallet_balance, usage, wallet_balance
+from waypost.api.apps.apps import create_app, edit_app, link_app, list_partner_apps, remove_app, search_apps, show_app
+from waypost.api.apps.keys import create_key, delete_key, list_keys, list_tokens, mint_token, revoke_token
+from waypost.api.apps.settings import (
+    set_callback,
+    set_callback_modes,
+    set_callback_url,
+    set_cap,
+    set_contact,
+    set_optin_message,
+    set_preference,
+    show_cap,
+    show_contact,
+)
+from waypost.api.apps.users import list_users, note_opted_in, note_opted_out, opt_in, user_status
+from waypost.api.auth.credentials import Credential
+from waypost.api.auth.login import app_token, log_in
+from waypost.api.flows import (
+    change_flow,
+    create_flow,
+    delete_flow,
+    deprecate_flow,
+    list_flows,
+    preview_flow,
+    publish_flow,
+    put_assets,
+    show_assets,
+    show_flow,
+)
+from waypost.api.media.endpoints import (
+    delete_media,
+    download_media,
+    upload_for_handle,
+    upload_for_sending,
+    upload_through_messaging,
+)
+from waypost.api.messages.passthrough import send_mm_lite, send_passthrough
+from waypost.api.messages.send import (
+    send_partner_session_message,
+    send_partner_template_message,
+    send_session_message,
+    send_template_message,
+)
+from waypost.api.messages.status import message_state, post_event, put_message_read
+from waypost.api.route import Carries, Once, RouteRow
+from waypost.api.subscriptions import (
+    create_subscription,
+    delete_all_subscriptions,
+    delete_subscription,
+    get_subscription,
+    list_subscriptions,
+    update_subscription,
+)
+from waypost.api.templates.analytics import compare_templates, set_analytics, set_button_clicks, show_analytics
+from waypost.api.templates.check import check_template
+from waypost.api.templates.create import create_template
+from waypost.api.templates.edit import change_template, delete_named, delete_one, delete_own_named
+from waypost.api.templates.library import create_from_library, list_library
+from waypost.api.templates.lists import list_own_templates, list_templates, list_templates_by_name, show_template
+from waypost.api.templates.sync import sync_templates
+from waypost.api.unsupported import enable_mm_lite, onboarding_link, refuse_for_partner
+from waypost.domain.errors import Reason
+from waypost.domain.templates.fields import TEMPLATE_FIELDS
+
+_NONE, _PARTNER = Credential.NONE, Credential.PARTNER_TOKEN
+_APP_TOKEN, _KEY = Credential.APP_TOKEN, Credential.API_KEY
+_IN_ONE, _MARKED = Once.IN_ONE, Once.MARKED
+_FORM, _JSON, _MULTIPART, _BOTH = (Carries.FORM, Carries.JSON, Carries.MULTIPART, Carries.FORM_OR_JSON)
+
+# What forms hold. Each name is a row in `fields.py`.
+# fmt: off
+_TEMPLATE: Final = tuple(field.name for field in TEMPLATE_FIELDS)
+_TEMPLATE_CHECK: Final = (
+    *(f"{field.name}@check" if field.required else field.name for field in TEMPLATE_FIELDS), "templateId@check",
+)
+_TEMPLATE_CHANGE: Final = tuple(
+    f"{field.name}@change" if field.required else field.name for field in TEMPLATE_FIELDS if field.changeable
+)
+_FROM_LIBRARY: Final = ("elementName", "category", "languageCode@library", "libraryTemplateName", "buttons@library")
+_LIST: Final = (
+    "templateType@filter", "status@filter", "stage", "useable", "startTime", "endTime", "elementName@filter", "data",
+    "id@filter", "pageNo", "pageSize", "token@query",
+)
+_OWN_LIST: Final = (
+    "pageNo", "pageSize", "templateStatus", "templateCategory", "templateType@filter", "quality", "languageCode@filter",
+)
+_LIBRARY: Final = ("elementName@filter", "industry", "languageCode@filter", "topic", "usecase")
+_ANALYTICS: Final = ("start", "end", "granularity", "metric_types", "template_ids", "limit")
+_SESSION: Final = ("channel", "source", "src", "destination", "src.name", "message@session", "disablePreview")
+_SEND: Final = (
+    "channel", "source", "src", "destination", "src.name", "template", "message@template", "postbackTexts", "sandbox",
+)
+_PASSTHROUGH: Final = (
+    "messaging_product", "recipient_type", "to", "recipient", "type@passthrough", "context@passthrough", "category@direct",
+    "ttl_seconds", "biz_opaque_callback_data", "status@read", "message_id@read", "typing_indicator", "text@passthrough",
+    "image", "audio", "video", "document", "sticker", "location", "contacts", "reaction", "interactive", "template@passthrough",
+)
+_UPLOAD: Final = ("file", "file_type")
+_PHOTO: Final = ("file@photo", "image@photo", "file_type")
+_UPLOADS: Final = (
+    Reason.FIELD_MISSING, Reason.FIELD_BROKEN, Reason.WRONG_FILE_TYPE, Reason.FILE_TOO_LARGE, Reason.NO_ROOM, Reason.MEDIA_QUOTA, Reason.MEDIA_NOT_FETCHED,
+)
+_PROFILE: Final = (
+    "addLine1", "addLine2", "city", "state", "pinCode", "country", "vertical@profile", "website1", "website2", "desc",
+    "profileEmail",
+)
+_FLOW: Final = ("categories", "clone_flow_id", "endpoint_uri", "flow_json")
+_SUBSCRIPTION: Final = ("modes", "tag", "url", "version", "showOnUI", "meta", "doCheck")
+_SUBSCRIPTION_CHANGE: Final = ("modes@change", "tag@change", "url@change", "version", "active", "showOnUI", "meta", "doCheck")
+# fmt: on
+_DIRECT: Final = (Reason.APP_NOT_APPROVED, Reason.OPERATOR_REFUSED, Reason.OPERATOR_UNAVAILABLE)
+_CREATE_REFUSES: Final = (
+    Reason.FIELD_MISSING, Reason.FIELD_BROKEN, Reason.INVALID_CATEGORY, Reason.INVALID_ELEMENT_NAME, Reason.TEMPLATE_EXISTS,
+    Reason.APP_NOT_APPROVED, Reason.MEDIA_NOT_FETCHED, Reason.WRONG_FILE_TYPE, Reason.FILE_TOO_LARGE, Reason.NO_ROOM, Reason.MEDIA_QUOTA,
+)  # fmt: skip
+_EDIT_REFUSES: Final = (
+    Reason.FIELD_MISSING, Reason.FIELD_BROKEN, Reason.INVALID_CATEGORY, Reason.TEMPLATE_NOT_FOUND,
+    Reason.TEMPLATE_NOT_EDITABLE,
+)  # fmt: skip
+_DELETE_REFUSES: Final = (
+    Reason.SANDBOX_DELETION, Reason.APP_NOT_APPROVED, Reason.TEMPLATE_NAME_UNKNOWN, Reason.TEMPLATE_NOT_DELETABLE,
+)  # fmt: skip
+_DELETE_ONE_REFUSES: Final = (*_DELETE_REFUSES, Reason.INVALID_APP_ID, Reason.NOT_APP_OWNER)
+_LIBRARY_REFUSES: Final = (
+    *_DIRECT, Reason.FIELD_BROKEN, Reason.INVALID_CATEGORY, Reason.TEMPLATE_EXISTS, Reason.TEMPLATE_NAME_MISSING,
+    Reason.CATEGORY_MISSING, Reason.LANGUAGE_MISSING, Reason.LIBRARY_NAME_MISSING,
+)  # fmt: skip
+_COMPARE_REFUSES: Final = (
+    Reason.FIELD_MISSING, Reason.FIELD_BROKEN, Reason.TEMPLATE_NOT_FOUND, Reason.ANALYTICS_NOT_SET,
+    Reason.COMPARISON_WINDOW, Reason.COMPARISON_ENDS_FIRST, Reason.NOT_TEMPLATE_OWNER, Reason.TEMPLATE_NOT_APPROVED,
+    Reason.TOO_FEW_SENDS,
+)  # fmt: skip
+_SEND_REFUSES: Final = (
+    Reason.FIELD_MISSING, Reason.FIELD_BROKEN, Reason.INVALID_DESTINATION, Reason.INVALID_APP_DETAILS,
+)  # fmt: skip
+_READ_REFUSES: Final = (
+    Reason.MESSAGE_DOES_NOT_EXIST, Reason.APP_NOT_APPROVED, Reason.OPERATOR_REFUSED, Reason.OPERATOR_UNAVAILABLE,
+)  # fmt: skip
+_OLDER_S: Final = 1_751_241_600  # 30 June 2025. Source: facts 9.2: `/sm/api/v1` ended then
+_APP: Final = "/partner/app/{app_id}"
+_ONE_TEMPLATE: Final = f"{_APP}/templates/{{template_id}}"
+_KEY_APP: Final = "/wa/app/{app_id}"
+_KEY_TEMPLATES: Final = f"{_KEY_APP}/template"
+_KEY_TEMPLATE: Final = f"{_KEY_TEMPLATES}/{{template_id}}"
+_ACCOUNT: Final = "/partner/account/api"
+_ONE_FLOW: Final = f"{_APP}/flows/{{flow_id}}"
+_KEY_MEDIA: Final = "/wa/{app_id}/wa/media"
+_KEY_MESSAGE: Final = "/wa/app/{app_id}/msg/{message_id}"
+_ONE_SUBSCRIPTION: Final = f"{_APP}/subscription/{{subscription_id}}"
+_KEY_SUBSCRIPTIONS: Final = "/wa/app/{app_id}/subscription"
+_KEY_SUBSCRIPTION: Final = f"{_KEY_SUBSCRIPTIONS}/{{subscription_id}}"
+_ONE: Final = (Reason.SUBSCRIPTION_DOES_NOT_EXIST, Reason.NOT_SUBSCRIPTION_OWNER)
+_SUBSCRIBES: Final = (
+    Reason.FIELD_MISSING, Reason.FIELD_BROKEN, Reason.DUPLICATE_TAG, Reason.TOO_MANY_SUBSCRIPTIONS, Reason.VOICE_SUBSCRIPTION_EXISTS,
+    Reason.INVALID_URL,
+)  # fmt: skip
+
+# fmt: off
+ROUTES: Final = (  # Source: spec, "Endpoints"; facts 1.4, 3.5, 4.1
+    # Partner and tokens
+    RouteRow("POST",   "/partner/account/login", log_in,                   _NONE,      "login",         (200, 400, 401),      "account",       "spec, Partner login", _BOTH, ("email", "password", "secret"), refuses=(Reason.FIELD_MISSING, Reason.FIELD_BROKEN)),
+    RouteRow("GET",    f"{_APP}/token",          app_token,                _PARTNER,   "app_token",     (200, 401),           "app_token",     "facts 1.4"),
+    RouteRow("POST",   f"{_APP}/token",                      mint_token,                _PARTNER,   "app_token",     (200, 400, 401, 409),      "minted_token",      "facts 1.5", _BOTH, ("name@token", "expiry"), refuses=(Reason.FIELD_MISSING, Reason.FIELD_BROKEN, Reason.TOKEN_NAME_TAKEN, Reason.TOO_MANY_TOKENS,), once=_IN_ONE),
+    RouteRow("GET",    f"{_APP}/tokens",                     list_tokens,               _PARTNER,   "app_token",     (200, 400, 401),           "minted_tokens",     "facts 1.5", query=("status@token",), refuses=(Reason.FIELD_BROKEN,)),
+    RouteRow("POST",   f"{_APP}/token/revoke",               revoke_token,              _PARTNER,   "app_token",     (200, 400, 401, 410),      "success",           "facts 1.5", _BOTH, ("id@token",), refuses=(Reason.FIELD_MISSING, Reason.FIELD_BROKEN, Reason.TOKEN_HAS_EXPIRED,)),
+    RouteRow("POST",   f"{_APP}/apikey",                     create_key,                _PARTNER,   "app_token",     (200, 400, 401, 409),      "app_key",           "facts 1.4; decision 0024", _BOTH, ("name@key",), refuses=(Reason.FIELD_BROKEN, Reason.TOKEN_NAME_TAKEN, Reason.TOO_MANY_TOKENS,), once=_IN_ONE),
+    RouteRow("GET",    f"{_APP}/apikey",                     list_keys,                 _PARTNER,   "app_token",     (200, 401),                "app_keys",          "facts 1.4; decision 0024"),
+    RouteRow("DELETE", f"{_APP}/apikey/{{key_id}}",          delete_key,                _PARTNER,   "app_token",     (200, 400, 401),           "success",           "facts 1.4; decision 0024", refuses=(Reason.FIELD_BROKEN,)),
+
+    # Templates
+    RouteRow("POST",   f"{_APP}/templates",      create_template,          _APP_TOKEN, "templates",     (200, 400, 401),      "template",      "spec, Create template", _FORM, _TEMPLATE, calls=True, refuses=_CREATE_REFUSES, once=_MARKED),
+    RouteRow("GET",    f"{_APP}/templates",      list_templates,           _APP_TOKEN, "templates",     (200, 400, 401),      "templates",     "facts 3.5", query=_LIST, refuses=(Reason.FIELD_BROKEN,)),
+    RouteRow("POST",   f"{_APP}/templates/check", check_template,          _APP_TOKEN, "partner_call",  (200, 400, 401),      "findings",      "ours; decision 0057", _FORM, _TEMPLATE_CHECK, refuses=(Reason.FIELD_BROKEN, Reason.TEMPLATE_NOT_FOUND)),
+    RouteRow("GET",    _ONE_TEMPLATE,            show_template,            _APP_TOKEN, "partner_call",  (200, 400, 401),      "template",      "facts 3.5; ours", refuses=(Reason.TEMPLATE_NOT_FOUND,)),
+    RouteRow("PUT",    _ONE_TEMPLATE,            change_template,          _APP_TOKEN, "templates",     (200, 400, 401),      "success",       "facts 3.6", _FORM, _TEMPLATE_CHANGE, calls=True, refuses=_EDIT_REFUSES),
+    RouteRow("GET",    f"{_APP}/template/sync",  sync_templates,           _APP_TOKEN, "template_sync", (202, 400, 401, 503), "success",       "facts 3.6", calls=True, refuses=(Reason.UNAUTHORIZED_ACCESS, *_DIRECT)),
+    RouteRow("GET",    f"{_APP}/template/metalibrary", list_library,       _APP_TOKEN, "partner_call",  (200, 400, 401, 503), "library",       "facts 3.6", query=_LIBRARY, calls=True, refuses=_DIRECT),
+    RouteRow("POST",   f"{_APP}/template/metalibrary", create_from_library, _APP_TOKEN, "partner_call", (200, 400, 401, 503), "from_library",  "facts 3.6", _FORM, _FROM_LIBRARY, calls=True, refuses=_LIBRARY_REFUSES, once=_MARKED),
+    RouteRow("GET",    f"{_APP}/template/analytics", show_analytics,       _APP_TOKEN, "analytics",     (200, 400, 401, 404), "analytics",     "facts 3.6", query=_ANALYTICS, refuses=(Reason.FIELD_BROKEN, Reason.TEMPLATE_NOT_FOUND, Reason.ANALYTICS_TOO_OLD, Reason.ANALYTICS_NOT_SET)),
+    RouteRow("POST",   f"{_APP}/template/analytics", set_analytics,        _APP_TOKEN, "analytics",     (200, 400, 401),      "success",       "facts 3.6", _FORM, ("enable", "enableOnUi"), refuses=(Reason.BAD_REQUEST,)),
+    RouteRow("POST",   f"{_APP}/template/analytics/buttonclick", set_button_clicks, _APP_TOKEN, "analytics", (200, 400, 401), "success",       "facts 3.6", _FORM, ("templateId", "disable"), refuses=(Reason.FIELD_MISSING, Reason.FIELD_BROKEN, Reason.TEMPLATE_NOT_FOUND)),
+    RouteRow("GET",    f"{_APP}/template/analytics/{{template_id}}/compare", compare_templates, _APP_TOKEN, "analytics", (200, 400, 401, 404), "comparison", "facts 3.6, compare", query=("templateList", "template_ids@compare", "start@compare", "end@compare", "days"), refuses=_COMPARE_REFUSES),
+    RouteRow("DELETE", f"{_APP}/template/{{element_name}}", delete_named,  _APP_TOKEN, "partner_call",  (200, 400, 401, 403), "success",       "facts 3.6", refuses=_DELETE_ONE_REFUSES),
+    RouteRow("DELETE", f"{_APP}/template/{{element_name}}/{{template_id}}", delete_one, _APP_TOKEN, "partner_call", (200, 400, 401, 403), "success", "facts 3.6", refuses=(*_DELETE_ONE_REFUSES, Reason.TEMPLATE_MISMATCH)),
+    RouteRow("GET",    _KEY_TEMPLATES,           list_own_templates,       _KEY,       "partner_call",  (200, 400, 401),      "templates",     "facts 3.5, self-serve twin", query=_OWN_LIST, refuses=(Reason.FIELD_BROKEN,)),
+    RouteRow("POST",   _KEY_TEMPLATES,           create_template,          _KEY,       "templates",     (200, 400, 401),      "template",      "facts 3.5, self-serve twin", _FORM, _TEMPLATE, calls=True, refuses=_CREATE_REFUSES, once=_MARKED),
+    RouteRow("GET",    _KEY_TEMPLATE,            show_template,            _KEY,       "partner_call",  (200, 400, 401),      "template",      "facts 3.5, self-serve twin", refuses=(Reason.TEMPLATE_NOT_FOUND,)),
+    RouteRow("PUT",    _KEY_TEMPLATE,            change_template,          _KEY,       "templates",     (200, 400, 401),      "success",       "facts 3.6; its twin is ours", _FORM, _TEMPLATE_CHANGE, calls=True, refuses=_EDIT_REFUSES),
+    RouteRow("DELETE", _KEY_TEMPLATE,            delete_own_named,         _KEY,       "partner_call",  (200, 400, 401),      "success",       "facts 3.5, self-serve twin", refuses=_DELETE_REFUSES),
+
+    # Sending
+    RouteRow("POST",   "/wa/api/v1/msg",          send_session_message,          _KEY,       "session",       (200, 400, 401), "submitted",     "spec, Send session text message; facts 9.1", Carries.FORM_OR_JSON, _SESSION, refuses=(Reason.NESTED_AUTHENTICATION_FAILED, *_SEND_REFUSES), once=_IN_ONE),
+    RouteRow("POST",   "/wa/api/v1/template/msg", send_template_message,         _KEY,       "send_template", (200, 400, 401), "submitted",     "spec, Send template message with postback texts; facts 9.2", Carries.FORM_OR_JSON, _SEND, refuses=(Reason.INVALID_TEMPLATE, *_SEND_REFUSES), once=_IN_ONE),
+    RouteRow("POST",   f"{_APP}/msg",             send_partner_session_message,  _APP_TOKEN, "session",       (200, 400, 401), "submitted",     "facts 9.1", Carries.FORM_OR_JSON, _SESSION, refuses=(Reason.NESTED_AUTHENTICATION_FAILED, *_SEND_REFUSES), once=_IN_ONE),
+    RouteRow("POST",   f"{_APP}/template/msg",    send_partner_template_message, _APP_TOKEN, "send_template", (200, 400, 401), "submitted",     "spec, Send template message (image, location); facts 9.2", Carries.FORM_OR_JSON, _SEND, refuses=(Reason.INVALID_TEMPLATE, *_SEND_REFUSES), once=_IN_ONE),
+    RouteRow("POST",   f"{_KEY_TEMPLATES}/v1/msg",    send_partner_template_message, _KEY,       "send_template", (200, 400, 401), "submitted",     "facts 9.2; by API key a public client's habit", Carries.FORM_OR_JSON, _SEND, refuses=(Reason.INVALID_TEMPLATE, *_SEND_REFUSES), once=_IN_ONE),
+    RouteRow("POST",   f"{_APP}/v3/message",      send_passthrough,              _APP_TOKEN, "partner_call",  (200, 400, 401, 503), "passthrough", "spec, Flow passthrough message; facts 9.3", Carries.FORM_OR_JSON, _PASSTHROUGH, calls=True, refuses=(*_SEND_REFUSES, Reason.CALLBACK_BILLING_OFF, *_READ_REFUSES), once=_IN_ONE),
+    RouteRow("POST",   f"{_APP}/v3/mmlite/message", send_mm_lite,                _APP_TOKEN, "partner_call",  (400, 401),      "",              "facts 9.3, MM Lite", Carries.FORM_OR_JSON, _PASSTHROUGH, refuses=(Reason.MM_LITE_OFF,)),
+    RouteRow("PUT",    f"{_KEY_MESSAGE}/read",    put_message_read,              _KEY,       "partner_call",  (200, 400, 401, 503), "success",  "facts 9.1, read receipts", calls=True, refuses=_READ_REFUSES),
+    RouteRow("GET",    _KEY_MESSAGE,              message_state,                 _KEY,       "partner_call",  (200, 400, 401), "message_state", "facts 9.1; the shape is ours", refuses=(Reason.MESSAGE_DOES_NOT_EXIST,)),
+    RouteRow("POST",   f"{_APP}/v1/event",        post_event,                    _APP_TOKEN, "partner_call",  (200, 400, 401, 503), "success",  "facts 9.1, read receipts", _JSON, ("type@event", "message@event"), calls=True, refuses=(Reason.EVENT_NOT_SUPPORTED, Reason.INVALID_JSON_PAYLOAD, *_READ_REFUSES)),
+
+    # The older address of the messaging API. Source: facts 9.2; public clients; decision 0065
+    RouteRow("POST",   "/sm/api/v1/msg",          send_session_message,          _KEY,       "session",       (200, 400, 401), "submitted",     "facts 9.2; public clients", Carries.FORM_OR_JSON, _SESSION, refuses=(Reason.NESTED_AUTHENTICATION_FAILED, *_SEND_REFUSES), once=_IN_ONE, deprecated_s=_OLDER_S),
+    RouteRow("POST",   "/sm/api/v1/template/msg", send_template_message,         _KEY,       "send_template", (200, 400, 401), "submitted",     "facts 9.2; public clients", Carries.FORM_OR_JSON, _SEND, refuses=(Reason.INVALID_TEMPLATE, *_SEND_REFUSES), once=_IN_ONE, deprecated_s=_OLDER_S),
+    RouteRow("GET",    "/sm/api/v1/template/list/{app_name}", list_templates_by_name, _KEY,  "partner_call",  (200, 400, 401), "templates",     "facts 9.2; public clients", query=_OWN_LIST, refuses=(Reason.FIELD_BROKEN, Reason.INVALID_APP_DETAILS), deprecated_s=_OLDER_S),
+    RouteRow("GET",    "/sm/api/v1/users/{app_name}", list_users,                _KEY,       "partner_call",  (200, 400, 401), "users",         "facts 9.2; public clients", query=("maxResult", "pageNo@users"), refuses=(Reason.FIELD_BROKEN, Reason.INVALID_APP_DETAILS), deprecated_s=_OLDER_S),
+    RouteRow("POST",   "/sm/api/v1/app/opt/in/{app_name}",  note_opted_in,       _KEY,       "partner_call",  (202, 400, 401), "success",       "facts 9.2; public clients", _BOTH, ("user@optedin",), refuses=(Reason.FIELD_MISSING, Reason.FIELD_BROKEN, Reason.INVALID_APP_DETAILS), deprecated_s=_OLDER_S),
+    RouteRow("POST",   "/sm/api/v1/app/opt/out/{app_name}", note_opted_out,      _KEY,       "partner_call",  (202, 400, 401), "success",       "facts 9.2; public clients", _BOTH, ("user@optedin",), refuses=(Reason.FIELD_MISSING, Reason.FIELD_BROKEN, Reason.INVALID_APP_DETAILS), deprecated_s=_OLDER_S),
+    RouteRow("GET",    "/sm/api/v2/wallet/balance", messaging_wallet_balance,    _KEY,       "partner_call",  (200, 401),      "balance",       "facts 9.2; public clients", deprecated_s=_OLDER_S),
+
+    # Media
+    RouteRow("POST",   f"{_APP}/upload/media",   upload_for_handle,        _APP_TOKEN, "upload",        (200, 400, 401),      "handle_id",     "spec, Upload media, handle id", _MULTIPART, _UPLOAD, calls=True, refuses=_UPLOADS, once=_IN_ONE),
+    RouteRow("POST",   f"{_APP}/media",          upload_for_sending,       _APP_TOKEN, "upload",        (200, 400, 401),      "media_id",      "spec, Upload media, media id", _MULTIPART, _UPLOAD, calls=True, refuses=(*_UPLOADS, Reason.NOT_A_CLOUD_APP), once=_IN_ONE),
+    RouteRow("GET",    f"{_APP}/media/{{media_id}}", download_media,       _APP_TOKEN, "download",      (200, 400, 401, 503), "file",          "facts 8", query=("fileName",), calls=True, refuses=(Reason.FIELD_BROKEN, Reason.UNAUTHORIZED_ACCESS, Reason.NO_ROOM, Reason.OPERATOR_UNAVAILABLE)),
+    RouteRow("DELETE", f"{_APP}/media/{{media_id}}", delete_media,         _APP_TOKEN, "partner_call",  (200, 400, 401),      "success",       "facts 8; a public client's habit", refuses=(Reason.FIELD_BROKEN, Reason.UNAUTHORIZED_ACCESS)),
+    RouteRow("POST",   _KEY_MEDIA,               upload_through_messaging, _KEY,       "upload",        (200, 400, 401),      "stored_media",  "facts 8", _MULTIPART, _UPLOAD, calls=True, refuses=_UPLOADS, once=_IN_ONE),
+    RouteRow("POST",   f"{_KEY_MEDIA}/v2",       upload_through_messaging, _KEY,       "upload",        (200, 400, 401),      "stored_media",  "facts 8", _MULTIPART, _UPLOAD, calls=True, refuses=_UPLOADS, once=_IN_ONE),
+
+    # Subscriptions
+    RouteRow("POST",   f"{_APP}/subscription",   create_subscription,      _APP_TOKEN, "subscription",  (200, 400, 401),      "subscription",  "facts 4.1", _FORM, _SUBSCRIPTION, calls=True, refuses=_SUBSCRIBES, once=_MARKED),
+    RouteRow("GET",    f"{_APP}/subscription",   list_subscriptions,       _APP_TOKEN, "subscription",  (200, 401),           "subscriptions", "facts 4.1"),
+    RouteRow("GET",    _ONE_SUBSCRIPTION,        get_subscription,         _APP_TOKEN, "subscription",  (200, 400, 401, 403), "subscription",  "facts 4.1", refuses=_ONE),
+    RouteRow("PUT",    _ONE_SUBSCRIPTION,        update_subscription,      _APP_TOKEN, "subscription",  (200, 400, 401, 403), "subscription",  "facts 4.1", _FORM, _SUBSCRIPTION_CHANGE, calls=True, refuses=(*_ONE, Reason.FIELD_BROKEN, Reason.DUPLICATE_TAG, Reason.VOICE_SUBSCRIPTION_EXISTS, Reason.INVALID_URL)),
+    RouteRow("DELETE", _ONE_SUBSCRIPTION,        delete_subscription,      _APP_TOKEN, "subscription",  (204, 400, 401, 403), "",              "facts 4.1", refuses=_ONE),
+    RouteRow("DELETE", f"{_APP}/subscription",   delete_all_subscriptions, _APP_TOKEN, "subscription",  (204, 401),           "",              "facts 4.1", refuses=(Reason.UNAUTHORIZED_ACCESS,)),
+    RouteRow("POST",   _KEY_SUBSCRIPTIONS,       create_subscription,      _KEY,       "subscription",  (200, 400, 401),      "subscription",  "facts 4.1, self-serve twin", _FORM, _SUBSCRIPTION, calls=True, refuses=(*_SUBSCRIBES, Reason.KEY_NOT_ASSOCIATED), once=_MARKED),
+    RouteRow("GET",    _KEY_SUBSCRIPTIONS,       list_subscriptions,       _KEY,       "subscription",  (200, 400, 401),      "subscriptions", "facts 4.1, self-serve twin", refuses=(Reason.KEY_NOT_ASSOCIATED,)),
+    RouteRow("GET",    _KEY_SUBSCRIPTION,        get_subscription,         _KEY,       "subscription",  (200, 400, 401, 403), "subscription",  "facts 4.1, self-serve twin", refuses=(*_ONE, Reason.KEY_NOT_ASSOCIATED)),
+    RouteRow("PUT",    _KEY_SUBSCRIPTION,        update_subscription,      _KEY,       "subscription",  (200, 400, 401, 403), "subscription",  "facts 4.1, self-serve twin", _FORM, _SUBSCRIPTION_CHANGE, calls=True, refuses=(*_ONE, Reason.FIELD_BROKEN, Reason.DUPLICATE_TAG, Reason.VOICE_SUBSCRIPTION_EXISTS, Reason.INVALID_URL, Reason.KEY_NOT_ASSOCIATED)),
+    RouteRow("DELETE", _KEY_SUBSCRIPTION,        delete_subscription,      _KEY,       "subscription",  (204, 400, 401, 403), "",              "facts 4.1, self-serve twin", refuses=(*_ONE, Reason.KEY_NOT_ASSOCIATED)),
+    RouteRow("DELETE", _KEY_SUBSCRIPTIONS,       delete_all_subscriptions, _KEY,       "subscription",  (204, 400, 401),      "",              "facts 4.1, self-serve twin", refuses=(Reason.UNAUTHORIZED_ACCESS, Reason.KEY_NOT_ASSOCIATED)),
+
+    # Apps
+    RouteRow("GET",    f"{_ACCOUNT}/partnerApps",            list_partner_apps,         _PARTNER,   "partner_call",  (200, 401),                "partner_apps",      "facts 2"),
+    RouteRow("POST",   f"{_ACCOUNT}/appLink",                link_app,                  _PARTNER,   "partner_call",  (200, 400, 401),           "linked_app",        "facts 2", _BOTH, ("apiKey", "appName"), refuses=(Reason.FIELD_MISSING, Reason.INVALID_APP_DETAILS,)),
+    RouteRow("GET",    "/partner/app/list",                  search_apps,               _PARTNER,   "partner_call",  (200, 400, 401),           "listed_apps",       "facts 2", query=("name@part", "phone@part", "pageNo@apps", "pageSize@apps"), refuses=(Reason.FIELD_BROKEN,)),
+    RouteRow("POST",   "/partner/app",                       create_app,                _PARTNER,   "create_app",    (200, 400, 401, 409),      "created_app",       "facts 2", _BOTH, ("name@app", "templateMessaging", "disableOptinPrefUrl"), refuses=(Reason.FIELD_MISSING, Reason.FIELD_BROKEN, Reason.INVALID_APP_NAME, Reason.APP_NAME_LENGTH, Reason.APP_EXISTS,), once=_IN_ONE),
+    RouteRow("GET",    f"{_APP}/details",                    show_app,                  _PARTNER,   "partner_call",  (200, 401),                "app_details",       "facts 2"),
+    RouteRow("PUT",    _APP,                                 edit_app,                  _PARTNER,   "partner_call",  (200, 400, 401, 409),      "changed_app",       "facts 2", _BOTH, ("name@change", "templateMessaging", "disableOptinPrefUrl"), refuses=(Reason.FIELD_BROKEN, Reason.INVALID_APP_NAME, Reason.APP_NAME_LENGTH, Reason.APP_EXISTS,)),
+    RouteRow("DELETE", _APP,                                 remove_app,                _PARTNER,   "delete_app",    (200, 401, 403),           "deleted_app",       "facts 2", query=("comment",), refuses=(Reason.UNAUTHORIZED_ACCESS, Reason.FORBIDDEN_ACCESS,)),
+    RouteRow("PUT",    f"{_APP}/appPreference",              set_preference,            _APP_TOKEN, "partner_call",  (200, 400, 401),           "success",           "facts 2", _BOTH, ("isHSMEnabled",), refuses=(Reason.FIELD_MISSING, Reason.FIELD_BROKEN,)),
+    RouteRow("GET",    f"{_APP}/onboarding/embed/link",      onboarding_link,           _PARTNER,   "partner_call",  (400, 401),                "",                  "facts 2; decision 0025", query=("regenerate", "user", "lang"), refuses=(Reason.QUERY_EMPTY, Reason.NO_MEANING,)),
+    RouteRow("PUT",    f"{_APP}/callbackUrl",                set_callback_url,          _APP_TOKEN, "partner_call",  (200, 400, 401),           "success",           "facts 2, deprecated", _BOTH, ("callbackUrl",), refuses=(Reason.FIELD_MISSING, Reason.INVALID_URL,)),
+    RouteRow("PUT",    f"{_APP}/callback/mode",              set_callback_modes,        _APP_TOKEN, "partner_call",  (200, 400, 401),           "callback_modes",    "facts 2, deprecated", _BOTH, ("modes@callback",), refuses=(Reason.FIELD_BROKEN,)),
+    RouteRow("PUT",    f"{_APP}/callback",                   set_callback,              _APP_TOKEN, "partner_call",  (200, 400, 401),           "callback",          "facts 2, deprecated", _BOTH, ("url@callback", "modes@callback"), refuses=(Reason.FIELD_BROKEN, Reason.INVALID_CALLBACK, Reason.INVALID_URL,)),
+    RouteRow("PUT",    f"{_APP}/optin",                      opt_in,                    _APP_TOKEN, "partner_call",  (202, 400, 401),           "success",           "facts 2, withdrawn", _BOTH, ("phone",), refuses=(Reason.FIELD_MISSING, Reason.FIELD_BROKEN,)),
+    RouteRow("POST",   "/wa/api/v1/optedin/{app_name}",      note_opted_in,             _KEY,       "partner_call",  (202, 400, 401),           "success",           "facts 2, withdrawn; by API key a public client's habit", _BOTH, ("user@optedin",), refuses=(Reason.FIELD_MISSING, Reason.FIELD_BROKEN, Reason.INVALID_APP_DETAILS)),
+    RouteRow("GET",    f"{_APP}/userStatus",                 user_status,               _APP_TOKEN, "partner_call",  (200, 400, 401),           "user_status",       "facts 2, withdrawn", query=("phone",), refuses=(Reason.FIELD_MISSING, Reason.FIELD_BROKEN,)),
+    RouteRow("PUT",    f"{_APP}/optinMessagePreference",     set_optin_message,         _APP_TOKEN, "partner_call",  (202, 400, 401),           "success",           "ledger 1.9", _BOTH, ("enableOptinMessage",), refuses=(Reason.FIELD_MISSING, Reason.FIELD_BROKEN)),
+    RouteRow("GET",    f"{_APP}/contact",                    show_contact,              _APP_TOKEN, "partner_call",  (200, 401),                "contact",           "decision 0065"),
+    RouteRow("PUT",    f"{_APP}/onboarding/contact",         set_contact,               _PARTNER,   "partner_call",  (200, 400, 401),           "message",           "ledger 1.3", _BOTH, ("contactEmail", "contactName", "contactNumber"), refuses=(Reason.INVALID_DETAILS,)),
+
+    # Account, numbers and everything else
+    RouteRow("GET",    f"{_APP}/wallet/balance",             wallet_balance,            _APP_TOKEN, "partner_call",  (200, 401),                "wallet",            "facts 13"),
+    RouteRow("POST",   f"{_ACCOUNT}/wallet/balance/transfer", refuse_for_partner,        _PARTNER,   "partner_call",  (400, 401),                "",                  "facts 13; decision 0025", _BOTH, ("walletName", "customerId", "amount"), refuses=(Reason.NO_MEANING,)),
+    RouteRow("GET",    f"{_APP}/usage",                      usage,                     _APP_TOKEN, "partner_call",  (200, 400, 401),           "usage",             "facts 13", query=("from", "to@day"), refuses=(Reason.FIELD_MISSING, Reason.FIELD_BROKEN,)),
+    RouteRow("GET",    f"{_APP}/discount",                   discount,                  _APP_TOKEN, "partner_call",  (200, 400, 401),           "discount",          "facts 13", query=("year", "month"), refuses=(Reason.FIELD_MISSING, Reason.FIELD_BROKEN,)),
+    RouteRow("GET",    f"{_APP}/capping",                    show_cap,                  _APP_TOKEN, "app_token",     (200, 401),                "cap",               "facts 13; decision 0065"),
+    RouteRow("PUT",    f"{_APP}/capping",                    set_cap,                   _APP_TOKEN, "app_token",     (200, 400, 401),           "success",           "ledger 1.9; decision 0065", _BOTH, ("cap",), refuses=(Reason.FIELD_MISSING, Reason.FIELD_BROKEN)),
+    RouteRow("GET",    f"{_APP}/health",                     health,                    _APP_TOKEN, "app_token",     (200, 400, 401),           "health",            "facts 13", calls=True, refuses=(Reason.APP_NOT_LIVE, Reason.NO_BUSINESS_ACCOUNT, Reason.WRONG_BUSINESS_ACCOUNT, Reason.BUSINESS_ACCOUNT_UNKNOWN,)),
+    RouteRow("GET",    f"{_APP}/ratings",                    ratings,                   _APP_TOKEN, "ratings",       (200, 401),                "ratings",           "facts 13; decision 0025"),
+    RouteRow("GET",    f"{_APP}/waba/info",                  business_account_details,  _APP_TOKEN, "partner_call",  (200, 400, 401, 503),      "waba_info",         "facts 13", calls=True, refuses=_DIRECT),
+    RouteRow("POST",   f"{_APP}/mmlite/msg/enable",          enable_mm_lite,            _APP_TOKEN, "mmlite",        (400, 401),                "",                  "facts 9.3, 11; decision 0025", refuses=(Reason.MM_LITE_OFF,)),
+    RouteRow("GET",    f"{_APP}/business/profile",           show_profile,              _APP_TOKEN, "partner_call",  (200, 400, 401, 503),      "profile",           "facts 13", calls=True, refuses=_DIRECT),
+    RouteRow("PUT",    f"{_APP}/business/profile",           change_profile,            _APP_TOKEN, "partner_call",  (200, 400, 401, 503),      "profile",           "facts 13", _BOTH, _PROFILE, calls=True, refuses=(Reason.FIELD_MISSING, Reason.FILE_TOO_LARGE, *_DIRECT)),
+    RouteRow("GET",    f"{_APP}/business/profile/about",     show_about,                _APP_TOKEN, "partner_call",  (200, 400, 401, 503),      "about",             "facts 13", calls=True, refuses=_DIRECT),
+    RouteRow("PUT",    f"{_APP}/business/profile/about",     change_about,              _APP_TOKEN, "partner_call",  (200, 400, 401, 503),      "about",             "facts 13", _BOTH, ("about",), calls=True, refuses=(Reason.FIELD_MISSING, Reason.FIELD_BROKEN, *_DIRECT,)),
+    RouteRow("GET",    f"{_APP}/business/profile/photo",     show_photo,                _APP_TOKEN, "partner_call",  (200, 400, 401, 503),      "photo",             "facts 13", calls=True, refuses=_DIRECT),
+    RouteRow("PUT",    f"{_APP}/business/profile/photo",     change_photo,              _APP_TOKEN, "partner_call",  (200, 400, 401, 503),      "photo",             "facts 13", _MULTIPART, _PHOTO, calls=True, refuses=(Reason.FIELD_MISSING, Reason.FIELD_BROKEN, Reason.WRONG_FILE_TYPE, Reason.FILE_TOO_LARGE, Reason.NO_ROOM, Reason.MEDIA_QUOTA, Reason.MEDIA_NOT_FETCHED, *_DIRECT,)),
+    RouteRow("DELETE", f"{_APP}/business/profile/photo",      delete_photo,              _APP_TOKEN, "partner_call",  (200, 400, 401, 503),      "photo",             "ledger 1.9; decision 0065", calls=True, refuses=_DIRECT),
+    RouteRow("POST",   f"{_APP}/user/block",                 block,                     _APP_TOKEN, "partner_call",  (200, 400, 401, 503),      "blocked",           "facts 13", _BOTH, ("messaging_product", "block_users"), calls=True, refuses=(Reason.FIELD_MISSING, Reason.FIELD_BROKEN, *_DIRECT,)),
+    RouteRow("POST",   f"{_APP}/user/unblock",               unblock,                   _APP_TOKEN, "partner_call",  (200, 400, 401, 503),      "blocked",           "facts 13", _BOTH, ("messaging_product", "block_users"), calls=True, refuses=(Reason.FIELD_MISSING, Reason.FIELD_BROKEN, *_DIRECT,)),
+    RouteRow("GET",    f"{_APP}/user/blocklist",             block_list,                _APP_TOKEN, "partner_call",  (200, 400, 401, 503),      "block_list",        "facts 13", query=("limit@users", "after", "before"), calls=True, refuses=(Reason.FIELD_BROKEN, *_DIRECT,)),
+    RouteRow("PUT",    f"{_APP}/block",                      block_one,                 _APP_TOKEN, "partner_call",  (200, 400, 401, 503),      "success",           "ledger 1.9", _BOTH, ("phone", "isBlocked"), calls=True, refuses=(Reason.FIELD_MISSING, Reason.FIELD_BROKEN, *_DIRECT)),
+    RouteRow("GET",    f"{_KEY_APP}/business/profile",       show_profile,              _KEY,       "partner_call",  (200, 400, 401, 503),      "profile",           "facts 13; by API key a public client's habit", calls=True, refuses=_DIRECT),
+    RouteRow("PUT",    f"{_KEY_APP}/business/profile",       change_profile,            _KEY,       "partner_call",  (200, 400, 401, 503),      "profile",           "facts 13; by API key a public client's habit", _BOTH, _PROFILE, calls=True, refuses=(Reason.FIELD_MISSING, Reason.FILE_TOO_LARGE, *_DIRECT)),
+    RouteRow("GET",    f"{_KEY_APP}/business/profile/about", show_about,                _KEY,       "partner_call",  (200, 400, 401, 503),      "about",             "facts 13; by API key a public client's habit", calls=True, refuses=_DIRECT),
+    RouteRow("PUT",    f"{_KEY_APP}/business/profile/about", change_about,              _KEY,       "partner_call",  (200, 400, 401, 503),      "about",             "facts 13; by API key a public client's habit", _BOTH, ("about",), calls=True, refuses=(Reason.FIELD_MISSING, Reason.FIELD_BROKEN, *_DIRECT,)),
+    RouteRow("GET",    f"{_KEY_APP}/business/profile/photo", show_photo,                _KEY,       "partner_call",  (200, 400, 401, 503),      "photo",             "facts 13; by API key a public client's habit", calls=True, refuses=_DIRECT),
+    RouteRow("PUT",    f"{_KEY_APP}/business/profile/photo", change_photo,              _KEY,       "partner_call",  (200, 400, 401, 503),      "photo",             "facts 13; by API key a public client's habit", _MULTIPART, _PHOTO, calls=True, refuses=(Reason.FIELD_MISSING, Reason.FIELD_BROKEN, Reason.WRONG_FILE_TYPE, Reason.FILE_TOO_LARGE, Reason.NO_ROOM, Reason.MEDIA_QUOTA, Reason.MEDIA_NOT_FETCHED, *_DIRECT,)),
+    RouteRow("DELETE", f"{_KEY_APP}/business/profile/photo", delete_photo,              _KEY,       "partner_call",  (200, 400, 401, 503),      "photo",             "ledger 1.9; by API key a public client's habit; decision 0065", calls=True, refuses=_DIRECT),
+    RouteRow("POST",   f"{_KEY_APP}/user/block",             block,                     _KEY,       "partner_call",  (200, 400, 401, 503),      "blocked",           "facts 13; by API key a public client's habit", _BOTH, ("messaging_product", "block_users"), calls=True, refuses=(Reason.FIELD_MISSING, Reason.FIELD_BROKEN, *_DIRECT,)),
+    RouteRow("POST",   f"{_KEY_APP}/user/unblock",           unblock,                   _KEY,       "partner_call",  (200, 400, 401, 503),      "blocked",           "facts 13; by API key a public client's habit", _BOTH, ("messaging_product", "block_users"), calls=True, refuses=(Reason.FIELD_MISSING, Reason.FIELD_BROKEN, *_DIRECT,)),
+    RouteRow("GET",    f"{_KEY_APP}/user/blocklist",         block_list,                _KEY,       "partner_call",  (200, 400, 401, 503),      "block_list",        "facts 13; by API key a public client's habit", query=("limit@users", "after", "before"), calls=True, refuses=(Reason.FIELD_BROKEN, *_DIRECT,)),
+    RouteRow("GET",    f"{_KEY_APP}/business",               business_account_details,  _KEY,       "partner_call",  (200, 400, 401, 503),      "waba_info",         "facts 13; by API key a public client's habit", calls=True, refuses=_DIRECT),
+    RouteRow("GET",    f"{_APP}/conversational/component",   show_components,           _APP_TOKEN, "partner_call",  (200, 400, 401, 503),      "components",        "facts 13", calls=True, refuses=_DIRECT),
+    RouteRow("POST",   f"{_APP}/conversational/component",   change_components,         _APP_TOKEN, "partner_call",  (200, 400, 401, 503),      "done",              "facts 13", _BOTH, ("enable_welcome_message", "commands", "prompts"), calls=True, refuses=(Reason.FIELD_MISSING, Reason.FIELD_BROKEN, *_DIRECT,)),
+    RouteRow("POST",   f"{_APP}/flows",                      create_flow,               _APP_TOKEN, "partner_call",  (201, 400, 401, 503),      "created_flow",      "facts 9.4", _BOTH, ("name@flow", *_FLOW), calls=True, refuses=(Reason.FIELD_MISSING, Reason.FIELD_BROKEN, *_DIRECT,), once=_MARKED),
+    RouteRow("GET",    f"{_APP}/flows",                      list_flows,                _APP_TOKEN, "partner_call",  (200, 400, 401, 503),      "flows",             "facts 9.4", calls=True, refuses=_DIRECT),
+    RouteRow("GET",    _ONE_FLOW,                            show_flow,                 _APP_TOKEN, "partner_call",  (200, 400, 401, 503),      "flow",              "facts 9.4", query=("fields",), calls=True, refuses=(Reason.FIELD_BROKEN, *_DIRECT,)),
+    RouteRow("PUT",    _ONE_FLOW,                            change_flow,               _APP_TOKEN, "partner_call",  (200, 400, 401, 503),      "done",              "facts 9.4", _BOTH, ("name@change_flow", *_FLOW), calls=True, refuses=(Reason.FIELD_MISSING, Reason.FIELD_BROKEN, *_DIRECT,)),
+    RouteRow("DELETE", _ONE_FLOW,                            delete_flow,               _APP_TOKEN, "partner_call",  (200, 400, 401, 503),      "done",              "facts 9.4", calls=True, refuses=_DIRECT),
+    RouteRow("GET",    f"{_ONE_FLOW}/assets",                show_assets,               _APP_TOKEN, "partner_call",  (200, 400, 401, 503),      "flow_assets",       "facts 9.4", calls=True, refuses=_DIRECT),
+    RouteRow("PUT",    f"{_ONE_FLOW}/assets",                put_assets,                _APP_TOKEN, "partner_call",  (200, 400, 401, 503),      "flow_file",         "facts 9.4", _MULTIPART, ("file@flow",), calls=True, refuses=(Reason.FIELD_MISSING, Reason.FILE_TOO_LARGE, *_DIRECT)),
+    RouteRow("POST",   f"{_ONE_FLOW}/publish",               publish_flow,              _APP_TOKEN, "partner_call",  (200, 400, 401, 503),      "done",              "facts 9.4", calls=True, refuses=_DIRECT),
+    RouteRow("POST",   f"{_ONE_FLOW}/deprecate",             deprecate_flow,            _APP_TOKEN, "partner_call",  (200, 400, 401, 503),      "done",              "facts 9.4", calls=True, refuses=_DIRECT),
+    RouteRow("GET",    f"{_ONE_FLOW}/preview",               preview_flow,              _APP_TOKEN, "partner_call",  (200, 400, 401, 503),      "flow_preview",      "facts 9.4", calls=True, refuses=_DIRECT),
+)
+# fmt: on

@@ -1,0 +1,259 @@
+"""Where callbacks go: create, list, look at, change, delete. By app token, or self-serve by API key."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Final
+
+from waypost import __version__
+from waypost.api.auth.authorisation import admitted_app
+from waypost.api.auth.credentials import Credential
+from waypost.api.http.requests import Answer, Request
+from waypost.api.idempotency import commit
+from waypost.api.services import Services
+from waypost.base.telemetry.logs import log
+from waypost.domain.app import App
+from waypost.domain.callbacks.subscription import MOST_PER_APP, VOICE, Subscription, resumed
+from waypost.domain.errors import Reason, Refused
+from waypost.store.callbacks.subscriptions import (
+    TagTaken,
+    TooMany,
+    add_subscription,
+    change_subscription,
+    delete_subscriptions,
+    subscription_of_partner,
+    subscriptions_of,
+)
+from waypost.wire.callbacks import callback_v2, callback_v3
+from waypost.wire.forms import Form
+from waypost.wire.subscriptions import SubscriptionForm, read_change, read_subscription, subscription_object
+
+_log = log("accept")
+_WRONG_CREDENTIAL: Final = (Reason.AUTHENTICATION_FAILED, Reason.NOT_FOR_THIS_APP)
+
+
+async def create_subscription(services: Services, request: Request) -> Answer:
+    """Check the address with one ping, and keep the subscription.
+
+    Refuses in this order: 401 wrong credential, 429 sixth in a minute, 400 unreadable or broken
+    fields, 400 tag taken or too many, 400 an address that does not answer 2xx to the ping.
+
+    Source: facts 4.1, 4.2, 4.5.
+    """
+    app = await _admitted(services, request)
+    form = read_subscription(request.form())
+    held = await _held(services, app)
+    if any(one.tag == form.tag for one in held):
+        raise _tag_taken(form.tag)
+    if len(held) >= MOST_PER_APP:
+        raise _too_many()
+    _check_voice(form, held)
+    await _check(services, app, form)
+    now_ms = services.clock.now_ms()
+    subscription = Subscription(
+        id="",
+        partner_id=app.partner_id,
+        app_id=app.id,
+        tag=form.tag,
+        url=form.url,
+        version=form.version,
+        modes=form.modes,
+        created_on_ms=now_ms,
+        modified_on_ms=now_ms,
+        show_on_ui=form.show_on_ui,
+        meta=form.meta,
+        headers=form.headers,
+    )
+    try:
+        return await commit(
+            services,
+            request,
+            add_subscription,
+            subscription,
+            services.directory.seal,
+            MOST_PER_APP,
+            answer=lambda new_id: _answer(replace(subscription, id=new_id)),
+        )
+    except TagTaken as error:
+        raise _tag_taken(form.tag) from error
+    except TooMany as error:
+        raise _too_many() from error
+
+
+async def list_subscriptions(services: Services, request: Request) -> Answer:
+    """The app's subscriptions, oldest first. Source: facts 4.1."""
+    app = await _admitted(services, request)
+    held = await _held(services, app)
+    return Answer({"status": "success", "subscriptions": [subscription_object(one) for one in held]})
+
+
+async def get_subscription(services: Services, request: Request) -> Answer:
+    """One subscription. Source: facts 4.1."""
+    app = await _admitted(services, request)
+    return _answer(await _named(services, request, app))
+
+
+async def update_subscription(services: Services, request: Request) -> Answer:
+    """Change a subscription, or pause it with `active` false; what is not named stays.
+
+    What was told before goes to the address that it has when it goes; a paused one hears of it once
+    it is active again, and never of what happened meanwhile (decision 0027).
+
+    Refuses in this order: 401 wrong credential, 429 sixth in a minute, 400 unknown, 403 of another
+    app, 400 broken fields, 400 tag taken, 400 a new address that does not answer 2xx to the ping.
+
+    Source: facts 4.1, 4.2, 4.5.
+    """
+    app = await _admitted(services, request)
+    held = await _named(services, request, app)
+    fields = request.form()
+    form = read_change(fields, held)
+    others = [one for one in await _held(services, app) if one.id != held.id]
+    if any(one.tag == form.tag for one in others):
+        raise _tag_taken(form.tag)
+    _check_voice(form, others)
+    if form.url != held.url or form.do_check:
+        await _check(services, app, form)
+    directory = services.directory
+    change = partial(_changed, fields, services.clock.now_ms())
+    try:
+        changed = await services.database.write(change_subscription, held, change, directory.seal, directory.unseal)
+    except TagTaken as error:
+        raise _tag_taken(form.tag) from error
+    if changed is None:
+        raise _unknown()
+    return _answer(changed)
+
+
+def _changed(fields: Form, now_ms: int, held: Subscription) -> Subscription:
+    """The form laid over the subscription as it is once its address has answered.
+
+    Another call may have changed it meanwhile: what this one does not name stays as that one left it.
+    """
+    form = read_change(fields, held)
+    if form.active and (fields.text("active") is not None or form.url != held.url):
+        held = resumed(held)
+    return replace(
+        held,
+        tag=form.tag,
+        url=form.url,
+        version=form.version,
+        modes=form.modes,
+        active=form.active,
+        show_on_ui=form.show_on_ui,
+        meta=form.meta,
+        headers=form.headers,
+        modified_on_ms=now_ms,
+    )
+
+
+async def delete_subscription(services: Services, request: Request) -> Answer:
+    """Delete one subscription; 204 with no body. Source: facts 4.1."""
+    app = await _admitted(services, request)
+    held = await _named(services, request, app)
+    if not await services.database.write(delete_subscriptions, app.id, app.partner_id, held.id):
+        raise _unknown()
+    return Answer(None, 204)
+
+
+async def delete_all_subscriptions(services: Services, request: Request) -> Answer:
+    """Delete every subscription of the app; 204 with no body. Source: facts 4.1; its 401 facts 10."""
+    try:
+        app = await _admitted(services, request)
+    except Refused as refused:
+        if refused.reason in _WRONG_CREDENTIAL:
+            raise Refused(Reason.UNAUTHORIZED_ACCESS, refused.explanation) from refused
+        raise
+    await services.database.write(delete_subscriptions, app.id, app.partner_id)
+    return Answer(None, 204)
+
+
+async def _admitted(services: Services, request: Request) -> App:
+    """The app in the path. By API key it must be live, and one of the key's partner's.
+
+    Source: facts 4.1, with the last row for the self-serve twin.
+    """
+    if request.credential != Credential.API_KEY:
+        return await admitted_app(services, request)
+    try:
+        app = await admitted_app(services, request)
+    except Refused as refused:
+        if refused.reason is Reason.NOT_FOR_THIS_APP:
+            raise Refused(Reason.KEY_NOT_ASSOCIATED, refused.explanation) from refused
+        raise
+    if not app.live:
+        raise Refused(Reason.AUTHENTICATION_FAILED, "The app in the path must be live.")
+    return app
+
+
+async def _named(services: Services, request: Request, app: App) -> Subscription:
+    """The subscription in the path. Another app's of the same partner is refused by name."""
+    wanted = request.path["subscription_id"]
+    if not (wanted.isascii() and wanted.isdecimal() and len(wanted) < 19):
+        raise _unknown()
+    found = await services.database.read(
+        subscription_of_partner, app.partner_id, int(wanted), services.directory.unseal
+    )
+    if found is None:
+        raise _unknown()
+    if found.app_id != app.id:
+        raise Refused(Reason.NOT_SUBSCRIPTION_OWNER, "The subscription belongs to another of your apps.")
+    return found
+
+
+async def _held(services: Services, app: App) -> list[Subscription]:
+    return await services.database.read(subscriptions_of, app.id, app.partner_id, services.directory.unseal)
+
+
+async def _check(services: Services, app: App, form: SubscriptionForm) -> None:
+    """Vet the address, and ping it unless the form says not to.
+
+    The documented text is misleading, so the reason header tells the rest (facts 14).
+    """
+    why = await services.outbound.check(form.url)
+    if why is not None:
+        _log.info("an address may not be called", what=why)
+        raise Refused(Reason.INVALID_URL, f"url must lead to public addresses only; {why}.", field="url")
+    if not form.do_check:
+        return
+    now_ms = services.clock.now_ms()
+    is_v2 = form.version == 2
+    body = callback_v2.check_body(app, now_ms) if is_v2 else callback_v3.check_body(app)
+    headers = {
+        **form.headers,
+        "Content-Type": "application/json; charset=utf-8",
+        "User-Agent": f"Waypost/{__version__}",  # as every callback has it
+    }
+    answer = await services.outbound.post(form.url, body, headers)
+    if answer.status is None or not 200 <= answer.status < 300:
+        what = answer.error or f"it answered {answer.status}"
+        _log.info("an address did not answer its check", what=what)
+        text = f"url must answer 2xx to a POST within 10 s, or send doCheck=false; {what}."
+        raise Refused(Reason.INVALID_URL, text, field="url")
+
+
+def _answer(subscription: Subscription) -> Answer:
+    return Answer({"status": "success", "subscription": subscription_object(subscription)})
+
+
+def _unknown() -> Refused:
+    return Refused(Reason.SUBSCRIPTION_DOES_NOT_EXIST, "The path must name one of this app's subscriptions.")
+
+
+def _tag_taken(tag: str) -> Refused:
+    return Refused(Reason.DUPLICATE_TAG, f"tag {tag} is taken; choose another.", field="tag")
+
+
+def _too_many() -> Refused:
+    return Refused(
+        Reason.TOO_MANY_SUBSCRIPTIONS, f"An app may have at most {MOST_PER_APP} subscriptions; delete one first."
+    )
+
+
+def _check_voice(form: SubscriptionForm, others: Sequence[Subscription]) -> None:
+    """One subscription of an app hears of calls. Source: ledger 1.4."""
+    if VOICE in form.modes and any(VOICE in one.modes for one in others):
+        raise Refused(
+            Reason.VOICE_SUBSCRIPTION_EXISTS,
+            "One subscription of an app at most has the mode VOICE; change that one instead.",
+        )

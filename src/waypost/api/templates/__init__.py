@@ -1,0 +1,1 @@
+"""Endpoints for templates: create, check, edit, delete, list, synchronise, library, analytics."""

@@ -1,0 +1,55 @@
+"""Templates: their creation."""
+
+from waypost.api.auth.authorisation import admitted_app
+from waypost.api.http.requests import Answer, Request
+from waypost.api.idempotency import commit
+from waypost.api.services import Services
+from waypost.api.templates.samples import with_samples
+from waypost.domain.errors import Reason, Refused
+from waypost.domain.templates.rules import check_draft
+from waypost.domain.templates.template import Category, Template, TemplateStatus
+from waypost.store.templates.templates import record_template
+from waypost.wire.templates.drafts import read_draft
+from waypost.wire.templates.record import template_record
+
+
+async def create_template(services: Services, request: Request) -> Answer:
+    """Keep a checked draft as PENDING, journal its review, and answer with its record.
+
+    Refuses in this order: 401 wrong token, 429 eleventh in a minute, 400 unreadable form, 400 first
+    broken rule, 400 an app that has no business account yet, 400 a sample of another kind or an
+    address that gives none, 400 the name is taken.
+
+    Source: spec, "Create template", "Limits"; always 200 (decision 0010).
+    """
+    app = await admitted_app(services, request)
+    draft = read_draft(request.form())
+    check_draft(draft, strict=services.strict, hosting=app.hosting)
+    account = await services.directory.business_account(app.business_account_id)
+    if account is None:
+        raise Refused(Reason.APP_NOT_APPROVED, "The app has no business account yet.")
+    draft = await with_samples(services, app, draft)
+    now_ms = services.clock.now_ms()
+    template = Template(
+        id=services.ids.new(),
+        partner_id=app.partner_id,
+        app_id=app.id,
+        business_account_id=account.id,
+        namespace=account.namespace,
+        draft=draft,
+        status=TemplateStatus.PENDING,
+        created_on_ms=now_ms,
+        modified_on_ms=now_ms,
+        category=Category(draft.category or ""),
+    )
+
+    def answer(is_new: bool) -> Answer:
+        if not is_new:
+            raise Refused(
+                Reason.TEMPLATE_EXISTS,
+                f"elementName {draft.element_name} is taken in {draft.language_code}; "
+                "choose another name, or delete the template first.",
+            )
+        return Answer({"status": "success", "template": template_record(template)})
+
+    return await commit(services, request, record_template, template, answer=answer)

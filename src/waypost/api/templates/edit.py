@@ -1,0 +1,189 @@
+"""Templates: edited and deleted. Our record changes at once, and the operator hears of it by the street."""
+
+from dataclasses import replace
+
+from sqlalchemy import Connection
+
+from waypost.api.auth.authorisation import admitted_app, tokens_of
+from waypost.api.http.requests import Answer, Request
+from waypost.api.services import Services
+from waypost.api.templates.lists import template_of
+from waypost.api.templates.samples import with_samples
+from waypost.base.encryption import hash_of
+from waypost.base.ids import Ids, is_uuid
+from waypost.domain.app import App
+from waypost.domain.errors import Reason, Refused
+from waypost.domain.event import ReviewEvent
+from waypost.domain.lifecycle import EDITABLE, FILED, KEPT_BY_THE_OPERATOR
+from waypost.domain.templates.rules import check_draft
+from waypost.domain.templates.template import Category, Template, TemplateStatus
+from waypost.notifications.state_changes import Telling
+from waypost.notifications.template_changes import template_moves
+from waypost.store.accounts.partners import app_by_id
+from waypost.store.queue.job_subjects import SubjectKind
+from waypost.store.queue.jobs import append_entries
+from waypost.store.templates.templates import edit_template, template_by_id, template_entry, templates_named
+from waypost.wire.templates.changes import edited_draft
+
+
+async def change_template(services: Services, request: Request) -> Answer:
+    """Lay the form over the draft, check the whole again, and have it reviewed anew.
+
+    Refuses in this order: 401 wrong token, 429 eleventh in a minute, 400 unknown id, 400 a status in
+    which it cannot be edited, 400 unreadable form, 400 the category of an approved one, 400 first
+    broken rule, 400 an address that gives no sample.
+
+    Source: facts 3.6; operator's facts 2.6; decision 0021.
+    """
+    app = await admitted_app(services, request)
+    before = await template_of(services, app, request.path["template_id"])
+    check_editable(before)
+    category = before.category.value
+    draft = edited_draft(replace(before.draft, category=category), request.form())
+    if before.status in FILED and draft.category != category:
+        raise Refused(
+            Reason.FIELD_BROKEN, f"category must stay {category}: that of an approved template cannot be edited."
+        )
+    check_draft(draft, strict=services.strict, hosting=app.hosting)
+    draft = await with_samples(services, app, draft)
+    after = replace(
+        before,
+        draft=draft,
+        category=Category(draft.category or ""),
+        status=TemplateStatus.PENDING,
+        reason=None,
+        edited=True,
+        modified_on_ms=services.clock.now_ms(),
+    )
+    if not await services.database.write(edit_template, before, after):
+        check_editable(await template_of(services, app, before.id))  # it has changed meanwhile
+        raise Refused(Reason.TEMPLATE_NOT_EDITABLE, "The template has just changed; try again.")
+    return Answer({"status": "success"})
+
+
+def check_editable(template: Template) -> None:
+    """Return when the operator lets a template be edited.
+
+    Raises:
+        Refused: its status does not.
+
+    Source: operator's facts 2.6.
+    """
+    if template.status not in EDITABLE:
+        accepted = ", ".join(sorted(EDITABLE))
+        raise Refused(
+            Reason.TEMPLATE_NOT_EDITABLE,
+            f"A template that is {template.status} cannot be edited; one that is {accepted} can.",
+        )
+
+
+async def delete_named(services: Services, request: Request) -> Answer:
+    """Delete a name in all its languages.
+
+    Refuses in this order: 401 wrong token, 403 the token of another app of the partner's, 429, 400 a
+    sandbox app, 400 an app that has no business account yet, 400 unknown name, 400 the operator keeps it.
+
+    Source: facts 3.6.
+    """
+    app = await _deleting_app(services, request)
+    return await _delete_name(services, app, request.path["element_name"])
+
+
+async def delete_own_named(services: Services, request: Request) -> Answer:
+    """The same for the self-serve twin; its path is that of one template, and ends in a name.
+
+    Source: facts 3.5.
+    """
+    app = await _deleting_app(services, request)
+    return await _delete_name(services, app, request.path["template_id"])
+
+
+async def delete_one(services: Services, request: Request) -> Answer:
+    """Delete one template; name and id must be of the same one.
+
+    Refuses as `delete_named`, and between: 403 a template of another of the partner's business
+    accounts, 403 an id that has another name.
+
+    Source: facts 3.6.
+    """
+    app = await _deleting_app(services, request)
+    template_id, name = request.path["template_id"], request.path["element_name"]
+    template = await services.database.read(template_by_id, template_id)
+    is_there = template is not None and template.status is not TemplateStatus.DELETED
+    if template is None or not is_there or template.partner_id != app.partner_id:
+        return await _delete(services, [])
+    if template.business_account_id != app.business_account_id:
+        raise Refused(Reason.NOT_APP_OWNER, "The template belongs to another of your business accounts.")
+    if template.draft.element_name != name:
+        raise Refused(Reason.TEMPLATE_MISMATCH, f"The template {template_id} has another name than {name}.")
+    return await _delete(services, [template])
+
+
+async def _deleting_app(services: Services, request: Request) -> App:
+    """The app whose template is to be deleted.
+
+    Raises:
+        Refused: as told by the endpoints.
+    """
+    try:
+        app = await admitted_app(services, request)
+    except Refused as refused:
+        if refused.reason is Reason.NOT_FOR_THIS_APP:
+            await _say_whose(services, request)
+        raise
+    if not app.live:
+        raise Refused(Reason.SANDBOX_DELETION, "The app must be live; this one is a sandbox app.")
+    if not app.business_account_id:
+        raise Refused(Reason.APP_NOT_APPROVED, "The app has no business account yet.")
+    return app
+
+
+async def _say_whose(services: Services, request: Request) -> None:
+    """Tell the holder of a good token for another app of the same partner; nobody else learns anything."""
+    app_id = request.path["app_id"]
+    if not is_uuid(app_id):
+        raise Refused(Reason.INVALID_APP_ID, "An app's id is a UUID.")
+    app = await services.directory.app(app_id)
+    for token in tokens_of(request):
+        partner_id = await services.directory.partner_of_app_token(hash_of(token))
+        if app is not None and partner_id == app.partner_id:
+            raise Refused(Reason.NOT_APP_OWNER, "The token is that of another of your apps.")
+
+
+async def _delete_name(services: Services, app: App, name: str) -> Answer:
+    doomed = await services.database.read(templates_named, app.partner_id, app.business_account_id, name)
+    return await _delete(services, doomed)
+
+
+async def _delete(services: Services, doomed: list[Template]) -> Answer:
+    if not doomed:
+        raise Refused(Reason.TEMPLATE_NAME_UNKNOWN, "The path must name a template of the app's business account.")
+    if any(template.status in KEPT_BY_THE_OPERATOR for template in doomed):
+        raise Refused(Reason.TEMPLATE_NOT_DELETABLE, "The operator does not delete a disabled template.")
+    ids = [template.id for template in doomed]
+    now_ms = services.clock.now_ms()
+    await services.database.write(_delete_all, services.ids, ids, now_ms)
+    services.directory.forget()  # no process sends it any more
+    return Answer({"status": "success"})
+
+
+def _delete_all(connection: Connection, ids: Ids, template_ids: list[str], now_ms: int) -> None:
+    """Mark templates deleted, call back, and append what tells the operator, in one transaction."""
+    telling = Telling(connection, ids, now_ms)
+    for template_id in template_ids:
+        template = template_by_id(connection, template_id)
+        if template is None:
+            continue
+        app = app_by_id(connection, template.app_id)  # whose subscriptions hear of it
+        event = ReviewEvent(
+            business_account_id=template.business_account_id,
+            operator_template_id="",
+            element_name=template.draft.element_name or "",
+            language_code=template.draft.language_code,
+            status=TemplateStatus.DELETED.value,
+        )
+        deleted = TemplateStatus.DELETED
+        if template_moves(connection, telling, app, template, deleted, event, now_ms):
+            entry = template_entry(template, SubjectKind.TEMPLATE_DELETION, due_ms=now_ms)
+            append_entries(connection, [entry])
+    telling.write()

@@ -1,0 +1,207 @@
+"""The operator's library of ready templates."""
+
+from typing import Final
+
+import msgspec
+
+from waypost.api.auth.authorisation import admitted_app
+from waypost.api.direct_calls import account_of, ask
+from waypost.api.http.requests import Answer, Request
+from waypost.api.idempotency import commit
+from waypost.api.services import Services
+from waypost.api.templates.sync import whole_list
+from waypost.domain.app import App
+from waypost.domain.direct_calls import (
+    CreatedTemplate,
+    CreateFromLibrary,
+    GetLibraryTemplate,
+    LibraryTemplate,
+    ListLibrary,
+    ListTemplates,
+    OperatorTemplate,
+    ReadyButton,
+    TemplateDetail,
+)
+from waypost.domain.errors import Reason, Refused
+from waypost.domain.lifecycle import OPERATOR_STATUSES
+from waypost.domain.templates.buttons import Button, ButtonKind
+from waypost.domain.templates.fields import Draft
+from waypost.domain.templates.languages import spelled
+from waypost.domain.templates.template import Category, Template, TemplateStatus
+from waypost.store.templates.templates import adopt_template, template_known_to_operator, templates_named
+from waypost.wire.templates.library_buttons import LibraryButton, read_library_buttons
+from waypost.wire.templates.record import template_record
+
+_VARIABLE: Final = "{{%d}}"
+
+# fmt: off
+_FILTERS: Final = {  # Source: facts 3.6; the operator's page "Template library"
+    # wire           the call's
+    "elementName":  "name",
+    "industry":     "industry",
+    "languageCode": "language",
+    "topic":        "topic",
+    "usecase":      "usecase",
+}
+_NEEDED: Final = {  # Source: facts 3.6, in this order
+    "elementName":         Reason.TEMPLATE_NAME_MISSING,
+    "category":            Reason.CATEGORY_MISSING,
+    "languageCode":        Reason.LANGUAGE_MISSING,
+    "libraryTemplateName": Reason.LIBRARY_NAME_MISSING,
+}
+# fmt: on
+
+
+async def list_library(services: Services, request: Request) -> Answer:
+    """The operator's ready templates, as it shows them. Source: facts 3.6."""
+    app = await admitted_app(services, request)
+    filters = {theirs: value for ours, theirs in _FILTERS.items() if (value := request.query(ours))}
+    if "language" in filters:
+        filters["language"] = spelled(filters["language"])
+    listed = await ask(services, app, ListLibrary(**filters))
+    return Answer({"status": "success", "templates": [one for one in listed.raw if isinstance(one, dict)]})
+
+
+async def create_from_library(services: Services, request: Request) -> Answer:
+    """Make a template from a ready one; the operator approves it at once, so it is asked directly.
+
+    Refuses in this order: 401 wrong token, 429, 400 the first missing field, 400 another category than
+    UTILITY, 400 unreadable buttons, 400 the name is taken, 400 the library has no such template, 400
+    the operator's refusal.
+
+    Source: facts 3.6.
+    """
+    app = await admitted_app(services, request)
+    form = request.form()
+    for name, reason in _NEEDED.items():
+        if not form.text(name):
+            raise Refused(reason, f"{name} is required.")
+    if form.text("category") not in Category.__members__:
+        raise Refused(Reason.INVALID_CATEGORY)
+    if form.text("category") != Category.UTILITY:
+        raise Refused(Reason.FIELD_BROKEN, "category must be UTILITY: the library has no other.")
+    inputs = read_library_buttons(form.text("buttons"))
+    name, language = form.text("elementName") or "", spelled(form.text("languageCode") or "")
+    business = await services.directory.business_account(account_of(app))
+    if business is None:
+        raise LookupError(f"app {app.id} has no business account")
+    namesakes = await services.database.read(templates_named, app.partner_id, business.id, name)
+    if any(one.draft.language_code == language for one in namesakes):
+        raise Refused(Reason.TEMPLATE_EXISTS, f"elementName {name} is taken in {language}.")
+    library_name = form.text("libraryTemplateName") or ""
+    ready = await _ready_template(services, app, library_name, language)
+    made = await _made_by_operator(
+        services,
+        app,
+        CreateFromLibrary(
+            business.id, name, language, Category.UTILITY.value, library_name, msgspec.to_builtins(inputs)
+        ),
+        ready,
+    )
+    now_ms = services.clock.now_ms()
+    template = Template(
+        id=services.ids.new(),
+        partner_id=app.partner_id,
+        app_id=app.id,
+        business_account_id=business.id,
+        namespace=business.namespace,
+        draft=_draft_of(ready, inputs, name, language),
+        status=OPERATOR_STATUSES.get(made.status, TemplateStatus.PENDING),
+        created_on_ms=now_ms,
+        modified_on_ms=now_ms,
+        category=Category.UTILITY,
+        operator_template_id=made.id,
+    )
+
+    def answer(is_new: bool) -> Answer:
+        if not is_new:
+            raise Refused(Reason.TEMPLATE_EXISTS, f"elementName {name} is taken in {language}.")
+        return Answer({"status": "success", "templates": template_record(template)})
+
+    return await commit(services, request, adopt_template, template, answer=answer)
+
+
+async def _made_by_operator(
+    services: Services, app: App, request: CreateFromLibrary, ready: LibraryTemplate
+) -> CreatedTemplate:
+    """What the operator has made of a library template: now, or when it was last asked to.
+
+    An answer may have been lost, or we may have stopped before we kept it. The operator then refuses
+    to make it again; what it has under this name and of this text is what we asked for.
+
+    Raises:
+        Refused: the operator refuses, and has nothing of the kind; or it does not answer.
+    """
+    account_id = request.business_account_id
+    try:
+        return await ask(services, app, request)
+    except Refused as refused:
+        if refused.reason is not Reason.OPERATOR_REFUSED:
+            raise
+        for there in await whole_list(services, app, ListTemplates(account_id, TemplateDetail.TEXTS, request.name)):
+            if _is_made_of(there, request, ready) and not await _is_known(services, account_id, there):
+                return CreatedTemplate(there.id, there.status)
+        raise
+
+
+def _is_made_of(there: OperatorTemplate, request: CreateFromLibrary, ready: LibraryTemplate) -> bool:
+    """Whether a template of the operator's is the one that was asked for."""
+    return (
+        (there.name, there.language) == (request.name, request.language)
+        and not there.is_being_deleted
+        and there.body in (None, ready.body)
+    )
+
+
+async def _is_known(services: Services, account_id: str, there: OperatorTemplate) -> bool:
+    """Whether we have, or had, this template of the operator's: perhaps it is about to be deleted."""
+    names = (there.id, there.name, there.language)
+    known = await services.database.read(template_known_to_operator, account_id, *names)
+    return known is not None
+
+
+async def _ready_template(services: Services, app: App, name: str, language: str) -> LibraryTemplate:
+    """The library's template of a name in a language.
+
+    Raises:
+        Refused: it has none of this name in this language.
+    """
+    ready = await ask(services, app, GetLibraryTemplate(name, language))
+    if ready is None:
+        raise Refused(
+            Reason.FIELD_BROKEN,
+            f"libraryTemplateName must be a template of the library in {language}; see GET on this path.",
+        )
+    return ready
+
+
+def _draft_of(ready: LibraryTemplate, inputs: list[LibraryButton], name: str, language: str) -> Draft:
+    """What the operator has made of a library template, as a draft of ours."""
+    example = ready.body
+    for nth, value in enumerate(ready.examples, start=1):
+        example = example.replace(_VARIABLE % nth, value)
+    buttons = [_button(shown, inputs[nth] if nth < len(inputs) else None) for nth, shown in enumerate(ready.buttons)]
+    return Draft(
+        element_name=name,
+        language_code=language,
+        category=Category.UTILITY.value,
+        template_type="TEXT",
+        vertical=ready.topic or None,
+        content=ready.body,
+        example=example,
+        header=ready.header or None,
+        buttons=tuple(one for one in buttons if one is not None),
+    )
+
+
+def _button(shown: ReadyButton, given: LibraryButton | None) -> Button | None:
+    if shown.kind not in ButtonKind.__members__:
+        return None
+    url = (given.url or {}) if given else {}
+    return Button(
+        kind=ButtonKind[shown.kind],
+        text=shown.text,
+        url=url.get("base_url") or shown.url,
+        phone_number=(given.phone_number if given else None) or shown.phone_number,
+        example=(url["url_suffix_example"],) if url.get("url_suffix_example") else (),
+    )

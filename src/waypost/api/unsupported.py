@@ -1,0 +1,40 @@
+"""Calls that have no meaning here: known, and refused with a text that says why."""
+
+from typing import Final
+
+from waypost.api.auth.authorisation import admitted_app, admitted_partner
+from waypost.api.http.requests import Answer, Request
+from waypost.api.services import Services
+from waypost.domain.errors import Reason, Refused
+
+_APP: Final = "/partner/app/{app_id}"
+
+# fmt: off
+NO_MEANING: Final = {  # Source: facts 2, 13; decision 0025
+    "POST /partner/account/api/wallet/balance/transfer": "This service has no money in it: nobody is charged, so there is nothing to transfer.",
+    f"GET {_APP}/onboarding/embed/link":                 "This service has no onboarding: the administrator connects numbers with `waypost app connect`.",
+}
+# fmt: on
+
+
+async def refuse_for_partner(services: Services, request: Request) -> Answer:
+    """Refuse a call of a partner's account, to those who may make it."""
+    await admitted_partner(services, request)
+    raise Refused(Reason.NO_MEANING, NO_MEANING[request.route])
+
+
+async def onboarding_link(services: Services, request: Request) -> Answer:
+    """Refuse the onboarding link; without a query in the documented words.
+
+    Source: facts 2, `onboarding/embed/link`.
+    """
+    await admitted_app(services, request)
+    if not any(request.query(name) for name in ("regenerate", "user", "lang")):
+        raise Refused(Reason.QUERY_EMPTY, "regenerate, user and lang are all missing.")
+    raise Refused(Reason.NO_MEANING, NO_MEANING[request.route])
+
+
+async def enable_mm_lite(services: Services, request: Request) -> Answer:
+    """Refuse MM Lite, which no number here has been made ready for. Source: facts 9.3, 11."""
+    await admitted_app(services, request)
+    raise Refused(Reason.MM_LITE_OFF, "Nothing here sends through MM Lite; send as usual.")

@@ -1,0 +1,1 @@
+"""Files that partners upload: written to disk, recognised by their bytes, counted against a quota."""

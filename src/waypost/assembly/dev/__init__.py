@@ -1,0 +1,1 @@
+"""`waypost dev`: service and simulator in one process, with demonstration data."""

@@ -1,0 +1,155 @@
+"""Service and simulator of `waypost dev` on one folder: opened, seeded and closed together."""
+
+from dataclasses import dataclass
+
+from sqlalchemy import Connection
+
+from waypost.admin import context
+from waypost.assembly.console import ConsoleStand
+from waypost.assembly.dev import demo
+from waypost.assembly.service import WEBHOOK_PATH, Waypost
+from waypost.base.clock import Clock
+from waypost.base.encryption import hash_of
+from waypost.base.ids import Ids
+from waypost.base.time_travel import Travel
+from waypost.client.api_client import Transport
+from waypost.config import Settings
+from waypost.simulator import AccountSeed, Keeper, NumberSeed, Simulator, SimulatorSettings
+from waypost.store.accounts.credentials import CredentialKind, add_credential
+from waypost.store.accounts.partners import add_app, add_business_account, add_partner
+from waypost.store.purpose import is_demo, mark_demo, seed_template
+
+
+@dataclass(frozen=True, slots=True)
+class Places:
+    """Where each side answers."""
+
+    base_url: str
+    graph_url: str
+
+
+class Pair:
+    """One service and one simulator; when closed, another may be opened on the folder.
+
+    Attributes:
+        is_new: the folder was empty, so that what is there is the demonstration and nothing else.
+
+    Args:
+        settings: of the service.
+        simulator: the other side's.
+        clock: both sides'.
+        ids: both sides'.
+        travel: moves the clock; is told of both sides.
+        keeper: what the control door keeps states with.
+        control: carries the console's requests to the simulator.
+    """
+
+    def __init__(
+        self,
+        settings: Settings,
+        simulator: SimulatorSettings,
+        clock: Clock,
+        ids: Ids,
+        *,
+        travel: Travel,
+        keeper: Keeper,
+        control: Transport,
+    ) -> None:
+        self._clock = clock
+        self._travel = travel
+        self._simulator_path = simulator.path
+        self.is_new = False
+        stand = ConsoleStand(control, demo.PARTNER.id)
+        self.waypost = Waypost(settings, clock, ids, stand=stand)
+        self.simulator = Simulator(simulator, clock, ids, travel=travel, keeper=keeper)
+        self.waypost.outside.readiness.parts.simulator = lambda: self.simulator.why_not
+
+    async def open(self, places: Places) -> None:
+        """Open both stores and bring the demonstration up to date; nothing is worked yet.
+
+        Raises:
+            StoreInUse: another process has the store open.
+            WrongStore: it is of another revision, or not the demonstration's.
+        """
+        was_there = self._simulator_path.exists()
+        await self.waypost.open()
+        try:
+            await self.simulator.open()
+            try:
+                await self._seed(places)
+                self.is_new = self.is_new and not was_there
+            except BaseException:
+                await self.simulator.close()
+                raise
+        except BaseException:
+            await self.waypost.close()
+            raise
+
+    async def start(self) -> str:
+        """Work the lanes, and have a phone write in, so that its window is open; gives the app's token."""
+        self._travel.sides = (self.waypost, self.simulator)
+        self.waypost.start()
+        await self.simulator.write_in(phone=demo.DESTINATION, to=demo.SOURCE, text="Hello!")
+        app = await self.waypost.directory.app(demo.APP_ID)
+        return self.waypost.office.seals.app_token(demo.APP_ID, app.token_serial if app else 1)
+
+    async def close(self, *, within_s: float | None = None) -> None:
+        """Drain stages, hand back leases, close both stores.
+
+        Args:
+            within_s: how long to wait for what is being sent; None: as the settings say.
+        """
+        self._travel.sides = ()
+        await self.waypost.drain(within_s=within_s)
+        await self.simulator.close()
+        await self.waypost.close()
+
+    async def _seed(self, places: Places) -> None:
+        """The demonstration's partner, app, keys, phones and template; the addresses anew each time."""
+        office, database = self.waypost.office, self.waypost.database
+        now_ms = self._clock.now_ms()
+        await context.put_operator_account(office, demo.operator_account(places.graph_url))
+        if not await database.read(is_demo):
+            self.is_new = await database.write(
+                _demonstrate,
+                await self.waypost.passwords.hash(demo.PASSWORD),
+                hash_of(office.seals.app_token(demo.APP_ID, 1)),
+                now_ms,
+            )
+        await self.simulator.seed(
+            AccountSeed(
+                waba_id=demo.WABA_ID,
+                name="Demo Business",
+                namespace=demo.NAMESPACE,
+                token=demo.GRAPH_TOKEN,
+                app_id=demo.GRAPH_APP_ID,
+                app_secret=demo.GRAPH_APP_SECRET,
+                verify_token=demo.VERIFY_TOKEN,
+                callback_uri=f"{places.base_url}{WEBHOOK_PATH}/{demo.OPERATOR_ACCOUNT}",
+            ),
+            [NumberSeed(demo.PHONE_NUMBER_ID, demo.WABA_ID, demo.SOURCE, "Waypost Demo")],
+        )
+        await self.simulator.name_phones(demo.PHONES)
+        draft = demo.template(now_ms).draft
+        await self.simulator.seed_template(
+            template_id=demo.OPERATOR_TEMPLATE_ID,
+            waba_id=demo.WABA_ID,
+            name=draft.element_name or "",
+            language=draft.language_code,
+            category=draft.category or "",
+            components=list(demo.COMPONENTS),
+        )
+
+
+def _demonstrate(connection: Connection, password_hash: str, app_token_hash: str, now_ms: int) -> bool:
+    """Make a store the demonstration's: all of it in one transaction, so that no start finds a half."""
+    if not mark_demo(connection):
+        return False
+    add_partner(connection, demo.PARTNER, password_hash, now_ms)
+    secret_hash, key_hash = hash_of(demo.CLIENT_SECRET), hash_of(demo.API_KEY)
+    add_credential(connection, CredentialKind.CLIENT_SECRET, demo.PARTNER.id, secret_hash, now_ms)
+    add_credential(connection, CredentialKind.API_KEY, demo.PARTNER.id, key_hash, now_ms, "demo")
+    add_business_account(connection, demo.ACCOUNT)
+    add_app(connection, demo.app(now_ms), app_token_hash)
+    seed_template(connection, demo.template(now_ms))
+    return True

@@ -1,0 +1,1 @@
+"""Our HTTP servers: sockets, protocol, limits, host check."""

@@ -1,0 +1,1 @@
+"""Snapshots: the state of service and simulator as one file."""

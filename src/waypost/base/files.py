@@ -1,0 +1,136 @@
+"""Files: private ones that no other user of the machine may read, and files opened on a thread."""
+
+import asyncio
+import contextlib
+import os
+import stat
+import threading
+from collections.abc import AsyncGenerator, Callable, Iterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import BinaryIO, Final, Generic, TypeVar
+
+UMASK: Final = 0o077
+_OF_OTHERS: Final = stat.S_IRWXG | stat.S_IRWXO
+_MOST_SEEN: Final = 10_000
+
+
+def set_umask() -> None:
+    """Make what this process and its children create from now on readable by its user only."""
+    os.umask(UMASK)
+
+
+def create_private(path: Path) -> None:
+    """Create an empty file that only its owner can read, unless there is one."""
+    with contextlib.suppress(FileExistsError):
+        os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
+
+
+def tighten(folder: Path) -> None:
+    """Take from others what lies directly in a folder, files and subfolders; never the folder itself.
+
+    A subfolder that others cannot enter protects what is in it. What belongs to another user stays as
+    it is: `readable_by_others` reports it.
+    """
+    for entry in _entries(folder):
+        with contextlib.suppress(OSError):
+            mode = entry.stat(follow_symlinks=False).st_mode
+            is_ours = stat.S_ISREG(mode) or stat.S_ISDIR(mode)
+            if is_ours and mode & _OF_OTHERS:
+                Path(entry.path).chmod(stat.S_IMODE(mode) & ~_OF_OTHERS)
+
+
+def readable_by_others(folder: Path) -> list[tuple[Path, int]]:
+    """Files of a folder that other users can read, each with its mode; of at most 10,000 looked at."""
+    found: list[tuple[Path, int]] = []
+    try:
+        reach = stat.S_IMODE(folder.stat().st_mode)
+    except OSError:
+        return found
+    waiting, seen = [(folder, _classes(reach, execute=True))], 0
+    while waiting and seen < _MOST_SEEN:
+        inside, classes = waiting.pop()
+        if not classes:
+            continue
+        for entry in _entries(inside):
+            seen += 1
+            with contextlib.suppress(OSError):
+                mode = entry.stat(follow_symlinks=False).st_mode
+                if stat.S_ISDIR(mode):
+                    waiting.append((Path(entry.path), classes & _classes(mode, execute=True)))
+                elif stat.S_ISREG(mode) and classes & _classes(mode, execute=False):
+                    found.append((Path(entry.path), stat.S_IMODE(mode)))
+    return sorted(found)
+
+
+def _classes(mode: int, *, execute: bool) -> frozenset[str]:
+    """Who beside the owner may enter a folder or read a file: `group`, `other`."""
+    group, other = (stat.S_IXGRP, stat.S_IXOTH) if execute else (stat.S_IRGRP, stat.S_IROTH)
+    classes = (("group", group), ("other", other))
+    return frozenset(name for name, bit in classes if mode & bit)
+
+
+def _entries(folder: Path) -> Iterator[os.DirEntry[str]]:
+    try:
+        with os.scandir(folder) as entries:
+            yield from entries
+    except OSError:
+        return
+
+
+Opened = TypeVar("Opened")
+
+
+async def open_on_thread(open_it: Callable[[], Opened], close: Callable[[Opened], object]) -> Opened:
+    """What a thread opens. Where the caller is cancelled before it has it, it is closed again.
+
+    Args:
+        open_it: opens it; what this raises is the caller's.
+        close: closes what the caller never got.
+    """
+    opening = _Opening(open_it, close)
+    try:
+        return await asyncio.to_thread(opening.run)
+    except asyncio.CancelledError:
+        opening.abandon()
+        raise
+
+
+@asynccontextmanager
+async def opened(path: Path) -> AsyncGenerator[BinaryIO]:
+    """A file to read from.
+
+    Raises:
+        FileNotFoundError: there is none.
+    """
+    file = await open_on_thread(lambda: path.open("rb"), close_file)
+    with file:  # closed here and now: one more wait could be cancelled too
+        yield file
+
+
+def close_file(file: BinaryIO) -> None:
+    """Close a file. `BinaryIO.close` is a declaration that does nothing."""
+    file.close()
+
+
+class _Opening(Generic[Opened]):
+    def __init__(self, open_it: Callable[[], Opened], close: Callable[[Opened], object]) -> None:
+        self._open_it = open_it
+        self._close = close
+        self._opened: list[Opened] = []
+        self._is_abandoned = False
+        self._deciding = threading.Lock()  # held for a moment only, by the thread and by who gives up
+
+    def run(self) -> Opened:
+        found = self._open_it()
+        with self._deciding:
+            self._opened.append(found)
+            if self._is_abandoned:
+                self._close(found)
+        return found
+
+    def abandon(self) -> None:
+        with self._deciding:
+            self._is_abandoned = True
+            for found in self._opened:
+                self._close(found)

@@ -1,0 +1,1 @@
+"""Logs, trace steps and counters."""

@@ -1,0 +1,47 @@
+"""What is counted and said of every attempt to deliver a callback."""
+
+from waypost.base.telemetry.counters import CallCounts, status_class
+from waypost.base.telemetry.tracing import Step, steps
+from waypost.domain.callbacks.callback import Attempt
+from waypost.queue.job import Entry
+from waypost.store.callbacks.callbacks import CallbackRow
+
+
+class Figures:
+    """Of one process, since it started.
+
+    Attributes:
+        counts: attempts by the class of the answer's status, and by what becomes of the callback.
+    """
+
+    def __init__(self) -> None:
+        self.counts = CallCounts()
+
+    def tried(self, entry: Entry, row: CallbackRow, attempt: Attempt, *, ended: bool | None) -> None:
+        """Count an attempt, and say it where it is about a message.
+
+        Args:
+            entry: of the callbacks lane.
+            row: the callback's.
+            attempt: what came of it.
+            ended: True when it was taken, False when it is given up, None when it is tried again.
+        """
+        result = {True: "taken", False: "given up", None: "tried again"}[ended]
+        took_s = attempt.duration_ms / 1000
+        self.counts.add(took_s, status_class(attempt.status), result)
+        if row.message_id is not None and (steps.on or not ended):
+            steps.tell(
+                Step.TOLD,
+                row.message_id,
+                failed=not ended,
+                took_s=took_s,
+                callback_id=row.id,
+                subscription_id=row.subscription_id,
+                app_id=row.app_id,
+                partner_id=row.partner_id,
+                position=entry.position,
+                news=row.news,
+                sequence=row.sequence,
+                attempt=entry.attempt + 1,
+                status=attempt.status,
+            )

@@ -1,0 +1,43 @@
+"""`waypost audit`: who did what from where."""
+
+from enum import StrEnum
+from typing import Annotated
+from urllib.parse import urlencode
+
+import typer
+
+from waypost.base.clock import SystemClock
+from waypost.cli.admin_client import show
+
+DAY_MS = 86_400_000
+
+
+class Outcome(StrEnum):
+    """Of an action."""
+
+    DONE = "done"
+    REJECTED = "rejected"
+
+
+def audit(
+    partner_id: Annotated[int | None, typer.Option("--partner", help="Entries about this partner's account.")] = None,
+    actor: Annotated[str | None, typer.Option(help="admin, nobody, or a partner's e-mail address.")] = None,
+    action: Annotated[str | None, typer.Option(help="A part of method and path, such as client-secrets.")] = None,
+    outcome: Annotated[Outcome | None, typer.Option(help="Of the action.")] = None,
+    days: Annotated[int | None, typer.Option(min=1, help="No older than so many days. [default: all]")] = None,
+    before: Annotated[int | None, typer.Option(help="Older than the entry with this id: the next page.")] = None,
+    limit: Annotated[int, typer.Option(min=1, max=500, help="How many at most.")] = 100,
+) -> None:
+    """Show the audit log: every action of administrators and partners, rejected ones too, newest first."""
+    since_ms = None if days is None else SystemClock().now_ms() - days * DAY_MS
+    filters = {
+        "partner_id": partner_id,
+        "actor": actor,
+        "action": action,
+        "outcome": outcome,
+        "since_ms": since_ms,
+        "before": before,
+        "limit": limit,
+    }
+    query = urlencode({name: value for name, value in filters.items() if value is not None})
+    show("GET", f"/admin/audit?{query}")

@@ -1,0 +1,121 @@
+"""How the console acts: through the doors that scripts use, in this process, with credentials of its partner's."""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any, Final
+
+from waypost.base.clock import Clock
+from waypost.base.encryption import Seals, hash_of
+from waypost.base.ids import Ids
+from waypost.client.api_client import Application, Door, InProcess, Pieces, Transport
+from waypost.domain.app import App
+from waypost.domain.partner import PARTNER_TOKEN_LIFE_MS
+from waypost.store.accounts.partners import add_partner_token, partner_by_id, partner_of_token
+from waypost.store.database import Database
+from waypost.wire.login import issue_partner_token
+
+UNCOUNTED: Final = "waypost.uncounted"
+"""A mark in the scope of a request: it spends no rate. No server of ours lets a client set one."""
+
+_AGAIN_BEFORE_MS: Final = 60 * 60 * 1000
+
+
+class Doors:
+    """Doors for one partner or app at a time.
+
+    Attributes:
+        control: the simulator's control door; None where there is no simulator behind this service.
+
+    Args:
+        application: of this process: the partner API and the administration.
+        admin_token: opens the administration to the console, and is known to nobody else.
+        control: carries requests to the simulator.
+        control_token: its credential, where it needs one.
+    """
+
+    def __init__(
+        self,
+        application: Application,
+        *,
+        database: Database,
+        seals: Seals,
+        ids: Ids,
+        clock: Clock,
+        admin_token: str,
+        control: Transport | None,
+        control_token: str | None = None,
+    ) -> None:
+        self._transport = InProcess(application, marks={UNCOUNTED: True})
+        self._database = database
+        self._seals = seals
+        self._ids = ids
+        self._clock = clock
+        self._partner_tokens: dict[int, tuple[str, int]] = {}
+        self.admin = Door(self._transport, {"Authorization": f"Bearer {admin_token}"})
+        self.control = None if control is None else Control(control, control_token)
+
+    def app(self, app: App) -> Door:
+        """The partner API as an app's own token opens it: `/partner/app/{app.id}/…`."""
+        token = self._seals.app_token(app.id, app.token_serial)
+        return Door(self._transport, {"Authorization": token})
+
+    async def partner(self, partner_id: int) -> Door:
+        """The partner API as a partner token opens it: lists of apps, their tokens and keys."""
+        now_ms = self._clock.now_ms()
+        token, until_ms = self._partner_tokens.get(partner_id, ("", 0))
+        is_fresh = now_ms < until_ms - _AGAIN_BEFORE_MS < now_ms + PARTNER_TOKEN_LIFE_MS
+        # It may have been ended by another process, with every token of the partner's.
+        if not is_fresh or await self._database.read(partner_of_token, hash_of(token)) is None:
+            partner = await self._database.read(partner_by_id, partner_id)
+            if partner is None:
+                raise LookupError(f"there is no partner {partner_id}")
+            token = issue_partner_token(self._seals, partner, jti=self._ids.new(), now_ms=now_ms)
+            until_ms = now_ms + PARTNER_TOKEN_LIFE_MS
+            await self._database.write(add_partner_token, hash_of(token), partner_id, now_ms, until_ms)
+            self._partner_tokens[partner_id] = (token, until_ms)
+        return Door(self._transport, {"Authorization": token})
+
+    def forget(self) -> None:
+        """Partner tokens may have been revoked."""
+        self._partner_tokens.clear()
+
+
+class Control(Door):
+    """The simulator's control door; it also gives files."""
+
+    def __init__(self, transport: Transport, token: str | None = None) -> None:
+        headers = {} if token is None else {"Authorization": f"Bearer {token}"}
+        super().__init__(transport, headers)
+        self._carry = transport
+        self._said = headers
+
+    async def open(self, path: str, *, method: str = "GET", asked: Mapping[str, str] = MappingProxyType({})) -> Pieces:
+        """What is no JSON, such as a medium: whatever its status, as it comes; whoever asks closes it.
+
+        Args:
+            path: of the call.
+            method: GET, or HEAD.
+            asked: headers that say which part of it.
+
+        Raises:
+            NotReached: nobody answers.
+        """
+        return await self._carry.open(method, path, {**self._said, **asked})
+
+    async def get(self, path: str) -> Any:
+        """What a path shows.
+
+        Raises:
+            DoorRefused: it does not.
+            NotReached: nobody answers.
+        """
+        return await self.json("GET", path)
+
+    async def post(self, path: str, body: Any = None) -> Any:
+        """Have something done.
+
+        Raises:
+            DoorRefused: it was not.
+            NotReached: nobody answers.
+        """
+        return await self.json("POST", path, {} if body is None else body)

@@ -1,0 +1,49 @@
+"""The entries that acts in the console leave in the audit log."""
+
+from typing import Final
+
+from starlette.responses import Response
+
+from waypost.base.telemetry.logs import log
+from waypost.console.page_tools import Desk
+from waypost.console.rendering import RejectedRedirect
+from waypost.console.route import PageRow
+from waypost.console.web.page_request import Visit
+
+_REJECTED: Final = 409
+_log = log("console")
+
+
+async def record_action(row: PageRow, desk: Desk, visit: Visit, response: Response) -> None:
+    """Return when the entry of an act is on disk; nothing to do for other pages."""
+    status = _REJECTED if isinstance(response, RejectedRedirect) else response.status_code
+    await _record(row, desk, visit, status, "" if status < 400 else "rejected")
+
+
+async def record_rejection(row: PageRow, desk: Desk, visit: Visit, response: Response, error: Exception) -> None:
+    """Write the entry of an act that was not carried out; where that fails too, the log says so."""
+    try:
+        await _record(row, desk, visit, response.status_code, type(error).__name__)
+    except Exception:  # noqa: BLE001  the response is an error already
+        _log.exception("an entry of the audit log could not be written", action=row.path)
+
+
+async def _record(row: PageRow, desk: Desk, visit: Visit, status: int, detail: str) -> None:
+    session = visit.session
+    if not row.is_audited or session is None or (row.is_shared and _is_demo(desk)):
+        return
+    named = {name: str(value) for name, value in visit.path.items()}
+    await desk.parts.audit.record(
+        actor=session.partner.email,
+        remote_address=desk.parts.address_of(visit.request.scope),
+        action=f"{row.method} {row.path}",
+        status=status,
+        partner_id=session.partner.id,
+        subject=" ".join(f"{name}={value}" for name, value in named.items()),
+        detail=detail,
+    )
+
+
+def _is_demo(desk: Desk) -> bool:
+    """A demonstration is its own administrator's, and a reset takes its log away with the store."""
+    return desk.parts.demo_partner_id is not None

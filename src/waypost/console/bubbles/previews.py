@@ -1,0 +1,237 @@
+"""What is seen of one message or template: read from what the control door shows, or from a draft."""
+
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from markupsafe import Markup
+
+from waypost.base.json_values import integer_or_none, object_of, objects_in
+from waypost.console.bubbles.buttons import LEFT_SHOWN, MOST_SHOWN, ButtonView, Row, buttons_of, not_requested, rows_of
+from waypost.console.bubbles.formatting import Link, emoji_count, first_link, formatted, is_long
+from waypost.console.bubbles.json_fields import text_of
+from waypost.console.bubbles.media import Contact, Medium, Place, contacts_of, medium_of, place_of
+from waypost.console.bubbles.orders import facts_of_order, is_paid, items_of_order
+
+_MEDIA_FORMATS: Final = ("IMAGE", "VIDEO", "DOCUMENT", "GIF")
+
+
+@dataclass(frozen=True, slots=True)
+class Header:
+    """What stands on top: one of these; or a product."""
+
+    text: Markup | None = None
+    medium: Medium | None = None
+    place: Place | None = None
+    product: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """A limited-time offer; `until_ms` is None where that is not known, or it does not expire."""
+
+    text: Markup
+    code: str
+    until_ms: int | None
+    expires: bool
+
+
+@dataclass(frozen=True, slots=True)
+class CardFace:
+    """A card of a carousel."""
+
+    index: int
+    header: Header | None
+    text: Markup
+    buttons: tuple[ButtonView, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Basket:
+    """An order that a phone has sent, or is to pay."""
+
+    catalog_id: str
+    lines: tuple[tuple[str, str, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Face:
+    """All that is seen of one message, without time and ticks.
+
+    Attributes:
+        emoji: how many emoji the text is, where it is nothing else.
+        shown_buttons: those under the message; `buttons` are all of them.
+        rows: of a list message; then `buttons` are empty, and `list_label` opens them.
+        facts: a form that was filled in: names and values.
+        note: where the kind of message cannot be shown: what it is.
+    """
+
+    header: Header | None
+    text: Markup
+    plain: str
+    emoji: int
+    is_long: bool
+    preview: Link | None
+    footer: str
+    offer: Offer | None
+    buttons: tuple[ButtonView, ...]
+    shown_buttons: tuple[ButtonView, ...]
+    rows: tuple[Row, ...]
+    list_label: str
+    cards: tuple[CardFace, ...]
+    contacts: tuple[Contact, ...]
+    basket: Basket | None
+    facts: tuple[tuple[str, str], ...]
+    advert: tuple[str, str, str] | None
+    note: str
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is nothing to see, as of a draft that nobody has written anything in."""
+        return not (self.plain or self.header or self.footer or self.offer or self.buttons or self.cards)
+
+
+def face_of(shown: dict[str, Any], *, is_draft: bool = False) -> Face:
+    """What is seen of a message.
+
+    Args:
+        shown: an item of a phone's inbox, or what `shown_of_draft` gives.
+        is_draft: whether variables without a sample are marked.
+    """
+    raw_buttons = shown.get("buttons")
+    buttons = buttons_of(raw_buttons)
+    rows: tuple[Row, ...] = ()
+    if buttons and all(button.kind == "LIST_ROW" for button in buttons):
+        rows, buttons = rows_of(buttons, raw_buttons), ()
+    if is_paid(shown):
+        buttons = tuple(_as_paid(button) for button in buttons)
+    if _has_code(shown):
+        buttons = (*buttons, not_requested())
+    text = "" if _has_own_text(shown) else text_of(shown.get("text"))
+    action = object_of(object_of(shown.get("interactive")).get("action"))
+    emoji = emoji_count(text) if shown.get("type") == "text" else 0
+    return Face(
+        header=_header(shown, is_draft),
+        text=formatted(text, marks_variables=is_draft),
+        plain=text,
+        emoji=emoji,
+        is_long=is_long(text),
+        preview=first_link(text) if _has_preview(shown) else None,
+        footer=text_of(shown.get("footer")),
+        offer=_offer(shown, buttons, is_draft),
+        buttons=buttons,
+        shown_buttons=buttons if len(buttons) <= MOST_SHOWN else buttons[:LEFT_SHOWN],
+        rows=rows,
+        list_label=text_of(action.get("button")) or "Choose",
+        cards=tuple(_card(card, place, is_draft) for place, card in enumerate(objects_in(shown.get("cards")))),
+        contacts=contacts_of(shown.get("contacts")),
+        basket=_basket(shown),
+        facts=_facts(shown),
+        advert=_advert(shown),
+        note=_note(shown),
+    )
+
+
+def _header(shown: dict[str, Any], is_draft: bool) -> Header | None:
+    media = object_of(shown.get("media"))
+    if media:
+        return Header(medium=medium_of(text_of(media.get("kind")), media))
+    if shown.get("location"):
+        return Header(place=place_of(shown.get("location")))
+    return _header_of(object_of(shown.get("header")), is_draft)
+
+
+def _header_of(header: dict[str, Any], is_draft: bool) -> Header | None:
+    kind = text_of(header.get("format"))
+    member = header.get(kind.lower())
+    if kind in _MEDIA_FORMATS:
+        return Header(medium=medium_of(kind.lower(), member))
+    if kind == "LOCATION":
+        return Header(place=place_of(member))
+    if kind == "PRODUCT":
+        return Header(product=text_of(object_of(member).get("product_retailer_id")) or "Product")
+    text = text_of(header.get("text"))
+    return Header(text=formatted(text, marks_variables=is_draft)) if text else None
+
+
+def _offer(shown: dict[str, Any], buttons: tuple[ButtonView, ...], is_draft: bool) -> Offer | None:
+    given = object_of(shown.get("limited_time_offer"))
+    if not given:
+        return None
+    return Offer(
+        text=formatted(text_of(given.get("text")), marks_variables=is_draft),
+        code=next((button.value for button in buttons if button.kind == "COPY_CODE"), ""),
+        until_ms=integer_or_none(given.get("expiration_time_ms")),
+        expires=given.get("expires") is True,
+    )
+
+
+def _card(card: dict[str, Any], place: int, is_draft: bool) -> CardFace:
+    index = integer_or_none(card.get("index"))
+    index = place if index is None else index
+    return CardFace(
+        index=index,
+        header=_header_of(object_of(card.get("header")), is_draft),
+        text=formatted(text_of(card.get("text")), marks_variables=is_draft),
+        buttons=buttons_of(card.get("buttons"), index),
+    )
+
+
+def _as_paid(button: ButtonView) -> ButtonView:
+    return replace(button, does="nothing", text="Paid") if button.does == "pay" else button
+
+
+def _basket(shown: dict[str, Any]) -> Basket | None:
+    to_pay = items_of_order(shown)
+    if to_pay:
+        return Basket("", tuple(to_pay))
+    order = object_of(shown.get("order"))
+    if not order:
+        return None
+    lines = [
+        (
+            text_of(item.get("product_retailer_id")),
+            text_of(item.get("quantity")),
+            f"{text_of(item.get('item_price'))} {text_of(item.get('currency'))}".strip(),
+        )
+        for item in objects_in(order.get("product_items"))
+    ]
+    return Basket(text_of(order.get("catalog_id")), tuple(lines))
+
+
+def _facts(shown: dict[str, Any]) -> tuple[tuple[str, str], ...]:
+    response = object_of(shown.get("response"))
+    filled = object_of(response.get("values")) or response
+    if not filled:
+        return facts_of_order(shown)
+    return tuple((name, text_of(value) or str(value)) for name, value in filled.items())
+
+
+def _advert(shown: dict[str, Any]) -> tuple[str, str, str] | None:
+    """What the person tapped before writing: headline, text, address."""
+    advert = object_of(shown.get("referral"))
+    if not advert:
+        return None
+    told = [text_of(advert.get(name)) for name in ("headline", "body", "source_url")]
+    return told[0], told[1], told[2]
+
+
+def _has_code(shown: dict[str, Any]) -> bool:
+    return object_of(shown.get("template")).get("category") == "AUTHENTICATION"
+
+
+def _has_own_text(shown: dict[str, Any]) -> bool:
+    """Whether the text only repeats what is drawn."""
+    return bool(shown.get("location") or shown.get("contacts"))
+
+
+def _has_preview(shown: dict[str, Any]) -> bool:
+    is_written = shown.get("direction") == "from_phone" and shown.get("type") == "text"
+    return shown.get("preview_url") is True or is_written
+
+
+def _note(shown: dict[str, Any]) -> str:
+    unsupported = shown.get("unsupported")
+    if unsupported is None:
+        return ""
+    kind = text_of(object_of(unsupported).get("type")) or "unknown"
+    return f"A message of a kind that the operator does not pass on ({kind})."

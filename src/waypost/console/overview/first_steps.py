@@ -1,0 +1,104 @@
+"""The first steps of somebody new: a template on a phone, a tap, and the callback that it makes."""
+
+import json
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, Final
+
+from starlette.responses import Response
+
+from waypost.client.api_client import DoorRefused, NotReached
+from waypost.console.page_tools import Desk
+from waypost.console.web.not_found import NotMeant
+from waypost.console.web.page_request import Visit
+from waypost.domain.lifecycle import SENDABLE
+from waypost.domain.templates.filter import TemplateWish
+from waypost.domain.templates.template import Category, Template
+from waypost.domain.templates.types import TemplateType
+from waypost.domain.templates.variables import example_values, variables
+from waypost.store.templates.templates import find_templates
+
+_LOOKED_AT: Final = 50
+
+
+@dataclass(frozen=True, slots=True)
+class Phone:
+    """A simulated one, to whom the first message can go."""
+
+    digits: str
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class FirstSend:
+    """What one click sends.
+
+    Attributes:
+        parameters: the values of the template's example.
+    """
+
+    template: Template
+    parameters: list[str]
+    phone: Phone
+
+
+async def first_send(desk: Desk, visit: Visit) -> FirstSend | None:
+    """The newest template that goes out with nothing but its example, and a phone; None without either."""
+    control, app = desk.parts.doors.control, visit.app
+    if control is None or not app.phone_number:
+        return None
+    try:
+        shown = (await control.get("/control/phones?limit=1"))["phones"]
+    except (DoorRefused, NotReached):
+        return None
+    if not shown:
+        return None
+    phone = Phone(shown[0]["phone"], shown[0].get("name") or "")
+    wish = replace(
+        TemplateWish(), statuses=tuple(SENDABLE), template_types=(TemplateType.TEXT,),
+        at_most=_LOOKED_AT,
+    )  # fmt: skip
+    found = await desk.parts.database.read(
+        partial(find_templates, partner_id=visit.partner.id, business_account_id=app.business_account_id, wish=wish)
+    )
+    for template in found:
+        parameters = _parameters(template)
+        if parameters is not None:
+            return FirstSend(template, parameters, phone)
+    return None
+
+
+async def send_first(desk: Desk, visit: Visit) -> Response:
+    """Send it, through the partner API with the app's token, as any script would."""
+    first = await first_send(desk, visit)
+    if first is None:
+        raise NotMeant(
+            "There is no approved template that needs nothing, or no phone.",
+            "Open Templates and send one from its page.",
+        )
+    app = visit.app
+    fields: dict[str, str] = {
+        "channel": "whatsapp",
+        "source": app.phone_number,
+        "destination": first.phone.digits,
+        "src.name": app.name,
+        "template": json.dumps({"id": first.template.id, "params": first.parameters}),
+    }
+    told: dict[str, Any] = await desk.parts.doors.app(app).form("POST", f"/partner/app/{app.id}/template/msg", fields)
+    return desk.go(
+        f"/phones?show={first.phone.digits}",
+        "It is on its way.",
+        remedy=f"Look at the phone, and tap a button. The message's id is {told['messageId']}.",
+    )
+
+
+def _parameters(template: Template) -> list[str] | None:
+    """The values of its example; None where it needs more than its body's."""
+    draft = template.draft
+    needs_more = (
+        draft.category == Category.AUTHENTICATION
+        or draft.is_lto
+        or variables(draft.header)
+        or any(variables(json.dumps(str(one))) for one in draft.buttons)
+    )
+    return None if needs_more else example_values(draft.content or "", draft.example or "")

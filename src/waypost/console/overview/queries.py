@@ -1,0 +1,105 @@
+"""Everything the overview shows, read for one app of one partner."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Final
+from weakref import WeakKeyDictionary
+
+from sqlalchemy import Connection
+
+from waypost.console.overview.minute_counts import Tallies, Tally
+from waypost.console.page_tools import Desk
+from waypost.console.web.page_request import Visit
+from waypost.domain.app import App
+from waypost.store.accounts.credentials import CredentialKind, PartnerCredential, credentials_of
+from waypost.store.console.overview import (
+    Begun,
+    Counts,
+    Line,
+    Waiting,
+    begun,
+    counts_by_minute,
+    hurt_templates,
+    line_of_app,
+    receivers_of_app,
+    set_aside_of_app,
+    waiting_of_app,
+)
+from waypost.store.database import Database
+from waypost.store.messages.lists import messages_of_app, names_of_templates
+from waypost.store.queue.jobs import SetAsideEntry
+
+DAY_MS: Final = 24 * 60 * 60 * 1000
+REFUSED_FOR_MS: Final = 7 * DAY_MS
+"""So long a refused template needs attention; after that it is known."""
+NEWEST: Final = 8
+
+_tallies: Final[WeakKeyDictionary[Database, Tallies]] = WeakKeyDictionary()
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """What the store says at one moment.
+
+    Attributes:
+        names: of the templates of the newest messages, by id.
+    """
+
+    newest: list[dict[str, Any]]
+    names: Mapping[str, str]
+    receivers: list[dict[str, Any]]
+    waiting: list[Waiting]
+    aside: list[SetAsideEntry]
+    hurt: list[Any]
+    line: Line
+    begun: Begun
+    secrets: list[PartnerCredential]
+
+
+@dataclass(frozen=True, slots=True)
+class Scene:
+    """One app, now.
+
+    Attributes:
+        not_ready: why each check of readiness fails that does.
+    """
+
+    app: App
+    now_ms: int
+    tally: Tally
+    standing: Standing
+    not_ready: Mapping[str, str]
+
+
+async def scene_of(desk: Desk, visit: Visit) -> Scene:
+    """Look at everything."""
+    parts, app, partner_id = desk.parts, visit.app, visit.partner.id
+    now_ms = parts.clock.now_ms()
+    read = parts.database.read
+
+    async def count(from_ms: int, before_ms: int, at_most: int) -> Counts:
+        return await read(counts_by_minute, partner_id, app.id, from_ms, before_ms, at_most)
+
+    tally = _tallies.setdefault(parts.database, Tallies()).of(app.id)
+    await tally.look(count, now_ms)
+    standing = await read(partial(_standing, app=app, partner_id=partner_id, now_ms=now_ms))
+    said = await parts.ready()
+    return Scene(app, now_ms, tally, standing, {name: why for name, why in said.items() if why})
+
+
+def _standing(connection: Connection, *, app: App, partner_id: int, now_ms: int) -> Standing:
+    receivers = receivers_of_app(connection, partner_id, app.id)
+    ids = [one["id"] for one in receivers]
+    newest = messages_of_app(connection, partner_id, app.id, at_most=NEWEST)
+    return Standing(
+        newest,
+        names_of_templates(connection, partner_id, (row["template_id"] for row in newest)),
+        receivers,
+        waiting_of_app(connection, app, ids),
+        set_aside_of_app(connection, app, ids),
+        hurt_templates(connection, partner_id, app.business_account_id, now_ms - REFUSED_FOR_MS),
+        line_of_app(connection, partner_id, app.id),
+        begun(connection, partner_id, app.id, ids),
+        credentials_of(connection, CredentialKind.CLIENT_SECRET, partner_id),
+    )

@@ -1,0 +1,203 @@
+"""A template while somebody writes it: texts as they were typed, whether or not they make sense."""
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from waypost.domain.templates.buttons import Button, ButtonKind
+from waypost.domain.templates.cards import Card
+from waypost.domain.templates.fields import Draft, FieldFormat, typed_fields
+from waypost.domain.templates.template import Category
+from waypost.domain.templates.types import HeaderMedium, TemplateTypeRow, type_row
+from waypost.domain.templates.variables import named_examples, variables
+
+_FLAGS: Final = typed_fields(FieldFormat.FLAG, FieldFormat.OPTIONAL_FLAG)
+_TEXTS: Final = typed_fields(
+    FieldFormat.TEXT, FieldFormat.OPTIONAL, FieldFormat.UPPER, FieldFormat.LANGUAGE, FieldFormat.WHOLE
+)
+# fmt: off
+CARD_TEXTS: Final = ("headerType", "exampleMedia", "mediaUrl", "body")
+BUTTON_TEXTS: Final = (
+    "type", "text", "url", "example", "phone_number", "otp_type", "autofill_text", "apps", "zero_tap_terms_accepted",
+    "flow_id", "flow_action", "navigate_screen", "icon", "payment_link_preview",
+)
+# fmt: on
+MOST_CARDS: Final = 10
+MOST_BUTTONS: Final = 20
+CODE_LINE: Final = "{{1}} is your verification code."
+_BUTTON: Final = re.compile(r"button-(\d{1,2})-(\w+)")
+_CARD: Final = re.compile(r"card-(\d{1,2})-(.+)")
+
+Texts = dict[str, str]
+
+
+@dataclass(slots=True)
+class CardWriting:
+    """One card.
+
+    Attributes:
+        values: the samples of its body's variables, by name.
+    """
+
+    texts: Texts = field(default_factory=Texts)
+    values: Texts = field(default_factory=Texts)
+    buttons: list[Texts] = field(default_factory=list[Texts])
+
+    @property
+    def names(self) -> list[str]:
+        """The variables of its body, each once."""
+        return names_of(self.texts.get("body", ""))
+
+    @property
+    def medium(self) -> HeaderMedium | None:
+        """What it shows above its body; None where its type is none of those that cards may have."""
+        return type_row(self.texts.get("headerType")).medium
+
+
+@dataclass(slots=True)
+class Writing:
+    """The whole.
+
+    Attributes:
+        values: the samples of the body's variables, by name.
+        header_value: the sample of the header's.
+        edits: the id of the template that is edited; empty: a new one is written.
+    """
+
+    texts: Texts = field(default_factory=Texts)
+    flags: set[str] = field(default_factory=set[str])
+    values: Texts = field(default_factory=Texts)
+    header_value: str = ""
+    buttons: list[Texts] = field(default_factory=list[Texts])
+    cards: list[CardWriting] = field(default_factory=list[CardWriting])
+    edits: str = ""
+
+    @property
+    def names(self) -> list[str]:
+        """The variables of the body, each once."""
+        return names_of(self.texts.get("content", ""))
+
+    @property
+    def is_code(self) -> bool:
+        """Whether it carries a one-time code: then the operator writes its text."""
+        return self.texts.get("category") == Category.AUTHENTICATION
+
+    @property
+    def type_row(self) -> TemplateTypeRow:
+        """What its type has."""
+        return type_row(self.texts.get("templateType"))
+
+    @property
+    def is_carousel(self) -> bool:
+        """Whether it has cards."""
+        return self.type_row.has_cards
+
+
+def names_of(text: str) -> list[str]:
+    """The names of a text's variables, each once, in the order in which values are given."""
+    names = list(dict.fromkeys(variables(text)))
+    return sorted(names, key=lambda name: int(name) if name.isdecimal() and len(name) < 5 else 0)
+
+
+def new_writing() -> Writing:
+    """What an empty editor holds."""
+    return Writing({"languageCode": "en_US", "category": "UTILITY", "templateType": "TEXT", "vertical": ""})
+
+
+def read_writing(pairs: Iterable[tuple[str, str]], edits: str = "") -> Writing:
+    """A form of the editor. Names that are none of its are left alone.
+
+    Line breaks come as browsers send them, CR and LF, and are kept as LF.
+    """
+    given = {name: value.replace("\r\n", "\n") for name, value in pairs}
+    writing = Writing(
+        texts={field.name: _typed(field.name, given.get(field.name, "")) for field in _TEXTS},
+        flags={field.name for field in _FLAGS if given.get(field.name) in ("on", "true")},
+        values=_values(given, "value-"),
+        header_value=given.get("header-value", ""),
+        buttons=_buttons(given),
+        edits=edits,
+    )
+    cards: dict[int, dict[str, str]] = {}
+    for name, value in given.items():
+        if found := _CARD.fullmatch(name):
+            cards.setdefault(int(found[1]), {})[found[2]] = value
+    writing.cards = [_card(cards[at]) for at in sorted(cards)][: MOST_CARDS + 5]
+    return writing
+
+
+def writing_of(draft: Draft, edits: str = "") -> Writing:
+    """What the editor holds of a draft that is stored."""
+    values = {field.name: getattr(draft, field.attribute) for field in _TEXTS}
+    texts = {name: "" if value is None else str(value) for name, value in values.items()}
+    header_values = named_examples(draft.header or "", draft.example_header or "") or {}
+    return Writing(
+        texts=texts | {"exampleMedia": texts["exampleMedia"] or draft.media_id or ""},
+        flags={field.name for field in _FLAGS if getattr(draft, field.attribute)},
+        values=named_examples(draft.content or "", draft.example or "") or {},
+        header_value=next(iter(header_values.values()), ""),
+        buttons=[_button_texts(one) for one in draft.buttons],
+        cards=[_card_of(one) for one in draft.cards or ()],
+        edits=edits,
+    )
+
+
+def _typed(name: str, value: str) -> str:
+    return value if name in ("content", "header", "footer") else value.strip()
+
+
+def _values(given: Mapping[str, str], prefix: str) -> Texts:
+    return {
+        name.removeprefix(prefix): value for name, value in given.items() if name.startswith(prefix) and len(name) < 200
+    }
+
+
+def _buttons(given: Mapping[str, str]) -> list[Texts]:
+    found: dict[int, Texts] = {}
+    for name, value in given.items():
+        match = _BUTTON.fullmatch(name)
+        if match and match[2] in BUTTON_TEXTS:
+            found.setdefault(int(match[1]), {})[match[2]] = value.strip()
+    kept = [found[at] for at in sorted(found)]
+    return [one for one in kept if one.get("type") in ButtonKind.__members__][:MOST_BUTTONS]
+
+
+def _card(given: Mapping[str, str]) -> CardWriting:
+    texts = {name: given.get(name, "") for name in CARD_TEXTS}
+    return CardWriting(texts, _values(given, "value-"), _buttons(given))
+
+
+def _card_of(card: Card) -> CardWriting:
+    return CardWriting(
+        {
+            "headerType": card.header_type,
+            "exampleMedia": card.example_media or card.media_id or "",
+            "mediaUrl": card.media_url or "",
+            "body": card.body or "",
+        },
+        named_examples(card.body or "", card.sample_text or "") or {},
+        [_button_texts(one) for one in card.buttons],
+    )
+
+
+def _button_texts(button: Button) -> Texts:
+    apps = [f"{app.package_name} {app.signature_hash}".strip() for app in button.supported_apps]
+    preview = button.payment_link_preview
+    texts = {
+        "type": button.kind.value,
+        "text": button.text,
+        "url": button.url,
+        "example": next(iter(button.example), ""),
+        "phone_number": button.phone_number,
+        "otp_type": button.otp_type,
+        "autofill_text": button.autofill_text,
+        "apps": "\n".join(apps),
+        "zero_tap_terms_accepted": "true" if button.zero_tap_terms_accepted else "",
+        "flow_id": button.flow_id,
+        "flow_action": button.flow_action,
+        "navigate_screen": button.navigate_screen,
+        "icon": button.icon,
+        "payment_link_preview": "" if preview is None else str(preview).lower(),
+    }
+    return {name: value for name, value in texts.items() if value}

@@ -1,0 +1,24 @@
+"""One template of the app's business account, or nothing."""
+
+from waypost.base.ids import is_uuid
+from waypost.console.page_tools import Desk
+from waypost.console.web.not_found import NotThere
+from waypost.console.web.page_request import Visit
+from waypost.domain.templates.template import Template
+from waypost.store.templates.gallery import template_of_account
+
+
+async def template_of(desk: Desk, visit: Visit, template_id: str) -> Template:
+    """One template, a deleted one too.
+
+    Raises:
+        NotThere: there is none of this id; another partner's is no other than none.
+    """
+    template = None
+    if is_uuid(template_id) and visit.app.business_account_id:
+        template = await desk.parts.database.read(
+            template_of_account, visit.partner.id, visit.app.business_account_id, template_id
+        )
+    if template is None:
+        raise NotThere("There is no such template.")
+    return template

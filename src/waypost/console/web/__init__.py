@@ -1,0 +1,1 @@
+"""What every page needs of HTTP: requests, sessions, headers, assets, live streams."""

@@ -1,0 +1,174 @@
+"""What each outcome means for a message."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from sqlalchemy import Connection
+
+from waypost.base.clock import Clock
+from waypost.base.ids import Ids
+from waypost.domain.app import App
+from waypost.domain.lifecycle import MESSAGE_MOVES
+from waypost.domain.message import MessageState
+from waypost.domain.outcome import INVALID_ANSWER, Rejected, Sent, Uncertain
+from waypost.domain.phone_number import group_of
+from waypost.notifications.state_changes import Telling
+from waypost.store.directory import Directory
+from waypost.store.messages.messages import MessageRow, messages_by_ids
+from waypost.store.messages.recipients import recipient_id, recipient_ids
+from waypost.store.queue.job_subjects import JobSubject, SubjectKind
+from waypost.store.queue.jobs import Lane, NewEntry, append_entries, settle_entries
+
+MAY_HAVE_ARRIVED: Final = (
+    "The connection to the operator broke while this message was being sent, and no status has come "
+    "since. It may have arrived; it is not sent again on a guess."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class MessageOutcome:
+    """What came of a message; None where the message needed nothing any more."""
+
+    position: int
+    message_id: str
+    app: App
+    outcome: Sent | Rejected | Uncertain | None
+
+
+@dataclass(frozen=True, slots=True)
+class Doubt:
+    """The time to wait for a status of an uncertain message is over."""
+
+    position: int
+    message_id: str
+    app: App
+
+
+class MessageOutcomes:
+    """Writes outcomes: state, callbacks and the settled entry in one transaction.
+
+    Args:
+        uncertain_for_ms: how long an uncertain message waits for a status that carries our id.
+        hold_ms: how long after a message was accepted its news is held back.
+    """
+
+    def __init__(self, clock: Clock, ids: Ids, *, uncertain_for_ms: int, hold_ms: int = 0) -> None:
+        self._clock = clock
+        self._ids = ids
+        self._uncertain_for_ms = uncertain_for_ms
+        self._hold_ms = hold_ms
+
+    def record(self, connection: Connection, outcomes: Sequence[MessageOutcome]) -> list[None]:
+        """Move messages by what the operator made of them.
+
+        Whoever learns first that the operator has a message records it: where a status came before
+        the answer to the send, the message has gone on already and nothing is left to say.
+        """
+        at_ms = self._clock.now_ms()
+        telling = Telling(connection, self._ids, at_ms, hold_ms=self._hold_ms)
+        rows = messages_by_ids(connection, {one.message_id for one in outcomes})
+        recipients = recipient_ids(
+            connection,
+            {
+                (one.app.id, one.app.partner_id, one.outcome.recipient or rows[one.message_id].destination)
+                for one in outcomes
+                if isinstance(one.outcome, Sent)
+                and one.message_id in rows
+                and not group_of(rows[one.message_id].destination)
+            },
+        )
+        doubts: list[NewEntry] = []
+        for one in outcomes:
+            row = rows.get(one.message_id)
+            if row is None or one.outcome is None:
+                continue
+            state, _ = telling.state_of(row)
+            match one.outcome:
+                case Sent(operator_id=operator_id, recipient=recipient):
+                    if MessageState.ENQUEUED in MESSAGE_MOVES[state]:
+                        telling.message_moves(
+                            row,
+                            one.app,
+                            [MessageState.ENQUEUED],
+                            recipient_id=recipients.get((one.app.id, recipient or row.destination)),
+                            operator_message_id=operator_id,
+                        )
+                case Rejected(code=code, text=text):
+                    if state in (MessageState.ACCEPTED, MessageState.UNCERTAIN):
+                        self._fails(telling, connection, row, one.app, code, text, doubted=False)
+                case Uncertain(text=text):
+                    if MessageState.UNCERTAIN in MESSAGE_MOVES[state]:
+                        telling.message_moves(
+                            row,
+                            one.app,
+                            [MessageState.UNCERTAIN],
+                            recipient_id=row.recipient_id,
+                            operator_message_id=None,
+                            reason=text,
+                        )
+                        doubts.append(self._doubt(row, at_ms))
+        telling.write()
+        append_entries(connection, doubts)
+        settle_entries(connection, [one.position for one in outcomes])
+        return [None] * len(outcomes)
+
+    def end_doubts(self, connection: Connection, doubts: Sequence[Doubt]) -> list[None]:
+        """Fail what is still uncertain; a status that comes later still moves it."""
+        telling = Telling(connection, self._ids, self._clock.now_ms(), hold_ms=self._hold_ms)
+        rows = messages_by_ids(connection, {one.message_id for one in doubts})
+        for one in doubts:
+            row = rows.get(one.message_id)
+            if row is not None and telling.state_of(row)[0] is MessageState.UNCERTAIN:
+                self._fails(telling, connection, row, one.app, INVALID_ANSWER, MAY_HAVE_ARRIVED, doubted=True)
+        telling.write()
+        settle_entries(connection, [one.position for one in doubts])
+        return [None] * len(doubts)
+
+    def _fails(
+        self,
+        telling: Telling,
+        connection: Connection,
+        row: MessageRow,
+        app: App,
+        code: int,
+        reason: str,
+        *,
+        doubted: bool,
+    ) -> None:
+        telling.message_moves(
+            row,
+            app,
+            [MessageState.FAILED],
+            recipient_id=row.recipient_id or _recipient(connection, app, row.destination),
+            operator_message_id=None,
+            code=code,
+            reason=reason,
+            doubted=doubted,
+        )
+
+    def _doubt(self, row: MessageRow, at_ms: int) -> NewEntry:
+        return NewEntry(
+            Lane.DOUBTS,
+            group=row.source,
+            order_key=row.id,
+            subject=JobSubject(SubjectKind.UNCONFIRMED_MESSAGE, row.id),
+            due_ms=at_ms + self._uncertain_for_ms,
+        )
+
+
+async def app_of_message(directory: Directory, row: MessageRow) -> App:
+    """The message's app.
+
+    Raises:
+        LookupError: it has none.
+    """
+    app = await directory.app(row.app_id)
+    if app is None:
+        raise LookupError(f"message {row.id} has no app")
+    return app
+
+
+def _recipient(connection: Connection, app: App, destination: str) -> int | None:
+    """Whom a message was for; a group is nobody's recipient."""
+    return None if group_of(destination) else recipient_id(connection, app, destination)

@@ -1,0 +1,227 @@
+"""Carries the entries that are about messages: send, settle, or have it wait."""
+
+import time
+from collections.abc import Sequence
+from functools import partial
+
+from waypost.base.clock import Clock
+from waypost.base.telemetry.counters import CallCounts, FewWords
+from waypost.base.telemetry.tracing import Step, steps
+from waypost.dispatch.batch import Batch, still_to_send
+from waypost.dispatch.media_copies import NOTHING, Copies, number_place
+from waypost.dispatch.message_outcomes import MessageOutcome, MessageOutcomes, app_of_message
+from waypost.dispatch.pacing import Pacer
+from waypost.dispatch.retries import Waiting
+from waypost.dispatch.uploads import Failure
+from waypost.domain.app import Line
+from waypost.domain.message import media_references, reply_to_of
+from waypost.domain.outcome import Outcome, Rejected, Sent, Unavailable, Uncertain
+from waypost.operators.contract import Operators
+from waypost.queue.job import Entry
+from waypost.queue.queue import Journal
+from waypost.store.directory import Directory
+from waypost.store.media.media import Found, Wanted
+from waypost.store.message_contents import content_of
+from waypost.store.messages.messages import MessageRow, message_of
+
+STOPPED_WHILE_SENDING = Uncertain("the service stopped while this message was being sent")
+
+
+class MessageSender:
+    """Sends messages, once each."""
+
+    def __init__(
+        self,
+        *,
+        journal: Journal,
+        directory: Directory,
+        operators: Operators,
+        clock: Clock,
+        pacer: Pacer,
+        copies: Copies,
+        messages: MessageOutcomes,
+        waiting: Waiting,
+    ) -> None:
+        self._journal = journal
+        self._directory = directory
+        self._operators = operators
+        self._clock = clock
+        self._pacer = pacer
+        self._copies = copies
+        self._messages = messages
+        self._waiting = waiting
+        self.counts = CallCounts()
+        """Messages handed to the operator: outcome and class of the operator's code."""
+        self._few = FewWords()
+
+    async def find_lines(self, entries: Sequence[Entry], batch: Batch) -> dict[int, Exception]:
+        """Note the line of each message; by position, why one cannot be sent: its app or account is not there.
+
+        The lines found here carry the batch to its end, so that a switch of the operator meanwhile
+        never sends with one's number and the other's credentials (decision 0033).
+        """
+        unready: dict[int, Exception] = {}
+        for entry in entries:
+            row = batch.messages[entry.subject.id]
+            try:
+                line = batch.lines[row.app_id] = await self._line_of(row)
+                why = self._pacer.is_quiet(
+                    entry, line.account, self._clock.now_ms(), business=line.app.business_account_id
+                )
+                if why is not None:
+                    batch.quiet[entry.position] = why
+            except Exception as error:  # noqa: BLE001  a defect belongs to its entry
+                unready[entry.position] = error
+        return unready
+
+    async def find_media(self, entries: Sequence[Entry], batch: Batch) -> None:
+        """Note by position what is known of the media that each message refers to."""
+        wanted: list[Wanted] = []
+        for entry in entries:
+            row = batch.messages[entry.subject.id]
+            line = batch.lines[row.app_id]
+            references = media_references(content_of(row.kind, row.content))
+            wanted.append(Wanted(line.app.partner_id, number_place(line), references))
+        found = await self._copies.find(wanted)
+        batch.media.update(zip((entry.position for entry in entries), found, strict=True))
+
+    async def carry(self, entry: Entry, batch: Batch) -> None:
+        """Send the message of an entry whose batch is prepared, or have it wait."""
+        row = batch.messages[entry.subject.id]
+        failure = batch.failures.get(entry.position)
+        if entry.position in batch.quiet:
+            await self._wait_longer(entry, row, batch.quiet[entry.position])
+        elif failure is not None and still_to_send(row):
+            await self._end_unsent(entry, row, failure)
+        elif batch.media.get(entry.position, NOTHING).missing:
+            self._upload_first(entry, row, batch)
+        else:
+            await self._send_once(entry, row, batch)
+
+    async def _wait_longer(self, entry: Entry, row: MessageRow, why: Unavailable) -> None:
+        """Give back what its operator account is too busy for, unless it has waited for all its lifetime.
+
+        The pacer keeps its group quiet. Nothing is asked of the operator, so that this is the one place
+        where such a message can become too old: the few that ask are not all of them.
+        """
+        if not self._waiting.is_too_old(row.accepted_on_ms):
+            self._journal.let_go(entry)
+            return
+        end = MessageOutcome(entry.position, row.id, await app_of_message(self._directory, row), None)
+        await self._waiting.give_up(entry, why, end)
+
+    def _upload_first(self, entry: Entry, row: MessageRow, batch: Batch) -> None:
+        """Have brought to the operator what the message needs, and let it wait for that.
+
+        The entry is not in hand, for nothing of it is sent, and takes no place while it waits: however
+        slow an upload is, it holds up only those who need it.
+        """
+        missing = batch.media[entry.position].missing.values()
+        self._copies.bring(batch.lines[row.app_id], missing, partial(self._waiting.uploads_ended, entry))
+        self._journal.park(entry)
+
+    async def _end_unsent(self, entry: Entry, row: MessageRow, failure: Failure) -> None:
+        """What the failure of an upload means for a message that needs it."""
+        match failure:
+            case Rejected():
+                item = MessageOutcome(entry.position, row.id, await app_of_message(self._directory, row), failure)
+                await self._journal.settle(entry, self._messages.record, item)
+            case Unavailable():
+                end = MessageOutcome(entry.position, row.id, await app_of_message(self._directory, row), None)
+                await self._waiting.try_later(entry, row.accepted_on_ms, failure, end)
+            case Exception():
+                raise failure
+
+    async def _send_once(self, entry: Entry, row: MessageRow, batch: Batch) -> None:
+        app = await app_of_message(self._directory, row)
+        outcome: Outcome | None
+        if entry.was_in_hand:
+            outcome = STOPPED_WHILE_SENDING
+        elif not entry.in_hand:
+            outcome = None  # a status came first: the operator has it
+        elif not self._journal.is_ours(entry):
+            # Stopped for longer than a lease since the mark: another process has found it in hand.
+            self._journal.let_go(entry)
+            return
+        else:
+            line, found = batch.lines[row.app_id], batch.media[entry.position]
+            try:
+                outcome = await self._send(entry, line, row, batch, found)
+            finally:
+                self._pacer.answered(entry, self._clock.now_ms())
+            if await self._copies.has_lost(row.id, line, found, outcome):
+                await self._waiting.try_now(entry, row.id, Unavailable("the operator may have lost its media"))
+                return
+            if isinstance(outcome, Rejected) and outcome.one_more_try and not entry.attempt:
+                await self._waiting.try_once_more(entry, row.id, outcome)
+                return
+        match outcome:
+            case Unavailable():
+                end = MessageOutcome(entry.position, row.id, app, None)
+                self._waiting.others_wait(entry, batch.lines[row.app_id], outcome)
+                await self._waiting.try_later(entry, row.accepted_on_ms, outcome, end)
+            case Sent() | Rejected() | Uncertain() | None:
+                item = MessageOutcome(entry.position, row.id, app, outcome)
+                await self._journal.settle(entry, self._messages.record, item)
+                if steps.on:
+                    steps.tell(Step.SETTLED, row.id, position=entry.position, app_id=app.id, outcome=_word(outcome))
+        self._pacer.learn(app.phone_number, app.per_second)
+
+    async def _send(self, entry: Entry, line: Line, row: MessageRow, batch: Batch, found: Found) -> Outcome:
+        message = message_of(row)
+        content = message.content
+        reply_to = reply_to_of(content)
+        began_s = time.perf_counter()
+        outcome = await self._operators.of(line.account).send(
+            line.account,
+            line.app,
+            message,
+            template=batch.templates.get(row.template_id or ""),
+            reply_to=batch.replied_to.get((line.app.partner_id, reply_to), reply_to) if reply_to else None,
+            copies=found.copies,
+        )
+        took_s = time.perf_counter() - began_s
+        failed = not isinstance(outcome, Sent)
+        self.counts.add(took_s, _word(outcome), self._few(_code_class(outcome)))
+        if steps.on or failed:
+            steps.tell(
+                Step.ANSWERED,
+                row.id,
+                failed=failed,
+                took_s=took_s,
+                position=entry.position,
+                app_id=line.app.id,
+                outcome=_word(outcome),
+                code=_code_of(outcome),
+            )
+        return outcome
+
+    async def _line_of(self, row: MessageRow) -> Line:
+        line = await self._directory.line(row.app_id)
+        if line is None:
+            raise LookupError(f"message {row.id} has no app, or its app no operator account")
+        return line
+
+
+def _word(outcome: Outcome | None) -> str:
+    """For counts and records; nothing is said where a status came before the answer."""
+    return "known already" if outcome is None else type(outcome).__name__.lower()
+
+
+def _code_of(outcome: Outcome) -> int | None:
+    """The operator's own code, where it gave one."""
+    match outcome:
+        case Rejected(code=code, operator_code=own):
+            return code if own is None else own
+        case Unavailable(code=code):
+            return code or None
+        case Sent() | Uncertain():
+            return None
+
+
+def _code_class(outcome: Outcome) -> str:
+    """The code by its thousand, `131xxx` for example: there are hundreds of codes, and a dozen of these."""
+    code = _code_of(outcome)
+    if code is None:
+        return "none"
+    return f"{code // 1000}xxx" if code >= 1000 else str(code)

@@ -1,0 +1,112 @@
+"""Submitting, editing and deleting templates at the operator."""
+
+from functools import partial
+
+from waypost.dispatch.media_copies import Copies
+from waypost.dispatch.retries import Waiting
+from waypost.dispatch.template_outcomes import TemplateOutcome, TemplateOutcomes
+from waypost.dispatch.uploads import Failure
+from waypost.domain.app import OperatorAccount
+from waypost.domain.outcome import Outcome, Rejected, Sent, Unavailable, Uncertain
+from waypost.domain.templates.template import Template, TemplateStatus, sample_references
+from waypost.operators.contract import Operators
+from waypost.queue.job import Entry
+from waypost.queue.queue import Journal
+from waypost.store.apps.operator_history import NOTHING_THERE, template_with_carrier
+from waypost.store.database import Database
+from waypost.store.directory import Directory
+from waypost.store.media.media import Found
+from waypost.store.queue.job_subjects import SubjectKind
+
+
+class TemplateActs:
+    """Carries the entries that are about templates."""
+
+    def __init__(
+        self,
+        *,
+        database: Database,
+        journal: Journal,
+        directory: Directory,
+        operators: Operators,
+        copies: Copies,
+        outcomes: TemplateOutcomes,
+        waiting: Waiting,
+    ) -> None:
+        self._database = database
+        self._journal = journal
+        self._directory = directory
+        self._operators = operators
+        self._copies = copies
+        self._outcomes = outcomes
+        self._waiting = waiting
+
+    async def carry(self, entry: Entry, template: Template, failure: Failure | None) -> None:
+        """Tell the operator, and settle the entry or have it wait.
+
+        Args:
+            entry: claimed.
+            template: as it was when the entry was claimed.
+            failure: what the uploads came to that the entry has waited for, where they failed.
+        """
+        app = await self._directory.app(template.app_id)
+        template, account = await self._as_carried(template)
+        if isinstance(failure, Exception):
+            raise failure
+        if not self._journal.is_ours(entry):
+            self._journal.let_go(entry)
+            return
+        outcome = failure or await self._hand_over(entry.subject.kind, template, account)
+        if isinstance(outcome, Found):
+            missing = outcome.missing.values()
+            self._copies.bring_samples(account, missing, partial(self._waiting.uploads_ended, entry))
+            self._journal.park(entry)
+            return
+        match outcome:
+            case Uncertain(text=text):
+                outcome = Unavailable(text)
+            case _:
+                pass
+        match outcome:
+            case Unavailable():
+                end = TemplateOutcome(entry.position, entry.subject.kind, template.id, app, account.id, outcome)
+                self._waiting.others_wait(entry, account, outcome)
+                await self._waiting.try_later(entry, template.modified_on_ms, outcome, end)
+            case Sent() | Rejected() | None:
+                item = TemplateOutcome(entry.position, entry.subject.kind, template.id, app, account.id, outcome)
+                await self._journal.settle(entry, self._outcomes.record, item)
+
+    async def _hand_over(
+        self, kind: SubjectKind, template: Template, account: OperatorAccount
+    ) -> Outcome | Found | None:
+        """Tell the operator of a template as it is now; None where there is nothing to tell any more.
+
+        Where it shows what the operator has not got yet, nothing is told and that is given instead.
+
+        What an entry was appended for may be out of date: a template that has been deleted meanwhile
+        is neither handed in nor edited, and its deletion has an entry of its own behind this one. What
+        was deleted before a switch of the operator is not deleted at the new one.
+        """
+        if kind is SubjectKind.TEMPLATE_DELETION:
+            if template.operator_template_id == NOTHING_THERE:
+                return None
+            return await self._operators.of(account).delete_template(account, template)
+        if template.status is TemplateStatus.DELETED:
+            return None
+        samples = sample_references(template.draft)
+        found = await self._copies.samples(account, template.partner_id, samples)
+        if found.missing:
+            return found
+        if kind is SubjectKind.TEMPLATE_EDIT:
+            return await self._operators.of(account).edit_template(account, template, found.copies)
+        return await self._operators.of(account).submit_template(account, template, found.copies)
+
+    async def _as_carried(self, template: Template) -> tuple[Template, OperatorAccount]:
+        """The template as it is now, with its account's operator account: of one moment, as a line is.
+
+        By the business account, which outlives the app that created it.
+        """
+        found = await self._database.read(template_with_carrier, template.id, self._directory.unseal)
+        if found is None:
+            raise LookupError(f"template {template.id} has no operator account")
+        return found

@@ -1,0 +1,163 @@
+"""What each outcome means for a template."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from sqlalchemy import Connection
+
+from waypost.base.clock import Clock
+from waypost.base.ids import Ids
+from waypost.base.telemetry.logs import log
+from waypost.domain.app import App
+from waypost.domain.event import CategoryEvent, ReviewEvent
+from waypost.domain.lifecycle import OPERATOR_STATUSES, SENDABLE
+from waypost.domain.outcome import Rejected, Sent, Unavailable
+from waypost.domain.templates.template import Template, TemplateStatus
+from waypost.notifications.state_changes import Telling
+from waypost.notifications.template_changes import template_is_filed, template_moves
+from waypost.store.apps.operator_history import carrier_of
+from waypost.store.queue.job_subjects import SubjectKind
+from waypost.store.queue.jobs import append_entries, settle_entries
+from waypost.store.templates.events import Told, tell_of
+from waypost.store.templates.templates import change_template, deleted_with_operator_id, template_by_id, template_entry
+
+_UNDECIDED: Final = {TemplateStatus.PENDING}
+_OF_OLD_TEXT: Final = _UNDECIDED | SENDABLE | {TemplateStatus.PAUSED}
+
+_log = log("dispatch")
+
+STILL_THERE = "the operator still has the deleted template of this name; delete it again, or take another name"
+
+
+@dataclass(frozen=True, slots=True)
+class TemplateOutcome:
+    """What came of carrying something about a template; `Unavailable` here means after all retries.
+
+    Attributes:
+        app: whose callbacks; None where it is there no more.
+        account_id: of the operator account that was asked.
+        outcome: None where there was nothing to carry any more.
+    """
+
+    position: int
+    kind: SubjectKind
+    template_id: str
+    app: App | None
+    account_id: str
+    outcome: Sent | Rejected | Unavailable | None
+
+
+class TemplateOutcomes:
+    """Writes outcomes: status, callback and the settled entry in one transaction."""
+
+    def __init__(self, clock: Clock, ids: Ids) -> None:
+        self._clock = clock
+        self._ids = ids
+
+    def record(self, connection: Connection, outcomes: Sequence[TemplateOutcome]) -> list[None]:
+        """Move templates by what the operator made of them.
+
+        A refusal becomes REJECTED with the operator's words and a `rejected` callback; a template
+        that could not be handed in at all becomes FAILED; an edited one also where the operator has
+        spoken of its old text meanwhile. A deleted template stays deleted, whatever the operator
+        says. Source: decision 0021.
+        """
+        at_ms = self._clock.now_ms()
+        telling = Telling(connection, self._ids, at_ms)
+        # First: what was settled before, by a commit whose answer was lost, is not handed in anew again.
+        there = settle_entries(connection, [one.position for one in outcomes])
+        for one in outcomes:
+            template = template_by_id(connection, one.template_id)
+            if template is None or one.outcome is None:
+                continue
+            if carrier_of(connection, template.business_account_id) != one.account_id:
+                if one.position in there:
+                    _hand_in_anew(connection, one, template, at_ms)
+                continue
+            match one.outcome:
+                case Sent() as sent:
+                    self._is_there(connection, telling, one, template, sent, at_ms, is_first=one.position in there)
+                case Rejected(text=text):
+                    status = TemplateStatus.REJECTED
+                    _moves(connection, telling, one, template, status, text, at_ms)
+                case Unavailable(text=text):
+                    _moves(connection, telling, one, template, TemplateStatus.FAILED, text, at_ms)
+        telling.write()
+        return [None] * len(outcomes)
+
+    def _is_there(
+        self,
+        connection: Connection,
+        telling: Telling,
+        one: TemplateOutcome,
+        template: Template,
+        sent: Sent,
+        at_ms: int,
+        *,
+        is_first: bool,
+    ) -> None:
+        """The operator has done it, under this id, and perhaps files the template under another category.
+
+        A commit whose answer was lost comes again: only the first tells the template's history of it.
+        """
+        operator_id = sent.operator_id
+        is_submission = one.kind is SubjectKind.TEMPLATE_SUBMISSION
+        if is_submission and deleted_with_operator_id(connection, template, operator_id):
+            status = TemplateStatus.REJECTED
+            _moves(connection, telling, one, template, status, STILL_THERE, at_ms)
+            return
+        if operator_id:
+            change_template(connection, template.id, operator_template_id=operator_id)
+        if one.kind is not SubjectKind.TEMPLATE_DELETION and is_first:
+            tell_of(connection, template, Told.TAKEN, at_ms, operator_id=operator_id)
+        if is_submission and sent.category is not None:
+            names = (template.business_account_id, operator_id, *_names(template))
+            event = CategoryEvent(*names, template.category.value, sent.category, is_done=True)
+            template_is_filed(connection, telling, one.app, template, event, at_ms)
+        status = OPERATOR_STATUSES.get(sent.status or "")
+        if status is not None and one.kind is not SubjectKind.TEMPLATE_DELETION:
+            _moves(connection, telling, one, template, status, None, at_ms)
+
+
+def _hand_in_anew(connection: Connection, one: TemplateOutcome, template: Template, at_ms: int) -> None:
+    """What was asked while the operator was being switched is the new one's to answer (decision 0033)."""
+    if one.kind is SubjectKind.TEMPLATE_DELETION or template.status is TemplateStatus.DELETED:
+        return
+    append_entries(connection, [template_entry(template, SubjectKind.TEMPLATE_SUBMISSION, due_ms=at_ms)])
+
+
+def _moves(
+    connection: Connection,
+    telling: Telling,
+    one: TemplateOutcome,
+    template: Template,
+    status: TemplateStatus,
+    reason: str | None,
+    at_ms: int,
+) -> None:
+    if one.kind is SubjectKind.TEMPLATE_DELETION:
+        _log.warning("the operator keeps a deleted template", template=template.id, why=reason)
+        return
+    # The review may have come before the answer, and is the newer word: but not of an edit that the
+    # operator does not take. What it has said meanwhile was of the old text.
+    is_of_old_text = one.kind is SubjectKind.TEMPLATE_EDIT and not isinstance(one.outcome, Sent)
+    overruled = _OF_OLD_TEXT if is_of_old_text else _UNDECIDED
+    if template.status not in overruled:
+        return
+    element_name, language_code = _names(template)
+    event = ReviewEvent(
+        business_account_id=template.business_account_id,
+        operator_template_id=template.operator_template_id or "",
+        element_name=element_name,
+        language_code=language_code,
+        status=status.value,
+        reason=reason,
+        # The operator's webhooks have whole seconds: all that it decided in this one is of the old text.
+        at_s=at_ms // 1000 + 1 if is_of_old_text else 0,
+    )
+    template_moves(connection, telling, one.app, template, status, event, at_ms)
+
+
+def _names(template: Template) -> tuple[str, str]:
+    return template.draft.element_name or "", template.draft.language_code

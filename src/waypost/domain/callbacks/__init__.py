@@ -1,0 +1,1 @@
+"""Callbacks, subscriptions, and statistics of receivers."""

@@ -1,0 +1,1 @@
+"""Templates: fields, types, rules, buttons, cards, variables, rendering."""

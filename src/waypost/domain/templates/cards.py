@@ -1,0 +1,27 @@
+"""Cards of a carousel template."""
+
+from dataclasses import dataclass
+
+from waypost.domain.templates.buttons import Button
+
+
+@dataclass(frozen=True, slots=True)
+class Card:
+    """One card as submitted. Absent texts are None.
+
+    Attributes:
+        header_type: as sent, upper case: IMAGE or VIDEO; checked by the rule table.
+        media_url: where its sample is; fetched at creation (vetted).
+        media_id: of an upload for sending.
+        example_media: a handle id.
+
+    Source: spec, "Card object (CAROUSEL)"; facts 3.1, `cards`.
+    """
+
+    header_type: str = ""
+    media_url: str | None = None
+    media_id: str | None = None
+    example_media: str | None = None
+    body: str | None = None
+    sample_text: str | None = None
+    buttons: tuple[Button, ...] = ()

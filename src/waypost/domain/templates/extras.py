@@ -1,0 +1,90 @@
+"""What some templates have beside header, body, footer, buttons and cards: one class for each, and the table of them.
+
+The operator's bodies, the record, its flattened text, the preview and the strict checks of a send ask every row. The
+form's fields are rows of `template_fields.py`, and what they must be is said in `template_rules.py`.
+"""
+
+from typing import Any, Final
+
+from waypost.domain.message import TemplateSend
+from waypost.domain.session_messages.content import Body
+from waypost.domain.templates.fields import Draft
+
+
+class TemplateExtra:
+    """One row; what a template without it shows is nothing, and that is also what a row need not say."""
+
+    def component(self, draft: Draft) -> Body | None:
+        """Return the component of the operator's template."""
+        return None
+
+    def send_component(self, send: TemplateSend, draft: Draft) -> Body | None:
+        """Return the component of the operator's template message."""
+        return None
+
+    def record_members(self, draft: Draft) -> dict[str, Any]:
+        """Return the members of the record's `containerMeta`."""
+        return {}
+
+    def line(self, draft: Draft) -> str | None:
+        """Return the line of the record's `data`, between body and footer."""
+        return None
+
+    def shown(self, draft: Draft, until_ms: int | None) -> dict[str, Any]:
+        """Return the members of a preview, as the control API shows them.
+
+        Args:
+            draft: as it is stored, or as it stands in the editor.
+            until_ms: when an offer that expires does; None: nobody has said when.
+        """
+        return {}
+
+    def send_error(self, send: TemplateSend, draft: Draft, now_ms: int) -> str | None:
+        """Return why the operator will refuse a send: field, rule, and what would be accepted."""
+        return None
+
+
+class LimitedTimeOffer(TemplateExtra):
+    """An offer, which may expire.
+
+    Source: spec, "Create template", isLTO; facts 3.2, LTO line; operator's facts 2.2, 4.2.
+    """
+
+    def component(self, draft: Draft) -> Body | None:
+        return {"type": "LIMITED_TIME_OFFER", "limited_time_offer": self._offer(draft)} if draft.is_lto else None
+
+    def send_component(self, send: TemplateSend, draft: Draft) -> Body | None:
+        if not draft.is_lto or send.expiration_ms is None:
+            return None
+        offer = {"expiration_time_ms": send.expiration_ms}
+        return {
+            "type": "limited_time_offer",
+            "parameters": [{"type": "limited_time_offer", "limited_time_offer": offer}],
+        }
+
+    def record_members(self, draft: Draft) -> dict[str, Any]:
+        return {"limitedTimeOffer": self._offer(draft)} if draft.is_lto else {}
+
+    def line(self, draft: Draft) -> str | None:
+        if not draft.is_lto:
+            return None
+        return f"{draft.limited_offer_text or ''} | {'true' if draft.has_expiration else 'false'}"
+
+    def shown(self, draft: Draft, until_ms: int | None) -> dict[str, Any]:
+        if not draft.is_lto:
+            return {}
+        expires = {"expires": True, "expiration_time_ms": until_ms} if draft.has_expiration else {}
+        return {"limited_time_offer": {"text": draft.limited_offer_text or "", **expires}}
+
+    def send_error(self, send: TemplateSend, draft: Draft, now_ms: int) -> str | None:
+        if not draft.is_lto or not draft.has_expiration:
+            return None
+        if send.expiration_ms is None or send.expiration_ms <= now_ms:
+            return "template.expiration is required for an offer that ends: milliseconds in the future"
+        return None
+
+    def _offer(self, draft: Draft) -> dict[str, Any]:
+        return {"text": draft.limited_offer_text, "has_expiration": bool(draft.has_expiration)}
+
+
+TEMPLATE_EXTRAS: Final[tuple[TemplateExtra, ...]] = (LimitedTimeOffer(),)

@@ -1,0 +1,188 @@
+"""The fields of a template's form: the draft that they fill, and one row for each, from which all else derives.
+
+Rules are in `template_rules.py`; how the operator's body and the record show a field is theirs to say.
+"""
+
+from collections.abc import Container
+from dataclasses import dataclass
+from enum import Enum, StrEnum
+from typing import Final
+
+from waypost.domain.templates.buttons import Button
+from waypost.domain.templates.cards import Card
+from waypost.domain.templates.types import HeaderFormat, TemplateType, TemplateTypeRow
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """A template as submitted: decoded, not yet checked. Absent texts are None, as sent otherwise.
+
+    Attributes:
+        buttons: of the message itself; those that the service adds are among them.
+        example_media: a handle id; it may hold line breaks.
+        media_id: of an upload for sending, accepted instead of a handle (facts 3.1).
+        media_url: where the sample is; fetched at creation, accepted instead of a handle.
+        has_expiration: None where it was not sent.
+        cards: of a carousel; None where the field was not sent.
+        message_validity_s: how long the operator tries to deliver; seconds.
+        parameter_format: POSITIONAL or NAMED, as sent in upper case.
+    """
+
+    element_name: str | None = None
+    language_code: str = "en_US"
+    category: str | None = None
+    template_type: str | None = None
+    vertical: str | None = None
+    content: str | None = None
+    example: str | None = None
+    header: str | None = None
+    example_header: str | None = None
+    footer: str | None = None
+    buttons: tuple[Button, ...] = ()
+    enable_sample: bool = False
+    example_media: str | None = None
+    media_id: str | None = None
+    media_url: str | None = None
+    allow_template_category_change: bool = False
+    is_lto: bool = False
+    limited_offer_text: str | None = None
+    has_expiration: bool | None = None
+    cards: tuple[Card, ...] | None = None
+    add_security_recommendation: bool = False
+    code_expiration_minutes: int | None = None
+    message_validity_s: int | None = None
+    is_call_permission_request: bool = False
+    parameter_format: str | None = None
+
+
+class FieldFormat(Enum):
+    """How the text of a field is read; `wire/templates/drafts.py` has the reader of each."""
+
+    TEXT = "as it is"
+    OPTIONAL = "empty is none"
+    UPPER = "in upper case; empty is none"
+    LANGUAGE = "the operator's code of a language, in any case; en_US where it is missing"
+    FLAG = "a boolean; false where it is missing"
+    OPTIONAL_FLAG = "a boolean; none where it is missing"
+    WHOLE = "a whole number"
+    BUTTONS = "a JSON array of buttons"
+    CARDS = "a JSON array of cards"
+
+
+class TemplatePart(StrEnum):
+    """The part of a template that a field belongs to; the editor shows a part only where there is one."""
+
+    ANY = "every template"
+    MAY_OFFER = "what may be a limited-time offer"
+    HEADER = "TEXT, but no one-time code"
+    MEDIA = "IMAGE, VIDEO and DOCUMENT"
+    FOOTER = "all but one-time codes"
+    OFFER = "a limited-time offer"
+    CODE = "a one-time code"
+
+
+def has_part(part: TemplatePart, row: TemplateTypeRow, flags: Container[str], *, is_code: bool) -> bool:
+    """Return whether a template has a part.
+
+    Args:
+        part: of a field.
+        row: of its type.
+        flags: the names of the fields that are true of it.
+        is_code: whether it carries a one-time code.
+    """
+    match part:
+        case TemplatePart.ANY:
+            return True
+        case TemplatePart.MAY_OFFER:
+            return row.may_be_offer and not is_code
+        case TemplatePart.OFFER:
+            return row.may_be_offer and not is_code and "isLTO" in flags
+        case TemplatePart.HEADER:
+            return row.header is HeaderFormat.TEXT and not is_code
+        case TemplatePart.MEDIA:
+            return row.medium is not None and not is_code
+        case TemplatePart.FOOTER:
+            return not is_code
+        case TemplatePart.CODE:
+            return is_code
+
+
+@dataclass(frozen=True, slots=True)
+class TemplateField:
+    """One row.
+
+    Attributes:
+        name: the wire's.
+        attribute: of `Draft`.
+        changeable: whether an edit may change it. Source: facts 3.6; operator's facts 2.6.
+        typed: whether the editor has an input for it; the others it fills in itself, or not at all.
+        meaning: one sentence, for the reference.
+        example: as it stands in a form.
+        label: in the editor, under More; empty: the editor has a place of its own for it, or none.
+        recorded: whether the record's `containerMeta` repeats it under its own name, without more to say of it.
+    """
+
+    name: str
+    attribute: str
+    format: FieldFormat
+    part: TemplatePart
+    required: bool
+    changeable: bool
+    typed: bool
+    meaning: str
+    example: str = ""
+    label: str = ""
+    recorded: bool = False
+
+
+_T, _O, _U, _L, _F, _OF, _W, _B, _C = (
+    FieldFormat.TEXT, FieldFormat.OPTIONAL, FieldFormat.UPPER, FieldFormat.LANGUAGE, FieldFormat.FLAG,
+    FieldFormat.OPTIONAL_FLAG, FieldFormat.WHOLE, FieldFormat.BUTTONS, FieldFormat.CARDS,
+)  # fmt: skip
+_P: Final = TemplatePart
+_TYPES: Final = ", ".join(list(TemplateType)[:-1])
+_LAST_TYPE: Final = list(TemplateType)[-1]
+_ORDER_READY: Final = "Hi {{1}}, your order is ready."
+_CARDS: Final = (
+    '[{"headerType":"IMAGE","mediaUrl":"https://shop.example/a.png","body":"A coat",'
+    '"buttons":[{"type":"QUICK_REPLY","text":"More"}]}]'
+)
+
+# fmt: off
+TEMPLATE_FIELDS: Final = (  # Source: spec, "Create template"; facts 3.1, 3.6
+    #             name                attribute           format part   required changeable typed  meaning
+    TemplateField("elementName",      "element_name",       _T, _P.ANY,    True,  False, True,  "The template's name: lower-case letters, digits and underscores, at most 180 characters.", "order_packed"),
+    TemplateField("languageCode",     "language_code",      _L, _P.ANY,    False, False, True,  "The operator's code of its language; in any case.", "en_US"),
+    TemplateField("category",         "category",           _T, _P.ANY,    True,  True,  True,  "MARKETING, UTILITY or AUTHENTICATION.", "UTILITY"),
+    TemplateField("templateType",     "template_type",      _T, _P.ANY,    True,  True,  True,  f"{_TYPES} or {_LAST_TYPE}.", "TEXT"),
+    TemplateField("vertical",         "vertical",           _T, _P.ANY,    True,  False, True,  "What it is about; at most 180 characters.", "Orders"),
+    TemplateField("content",          "content",            _T, _P.ANY,    True,  True,  True,  "The body, at most 1024 characters; variables are {{1}}, {{2}} and so on.", _ORDER_READY),
+    TemplateField("example",          "example",            _T, _P.ANY,    True,  True,  False, "The body with each variable replaced by a value.", "Hi Ann, your order is ready."),
+    TemplateField("header",           "header",             _O, _P.HEADER, False, True,  True,  "Of TEXT: at most 60 characters, with one variable at most.", "Order {{1}}"),
+    TemplateField("exampleHeader",    "example_header",     _O, _P.HEADER, False, True,  False, "The header with its variable replaced by a value.", "Order 4711"),
+    TemplateField("footer",           "footer",             _O, _P.FOOTER, False, True,  True,  "At most 60 characters; not for AUTHENTICATION.", "Acme"),
+    TemplateField("buttons",          "buttons",            _B, _P.ANY,    False, True,  False, "The buttons, as a JSON array.", '[{"type":"QUICK_REPLY","text":"Yes"}]'),
+    TemplateField("enableSample",     "enable_sample",      _F, _P.ANY,    False, True,  False, "When true, media types need a sample.", "true"),
+    TemplateField("exampleMedia",     "example_media",      _O, _P.MEDIA,  False, True,  True,  "The handle id of the sample; DOCUMENT needs one, or one of the next two."),
+    TemplateField("mediaId",          "media_id",           _O, _P.MEDIA,  False, True,  False, "A media id, in place of a handle id.", recorded=True),
+    TemplateField("mediaUrl",         "media_url",          _O, _P.MEDIA,  False, True,  True,  "The public address of the sample, in place of a handle id.", recorded=True),
+    TemplateField("allowTemplateCategoryChange", "allow_template_category_change", _F, _P.ANY, False, False, True, "Whether the operator may file it under another category.", "false", label="The operator may file it under another category"),
+    TemplateField("isLTO",            "is_lto",             _F, _P.MAY_OFFER, False, False, True,  "true makes a TEXT template a limited-time offer.", "false"),
+    TemplateField("limitedOfferText", "limited_offer_text", _O, _P.OFFER,  False, False, True,  "Of an LTO template: the offer, at most 16 characters."),
+    TemplateField("hasExpiration",    "has_expiration",    _OF, _P.OFFER,  False, False, True,  "Of an LTO template: whether it expires; then it needs a COPY_CODE button."),
+    TemplateField("cards",            "cards",              _C, _P.ANY,    False, True,  False, "Of CAROUSEL: the cards, as a JSON array.", _CARDS),
+    TemplateField("addSecurityRecommendation", "add_security_recommendation", _F, _P.CODE, False, False, True, "Of AUTHENTICATION: whether the body warns not to share the code."),
+    TemplateField("codeExpirationMinutes", "code_expiration_minutes", _W, _P.CODE, False, False, True, "Of AUTHENTICATION: how long the code lives, 1 to 90 minutes; becomes the footer."),
+    TemplateField("messageValidity",  "message_validity_s", _W, _P.ANY,    False, False, True,  "How long the operator tries to deliver, in seconds; the range is its category's."),
+    TemplateField("isCPR",            "is_call_permission_request", _F, _P.ANY, False, False, True, "Whether it asks for the permission to call.", label="It asks for the permission to call"),
+    TemplateField("parameterFormat",  "parameter_format",   _U, _P.ANY,    False, False, True,  "POSITIONAL, or NAMED for variables such as {{order}}."),
+)
+# fmt: on
+ATTRIBUTES: Final = {field.name: field.attribute for field in TEMPLATE_FIELDS}
+"""The draft's attribute of each field."""
+CHANGEABLE: Final = tuple(field.name for field in TEMPLATE_FIELDS if field.changeable)
+
+
+def typed_fields(*formats: FieldFormat) -> tuple[TemplateField, ...]:
+    """Return the fields that a person fills in, of some formats."""
+    return tuple(field for field in TEMPLATE_FIELDS if field.typed and field.format in formats)

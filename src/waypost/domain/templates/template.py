@@ -1,0 +1,115 @@
+"""Templates: what a partner submits, and what we keep of it."""
+
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import Final
+
+from waypost.domain.templates.cards import Card
+from waypost.domain.templates.fields import Draft
+from waypost.domain.templates.types import type_row
+
+
+class Category(StrEnum):
+    """Source: spec, "Create template", category."""
+
+    AUTHENTICATION = "AUTHENTICATION"
+    MARKETING = "MARKETING"
+    UTILITY = "UTILITY"
+
+
+class TemplateStatus(StrEnum):
+    """Where a template stands. Source: facts 3.4."""
+
+    PENDING = "PENDING"
+    APPROVED = "APPROVED"
+    REJECTED = "REJECTED"
+    FAILED = "FAILED"
+    PAUSED = "PAUSED"
+    DISABLED = "DISABLED"
+    IN_APPEAL = "IN_APPEAL"
+    FLAGGED = "FLAGGED"
+    LOCKED = "LOCKED"
+    ARCHIVED = "ARCHIVED"
+    SANDBOX_REQUESTED = "SANDBOX_REQUESTED"
+    DELETED = "DELETED"
+
+
+# fmt: off
+PRIORITY: Final = {  # Source: facts 3.2: all samples agree, no page explains it
+    Category.MARKETING:      1,
+    Category.UTILITY:        2,
+    Category.AUTHENTICATION: 3,
+}
+# fmt: on
+
+
+@dataclass(frozen=True, slots=True)
+class Template:
+    """A checked draft with an identity and a status.
+
+    Attributes:
+        namespace: the business account's; shown in the record.
+        category: what the operator files it under; the draft's until the operator changes it.
+        quality: UNKNOWN, HIGH, MEDIUM or LOW.
+        operator_template_id: the operator's id once it has the template.
+        reason: why it was rejected, in the operator's words.
+        new_category: what the operator has announced that it will be filed under (facts 3.2).
+        edited: whether the draft differs from what was created: the record's `editTemplate`.
+        decided_on_s: when the operator last decided on its status, by the operator's clock, whole seconds
+            since the epoch; what it said before that is out of date. 0: it has not said when.
+    """
+
+    id: str
+    partner_id: int
+    app_id: str
+    business_account_id: str
+    namespace: str
+    draft: Draft
+    status: TemplateStatus
+    created_on_ms: int
+    modified_on_ms: int
+    category: Category
+    quality: str = "UNKNOWN"
+    stage: str = "NONE"
+    retry: int = 0
+    old_category: str | None = None
+    operator_template_id: str | None = None
+    reason: str | None = None
+    new_category: str | None = None
+    edited: bool = False
+    decided_on_s: int = 0
+
+
+def completed(draft: Draft) -> Draft:
+    """The draft with the button that the service adds to its type; one that was sent is not doubled.
+
+    Source: spec, "Create template", rule 5; facts 3.1: one client sends it itself.
+    """
+    added = type_row(draft.template_type).added
+    if added is None:
+        return draft
+    others = tuple(button for button in draft.buttons if button.kind is not added.kind)
+    sent = next((button for button in draft.buttons if button.kind is added.kind), added)
+    return replace(draft, buttons=(*others, replace(sent, text=sent.text or added.text)))
+
+
+def sample_of(part: Draft | Card) -> str | None:
+    """What names the sample of a header's medium: a handle id, else a media id, else nothing."""
+    return part.example_media or part.media_id
+
+
+def is_by_address(part: Draft | Card) -> bool:
+    """Whether nothing but an address names the sample; types without a medium need none."""
+    if isinstance(part, Draft) and type_row(part.template_type).medium is None:
+        return False
+    return bool(part.media_url) and sample_of(part) is None
+
+
+def sample_references(draft: Draft) -> tuple[str, ...]:
+    """The handle ids and media ids whose bytes the operator needs for a review, each once.
+
+    Those of other types than media and carousel are not used. One may be several handles of ours, a line
+    each; it is named whole here, as the template keeps it.
+    """
+    parts = [*([draft] if type_row(draft.template_type).medium else []), *(draft.cards or ())]
+    return tuple(dict.fromkeys(sample for part in parts if (sample := sample_of(part))))

@@ -1,0 +1,119 @@
+"""The types of template: one row for each, from which rules, samples, sends, the operator's body and the editor derive.
+
+What is true of one type alone is a rule of `template_rules.py`.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from enum import Enum, StrEnum
+from typing import Final
+
+from waypost.domain.templates.buttons import VIEW_CATALOG, VIEW_ITEMS, Button
+
+
+class TemplateType(StrEnum):
+    """Source: spec, "What the service does", 3."""
+
+    TEXT = "TEXT"
+    IMAGE = "IMAGE"
+    LOCATION = "LOCATION"
+    VIDEO = "VIDEO"
+    DOCUMENT = "DOCUMENT"
+    PRODUCT = "PRODUCT"
+    CATALOG = "CATALOG"
+    CAROUSEL = "CAROUSEL"
+
+
+class HeaderFormat(Enum):
+    """What stands above the body."""
+
+    TEXT = "a text of the template's own"
+    MEDIUM = "a medium that each send names"
+    LOCATION = "a place that each send names"
+    FIRST_LINE = "the first line of the body"
+    NONE = "nothing"
+
+
+@dataclass(frozen=True, slots=True)
+class HeaderMedium:
+    """The medium of a header.
+
+    Attributes:
+        name: in a send's `message`.
+        needs_sample: whether the spec wants a sample even when `enableSample` is false.
+        in_cards: whether a carousel's cards may show it.
+        accepts: the media types of a sample, as a file input takes them.
+        hint: what a sample may be, for the editor.
+    """
+
+    name: str
+    needs_sample: bool
+    in_cards: bool
+    accepts: str
+    hint: str
+
+
+@dataclass(frozen=True, slots=True)
+class TemplateTypeRow:
+    """One row.
+
+    Attributes:
+        label: in the editor.
+        added: the button that the service adds.
+        for_sales: whether it is for MARKETING and UTILITY only.
+        cloud_only: whether apps of the on-premises variant cannot have it.
+        may_be_offer: whether it can be a limited-time offer.
+        has_cards: whether it consists of cards.
+        note: what the editor says where a header would be written.
+    """
+
+    label: str
+    header: HeaderFormat
+    medium: HeaderMedium | None = None
+    added: Button | None = None
+    for_sales: bool = False
+    cloud_only: bool = False
+    may_be_offer: bool = False
+    has_cards: bool = False
+    note: str = ""
+
+    @property
+    def is_header_sent(self) -> bool:
+        """Whether each send names what stands in the header."""
+        return self.header in (HeaderFormat.MEDIUM, HeaderFormat.LOCATION)
+
+
+# fmt: off
+_IMAGE: Final = HeaderMedium(   "image",    False, True,  "image/jpeg,image/png", "JPEG or PNG, at most 5 MB.")
+_VIDEO: Final = HeaderMedium(   "video",    False, True,  "video/mp4",            "MP4, at most 16 MB.")
+_DOCUMENT: Final = HeaderMedium("document", True,  False, "application/pdf",      "PDF, at most 100 MB.")
+
+TEMPLATE_TYPES: Final[Mapping[str, TemplateTypeRow]] = {  # Source: spec, "Create template", "Rules by type"; facts 3.1
+    TemplateType.TEXT:     TemplateTypeRow("Text",              HeaderFormat.TEXT, may_be_offer=True),
+    TemplateType.IMAGE:    TemplateTypeRow("Image",             HeaderFormat.MEDIUM, _IMAGE),
+    TemplateType.VIDEO:    TemplateTypeRow("Video",             HeaderFormat.MEDIUM, _VIDEO),
+    TemplateType.DOCUMENT: TemplateTypeRow("Document",          HeaderFormat.MEDIUM, _DOCUMENT),
+    TemplateType.LOCATION: TemplateTypeRow("Location",          HeaderFormat.LOCATION,
+                                           note="Above the text stands a map of the place that each message names."),
+    TemplateType.CAROUSEL: TemplateTypeRow("Carousel of cards", HeaderFormat.NONE, for_sales=True, cloud_only=True, has_cards=True),
+    TemplateType.CATALOG:  TemplateTypeRow("Catalogue",         HeaderFormat.NONE, added=VIEW_CATALOG, for_sales=True, cloud_only=True,
+                                           note="The button that shows the catalogue is added by itself."),
+    TemplateType.PRODUCT:  TemplateTypeRow("Products",          HeaderFormat.FIRST_LINE, added=VIEW_ITEMS, for_sales=True,
+                                           note="Each message names the products; the button that shows them is added by itself."),
+}
+# fmt: on
+_UNKNOWN: Final = TemplateTypeRow("", HeaderFormat.TEXT)
+
+
+def type_row(name: str | None) -> TemplateTypeRow:
+    """The row of a type; of a name that is none, the row of a template that has a body and nothing of a type's own."""
+    return TEMPLATE_TYPES.get(name or "", _UNKNOWN)
+
+
+def types_where(is_one: Callable[[TemplateTypeRow], bool]) -> tuple[TemplateType, ...]:
+    """The types whose rows are so, in the order of the enumeration."""
+    return tuple(kind for kind in TemplateType if (row := TEMPLATE_TYPES.get(kind)) is not None and is_one(row))
+
+
+ADDED_BY: Final = {row.added.kind: TemplateType(name) for name, row in TEMPLATE_TYPES.items() if row.added}
+"""The one type that has a button of this kind, which the service adds to it."""

@@ -1,0 +1,121 @@
+"""What recipients have sent: its bytes are fetched in a lane of their own, so that no event waits for them."""
+
+import random
+from collections.abc import Sequence
+from typing import Final
+
+from waypost.base.backoff import delay_ms
+from waypost.base.clock import Clock
+from waypost.base.telemetry.logs import log
+from waypost.domain.app import OperatorAccount
+from waypost.domain.media import MOST_UPLOAD_BYTES, InboundMedia
+from waypost.domain.outcome import Rejected, Unavailable
+from waypost.operators.contract import Operators
+from waypost.queue.job import Entry
+from waypost.queue.queue import Journal
+from waypost.queue.worker import Prepared, Work
+from waypost.store.database import Database
+from waypost.store.directory import Directory
+from waypost.store.media.files import Incoming, MediaFiles, NoRoom
+from waypost.store.media.media import FetchOutcome, inbound_by_keys, record_fetches
+from waypost.store.queue.job_subjects import SubjectKind
+
+SCHEDULE_S: Final = (1, 2, 5, 10, 30, 60, 300, 900, 3600)
+"""Waits between tries; the last repeats until the medium's time is over."""
+
+EXPIRED: Final = "its time was over before the operator gave it"
+
+
+class MediaFetch:
+    """The work of the media lane."""
+
+    def __init__(
+        self,
+        *,
+        database: Database,
+        journal: Journal,
+        directory: Directory,
+        operators: Operators,
+        files: MediaFiles,
+        clock: Clock,
+        chance: random.Random,
+    ) -> None:
+        self._database = database
+        self._journal = journal
+        self._directory = directory
+        self._operators = operators
+        self._files = files
+        self._clock = clock
+        self._chance = chance
+        self._log = log("media")
+
+    async def prepare(self, entries: Sequence[Entry]) -> Prepared:
+        """Look up what is to be fetched, and give the work of each entry."""
+        known = await self._database.read(inbound_by_keys, [entry.subject.id for entry in entries])
+
+        def work_of(entry: Entry) -> Work:
+            return lambda: self._fetch(entry, known.get(entry.subject.id))
+
+        return [(entry, work_of(entry)) for entry in entries]
+
+    async def _fetch(self, entry: Entry, media: InboundMedia | None) -> None:
+        kind, key, account_id = entry.subject
+        if kind is not SubjectKind.INBOUND_MEDIA:
+            raise LookupError(f"this is no medium: {key}")
+        if media is None or media.sha256 is not None or media.failed is not None:
+            await self._settle(entry, FetchOutcome(entry.position, key))
+            return
+        now_ms = self._clock.now_ms()
+        if now_ms >= media.expires_on_ms:
+            await self._settle(entry, FetchOutcome(entry.position, key, failed=EXPIRED))
+            return
+        match await self._bytes_of(media, account_id, entry.group):
+            case str(sha256):
+                await self._settle(entry, FetchOutcome(entry.position, key, sha256=sha256))
+            case Rejected(code=code, text=text):
+                self._log.warning("an inbound medium will not come", code=code)
+                why = f"the operator does not give it: {text} ({code})"
+                await self._settle(entry, FetchOutcome(entry.position, key, failed=why))
+            case Unavailable(text=text):
+                due_ms = now_ms + delay_ms(SCHEDULE_S, entry.attempt + 1, self._chance)
+                due_ms = min(due_ms, media.expires_on_ms)
+                await self._journal.release(entry, due_ms=due_ms, note=text)
+
+    async def _bytes_of(
+        self, media: InboundMedia, account_id: str, phone_number_id: str
+    ) -> str | Rejected | Unavailable:
+        """The digest of its bytes, once they are on disk: from whom it came, wherever its app is today."""
+        account = await self._directory.operator_account(account_id)
+        if account is None:
+            return Rejected(0, "its operator account is not there any more")
+        try:
+            return await self._stored(account, media, phone_number_id)
+        except NoRoom as error:
+            return Unavailable(str(error.strerror))
+
+    async def _stored(
+        self, account: OperatorAccount, media: InboundMedia, phone_number_id: str
+    ) -> str | Rejected | Unavailable:
+        incoming = await self._files.begin()
+        try:
+            parts = self._operators.of(account).fetch_media(
+                account, media.operator_media_id, phone_number_id=phone_number_id or None
+            )
+            async for part in parts:
+                if not isinstance(part, bytes):
+                    return part
+                too_large = await self._add(incoming, part)
+                if too_large is not None:
+                    return too_large
+            return await incoming.keep()
+        finally:
+            await incoming.drop()
+
+    async def _add(self, incoming: Incoming, part: bytes) -> Rejected | None:
+        await incoming.add(part)
+        if incoming.size_bytes > MOST_UPLOAD_BYTES:
+            return Rejected(0, f"it is larger than {MOST_UPLOAD_BYTES} bytes")
+        return None
+
+    async def _settle(self, entry: Entry, outcome: FetchOutcome) -> None:
+        await self._journal.settle(entry, record_fetches, outcome)

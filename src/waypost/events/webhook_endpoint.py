@@ -1,0 +1,95 @@
+"""The operator's webhook: verify, keep, answer. Nothing is understood here."""
+
+from collections import Counter
+
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, Response
+
+from waypost.base.clock import Clock
+from waypost.base.ids import Ids
+from waypost.base.telemetry.logs import log
+from waypost.base.telemetry.throttled_logging import ThrottledLog
+from waypost.domain.app import OperatorAccount
+from waypost.domain.inbound_webhook import Arrival
+from waypost.operators.contract import Operators
+from waypost.store.database import Database
+from waypost.store.directory import Directory
+from waypost.store.queue.inbound_webhooks import record_arrivals
+
+MOST_BYTES = 8 * 1024 * 1024
+"""Of one body; the operator's own limit is said to be 3 MB (operator's facts 7.1)."""
+
+
+class Webhook:
+    """The door `/operator/webhook/{operator_account}`; the plain path serves the first account."""
+
+    def __init__(
+        self,
+        *,
+        database: Database,
+        directory: Directory,
+        operators: Operators,
+        clock: Clock,
+        ids: Ids,
+        held: bool = False,
+    ) -> None:
+        self._held = held
+        self._database = database
+        self._directory = directory
+        self._operators = operators
+        self._clock = clock
+        self._ids = ids
+        self._log = ThrottledLog(log("webhook"))
+        self.counts: Counter[str] = Counter()
+        """How webhooks were answered, by word; `items` counts what was in those that were kept."""
+
+    async def handshake(self, request: Request) -> Response:
+        """Answer `GET` with the bare challenge, or refuse it with 403."""
+        account = await self._account(request)
+        challenge = account and self._operators.of(account).answer_handshake(account, request.query_params)
+        if not challenge:
+            self._log.warning("a webhook handshake was refused")
+            return PlainTextResponse("wrong verify token or operator account", 403)
+        return PlainTextResponse(challenge)
+
+    async def receive(self, request: Request) -> Response:
+        """Answer `POST` with 200 once the raw body and its items are on disk.
+
+        A wrong signature is answered 401 and keeps nothing; what is no JSON but rightly signed is
+        kept all the same.
+        """
+        if self._held:  # the operator keeps it and posts it again, for days
+            self.counts["held"] += 1
+            return PlainTextResponse("the service is held", 503, {"Retry-After": "60"})
+        account = await self._account(request)
+        body = await _bounded_body(request)
+        if body is None:
+            self.counts["too large"] += 1
+            return PlainTextResponse(f"at most {MOST_BYTES} bytes", 413)
+        if account is None or not self._operators.of(account).is_signed(account, request.headers, body):
+            self._log.warning("a webhook with a wrong signature was refused", size_bytes=len(body))
+            self.counts["wrong signature"] += 1
+            return PlainTextResponse("wrong signature", 401)
+        items = tuple(self._operators.of(account).split(account, body))
+        arrival = Arrival(self._ids.new(), account.id, self._clock.now_ms(), body, items)
+        await self._database.join_at_door(record_arrivals, arrival)
+        self.counts["kept"] += 1
+        self.counts["items"] += len(items)
+        return Response(status_code=200)
+
+    async def _account(self, request: Request) -> OperatorAccount | None:
+        account_id = request.path_params.get("operator_account")
+        if account_id is None:
+            account_id = await self._directory.first_operator_account_id()
+        return None if account_id is None else await self._directory.operator_account(account_id)
+
+
+async def _bounded_body(request: Request) -> bytes | None:
+    parts: list[bytes] = []
+    size = 0
+    async for part in request.stream():
+        size += len(part)
+        if size > MOST_BYTES:
+            return None
+        parts.append(part)
+    return b"".join(parts)

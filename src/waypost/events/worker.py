@@ -1,0 +1,166 @@
+"""Claim an arrival's items, move the states, append the callbacks they cause."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+from sqlalchemy import Connection
+
+from waypost.base.clock import Clock
+from waypost.base.ids import Ids, is_uuid
+from waypost.base.telemetry.logs import log
+from waypost.base.telemetry.tracing import Step, steps
+from waypost.domain.app import OperatorAccount
+from waypost.domain.event import (
+    AccountEvent,
+    CategoryEvent,
+    Event,
+    InboundEvent,
+    OddStatusEvent,
+    PaymentEvent,
+    QualityEvent,
+    ReviewEvent,
+    StatusEvent,
+    UnknownEvent,
+)
+from waypost.domain.message import MessageState
+from waypost.events.accounts import account_has_news, pass_on_template_event
+from waypost.events.inbound import message_has_come
+from waypost.events.lookup import Applying, Book
+from waypost.events.statuses import odd_status_has_come, payment_has_come, status_has_come
+from waypost.events.templates import template_has_news
+from waypost.notifications.state_changes import Telling
+from waypost.operators.contract import Operator, Operators
+from waypost.queue.job import Entry
+from waypost.queue.queue import Journal
+from waypost.queue.worker import Prepared, failing
+from waypost.store.database import Database
+from waypost.store.directory import Directory
+from waypost.store.queue.inbound_webhooks import FRESH, items_by_ids
+from waypost.store.queue.jobs import settle_entries
+
+
+@dataclass(frozen=True, slots=True)
+class _Heard:
+    position: int
+    item_id: int
+    operator_account_id: str
+    event: Event
+
+
+class Ingest:
+    """The work of the arrivals lane.
+
+    Args:
+        public_url: where receivers fetch media, without a slash at its end.
+        hold_ms: how long after a message was accepted its news is held back.
+    """
+
+    def __init__(
+        self,
+        *,
+        database: Database,
+        journal: Journal,
+        directory: Directory,
+        operators: Operators,
+        clock: Clock,
+        ids: Ids,
+        public_url: str,
+        hold_ms: int,
+    ) -> None:
+        self._database = database
+        self._journal = journal
+        self._directory = directory
+        self._operators = operators
+        self._clock = clock
+        self._ids = ids
+        self._public_url = public_url
+        self._hold_ms = hold_ms
+        self._log = log("events")
+        self.counts: Counter[str] = Counter()
+        """What has been applied, by kind of event; of a status by its state."""
+
+    async def prepare(self, entries: Sequence[Entry]) -> Prepared:
+        """Apply a batch: at most one read, one write; nothing of it waits for anybody outside.
+
+        What is given back are the entries on which our own code failed.
+        """
+        ids = {int(entry.subject.id) for entry in entries}
+        rows = self._database.fresh.take(FRESH, ids)
+        if len(rows) < len(ids):
+            rows |= await self._database.read(items_by_ids, ids - rows.keys())
+        accounts = {one: await self._directory.operator_account(one) for one in {e.subject.account_id for e in entries}}
+        heard: list[tuple[Entry, _Heard]] = []
+        failed: list[tuple[Entry, BaseException]] = []
+        for entry in entries:
+            item_id = int(entry.subject.id)
+            try:
+                event = self._adapter(accounts, entry).read(rows[item_id].item)
+            except Exception as error:  # noqa: BLE001  a defect belongs to its entry
+                failed.append((entry, error))
+            else:
+                heard.append((entry, _Heard(entry.position, item_id, entry.subject.account_id, event)))
+        unsettled = await self._journal.settle_all(heard, self._apply)
+        self._count(heard, {id(entry) for entry, _ in unsettled})
+        failed += unsettled
+        return [(entry, failing(error)) for entry, error in failed]
+
+    def _adapter(self, accounts: Mapping[str, OperatorAccount | None], entry: Entry) -> Operator:
+        account = accounts[entry.subject.account_id]
+        if account is None:
+            raise LookupError(f"operator account {entry.subject.account_id} is not there any more")
+        return self._operators.of(account)
+
+    def _count(self, heard: Sequence[tuple[Entry, _Heard]], unsettled: set[int]) -> None:
+        for entry, one in heard:
+            if id(entry) in unsettled:
+                continue
+            event = one.event
+            self.counts[_word(event)] += 1
+            if not isinstance(event, StatusEvent):
+                continue
+            failed = event.state is MessageState.FAILED
+            if (steps.on or failed) and is_uuid(event.message_id or ""):
+                steps.tell(
+                    Step.STATUS, event.message_id or "", failed=failed, position=entry.position, state=event.state.value
+                )
+
+    def _apply(self, connection: Connection, heard: Sequence[_Heard]) -> list[None]:
+        """Apply events: states, trace, callbacks and settled entries in one transaction."""
+        at_ms = self._clock.now_ms()
+        # First: what another process has applied, since it works this shard now, is not applied again.
+        there = settle_entries(connection, [one.position for one in heard])
+        results = [None] * len(heard)
+        heard = [one for one in heard if one.position in there]
+        telling = Telling(connection, self._ids, at_ms, hold_ms=self._hold_ms)
+        book = Book(connection, (one.event for one in heard))
+        applying = Applying(connection, telling, book, self._ids, at_ms, self._public_url)
+        for one in heard:
+            account_id = one.operator_account_id
+            match one.event:
+                case StatusEvent() as event:
+                    status_has_come(applying, account_id, event)
+                case InboundEvent() as event:
+                    message_has_come(applying, account_id, one.item_id, event)
+                case ReviewEvent() | QualityEvent() | CategoryEvent() as event:
+                    app_of = partial(book.app_of, account_id)
+                    if not template_has_news(connection, telling, app_of, event, at_ms):
+                        pass_on_template_event(applying, account_id, event)
+                case AccountEvent() as event:
+                    account_has_news(applying, account_id, event)
+                case PaymentEvent() as event:
+                    payment_has_come(applying, account_id, event)
+                case OddStatusEvent() as event:
+                    odd_status_has_come(applying, account_id, event)
+                case UnknownEvent(what=what):
+                    self._log.info("what names no app of ours is kept", what=what)
+        telling.write()
+        return results
+
+
+def _word(event: Event) -> str:
+    """A few words for all that an operator can say."""
+    if isinstance(event, StatusEvent):
+        return event.state.value
+    return type(event).__name__.removesuffix("Event").lower()

@@ -1,0 +1,89 @@
+"""What became of a message, as the body of a callback in either version."""
+
+from dataclasses import dataclass
+
+from waypost.domain.app import App
+from waypost.domain.event import StatusEvent
+from waypost.domain.message import MessageKind, MessageState
+from waypost.domain.phone_number import group_of
+from waypost.store.message_contents import OF_TEMPLATES
+from waypost.store.messages.messages import MessageRow
+from waypost.wire.callbacks import callback_v2, callback_v3
+
+
+@dataclass(frozen=True, slots=True)
+class MessageNewsBody:
+    """One piece of news, rendered when a subscription wants it.
+
+    Attributes:
+        row: of the message.
+        event: what the operator said, of a status; None where dispatch tells.
+    """
+
+    app: App
+    at_ms: int
+    row: MessageRow
+    state: MessageState
+    operator_message_id: str | None
+    event: StatusEvent | None
+    code: int | None
+    reason: str | None
+
+    def __call__(self, version: int) -> bytes | None:
+        """The body in a version; None where there is nothing to say."""
+        match self.state:
+            case _ if version == 2 and self._is_of_group:
+                return None
+            case MessageState.ENQUEUED:
+                return self._enqueued(version)
+            case MessageState.FAILED if self.event is None or version == 2:
+                return self._failed(version)
+            case _ if self.event is None:
+                return None
+            case _ if version == 2:
+                return callback_v2.status_body(
+                    self.app, self.at_ms, self.event, message_id=self.row.id, destination=self.row.destination
+                )
+            case _:
+                return callback_v3.status_body(self.app, self.event, message_id=self.row.id)
+
+    @property
+    def _is_of_group(self) -> bool:
+        """Whether the operator says this of a group's message, which has no shape in version 2."""
+        event = self.event
+        return event is not None and event.is_of_group and self.state is event.state
+
+    @property
+    def _bare_destination(self) -> str:
+        return group_of(self.row.destination) or self.row.destination
+
+    def _enqueued(self, version: int) -> bytes:
+        if version == 2:
+            of_template = self.row.kind in OF_TEMPLATES
+            return callback_v2.enqueued_body(
+                self.app,
+                self.at_ms,
+                message_id=self.row.id,
+                operator_message_id=self.operator_message_id or "",
+                kind=MessageKind.TEMPLATE if of_template else MessageKind.SESSION,
+                destination=self._bare_destination,
+            )
+        return callback_v3.enqueued_body(
+            self.app,
+            self.at_ms,
+            message_id=self.row.id,
+            operator_message_id=self.operator_message_id,
+            destination=self.row.destination,
+        )
+
+    def _failed(self, version: int) -> bytes:
+        body = callback_v2.failed_body if version == 2 else callback_v3.failed_body
+        return body(
+            self.app,
+            self.at_ms,
+            message_id=self.row.id,
+            operator_message_id=self.operator_message_id,
+            destination=self._bare_destination if version == 2 else self.row.destination,
+            code=self.code or 0,
+            reason=self.reason or "",
+        )

@@ -1,0 +1,245 @@
+"""What one transaction has to tell: message states, their trace, and the callbacks they cause.
+
+Dispatch and events both move messages. A callback is rendered here, once, for every subscription
+that wants it at this moment, and joins the callbacks lane in the same transaction as the state.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from sqlalchemy import Connection
+
+from waypost.base.ids import Ids
+from waypost.domain.app import App
+from waypost.domain.callbacks.subscription import ALL
+from waypost.domain.event import StatusEvent
+from waypost.domain.message import MessageState
+from waypost.notifications.message_bodies import MessageNewsBody
+from waypost.store.callbacks.callbacks import CallbackRow, add_callbacks, count_up
+from waypost.store.callbacks.subscriptions import active_subscriptions, live_group
+from waypost.store.messages.messages import MessageChange, MessageRow, change_messages
+from waypost.store.queue.job_subjects import JobSubject, SubjectKind
+from waypost.store.queue.jobs import Lane, NewEntry, append_entries
+from waypost.store.trace_events import MessageNews
+from waypost.wire.callbacks.kinds import GROUP_STATUS, STATUS
+
+Render = Callable[[int], bytes | None]
+"""Gives the body of a callback in a version, 2 or 3; None where that version has none."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Callback:
+    app: App
+    modes: tuple[str, ...]
+    about: str
+    message_id: str | None
+    news: str
+    render: Render
+    not_before_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Listener:
+    subscription_id: int
+    version: int
+    modes: frozenset[str]
+
+    def wants(self, *modes: str) -> bool:
+        is_all = self.version == 3 and ALL in self.modes
+        return is_all or any(mode in self.modes for mode in modes)
+
+
+def _mode_of(state: MessageState, event: StatusEvent | None) -> str:
+    """Of a status that the operator sends of a group's message, the mode of groups. Source: ledger row 77."""
+    is_of_group = event is not None and event.is_of_group and state is event.state
+    return GROUP_STATUS.mode if is_of_group else STATUS[state.value].mode
+
+
+class Telling:
+    """Collects what happened in one transaction, and writes it at its end.
+
+    Args:
+        connection: the writer's.
+        ids: for callbacks.
+        at_ms: now.
+        hold_ms: how long after a message was accepted its news is held back, so that the sender can
+            keep the message's id first.
+    """
+
+    def __init__(self, connection: Connection, ids: Ids, at_ms: int, *, hold_ms: int = 0) -> None:
+        self._connection = connection
+        self._ids = ids
+        self._at_ms = at_ms
+        self._hold_ms = hold_ms
+        self._changes: dict[str, MessageChange] = {}
+        self._news: list[MessageNews] = []
+        self._noted: set[tuple[str, str]] = set()
+        self._callbacks: list[_Callback] = []
+        self._listening: dict[str, list[_Listener]] = {}
+
+    def state_of(self, row: MessageRow) -> tuple[MessageState, bool]:
+        """Where a message stands with this transaction's news, and whether a failure is doubted."""
+        change = self._changes.get(row.id)
+        if change is not None:
+            return change.state, change.doubted
+        return MessageState(row.state), row.doubted
+
+    def note(self, message_id: str, news: str, detail: str = "") -> None:
+        """News that moves nothing: trace only."""
+        self._news.append(MessageNews(message_id, news, self._at_ms, moved=False, detail=detail))
+        self._noted.add((message_id, news))
+
+    def has_noted(self, message_id: str, news: str) -> bool:
+        """Whether this transaction has noted this news of a message."""
+        return (message_id, news) in self._noted
+
+    def message_moves(
+        self,
+        row: MessageRow,
+        app: App,
+        steps: Sequence[MessageState],
+        *,
+        recipient_id: int | None,
+        operator_message_id: str | None,
+        event: StatusEvent | None = None,
+        code: int | None = None,
+        reason: str | None = None,
+        doubted: bool = False,
+    ) -> None:
+        """A message goes through these states; each but `uncertain` is called back.
+
+        Args:
+            row: of the message.
+            app: its app.
+            steps: in order; at least one.
+            recipient_id: whom it is for; callbacks are in order per recipient.
+            operator_message_id: where the operator has named it.
+            event: what the operator said, of a status.
+            code: of a failure.
+            reason: of a failure.
+            doubted: the failure is our doubt.
+        """
+        for state in steps:
+            self._news.append(MessageNews(row.id, state.value, self._at_ms, moved=True, detail=reason or ""))
+            if state is not MessageState.UNCERTAIN:
+                self.call_back(
+                    app,
+                    mode=_mode_of(state, event),
+                    about=str(recipient_id or row.destination),
+                    message_id=row.id,
+                    news=state.value,
+                    render=MessageNewsBody(app, self._at_ms, row, state, operator_message_id, event, code, reason),
+                    accepted_on_ms=row.accepted_on_ms,
+                )
+        known = (row.recipient_id, row.operator_message_id)
+        self._changes[row.id] = MessageChange(
+            row.id,
+            steps[-1],
+            self._at_ms,
+            recipient_id,
+            operator_message_id,
+            doubted,
+            code,
+            reason,
+            is_named=(recipient_id, operator_message_id) != known,
+        )
+
+    def call_back(
+        self,
+        app: App,
+        *,
+        mode: str,
+        about: str,
+        message_id: str | None,
+        news: str,
+        render: Render,
+        accepted_on_ms: int = 0,
+        also: str | None = None,
+    ) -> None:
+        """One callback for each subscription of the app that wants this mode.
+
+        Args:
+            app: whose.
+            mode: of the table of modes.
+            about: the recipient's id, or another text within which order is kept.
+            message_id: ours, where it is about a message.
+            news: one word for the trace.
+            render: gives the body; called once for each version that is subscribed.
+            accepted_on_ms: of the message that it is about; then it is held back as long as set.
+            also: another mode that brings it too; a subscription with both gets it once.
+        """
+        not_before_ms = accepted_on_ms + self._hold_ms
+        modes = (mode,) if also is None else (mode, also)
+        self._callbacks.append(_Callback(app, modes, about, message_id, news, render, not_before_ms))
+
+    def wants(self, app: App, mode: str) -> bool:
+        """Whether any subscription of the app has this mode: for what costs a look-up to tell."""
+        self._listen({app.id})
+        return any(one.wants(mode) for one in self._listening[app.id])
+
+    def write(self) -> None:
+        """Write it all, in the order in which it happened."""
+        change_messages(self._connection, list(self._changes.values()), self._news)
+        wanted = self._wanted()
+        left = Counter((subscription, callback.about) for subscription, callback, _ in wanted)
+        last = count_up(self._connection, left)
+        rows: list[CallbackRow] = []
+        entries: list[NewEntry] = []
+        for subscription_id, callback, body in wanted:
+            key = (subscription_id, callback.about)
+            left[key] -= 1
+            callback_id = self._ids.new()
+            rows.append(
+                CallbackRow(
+                    id=callback_id,
+                    partner_id=callback.app.partner_id,
+                    app_id=callback.app.id,
+                    subscription_id=subscription_id,
+                    about=callback.about,
+                    sequence=last[key] - left[key],
+                    message_id=callback.message_id,
+                    news=callback.news,
+                    body=body,
+                    created_on_ms=self._at_ms,
+                )
+            )
+            entries.append(
+                NewEntry(
+                    Lane.CALLBACKS,
+                    group=live_group(subscription_id),
+                    order_key=f"{subscription_id} {callback.about}",
+                    subject=JobSubject(SubjectKind.CALLBACK, callback_id),
+                    due_ms=max(self._at_ms, callback.not_before_ms),
+                )
+            )
+        add_callbacks(self._connection, rows)
+        append_entries(self._connection, entries)
+
+    def _wanted(self) -> list[tuple[int, _Callback, bytes]]:
+        """Of each callback and each subscription that wants it, the subscription, and the body."""
+        if not self._callbacks:
+            return []
+        self._listen({callback.app.id for callback in self._callbacks})
+        wanted: list[tuple[int, _Callback, bytes]] = []
+        for callback in self._callbacks:
+            bodies: dict[int, bytes | None] = {}
+            for one in self._listening[callback.app.id]:
+                if not one.wants(*callback.modes):
+                    continue
+                if one.version not in bodies:
+                    bodies[one.version] = callback.render(one.version)
+                body = bodies[one.version]
+                if body is not None:
+                    wanted.append((one.subscription_id, callback, body))
+        return wanted
+
+    def _listen(self, apps: set[str]) -> None:
+        """Look up who listens to apps, once in a transaction."""
+        unknown = apps - self._listening.keys()
+        if not unknown:
+            return
+        self._listening |= {app_id: [] for app_id in unknown}
+        for row in active_subscriptions(self._connection, unknown):
+            listener = _Listener(row.id, row.version, frozenset(row.modes.split(",")))
+            self._listening[row.app_id].append(listener)

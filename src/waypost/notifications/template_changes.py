@@ -1,0 +1,119 @@
+"""News of a template: its row and its callbacks, in the transaction of whoever learns of it.
+
+Dispatch, the operator's events and the partner's own calls all move templates; this is the one place
+where a move is written and told.
+"""
+
+from sqlalchemy import Connection
+
+from waypost.domain.app import App
+from waypost.domain.event import CategoryEvent, QualityEvent, ReviewEvent
+from waypost.domain.lifecycle import QUALITIES, template_step
+from waypost.domain.templates.template import Category, Template, TemplateStatus
+from waypost.notifications.state_changes import Telling
+from waypost.store.templates.events import Told, tell_of, told_by_status
+from waypost.store.templates.templates import change_template
+from waypost.wire.callbacks.template_events import category_body, quality_body, status_body
+
+
+def template_moves(
+    connection: Connection,
+    telling: Telling,
+    app: App | None,
+    template: Template,
+    status: TemplateStatus,
+    event: ReviewEvent,
+    at_ms: int,
+) -> bool:
+    """A template goes to a status, unless the table of moves says that it cannot from where it is.
+
+    Args:
+        connection: the writer's.
+        telling: of this transaction.
+        app: whose callbacks; None where it is there no more.
+        template: as it is now.
+        status: where it goes.
+        event: with the reason and the description.
+        at_ms: now.
+    """
+    decided_on_s = max(event.at_s, template.decided_on_s)
+    if not template_step(template.status, status):
+        if status is template.status and decided_on_s > template.decided_on_s:
+            change_template(connection, template.id, decided_on_s=decided_on_s)
+        return False
+    columns: dict[str, str | int | None] = {"reason": event.reason, "decided_on_s": decided_on_s}
+    if event.operator_template_id:
+        columns["operator_template_id"] = event.operator_template_id
+    change_template(connection, template.id, status=status.value, modified_on_ms=at_ms, **columns)
+    told = told_by_status(template.status, status)
+    tell_of(connection, template, told, at_ms, reason=event.reason or "")
+    if app is not None:
+        telling.call_back(
+            app,
+            mode="TEMPLATE",
+            about=f"t:{template.id}",
+            message_id=None,
+            news=status.value.lower(),
+            render=lambda version: status_body(version, app, at_ms, template, status, event),
+        )
+    return True
+
+
+def template_is_rated(
+    connection: Connection, telling: Telling, app: App | None, template: Template, event: QualityEvent, at_ms: int
+) -> bool:
+    """A template has another quality; a word that nobody knows, or the same one again, changes nothing."""
+    quality = QUALITIES.get(event.quality)
+    if quality is None or quality == template.quality or _is_deleted(template):
+        return False
+    change_template(connection, template.id, quality=quality, modified_on_ms=at_ms)
+    tell_of(connection, template, Told.RATED, at_ms, old=template.quality, new=quality)
+    if app is not None:
+        telling.call_back(
+            app,
+            mode="TEMPLATE",
+            about=f"t:{template.id}",
+            message_id=None,
+            news=f"quality {quality.lower()}",
+            render=lambda version: quality_body(version, app, at_ms, template, quality, event),
+        )
+    return True
+
+
+def template_is_filed(
+    connection: Connection, telling: Telling, app: App | None, template: Template, event: CategoryEvent, at_ms: int
+) -> bool:
+    """A template has another category, or it is said that it will; the same news again changes nothing.
+
+    Source: facts 3.4, "category changed": an alert first, then the change; the list shows `oldCategory`.
+    """
+    category = event.next_category
+    known = category in Category.__members__
+    shown = template.category if event.is_done else template.new_category
+    if not known or category == shown or _is_deleted(template):
+        return False
+    if event.is_done:
+        columns: dict[str, str | None] = {
+            "old_category": template.category.value,
+            "category": category,
+            "new_category": None,
+        }
+    else:
+        columns = {"new_category": category}
+    change_template(connection, template.id, modified_on_ms=at_ms, **columns)
+    told = Told.FILED if event.is_done else Told.ANNOUNCED
+    tell_of(connection, template, told, at_ms, old=template.category.value, new=category)
+    if app is not None:
+        telling.call_back(
+            app,
+            mode="TEMPLATE",
+            about=f"t:{template.id}",
+            message_id=None,
+            news=f"category {category.lower()}",
+            render=lambda version: category_body(version, app, at_ms, template, event),
+        )
+    return True
+
+
+def _is_deleted(template: Template) -> bool:
+    return template.status is TemplateStatus.DELETED

@@ -1,0 +1,75 @@
+"""Our templates brought into line with the operator's list of them, by id, or by name and language."""
+
+from collections.abc import Sequence
+from typing import Final
+
+from sqlalchemy import Connection
+
+from waypost.domain.direct_calls import OperatorTemplate
+from waypost.domain.event import CategoryEvent, QualityEvent, ReviewEvent
+from waypost.domain.lifecycle import OPERATOR_STATUSES
+from waypost.domain.templates.template import Template, TemplateStatus
+from waypost.notifications.state_changes import Telling
+from waypost.notifications.template_changes import template_is_filed, template_is_rated, template_moves
+from waypost.store.accounts.partners import app_by_id
+from waypost.store.templates.templates import change_template, template_known_to_operator
+
+KEPT: Final = {TemplateStatus.FLAGGED, TemplateStatus.LOCKED}
+"""The operator lists these as approved."""
+
+
+def align_templates(
+    connection: Connection,
+    telling: Telling,
+    business_account_id: str,
+    listed: Sequence[OperatorTemplate],
+    *,
+    waiting: set[str],
+    now_ms: int,
+) -> set[str]:
+    """Bring status, quality, category and reason into line; what differs is called back.
+
+    Args:
+        connection: the writer's.
+        telling: of this transaction.
+        business_account_id: whose templates.
+        listed: the operator's whole list, with what its review says of each.
+        waiting: ids of ours of which the operator has yet to hear something: they are left alone.
+        now_ms: by our clock.
+
+    Returns:
+        The operator's ids of those that it has, and is not deleting.
+    """
+    for one in listed:
+        template = template_known_to_operator(
+            connection, business_account_id, one.id, one.name, one.language.replace("-", "_")
+        )
+        if template is not None and template.id not in waiting:
+            _align(connection, telling, template, one, now_ms)
+    return {one.id for one in listed if not one.is_being_deleted}
+
+
+def _align(connection: Connection, telling: Telling, template: Template, there: OperatorTemplate, now_ms: int) -> None:
+    """Bring one template into line with the operator's. Source: operator's facts 2.1, 3.1."""
+    app = app_by_id(connection, template.app_id)
+    if template.operator_template_id is None:
+        change_template(connection, template.id, operator_template_id=there.id)
+    status = OPERATOR_STATUSES.get(there.status)
+    if status is not None and template.status not in KEPT:
+        event = review_of(template, status.value, there.rejected_reason)
+        template_moves(connection, telling, app, template, status, event, now_ms)
+    names = (template.business_account_id, there.id, *names_of(template))
+    template_is_rated(connection, telling, app, template, QualityEvent(*names, there.quality), now_ms)
+    event = CategoryEvent(*names, template.category.value, there.category, is_done=True)
+    template_is_filed(connection, telling, app, template, event, now_ms)
+
+
+def review_of(template: Template, status: str, reason: str | None) -> ReviewEvent:
+    """The news that a template has this status at the operator."""
+    operator_id = template.operator_template_id or ""
+    return ReviewEvent(template.business_account_id, operator_id, *names_of(template), status, reason)
+
+
+def names_of(template: Template) -> tuple[str, str]:
+    """A template's name and language."""
+    return template.draft.element_name or "", template.draft.language_code

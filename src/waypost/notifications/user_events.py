@@ -1,0 +1,34 @@
+"""What subscriptions are told when a user of an app opts in or out."""
+
+from functools import partial
+
+from sqlalchemy import Connection
+
+from waypost.domain.app import App
+from waypost.notifications.state_changes import Telling
+from waypost.store.messages.recipients import recipient_ids
+from waypost.wire.callbacks.callback_v2 import user_body
+from waypost.wire.callbacks.kinds import USER
+
+
+def emit_opted(
+    telling: Telling, connection: Connection, app: App, phone_number: str, *, opted_in: bool, at_ms: int
+) -> None:
+    """Emit the user event `opted-in` or `opted-out`; version 3 has no shape for it.
+
+    Source: facts 6.3.
+    """
+    kind = USER["resume" if opted_in else "stop"]
+    [recipient_id] = recipient_ids(connection, {(app.id, app.partner_id, phone_number)}).values()
+    telling.call_back(
+        app,
+        mode=kind.mode,
+        about=str(recipient_id),
+        message_id=None,
+        news=kind.inner_type,
+        render=partial(_render, app, at_ms, phone_number, kind.inner_type),
+    )
+
+
+def _render(app: App, at_ms: int, phone_number: str, type: str, version: int) -> bytes | None:
+    return user_body(app, at_ms, phone=phone_number, type=type) if version == 2 else None

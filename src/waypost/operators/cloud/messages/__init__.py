@@ -1,0 +1,1 @@
+"""Request bodies of messages at the Cloud API."""

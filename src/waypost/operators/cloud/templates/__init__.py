@@ -1,0 +1,1 @@
+"""Templates at the Cloud API: request bodies and calls."""

@@ -1,0 +1,1 @@
+"""Webhooks of the Cloud API: handshake, signature, and reading of items."""

@@ -1,0 +1,155 @@
+"""The operator's webhook: handshake, signature, bodies to items. Tolerant: what is new is no error."""
+
+import hashlib
+import hmac
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+import msgspec
+
+from waypost.base.json_values import list_of, object_of
+from waypost.domain.app import OperatorAccount
+from waypost.domain.event import Event, UnknownEvent
+from waypost.domain.inbound_webhook import ArrivalItem
+from waypost.operators.cloud.tolerant_json import as_name, as_text, decode
+from waypost.operators.cloud.webhooks.changes import CHANGES, account_event
+from waypost.operators.cloud.webhooks.messages import contact_named, contact_of, inbound_event
+from waypost.operators.cloud.webhooks.statuses import status_event, status_key
+
+MESSAGES: Final = "messages"
+"""The field whose change holds many items: messages and statuses. Source: operator's facts 7.2."""
+_SPLIT: Final = {MESSAGES, ""}
+_AROUND_MESSAGES: Final = {"messaging_product", "metadata", "contacts", "statuses", "messages"}
+_encode: Final = msgspec.json.Encoder().encode
+
+
+def is_signed(account: OperatorAccount, headers: Mapping[str, str], body: bytes) -> bool:
+    """Whether `X-Hub-Signature-256` is right for exactly these bytes.
+
+    Source: operator's facts 7.1.
+    """
+    given = headers.get("x-hub-signature-256", "")
+    digest = hmac.new(account["app_secret"].encode(), body, hashlib.sha256).hexdigest()
+    return hmac.compare_digest(given.encode(), f"sha256={digest}".encode())
+
+
+def handshake(account: OperatorAccount, challenge: str, *, is_right: bool) -> dict[str, str]:
+    """The query of a handshake, or of one with a wrong verify token. Source: operator's facts 7.1."""
+    token = account["verify_token"] if is_right else challenge
+    return {"hub.mode": "subscribe", "hub.challenge": challenge, "hub.verify_token": token}
+
+
+def answer_handshake(account: OperatorAccount, query: Mapping[str, str]) -> str | None:
+    """The challenge, when mode and verify token are right. Source: operator's facts 7.1."""
+    token = query.get("hub.verify_token", "")
+    is_right = hmac.compare_digest(token.encode(), account["verify_token"].encode())
+    return query.get("hub.challenge") if query.get("hub.mode") == "subscribe" and is_right else None
+
+
+def split(account: OperatorAccount, body: bytes) -> Sequence[ArrivalItem]:
+    """One item per status, message and template change; anything else is one item."""
+    try:
+        decoded = decode(body)
+    except (msgspec.DecodeError, RecursionError, UnicodeError):
+        return [_whole(account, "body", {"unreadable": True, "sha256": _digest(body)})]
+    items: list[ArrivalItem] = []
+    for at, entry in enumerate(list_of(object_of(decoded).get("entry"))):
+        changes = list_of(object_of(entry).get("changes"))
+        for nth, change in enumerate(changes):
+            items.extend(_of_change(account, f"{at}.{nth}", object_of(entry), object_of(change)))
+        if not changes:
+            items.append(_whole(account, f"{at}", {"unknown": entry}))
+    return items or [_whole(account, "body", {"unknown": decoded})]
+
+
+def read(item: bytes) -> Event:
+    """What one item says, in our words."""
+    content = object_of(decode(item))  # one kept by an earlier version may have zeros
+    if "status" in content:
+        return status_event(object_of(content["status"]), object_of(content.get("contact")))
+    if "message" in content:
+        return inbound_event(content, object_of(content["message"]))
+    if "field" not in content:
+        return UnknownEvent("unreadable body" if "unreadable" in content else "body without changes")
+    return CHANGES.get(as_text(content["field"]), account_event)(content)
+
+
+def _of_change(
+    account: OperatorAccount, place: str, entry: dict[str, Any], change: dict[str, Any]
+) -> list[ArrivalItem]:
+    field, value = as_text(change.get("field")), object_of(change.get("value"))
+    if field not in _SPLIT:
+        return [_about(account, place, entry, field, change.get("value"))]
+    metadata = object_of(value.get("metadata"))
+    number = as_name(metadata.get("phone_number_id")) or account.id
+    contacts = list_of(value.get("contacts"))
+    items = [
+        _status(number, f"{place}.statuses.{nth}", object_of(status), contacts)
+        for nth, status in enumerate(list_of(value.get("statuses")))
+    ]
+    items += [
+        _message(number, f"{place}.messages.{nth}", object_of(message), contacts)
+        for nth, message in enumerate(list_of(value.get("messages")))
+    ]
+    if items and not {name for name, one in value.items() if one} - _AROUND_MESSAGES:
+        return items
+    # Errors of the account, clicks and whatever else stands beside messages is an item of its own.
+    rest = {name: one for name, one in value.items() if name not in ("statuses", "messages")}
+    return [*items, _about(account, place, entry, field or MESSAGES, rest if items else change.get("value"))]
+
+
+def _status(number: str, place: str, given: dict[str, Any], contacts: list[Any]) -> ArrivalItem:
+    phone, user = as_name(given.get("recipient_id")), as_name(given.get("recipient_user_id"))
+    content: dict[str, Any] = {"phone_number_id": number, "status": given}
+    contact = contact_named({phone, user}, contacts) if contacts else {}
+    if contact:
+        content["contact"] = contact
+    return ArrivalItem(
+        dedupe_key=as_name(status_key(given)) or f"status by its content {_digest(_encode(given))}",
+        group=number,
+        order_key=f"{number} {phone or user or as_name(given.get('id'))}",
+        place=place,
+        item=_encode(content),
+    )
+
+
+def _message(number: str, place: str, given: dict[str, Any], contacts: list[Any]) -> ArrivalItem:
+    user = as_name(given.get("from")) or as_name(given.get("from_user_id"))
+    group = as_name(given.get("group_id"))
+    message_id = as_name(given.get("id"))
+    content = {"phone_number_id": number, "message": given, "contact": contact_of(given, contacts)}
+    return ArrivalItem(
+        dedupe_key=f"message {message_id or 'by its content ' + _digest(_encode(given))}",
+        group=number,
+        order_key=f"{number} group {group}" if group else f"{number} {user}",
+        place=place,
+        item=_encode(content),
+    )
+
+
+def _about(account: OperatorAccount, place: str, entry: dict[str, Any], field: str, value: Any) -> ArrivalItem:
+    """A change of a template, of the business account or of one of its numbers, known here or not.
+
+    The time is whole seconds, so that what was said tells two pieces of news of one second apart.
+    """
+    about = {"field": field, "business_account_id": as_name(entry.get("id")), "value": value, "time": entry.get("time")}
+    template = as_name(object_of(value).get("message_template_id"))
+    if not template:
+        return _whole(account, place, about)
+    time, event = as_text(entry.get("time")), as_text(object_of(value).get("event"))
+    return ArrivalItem(
+        dedupe_key=as_name(f"template {time} {template} {field} {event} {_digest(_encode(value))}"),
+        group=as_name(entry.get("id")) or account.id,
+        order_key=f"template {template}",
+        place=place,
+        item=_encode(about),
+    )
+
+
+def _whole(account: OperatorAccount, place: str, content: dict[str, Any]) -> ArrivalItem:
+    item = _encode(content)
+    return ArrivalItem(f"other {_digest(item)}", account.id, account.id, place, item)
+
+
+def _digest(body: bytes) -> str:
+    return hashlib.sha256(body).hexdigest()[:32]

@@ -1,0 +1,87 @@
+"""How many management calls an account's app has made in the last hour, as headers tell it.
+
+Kept in memory: what is counted is over after an hour, and a restart only forgives.
+"""
+
+from collections import deque
+from typing import Final
+
+from waypost.base.clock import Clock
+from waypost.simulator.accounts.accounts import Account, Accounts
+from waypost.simulator.errors import TITLES, GraphRefused
+from waypost.simulator.settings import LiveSettings
+
+_HOUR_MS: Final = 3_600_000
+_TOO_MANY: Final = 80008
+_CALLS_OF_IDLE: Final = 200  # Source: facts 8, "Management calls"
+_CALLS_OF_ACTIVE: Final = 5000  # Source: facts 8: an account with a registered number
+
+COUNTED: Final = frozenset(  # Source: facts 8, "Management calls": the edges of an account
+    {"", "phone_numbers", "message_templates", "subscribed_apps", "assigned_users"}
+)
+Headers = tuple[tuple[bytes, bytes], ...]
+
+
+class Usage:
+    """Counts calls per account, which has one app; refused calls do not count."""
+
+    def __init__(self, clock: Clock, settings: LiveSettings, accounts: Accounts) -> None:
+        self._clock = clock
+        self._settings = settings
+        self._accounts = accounts
+        self._calls: dict[str, deque[int]] = {}
+
+    def spend(self, account: Account) -> None:
+        """Count one management call, or refuse it.
+
+        Raises:
+            GraphRefused: 80008, the hour's calls have been made.
+
+        Source: facts 8.
+        """
+        now_ms = self._clock.now_ms()
+        calls = self._recent(account.waba_id, now_ms)
+        if self._settings.value.limits and len(calls) >= self._limit(account.waba_id):
+            status, title = TITLES[_TOO_MANY]
+            error = {"message": f"(#{_TOO_MANY}) {title}", "type": "OAuthException"}
+            wait_s = -((now_ms - _HOUR_MS - calls[0]) // 1000)
+            raise GraphRefused(status, {**error, "code": _TOO_MANY}, retry_after_s=wait_s)
+        calls.append(now_ms)
+
+    def headers(self, waba_id: str) -> Headers:
+        """How much of the hour's calls the account and its app have used, in percent.
+
+        Source: facts 1, `x-business-use-case-usage`. What it all costs in time is always 0 here.
+        """
+        now_ms = self._clock.now_ms()
+        calls, limit = self._recent(waba_id, now_ms), self._limit(waba_id)
+        percent = min(100, 100 * len(calls) // limit)
+        minutes = -((now_ms - _HOUR_MS - calls[0]) // 60_000) if len(calls) >= limit else 0
+        of_app = f'{{"call_count":{percent},"total_cputime":0,"total_time":0}}'
+        of_account = (
+            f'{{"{waba_id}":[{{"type":"whatsapp_business_management","call_count":{percent},'
+            f'"total_cputime":0,"total_time":0,"estimated_time_to_regain_access":{minutes}}}]}}'
+        )
+        return ((b"x-app-usage", of_app.encode()), (b"x-business-use-case-usage", of_account.encode()))
+
+    def count(self, waba_id: str) -> int:
+        """How many calls the account has made in the last hour."""
+        return len(self._recent(waba_id, self._clock.now_ms()))
+
+    def clear(self) -> None:
+        """Forget every call."""
+        self._calls.clear()
+
+    def _recent(self, waba_id: str, now_ms: int) -> deque[int]:
+        calls = self._calls.get(waba_id)
+        if calls is None:
+            calls = self._calls[waba_id] = deque()
+        while calls and calls[0] <= now_ms - _HOUR_MS:
+            calls.popleft()
+        return calls
+
+    def _limit(self, waba_id: str) -> int:
+        wished = self._settings.value.calls_per_hour
+        if wished is not None:
+            return wished
+        return _CALLS_OF_ACTIVE if self._accounts.has_number(waba_id) else _CALLS_OF_IDLE

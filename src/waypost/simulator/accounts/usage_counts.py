@@ -1,0 +1,75 @@
+"""What the operator counts over an hour or a day, and must not forget: rows of who and when.
+
+A row is written in the transaction of what it counts, so that what was answered is counted and what
+was refused is not, whenever the process ends.
+"""
+
+from collections.abc import Mapping
+from operator import itemgetter
+from typing import Final
+
+from waypost.base.clock import Clock
+from waypost.simulator.keyed_store import LoadedKind
+from waypost.simulator.store import Statement, Store
+
+HOUR_MS: Final = 3_600_000
+DAY_MS: Final = 24 * HOUR_MS
+
+CREATIONS: Final = "creation"
+FLOW_SENDS: Final = "flow"
+REACHED: Final = "reached"
+REGISTRATIONS: Final = "registration"
+"""The kinds: templates made, by account; messages sent, by flow; users reached outside their window,
+by account; registrations, by number."""
+
+
+class Ledger:
+    """Counts each `who` once, at its latest time; the last three days are kept in memory."""
+
+    def __init__(self, store: Store, clock: Clock) -> None:
+        self._store = store
+        self._clock = clock
+        self._seen = LoadedKind(store, "ledger", int)  # by who: of a kind and a subject
+
+    async def open(self) -> None:
+        """Drop what is older than three days, and have the rest in the order of time."""
+        old_ms = self._clock.now_ms() - 3 * DAY_MS
+        seen = self._seen.items()
+        self._seen.clear()
+        for owner, who, at_ms in sorted(seen, key=itemgetter(2)):
+            if at_ms > old_ms:
+                self._seen.put(at_ms, who, owner)
+        old = [(owner, who) for owner, who, at_ms in seen if at_ms <= old_ms]
+        await self._store.run([self._seen.delete_statement(who, owner) for owner, who in old])
+
+    def count(self, kind: str, subject: str, *, within_ms: int) -> int:
+        """How many have been seen in this time; a longer one than three days is not kept."""
+        owner = _owner(kind, subject)
+        for who in _oldest(self._seen.of(owner), self._clock.now_ms() - within_ms):
+            self._seen.pop(who, owner)
+        return len(self._seen.of(owner))
+
+    def has(self, kind: str, subject: str, who: str, *, within_ms: int) -> bool:
+        """Whether this one has been seen in this time."""
+        at_ms = self._seen.of(_owner(kind, subject)).get(who)
+        return at_ms is not None and at_ms > self._clock.now_ms() - within_ms
+
+    def note(self, kind: str, subject: str, who: str) -> Statement:
+        """See one now; the caller writes the statement."""
+        at_ms, owner = self._clock.now_ms(), _owner(kind, subject)
+        self._seen.pop(who, owner)  # the order is that of time
+        self._seen.put(at_ms, who, owner)
+        return self._seen.save_statement(at_ms, who, owner)
+
+
+def _owner(kind: str, subject: str) -> str:
+    return f"{kind} {subject}"
+
+
+def _oldest(seen: Mapping[str, int], until_ms: int) -> list[str]:
+    old: list[str] = []
+    for who, at_ms in seen.items():
+        if at_ms > until_ms:
+            break
+        old.append(who)
+    return old

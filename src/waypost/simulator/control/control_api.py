@@ -1,0 +1,170 @@
+"""The control door: how the console, scripts and tests see and move what no client of the operator may."""
+
+from collections.abc import MutableMapping
+from typing import Any, Final
+
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route, Router
+
+from waypost.base.telemetry.logs import log
+from waypost.simulator.control import (
+    accounts,
+    clock,
+    faults,
+    fleets,
+    media,
+    numbers,
+    phone_actions,
+    phones,
+    state,
+    templates,
+    updates,
+)
+from waypost.simulator.control.endpoints import Endpoint, bound, json_response
+from waypost.simulator.control.guard import BYTES, JSON, check_caller
+from waypost.simulator.requests import Receive, Scope, Send
+from waypost.simulator.services import Parts
+from waypost.simulator.violation import BrokenRule
+
+_OF_FILES: Final = "/control/media"
+
+_LOG = log("simulator")
+
+# fmt: off
+CALLS: Final[tuple[tuple[str, str, Endpoint], ...]] = (
+    # method  path                                      function; its parameters say what it takes
+    ("GET",  "/control/state",                          state.show_state),
+    ("GET",  "/control/readyz",                         state.show_readiness),
+    ("GET",  "/control/settings",                       state.show_settings),
+    ("PUT",  "/control/settings",                       state.change_settings),
+    ("POST", "/control/reset",                          state.reset),
+    ("GET",  "/control/clock",                          clock.show_clock),
+    ("GET",  "/control/clock/due",                      clock.show_due),
+    ("POST", "/control/clock/advance",                  clock.advance_clock),
+    ("POST", "/control/clock/freeze",                   clock.freeze_clock),
+    ("POST", "/control/clock/run",                      clock.run_clock),
+    ("GET",  "/control/snapshots",                      state.list_snapshots),
+    ("POST", "/control/snapshots",                      state.save_snapshot),
+    ("GET",  "/control/snapshots/{name}/content",       state.download_snapshot),
+    ("POST", "/control/snapshots/{name}/load",          state.load_snapshot),
+    ("DELETE", "/control/snapshots/{name}",             state.drop_snapshot),
+    ("GET",  "/control/faults",                         faults.list_faults),
+    ("POST", "/control/faults",                         faults.arm_faults),
+    ("DELETE", "/control/faults",                       faults.disarm_faults),
+    ("GET",  "/control/faults/kinds",                   faults.list_kinds),
+    ("GET",  "/control/faults/{fault_id}",              faults.show_fault),
+    ("DELETE", "/control/faults/{fault_id}",            faults.disarm_fault),
+    ("PUT",  "/control/accounts/{waba_id}",             accounts.put_account),
+    ("POST", "/control/accounts/{waba_id}/retry",       accounts.retry_webhooks),
+    ("POST", "/control/accounts/{waba_id}/webhooks",    updates.tell_account),
+    ("POST", "/control/statuses",                       updates.tell_status),
+    ("PUT",  "/control/numbers/{phone_number_id}",      numbers.put_number),
+    ("PUT",  "/control/apps/{app_id}",                  accounts.put_app),
+    ("PUT",  "/control/apps/{app_id}/webhook",          accounts.put_webhook),
+    ("GET",  "/control/phones",                         phones.list_phones),
+    ("GET",  "/control/chats",                          phones.list_active),
+    ("GET",  "/control/phones/{phone}",                 phones.show_phone),
+    ("GET",  "/control/phones/{phone}/chats",           phones.show_chats),
+    ("PUT",  "/control/phones/{phone}",                 phones.change_phone),
+    ("POST", "/control/phones/{phone}/messages",        phone_actions.write_message),
+    ("POST", "/control/phones/{phone}/tap",             phone_actions.tap_button),
+    ("POST", "/control/phones/{phone}/answer",          phone_actions.answer_message),
+    ("POST", "/control/phones/{phone}/pay",             phone_actions.pay_order),
+    ("POST", "/control/phones/{phone}/number",          phone_actions.change_number),
+    ("POST", "/control/phones/{phone}/marketing",       phone_actions.change_marketing),
+    ("POST", "/control/phones/{phone}/block",           phone_actions.block_business),
+    ("POST", "/control/phones/{phone}/report",          phone_actions.report_business),
+    ("POST", "/control/phones/{phone}/read",            phone_actions.read_messages),
+    ("GET",  "/control/fleets",                         fleets.list_fleets),
+    ("POST", "/control/fleets",                         fleets.make_fleet),
+    ("GET",  "/control/fleets/{name}",                  fleets.show_fleet),
+    ("DELETE", "/control/fleets/{name}",                fleets.drop_fleet),
+    ("GET",  "/control/templates",                      templates.list_templates),
+    ("POST", "/control/templates/{template_id}/approve", templates.approve_template),
+    ("POST", "/control/templates/{template_id}/reject", templates.reject_template),
+    ("POST", "/control/templates/{template_id}/quality", templates.rate_template),
+    ("POST", "/control/templates/{template_id}/category", templates.recategorise_template),
+    ("POST", "/control/templates/{template_id}/delete", templates.delete_template),
+    ("POST", "/control/templates/{template_id}/pace",   templates.pace_template),
+    ("POST", "/control/templates/{template_id}/release", templates.release_template),
+    ("POST", "/control/templates/{template_id}/drop",   templates.drop_template),
+    ("POST", "/control/templates/{template_id}/{act}",  templates.act_on_template),
+    ("GET",  "/control/deliveries",                     state.list_deliveries),
+    ("GET",  "/control/media",                          media.list_media),
+    ("POST", _OF_FILES,                                 media.keep_media),
+    ("GET",  "/control/media/{media_id}",               media.show_media),
+    ("DELETE", "/control/media/{media_id}",             media.drop_media),
+    ("GET",  "/control/media/{media_id}/content",       media.show_content),
+    ("POST", "/control/media/{media_id}/expire",        media.expire_media),
+    ("GET",  "/control/handles",                        media.list_handles),
+    ("POST", "/control/handles/expire",                 media.expire_handle),
+    ("PUT",  "/control/numbers/{phone_number_id}/standing", numbers.put_standing),
+    ("PUT",  "/control/numbers/{phone_number_id}/hindrance", numbers.put_hindrance),
+    ("PUT",  "/control/numbers/{phone_number_id}/recipients", numbers.put_recipients),
+    ("POST", "/control/numbers/{phone_number_id}/upgrade", numbers.upgrade_number),
+    ("GET",  "/control/numbers/{phone_number_id}/registration", numbers.show_registration),
+    ("PUT",  "/control/phones/{phone}/identity",        numbers.put_identity),
+    ("GET",  "/control/flows/{flow_id}",                numbers.show_flow),
+    ("PUT",  "/control/flows/{flow_id}/status",         numbers.put_flow_status),
+    ("GET",  "/control/tokens",                         accounts.list_tokens),
+    ("POST", "/control/tokens",                         accounts.make_token),
+    ("POST", "/control/tokens/expire",                  accounts.expire_token),
+    ("POST", "/control/tokens/revoke",                  accounts.revoke_token),
+)
+# fmt: on
+
+
+class ControlDoor:
+    """The ASGI application under `/control`."""
+
+    def __init__(self, parts: Parts) -> None:
+        self._parts = parts
+        self._router = Router([self._route(method, path, function) for method, path, function in CALLS])
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Check who asks, then answer."""
+        settings = self._parts.settings.value
+        request = Request(scope)
+        try:
+            check_caller(
+                request.method,
+                request.headers,
+                allowed_hosts=settings.allowed_hosts,
+                control_token=settings.control_token,
+                takes=(JSON, BYTES) if scope["path"] == _OF_FILES else (JSON,),
+            )
+        except BrokenRule as refused:
+            await json_response(refused.answer(), refused.status)(scope, receive, send)
+        else:
+            await self._answer(scope, receive, send)
+
+    async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Let a route answer; whatever it raises becomes JSON, unless an answer has begun."""
+        scope["app"] = self  # so that the router raises, and does not answer in text
+        has_begun = False
+
+        async def tell(message: MutableMapping[str, Any]) -> None:
+            nonlocal has_begun
+            has_begun = True
+            await send(message)
+
+        try:
+            await self._router(scope, receive, tell)
+        except HTTPException as error:
+            text, headers = f"{scope['path']}: {error.detail}", error.headers
+            await json_response({"error": text}, error.status_code, headers)(scope, receive, send)
+        except Exception:  # a defect, or a file that cannot be written
+            _LOG.exception("control request failed", path=scope["path"])
+            if has_begun:
+                raise
+            await json_response({"error": "the simulator failed; its log says why"}, 500)(scope, receive, send)
+
+    def _route(self, method: str, path: str, function: Endpoint) -> Route:
+        call = bound(method, function)
+
+        async def endpoint(request: Request) -> Response:
+            return await call(self._parts, request)
+
+        return Route(path, endpoint, methods=[method])

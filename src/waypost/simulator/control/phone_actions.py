@@ -1,0 +1,321 @@
+"""The control door's calls for what people do with phones: send, tap, answer, move, stop marketing."""
+
+from collections.abc import Callable
+from typing import Annotated, Any, Final, Literal
+
+from msgspec import Meta, field
+
+from waypost.simulator.accounts.accounts import Number
+from waypost.simulator.control.endpoints import business_number
+from waypost.simulator.control.phones import whole_view
+from waypost.simulator.control.request_structs import Body, accepted_by
+from waypost.simulator.field_types import BusinessNumber, Digits, Name, Text, WaitMs, accepts
+from waypost.simulator.handsets.inbound_kinds import KINDS, MEDIA_KINDS, NOT_REQUESTED, said
+from waypost.simulator.handsets.inbound_options import Manner, Medium
+from waypost.simulator.media import references
+from waypost.simulator.messages.interactive.orders import REVIEW_AND_PAY
+from waypost.simulator.services import Parts
+from waypost.simulator.tables.messages import Message
+from waypost.simulator.violation import BrokenRule
+
+_ANSWERED: Final = ("FLOW", "ADDRESS", "CALL_PERMISSION")
+
+
+class WriteBody(Manner, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A phone sends a message to a business number; what it sends stands under the name of its type, or `media`."""
+
+    to: BusinessNumber
+    type: Annotated[str, accepts(", ".join((*KINDS, *MEDIA_KINDS)))] = "text"
+    text: Text | None = None
+    media: Medium | None = None
+    location: dict[str, Any] | None = None
+    contacts: list[dict[str, Any]] | None = None
+    reaction: dict[str, Any] | None = None
+    order: dict[str, Any] | None = None
+    unsupported: dict[str, Any] | None = None
+
+
+class MessageBody(Body, frozen=True):
+    """Something is done with a message of a phone: a given one, or the newest with which that can be done."""
+
+    message_id: Name | None = None
+    wait_ms: WaitMs = 0
+
+
+class TapBody(MessageBody, frozen=True):
+    """A phone taps a button, by its index or text; `not_requested` is the one under a one-time code."""
+
+    card: Annotated[int, Meta(ge=0, le=9)] | None = None
+    index: Annotated[int, Meta(ge=0, le=99)] | None = None
+    text: Name | None = None
+    not_requested: bool = False
+
+
+class AnswerBody(MessageBody, frozen=True):
+    """A phone sends a flow, an address or a choice back: what was filled in."""
+
+    response: dict[str, Any] = field(default_factory=dict[str, Any])
+
+
+class PayBody(MessageBody, frozen=True):
+    """A phone pays an order, or fails to."""
+
+    status: Literal["captured", "failed", "pending"] = "captured"
+    code: Name = "BAD_REQUEST_ERROR"
+    reason: Name = "payment_failed"
+
+
+class NumberChangeBody(Body, frozen=True):
+    """A phone's owner moves to another number."""
+
+    to: Digits
+
+
+class BusinessBody(Body, frozen=True, kw_only=True):
+    """Which business number."""
+
+    to: BusinessNumber
+
+
+class MarketingBody(BusinessBody, frozen=True, kw_only=True):
+    """A phone's owner stops a business's marketing, or takes it again."""
+
+    wants: bool
+
+
+class BlockBody(BusinessBody, frozen=True, kw_only=True):
+    """A phone's owner blocks a business, or takes that back."""
+
+    blocks: bool
+
+
+class ReportBody(BusinessBody, frozen=True, kw_only=True):
+    """A phone's owner reports a business for spam, and perhaps blocks it as well."""
+
+    message_id: Name | None = None
+    blocks: bool = False
+
+
+async def write_message(parts: Parts, phone: str, body: WriteBody) -> dict[str, Any]:
+    """A phone sends a message to a business number; opens the window."""
+    _check_reach(parts, phone, business_number(parts, body.to))
+    return {"wamid": await speak(parts, phone, body)}
+
+
+async def speak(parts: Parts, phone: str, body: WriteBody) -> str:
+    """Let a phone send what is wished; gives the message's id.
+
+    Raises:
+        BrokenRule: 404 for a number or a message that is not there, 400 for what is missing or wrong.
+    """
+    number = business_number(parts, body.to)
+    if body.context_id is not None and not await _has_in_chat(parts, phone, number, body.context_id):
+        rule = "is not on this phone, or with another business"
+        raise BrokenRule("context_id", rule, "a wamid of the chat with this one", status=404)
+    if body.reaction is not None and body.type == "reaction":
+        await _check_reaction(parts, phone, body.reaction)
+    if body.type in MEDIA_KINDS:
+        medium = body.media or Medium()
+        if not medium.media_id and not (medium.content and medium.mime_type):
+            accepted = f"one of them; a {body.type} is {', '.join(references.MEDIA_KINDS[body.type]) or 'any'}"
+            raise BrokenRule("media", "has neither an id nor a content and its mime_type", accepted)
+        return await parts.handsets.send_medium(phone, number, body.type, medium, body)
+    if body.type not in KINDS:
+        raise BrokenRule("type", "is unknown", ", ".join((*KINDS, *MEDIA_KINDS)))
+    content = getattr(body, body.type)
+    if content is None:
+        raise BrokenRule("body", f"Object missing required field `{body.type}`", accepted_by(WriteBody))
+    return await parts.handsets.say(phone, number, said(body.type, content), body)
+
+
+async def _has_in_chat(parts: Parts, phone: str, number: Number, wamid: str) -> bool:
+    """Whether a message is in the chat with a business: in another one it would be quoted to a stranger."""
+    item = await parts.inboxes.item(phone, wamid)
+    return item is not None and item.phone_number_id == number.phone_number_id
+
+
+async def _check_reaction(parts: Parts, phone: str, reaction: dict[str, Any]) -> None:
+    """What one reacts to must be on the phone; without an emoji the reaction is taken away."""
+    message_id = reaction.get("message_id")
+    if isinstance(message_id, str) and await parts.inboxes.item(phone, message_id) is None:
+        raise BrokenRule("reaction.message_id", "is not on this phone", "a wamid of its inbox", status=404)
+
+
+async def tap_button(parts: Parts, phone: str, body: TapBody) -> dict[str, Any]:
+    """A phone taps a button; with `wait_ms` the message may still be on its way."""
+
+    def has_button(item: Message) -> bool:
+        return _has_code(item) if body.not_requested else item.has_buttons
+
+    item = await _arrived(parts, phone, body, has_button)
+    button = _button(item, body)
+    number = parts.accounts.numbers[item.phone_number_id]
+    _check_reach(parts, phone, number)
+    wamid = await parts.handsets.tap(phone, number, item, button)
+    return {"wamid": wamid, "message_id": item.wamid, "button": button}
+
+
+async def answer_message(parts: Parts, phone: str, body: AnswerBody) -> dict[str, Any]:
+    """A phone sends a flow, an address or a choice back: of a message, or of the newest such."""
+    item = await _arrived(parts, phone, body, lambda item: _button_of(item, *_ANSWERED) is not None)
+    button = _button_of(item, *_ANSWERED)
+    if button is None:
+        rule, accepted = "the message has nothing to answer", f"a message with one of {', '.join(_ANSWERED)}"
+        raise BrokenRule("message_id", rule, accepted, status=409)
+    number = parts.accounts.numbers[item.phone_number_id]
+    _check_reach(parts, phone, number)
+    wamid = await parts.handsets.answer(phone, number, item, button, body.response)
+    return {"wamid": wamid, "message_id": item.wamid, "button": button}
+
+
+async def pay_order(parts: Parts, phone: str, body: PayBody) -> dict[str, Any]:
+    """A phone pays an order, or fails to: that of a message, or the newest that is not paid."""
+
+    def is_payable(item: Message) -> bool:
+        payment: dict[str, Any] = item.content.get("payment", {})
+        return _button_of(item, REVIEW_AND_PAY) is not None and payment.get("status") != "captured"
+
+    item = await _arrived(parts, phone, body, is_payable)
+    button = _button_of(item, REVIEW_AND_PAY)
+    if button is None:
+        accepted = "an interactive message of type order_details"
+        raise BrokenRule("message_id", "the message is no order", accepted, status=409)
+    number = parts.accounts.numbers[item.phone_number_id]
+    _check_reach(parts, phone, number)
+    error = {"code": body.code, "reason": body.reason}
+    payment = await parts.payments.pay(phone, number, item.wamid, button, body.status, error)
+    return {"message_id": item.wamid, "payment": payment}
+
+
+async def read_messages(parts: Parts, phone: str, body: MessageBody) -> dict[str, Any]:
+    """A phone reads everything in the chat of one message, or in all its chats."""
+    _check_online(parts, phone)
+    numbers = list(parts.accounts.numbers.values())
+    if body.message_id is not None:
+        item = await _arrived(parts, phone, body, bool)
+        numbers = [parts.accounts.numbers[item.phone_number_id]]
+    elif body.wait_ms:
+        await parts.inboxes.wait_for(phone, wait_ms=body.wait_ms, found=_has_unread(parts))
+    return {"read": await parts.handsets.read(phone, numbers)}
+
+
+async def change_number(parts: Parts, phone: str, body: NumberChangeBody) -> dict[str, Any]:
+    """A phone's owner moves to another number; the businesses he has a chat with are told."""
+    after = body.to.lstrip("+")
+    _check_online(parts, phone)
+    if after == phone or after in parts.accounts.numbers_by_digits:
+        raise BrokenRule("to", "cannot be moved to", "digits that no business has", status=409)
+    numbers = list(parts.accounts.numbers.values())
+    return {"wamids": await parts.handsets.change_number(phone, after, numbers)}
+
+
+async def change_marketing(parts: Parts, phone: str, body: MarketingBody) -> dict[str, Any]:
+    """A phone's owner stops a business's marketing, or takes it again."""
+    number = business_number(parts, body.to)
+    await parts.feedback.want_marketing(phone, number, wants=body.wants)
+    return {"phone": phone, "phone_number_id": number.phone_number_id, "wants": body.wants}
+
+
+async def block_business(parts: Parts, phone: str, body: BlockBody) -> dict[str, Any]:
+    """A phone's owner blocks a business, or takes that back; the business is not told."""
+    await parts.absences.block(phone, business_number(parts, body.to), blocks=body.blocks)
+    return await whole_view(parts, phone)
+
+
+async def report_business(parts: Parts, phone: str, body: ReportBody) -> dict[str, Any]:
+    """A phone's owner reports a business for spam, and perhaps blocks it; the business is not told."""
+    number = business_number(parts, body.to)
+    wamid = body.message_id
+    if wamid is not None and await parts.inboxes.item(phone, wamid) is None:
+        raise BrokenRule("message_id", "is not on this phone", "a wamid of its inbox", status=404)
+    await parts.feedback.report(phone, number, wamid or "")
+    if body.blocks:
+        await parts.absences.block(phone, number, blocks=True)
+    return await whole_view(parts, phone)
+
+
+async def _arrived(parts: Parts, phone: str, body: MessageBody, is_newest: Callable[[Message], bool]) -> Message:
+    """The message that is named, or the newest from a business of those that are meant, as soon as it has arrived.
+
+    Raises:
+        BrokenRule: there is none when the time is over.
+    """
+    wamid = body.message_id
+
+    def is_meant(item: Message) -> bool:
+        return item.wamid == wamid if wamid is not None else not item.is_inbound and is_newest(item)
+
+    if wamid is not None and not body.wait_ms:
+        items = [item] if (item := await parts.inboxes.item(phone, wamid)) else []
+        items = [one for one in items if _has_arrived(one, parts.clock.now_ms())]
+    else:
+        items = await parts.inboxes.wait_for(phone, wait_ms=body.wait_ms, found=lambda items: any(map(is_meant, items)))
+    meant = [item for item in items if is_meant(item)]
+    if not meant:
+        rule = "no such message has arrived on this phone"
+        accepted = "a wamid of its inbox, or none for the newest with buttons; wait_ms for one that is on its way"
+        raise BrokenRule("message_id", rule, accepted, status=404)
+    return meant[-1]
+
+
+def _has_arrived(item: Message, now_ms: int) -> bool:
+    delivered_ms = item.delivered_ms
+    return bool(item.is_inbound) or (delivered_ms is not None and delivered_ms <= now_ms)
+
+
+def _has_unread(parts: Parts) -> Callable[[list[Message]], bool]:
+    def has_unread(items: list[Message]) -> bool:
+        now_ms = parts.clock.now_ms()
+        return any(not item.is_inbound and (item.read_ms is None or item.read_ms > now_ms) for item in items)
+
+    return has_unread
+
+
+def _check_reach(parts: Parts, phone: str, number: Number) -> None:
+    """Refuse what reaches no business: from a phone that is offline, or has blocked it."""
+    _check_online(parts, phone)
+    if number.phone_number_id in parts.phones.known(phone).has_blocked:
+        accepted = f"POST /control/phones/{phone}/block with blocks: false first"
+        raise BrokenRule("to", "has been blocked by the phone's owner", accepted, status=409)
+
+
+def _check_online(parts: Parts, phone: str) -> None:
+    """Refuse what only a phone that is online can do."""
+    if parts.phones.known(phone).is_offline:
+        accepted = f"PUT /control/phones/{phone} with is_offline: false first"
+        raise BrokenRule("phone", "is offline", accepted, status=409)
+
+
+def _has_code(item: Message) -> bool:
+    template: dict[str, Any] = item.content.get("template", {})
+    return template.get("category") == "AUTHENTICATION"
+
+
+def _button_of(item: Message, *types: str) -> dict[str, Any] | None:
+    return next((button for button in item.buttons if button["type"] in types), None)
+
+
+def _button(item: Message, body: TapBody) -> dict[str, Any]:
+    if body.not_requested:
+        if _has_code(item):
+            return NOT_REQUESTED
+        rule = "the message carries no one-time code"
+        raise BrokenRule("not_requested", rule, "a message of an AUTHENTICATION template", status=409)
+    buttons = item.buttons if body.card is None else _card_buttons(item, body.card)
+    if body.index is not None or body.text is not None:
+        for button in buttons:
+            if body.index in (None, button["index"]) and body.text in (None, button["text"]):
+                return button
+    labels = ", ".join(f"{button['index']}: {button['text']}" for button in buttons)
+    name = "index" if body.text is None else "text"
+    accepted = labels or "nothing: the message has no buttons there"
+    raise BrokenRule(name, "the message has no such button", accepted, status=404)
+
+
+def _card_buttons(item: Message, index: int) -> list[dict[str, Any]]:
+    for card in item.cards:
+        if card["index"] == index:
+            buttons: list[dict[str, Any]] = card.get("buttons", [])
+            return buttons
+    accepted = f"0 to {len(item.cards) - 1}" if item.cards else "none: there are no cards"
+    raise BrokenRule("card", "the message has no such card", accepted, status=404)

@@ -1,0 +1,94 @@
+"""The Graph side's calls beside single templates: the library, and analytics."""
+
+from typing import Any, Final
+
+from waypost.base.json_values import list_or_none
+from waypost.simulator.accounts.accounts import Account
+from waypost.simulator.accounts.records import INSIGHTS
+from waypost.simulator.errors import bad_parameter
+from waypost.simulator.graph.lists import page
+from waypost.simulator.messages.analytics import DAY_S, METRICS, point_view
+from waypost.simulator.requests import Call, loose_value
+from waypost.simulator.services import Parts
+from waypost.simulator.templates.library import draft_from_library, library_view, wished
+from waypost.simulator.templates.template import Decision, Template
+
+LIBRARY_ID: Final = "message_template_library"
+"""The first segment of the library's path, which belongs to no account."""
+
+_DAYS_AT_MOST: Final = 90  # Source: the operator's page "Analytics"
+_TEMPLATES_AT_MOST: Final = 10
+
+
+async def list_library(_parts: Parts, call: Call, _account: Any) -> dict[str, Any]:
+    """The ready templates, filtered. Source: the operator's page "Template library"."""
+    return page(call, wished(call.query), lambda one: one.id, library_view)
+
+
+async def create_from_library(parts: Parts, call: Call, account: Account) -> Template:
+    """Make a template from a ready one; it is approved at once, because its text is known."""
+    draft = draft_from_library(call.fields)
+    template = await parts.templates.create(account.waba_id, draft)
+    return await parts.templates.decide(template, Decision("APPROVED")) or template
+
+
+async def change_account(parts: Parts, call: Call, account: Account) -> dict[str, Any]:
+    """Confirm template analytics. Source: the operator's page "Analytics"."""
+    if "is_enabled_for_insights" not in call.fields:
+        raise bad_parameter("The parameter is_enabled_for_insights is required.")
+    if str(call.fields["is_enabled_for_insights"]).lower() != "true":
+        raise bad_parameter("Param is_enabled_for_insights must be true: it cannot be taken back.")
+    await parts.records.keep(account.waba_id, INSIGHTS, {"is_enabled": True})
+    return {"id": account.waba_id}
+
+
+async def show_analytics(parts: Parts, call: Call, account: Account) -> dict[str, Any]:
+    """What became of templates, day by day. Source: the operator's page "Analytics"."""
+    start_s, end_s = _time(call, "start"), _time(call, "end")
+    now_s = parts.clock.now_ms() // 1000
+    if start_s < now_s - (_DAYS_AT_MOST + 1) * DAY_S:
+        raise bad_parameter(f"Param start can be at most {_DAYS_AT_MOST} days ago.")
+    if end_s < start_s or end_s > now_s + 2 * DAY_S:
+        raise bad_parameter("Param end must lie after start and not in the future.")
+    granularity = call.query.get("granularity", "DAILY").upper()
+    if granularity != "DAILY":
+        raise bad_parameter("Param granularity must be one of {DAILY}.")
+    points = await parts.analytics.data_points(_templates(parts, call, account), start_s=start_s, end_s=end_s)
+    metrics = _metrics(call)
+    data = {
+        "granularity": granularity,
+        "product_type": "cloud_api",
+        "data_points": [point_view(*point, metrics) for point in points],
+    }
+    return page(call, [data], lambda _: "1", lambda one: one)
+
+
+def _time(call: Call, name: str) -> int:
+    text = call.query.get(name, "")
+    if not (text.isascii() and text.isdigit() and len(text) < 12):
+        raise bad_parameter(f"Param {name} must be a time in Unix seconds.")
+    return int(text)
+
+
+def _list(call: Call, name: str) -> list[str]:
+    """A list of the query: a JSON array, or texts with commas between them."""
+    text = call.query.get(name, "")
+    given = list_or_none(loose_value(text))
+    words = text.strip("[]").split(",") if given is None else map(str, given)
+    return [word for word in (one.strip().strip("'\"") for one in words) if word]
+
+
+def _metrics(call: Call) -> frozenset[str]:
+    wish = [metric.upper() for metric in _list(call, "metric_types")] or list(METRICS)
+    if unknown := set(wish) - set(METRICS):
+        raise bad_parameter(f"Param metric_types must be of {{{', '.join(METRICS)}}} - got {min(unknown)!r}.")
+    return frozenset(wish)
+
+
+def _templates(parts: Parts, call: Call, account: Account) -> list[Template]:
+    wish = list(dict.fromkeys(_list(call, "template_ids")))
+    found = [parts.templates.by_id.get(template_id) for template_id in wish]
+    own = [one for one in found if one is not None and one.waba_id == account.waba_id]
+    if not wish or len(wish) > _TEMPLATES_AT_MOST or len(own) != len(wish):
+        raise bad_parameter(f"Param template_ids must be 1 to {_TEMPLATES_AT_MOST} ids of this account's templates.")
+    return own

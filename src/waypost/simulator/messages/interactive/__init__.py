@@ -1,0 +1,1 @@
+"""Interactive messages: kinds, carousel cards, orders."""

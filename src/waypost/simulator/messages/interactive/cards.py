@@ -1,0 +1,91 @@
+"""The cards of an interactive carousel: what each must carry, and what the phone shows of it."""
+
+from typing import Any, Final
+
+from waypost.base.json_values import object_or_none, objects_in, text_or_none
+from waypost.simulator.media.references import Known
+from waypost.simulator.messages.interactive.parts import checked_header, distinct, missing, sized, text_of, wrong
+
+_CARDS: Final = (2, 10)  # Source: facts 2.3, "Carousel cards"; a free-form one has the same
+_BODY_AT_MOST: Final = 160
+_LABEL_AT_MOST: Final = 20
+_HEADERS: Final = ("image", "video")
+_PATH: Final = "action']['cards"
+
+Card = dict[str, Any]
+
+
+def shown_cards(action: dict[str, Any], known: Known | None) -> list[Card]:
+    """Check the cards, and say what the phone shows: `index`, `text`, `header`, `buttons`.
+
+    Every card has a picture or a film and the same kinds of buttons, or is a product of a catalog.
+
+    Args:
+        action: the request's `interactive.action`.
+        known: what the sender may refer to; None: nothing is looked up.
+
+    Raises:
+        GraphRefused: 100 for what is missing, 131009 for what is wrong or too long.
+
+    Source: the operator's page "Interactive media carousel messages".
+    """
+    given = objects_in(action.get("cards"))
+    if not given:
+        raise missing(_PATH)
+    least, most = _CARDS
+    if not least <= len(given) <= most:
+        raise wrong(_PATH, f"has {least} to {most} cards")
+    if [card.get("card_index") for card in given] != list(range(len(given))):
+        raise wrong(_PATH, "are numbered by card_index, from 0")
+    cards = [_card(index, card, known) for index, card in enumerate(given)]
+    if len({tuple(button["type"] for button in card["buttons"]) for card in cards}) > 1:
+        raise wrong(_PATH, "must all have the same kinds of buttons")
+    ids = [button["payload"] for card in cards for button in card["buttons"] if "payload" in button]
+    distinct(_PATH, ids)
+    return cards
+
+
+def _card(index: int, card: Card, known: Known | None) -> Card:
+    path = f"{_PATH}'][{index}"
+    action = object_or_none(card.get("action"))
+    if action is None:
+        raise missing(f"{path}]['action")
+    shown: Card = {"index": index, "text": text_of(card, "body", _BODY_AT_MOST)}
+    header = object_or_none(card.get("header"))
+    if header is not None:
+        shown["header"] = checked_header(header, _HEADERS, known, f"{path}]['header")
+    elif "product_retailer_id" not in action:
+        raise missing(f"{path}]['header")
+    buttons = _buttons(action, f"{path}]['action")
+    return {**shown, "buttons": [{"index": place, **button} for place, button in enumerate(buttons)]}
+
+
+def _buttons(action: dict[str, Any], path: str) -> list[dict[str, Any]]:
+    if "product_retailer_id" in action:
+        return [
+            {
+                "type": "PRODUCT",
+                "text": "View",
+                "catalog_id": sized(action, "catalog_id", path, 64),
+                "product_retailer_id": sized(action, "product_retailer_id", path, 256),
+            }
+        ]
+    if action.get("name") == "cta_url":
+        parameters = object_or_none(action.get("parameters")) or {}
+        path = f"{path}']['parameters"
+        label = sized(parameters, "display_text", path, _LABEL_AT_MOST)
+        return [{"type": "URL", "text": label, "url": sized(parameters, "url", path, 2000)}]
+    return _replies(action, f"{path}']['buttons")
+
+
+def _replies(action: dict[str, Any], path: str) -> list[dict[str, Any]]:
+    given = objects_in(action.get("buttons"))
+    if not given:
+        raise missing(path)
+    if len(given) > 3 or any(text_or_none(button.get("type")) != "quick_reply" for button in given):
+        raise wrong(path, "has 1 to 3 buttons of the type quick_reply")
+    replies = [object_or_none(button.get("quick_reply")) or {} for button in given]
+    return [
+        {"type": "REPLY", "text": sized(reply, "title", path, _LABEL_AT_MOST), "payload": sized(reply, "id", path, 256)}
+        for reply in replies
+    ]

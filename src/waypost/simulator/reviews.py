@@ -1,0 +1,206 @@
+"""Reviews of templates: what is rejected afterwards, as a table, and the loop that decides in time."""
+
+import re
+from collections.abc import Awaitable, Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any, Final
+
+from waypost.base.clock import Clock
+from waypost.base.json_values import objects_in, text_or_none
+from waypost.base.loops import Loop
+from waypost.base.telemetry.logs import log
+from waypost.simulator.messages.delivery_signals import Arrivals
+from waypost.simulator.messages.paced_messages import Held
+from waypost.simulator.settings import LiveSettings
+from waypost.simulator.templates.actions import decision_of
+from waypost.simulator.templates.changes import pacing_ended, recategorised
+from waypost.simulator.templates.template import Decision, Template
+from waypost.simulator.templates.templates import Templates
+from waypost.simulator.templates.texts import VARIABLE, says_any, texts_of, variables
+from waypost.simulator.templates.uses import TemplateUses
+
+_LOG = log("simulator")
+_FAR_MS: Final = 3_600_000
+_ADJACENT: Final = re.compile(r"\}\}\s*\{\{")
+
+# Source: facts 3.1
+REJECTION_REASONS: Final = (
+    "ABUSIVE_CONTENT", "CATEGORY_NOT_AVAILABLE", "INCORRECT_CATEGORY", "INVALID_FORMAT", "NONE",
+    "PROMOTIONAL", "SCAM", "TAG_CONTENT_MISMATCH",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class ReviewRule:
+    """One row: which body text is rejected, and what the author is told."""
+
+    is_broken: Callable[[str], bool]
+    reason: str
+    recommendation: str
+
+
+_SAME_WORDING: Final = (
+    "Another template of this account has the same body and footer.",
+    "Use the other template, or change the text.",
+)
+
+
+def _has_gaps(text: str) -> bool:
+    numbers = [int(name) for name in variables(text) if name.isascii() and name.isdigit()]
+    return numbers != list(range(1, len(numbers) + 1))
+
+
+def _has_loose_braces(text: str) -> bool:
+    rest = VARIABLE.sub("", text)
+    return "{{" in rest or "}}" in rest or any(set(name) & set("#$%") for name in variables(text))
+
+
+# fmt: off
+RULES: Final = (  # Source: facts 2.4, the rules that lead to a rejection with INVALID_FORMAT
+    ReviewRule(lambda text: bool(_ADJACENT.search(text)),
+               "Variables are next to each other.",
+               "Put text between the variables."),
+    ReviewRule(_has_gaps,
+               "The variables are not numbered one after the other.",
+               "Number the variables {{1}}, {{2}} and so on, without a gap."),
+    ReviewRule(_has_loose_braces,
+               "A variable's braces do not match, or it holds special characters.",
+               "Write each variable with two opening and two closing braces around its number or name."),
+)
+# fmt: on
+
+
+def verdict(template: Template, others: Iterable[Template] = (), marketing_words: Iterable[str] = ()) -> Decision:
+    """What a review ends with when nobody interferes: approval, unless a rule is broken.
+
+    Args:
+        template: what is reviewed.
+        others: the account's templates whose wording it may not have.
+        marketing_words: what makes a text marketing, whatever it was submitted as.
+
+    Source: facts 2.4; 3.1, INCORRECT_CATEGORY.
+    """
+    bodies = _bodies(template.components)
+    for rule in RULES:
+        if any(map(rule.is_broken, bodies)):
+            return Decision("REJECTED", "INVALID_FORMAT", (rule.reason, rule.recommendation))
+    if template.category == "UTILITY" and says_any(texts_of(template.components), marketing_words):
+        return Decision("REJECTED", "INCORRECT_CATEGORY")
+    if template.category != "AUTHENTICATION":
+        wording = _wording(template)
+        if any(_wording(other) == wording for other in others if _is_rival(other, template)):
+            return Decision("REJECTED", "INVALID_FORMAT", _SAME_WORDING)
+    return Decision("APPROVED")
+
+
+def _is_rival(other: Template, template: Template) -> bool:
+    return other.name != template.name and other.status not in ("REJECTED", "PENDING_DELETION")
+
+
+def _wording(template: Template) -> tuple[str, str]:
+    parts = {component["type"]: component for component in template.components}
+    body, footer = (text_or_none(parts.get(kind, {}).get("text")) or "" for kind in ("BODY", "FOOTER"))
+    return body.strip(), footer.strip()
+
+
+def _bodies(components: list[dict[str, Any]]) -> list[str]:
+    """The body's text, and those of the cards."""
+    bodies: list[str] = []
+    for component in components:
+        if component["type"] == "BODY":
+            bodies.append(text_or_none(component.get("text")) or "")
+        for card in objects_in(component.get("cards")):
+            bodies += _bodies(objects_in(card.get("components")))
+    return bodies
+
+
+@dataclass(frozen=True)
+class Timer:
+    """One row: something that happens to a template by itself.
+
+    Args:
+        due_ms: when; None: it is not planned.
+        ring: what is done then.
+    """
+
+    due_ms: Callable[["Reviews", Template], int | None]
+    ring: Callable[["Reviews", Template], Awaitable[object]]
+
+
+class Reviews:
+    """Does to each template what is due: its review, the end of a pause, and the rest of `TIMERS`."""
+
+    def __init__(
+        self,
+        clock: Clock,
+        settings: LiveSettings,
+        templates: Templates,
+        held: Held,
+        arrivals: Arrivals,
+        uses: TemplateUses,
+    ) -> None:
+        self._clock = clock
+        self._settings = settings
+        self._held = held
+        self._arrivals = arrivals
+        self.uses = uses
+        self.templates = templates
+        self.loop = Loop("reviews", self._decide, self._wait, log=_LOG)
+
+    async def next_due_ms(self) -> int | None:
+        """When something will next happen to a template; None when nothing is waited for."""
+        if self._held.unsettled(self.templates.by_id.get):
+            return self._clock.now_ms()
+        return min((due_ms for due_ms, _, _ in self._planned()), default=None)
+
+    async def decide_due(self) -> int:
+        """Do everything that is due, in the order in which it came due; say when the next thing is."""
+        now_ms = self._clock.now_ms()
+        due = [planned for planned in self._planned() if planned[0] <= now_ms]
+        for _, timer, template in sorted(due, key=lambda planned: planned[0]):
+            await timer.ring(self, template)
+        for template_id, is_released in self._held.unsettled(self.templates.by_id.get):
+            for phone in await self._held.settle(template_id, is_released=is_released):
+                self._arrivals.tell(phone)
+            self._arrivals.planned.set()
+        ahead = (due_ms for due_ms, _, _ in self._planned() if due_ms > now_ms)
+        return min(ahead, default=now_ms + _FAR_MS)
+
+    async def review(self, template: Template) -> None:
+        """Decide a template as its text demands; other wordings count where the settings are strict."""
+        settings = self._settings.value
+        rivals = self.templates.of(template.waba_id) if settings.strict else ()
+        await self.templates.decide(template, verdict(template, rivals, settings.marketing_words))
+
+    async def _decide(self) -> int:
+        self.templates.changed.clear()
+        return await self.decide_due()
+
+    async def _wait(self, until_ms: int) -> None:
+        await self._clock.wait(self.templates.changed, until_ms=until_ms)
+
+    def _planned(self) -> Iterator[tuple[int, Timer, Template]]:
+        for template in self.templates.by_id.values():
+            for timer in TIMERS:
+                due_ms = timer.due_ms(self, template)
+                if due_ms is not None:
+                    yield due_ms, timer, template
+
+
+async def _recategorise(reviews: Reviews, template: Template) -> None:
+    change = recategorised(template.correct_category or template.category)
+    await reviews.templates.alter(template, change)
+
+
+# fmt: off
+TIMERS: Final = (  # Source: facts 3.2, the transitions that need nobody
+    #     when                                      what
+    Timer(lambda _, template: template.review_due_ms,   Reviews.review),
+    Timer(lambda _, template: template.resume_due_ms,   lambda reviews, template: reviews.templates.decide(template, decision_of("unpause", template))),
+    Timer(lambda _, template: template.category_due_ms, _recategorise),
+    Timer(lambda _, template: template.pace_due_ms,     lambda reviews, template: reviews.templates.alter(template, pacing_ended())),
+    Timer(lambda reviews, template: reviews.uses.archive_due_ms(template),
+                                                     lambda reviews, template: reviews.templates.decide(template, decision_of("archive", template))),
+    Timer(lambda _, template: template.delete_due_ms,   lambda reviews, template: reviews.templates.finish_deletion(template)),
+)
+# fmt: on

@@ -1,0 +1,1 @@
+"""Partners with their credentials, console sessions, and the audit log."""

@@ -1,0 +1,254 @@
+"""Partners and their tokens, apps and business accounts."""
+
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
+from typing import Final
+
+from sqlalchemy import Connection, bindparam, delete, false, func, insert, select, update
+
+from waypost.domain.app import App, BusinessAccount, OperatorAccount
+from waypost.domain.partner import Partner
+from waypost.store.accounts.credentials import CredentialKind, valid_hashes
+from waypost.store.encoding import (
+    app_columns,
+    app_of,
+    business_account_of,
+    operator_account_columns,
+    operator_account_of,
+    partner_columns,
+    partner_of,
+)
+from waypost.store.sql import one_of
+from waypost.store.tables import apps, business_accounts, client_secrets, operator_accounts, partner_tokens, partners
+
+
+@dataclass(frozen=True, slots=True)
+class LoginFacts:
+    """What a login is checked against.
+
+    Attributes:
+        password_changed: since the partner was made; then the password opens the API no more.
+        secret_hashes: of every client secret that has not expired.
+    """
+
+    partner: Partner
+    password_hash: str
+    password_changed: bool
+    secret_hashes: frozenset[str]
+
+
+def login_facts(connection: Connection, email: str, now_ms: int) -> LoginFacts | None:
+    """The partner with this e-mail address, or None."""
+    row = connection.execute(select(partners).where(partners.c.email == email.lower())).one_or_none()
+    if row is None:
+        return None
+    secrets = valid_hashes(connection, CredentialKind.CLIENT_SECRET, row.id, now_ms)
+    return LoginFacts(partner_of(row), row.password_hash, row.password_changed, secrets)
+
+
+def change_password(connection: Connection, partner_id: int, password_hash: str) -> None:
+    """Set a partner's password; the API does not take a changed one."""
+    connection.execute(
+        update(partners).where(partners.c.id == partner_id).values(password_hash=password_hash, password_changed=True)
+    )
+
+
+def add_partner(connection: Connection, partner: Partner, password_hash: str, now_ms: int) -> int | None:
+    """Keep a partner; its id, or None when the e-mail address is taken. An id of 0 asks for a new one."""
+    taken = select(partners.c.id).where(partners.c.email == partner.email.lower())
+    if connection.execute(taken).one_or_none() is not None:
+        return None
+    columns = partner_columns(partner) | {"password_hash": password_hash, "created_on_ms": now_ms}
+    if partner.id:
+        columns["id"] = partner.id
+    return connection.execute(insert(partners).returning(partners.c.id), columns).scalar_one()
+
+
+def partner_by_id(connection: Connection, partner_id: int) -> Partner | None:
+    """One partner, or None."""
+    row = connection.execute(select(partners).where(partners.c.id == partner_id)).one_or_none()
+    return None if row is None else partner_of(row)
+
+
+def all_partners(connection: Connection) -> list[Partner]:
+    """Every partner, oldest first."""
+    return [partner_of(row) for row in connection.execute(select(partners).order_by(partners.c.id))]
+
+
+def add_partner_token(
+    connection: Connection,
+    token_hash: str,
+    partner_id: int,
+    now_ms: int,
+    expires_on_ms: int,
+    secret_hash: str | None = None,
+) -> bool:
+    """Keep a partner token's hash, and forget those that have run out.
+
+    Args:
+        connection: to the store.
+        token_hash: of the token.
+        partner_id: whose.
+        now_ms: the time.
+        expires_on_ms: when it ends.
+        secret_hash: of the client secret that the login used; revoking that one ends the token too.
+
+    Returns:
+        False where that client secret has been revoked meanwhile: then nothing is kept.
+    """
+    connection.execute(delete(partner_tokens).where(partner_tokens.c.expires_on_ms <= now_ms))
+    if secret_hash is not None:
+        # Its row is locked, so that a revocation waits for the token that it has to end.
+        secret = select(client_secrets.c.hash).where(client_secrets.c.hash == secret_hash)
+        if connection.execute(secret.with_for_update()).first() is None:
+            return False
+    connection.execute(
+        insert(partner_tokens),
+        {"hash": token_hash, "partner_id": partner_id, "expires_on_ms": expires_on_ms, "secret_hash": secret_hash},
+    )
+    return True
+
+
+def drop_partner_tokens(connection: Connection, partner_id: int) -> int:
+    """End every partner token of a partner, and give how many."""
+    of_partner = delete(partner_tokens).where(partner_tokens.c.partner_id == partner_id)
+    return connection.execute(of_partner).rowcount
+
+
+def partner_of_token(connection: Connection, token_hash: str) -> tuple[int, int] | None:
+    """Partner id and expiry of a partner token, or None."""
+    row = connection.execute(
+        select(partner_tokens.c.partner_id, partner_tokens.c.expires_on_ms).where(partner_tokens.c.hash == token_hash)
+    ).one_or_none()
+    return None if row is None else (row.partner_id, row.expires_on_ms)
+
+
+def partner_of_app_token(connection: Connection, token_hash: str) -> int | None:
+    """The partner that owns the app with this app token, or None. Second keys are in `app_keys`."""
+    return connection.execute(
+        select(apps.c.partner_id).where(apps.c.token_hash == token_hash).limit(1)
+    ).scalar_one_or_none()
+
+
+def add_app(connection: Connection, app: App, token_hash: str) -> bool:
+    """Keep an app; False when its name or its source number is taken."""
+    taken = select(func.count()).where(
+        (apps.c.id == app.id)
+        | ((apps.c.phone_number == app.phone_number) if app.phone_number else false())
+        | ((apps.c.partner_id == app.partner_id) & (apps.c.name == app.name))
+    )
+    if connection.execute(taken).scalar_one():
+        return False
+    connection.execute(insert(apps), app_columns(app, token_hash))
+    return True
+
+
+def renew_app_token(connection: Connection, app_id: str, serial: int, token_hash: str, now_ms: int) -> None:
+    """Revoke an app's token by raising its serial."""
+    connection.execute(
+        update(apps)
+        .where(apps.c.id == app_id)
+        .values(token_serial=serial, token_hash=token_hash, modified_on_ms=now_ms)
+    )
+
+
+def app_by_id(connection: Connection, app_id: str) -> App | None:
+    """One app of whichever partner, or None; the caller compares `partner_id`."""
+    row = connection.execute(_APP_BY_ID, {"app_id": app_id}).one_or_none()
+    return None if row is None else app_of(row)
+
+
+def apps_with_operators(connection: Connection, ids: Collection[str]) -> dict[str, tuple[App, str | None]]:
+    """Apps by id, each with the id of the operator account that carries it."""
+    if not ids:
+        return {}
+    rows = connection.execute(_APPS_WITH_OPERATORS, {"ids": ids}).all()
+    return {row.id: (app_of(row), row.carried_by) for row in rows}
+
+
+def app_by_source(connection: Connection, partner_id: int, source: str) -> App | None:
+    """The partner's app with this source number, or None."""
+    row = connection.execute(
+        select(apps).where(apps.c.phone_number == source, apps.c.partner_id == partner_id)
+    ).one_or_none()
+    return None if row is None else app_of(row)
+
+
+def app_by_phone_number_id(connection: Connection, operator_account_id: str, phone_number_id: str) -> App | None:
+    """The app whose number the operator means, within the account that the webhook came for."""
+    row = connection.execute(
+        select(apps)
+        .join(business_accounts, business_accounts.c.id == apps.c.business_account_id)
+        .where(
+            apps.c.phone_number_id == phone_number_id, business_accounts.c.operator_account_id == operator_account_id
+        )
+    ).first()
+    return None if row is None else app_of(row)
+
+
+def all_apps(connection: Connection) -> list[App]:
+    """Every app, oldest first."""
+    return [app_of(row) for row in connection.execute(select(apps).order_by(apps.c.created_on_ms))]
+
+
+def add_business_account(connection: Connection, account: BusinessAccount) -> bool:
+    """Keep a business account; False when its id is taken."""
+    if business_account_by_id(connection, account.id) is not None:
+        return False
+    connection.execute(
+        insert(business_accounts),
+        {
+            "id": account.id,
+            "partner_id": account.partner_id,
+            "namespace": account.namespace,
+            "operator_account_id": account.operator_account_id,
+        },
+    )
+    return True
+
+
+def business_account_by_id(connection: Connection, account_id: str) -> BusinessAccount | None:
+    """One business account, or None."""
+    row = connection.execute(select(business_accounts).where(business_accounts.c.id == account_id)).one_or_none()
+    return None if row is None else business_account_of(row)
+
+
+def put_operator_account(connection: Connection, account: OperatorAccount, seal: Callable[[str, str], bytes]) -> None:
+    """Keep an operator account, or change the one with this id."""
+    connection.execute(delete(operator_accounts).where(operator_accounts.c.id == account.id))
+    connection.execute(insert(operator_accounts), operator_account_columns(account, seal))
+
+
+def operator_account_by_id(
+    connection: Connection, account_id: str, unseal: Callable[[bytes, str], str]
+) -> OperatorAccount | None:
+    """One operator account with its secrets opened, or None."""
+    row = connection.execute(select(operator_accounts).where(operator_accounts.c.id == account_id)).one_or_none()
+    return None if row is None else operator_account_of(row, unseal)
+
+
+def all_operator_accounts(connection: Connection, unseal: Callable[[bytes, str], str]) -> list[OperatorAccount]:
+    """Every operator account with its secrets opened, in the order of their ids."""
+    rows = connection.execute(select(operator_accounts).order_by(operator_accounts.c.id))
+    return [operator_account_of(row, unseal) for row in rows]
+
+
+def all_business_accounts(connection: Connection) -> list[BusinessAccount]:
+    """Every business account, in the order of their ids."""
+    rows = connection.execute(select(business_accounts).order_by(business_accounts.c.id))
+    return [business_account_of(row) for row in rows]
+
+
+def first_operator_account_id(connection: Connection) -> str | None:
+    """The id of the account that the plain webhook path serves."""
+    return connection.execute(
+        select(operator_accounts.c.id).order_by(operator_accounts.c.id).limit(1)
+    ).scalar_one_or_none()
+
+
+_APP_BY_ID: Final = select(apps).where(apps.c.id == bindparam("app_id"))
+_APPS_WITH_OPERATORS: Final = (
+    select(apps, business_accounts.c.operator_account_id.label("carried_by"))
+    .outerjoin(business_accounts, business_accounts.c.id == apps.c.business_account_id)
+    .where(one_of(apps.c.id, "ids"))
+)

@@ -1,0 +1,91 @@
+"""Further credentials of an app, by hash."""
+
+from typing import Any, Final
+
+from sqlalchemy import Connection, delete, insert, select, update
+
+from waypost.domain.app import AppKey, KeyStatus
+from waypost.store.tables import app_keys
+from waypost.store.typed_rows import RowReader
+
+_app_key_of: Final = RowReader(AppKey)
+
+
+class NameTaken(Exception):
+    """The app has an active token of this name."""
+
+
+class TooManyKeys(Exception):
+    """The app has as many of these credentials as it may."""
+
+
+def add_app_key(connection: Connection, key: AppKey, key_hash: str, *, most: int, now_ms: int) -> None:
+    """Keep a credential's hash.
+
+    Args:
+        connection: of the writer.
+        key: with an expiry, a minted token; without, a second key.
+        key_hash: of what the partner is given.
+        most: how many of its kind may be active.
+        now_ms: to tell which are.
+
+    Raises:
+        NameTaken: an active one of its kind has its name.
+        TooManyKeys: there are as many as may be.
+    """
+    active = [one for one in _of_kind(connection, key) if one.status(now_ms) is KeyStatus.ACTIVE]
+    if any(one.name == key.name for one in active):
+        raise NameTaken(key.name)
+    if len(active) >= most:
+        raise TooManyKeys(key.app_id)
+    connection.execute(
+        insert(app_keys),
+        {
+            "id": key.id,
+            "hash": key_hash,
+            "partner_id": key.partner_id,
+            "app_id": key.app_id,
+            "name": key.name,
+            "created_on_ms": key.created_on_ms,
+            "expires_on_ms": key.expires_on_ms,
+        },
+    )
+
+
+def app_keys_of(connection: Connection, app_id: str, *, minted: bool) -> list[AppKey]:
+    """An app's minted tokens or its second keys, oldest first; the revoked and the expired too."""
+    rows = connection.execute(
+        select(app_keys).where(app_keys.c.app_id == app_id, _is_minted(minted)).order_by(app_keys.c.id)
+    )
+    return [_app_key_of(row) for row in rows]
+
+
+def app_key_by_hash(connection: Connection, key_hash: str) -> AppKey | None:
+    """The credential with this hash, or None; the caller looks at its status."""
+    row = connection.execute(select(app_keys).where(app_keys.c.hash == key_hash)).one_or_none()
+    return None if row is None else _app_key_of(row)
+
+
+def revoke_app_key(connection: Connection, app_id: str, key_id: str, now_ms: int, *, minted: bool) -> AppKey | None:
+    """Revoke one of an app's credentials; give it as it was before, or None when there is none."""
+    chosen = (app_keys.c.app_id == app_id) & (app_keys.c.id == key_id) & _is_minted(minted)
+    row = connection.execute(select(app_keys).where(chosen)).one_or_none()
+    if row is None:
+        return None
+    if row.revoked_on_ms is None:
+        connection.execute(update(app_keys).where(chosen).values(revoked_on_ms=now_ms))
+    return _app_key_of(row)
+
+
+def forget_app_keys(connection: Connection, app_id: str) -> None:
+    """Delete every credential of an app."""
+    connection.execute(delete(app_keys).where(app_keys.c.app_id == app_id))
+
+
+def _of_kind(connection: Connection, key: AppKey) -> list[AppKey]:
+    return app_keys_of(connection, key.app_id, minted=key.expires_on_ms is not None)
+
+
+def _is_minted(minted: bool) -> Any:
+    column = app_keys.c.expires_on_ms
+    return column.is_not(None) if minted else column.is_(None)

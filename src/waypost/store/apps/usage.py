@@ -1,0 +1,98 @@
+"""What an app has sent and received, by day: counted from its messages."""
+
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import Final
+
+from sqlalchemy import Connection, func, select
+
+from waypost.domain.session_messages.plain import SessionMedia
+from waypost.domain.templates.template import Category
+from waypost.domain.templates.types import type_row
+from waypost.store.message_contents import OF_TEMPLATES
+from waypost.store.tables import inbound_messages, messages
+from waypost.store.templates.templates import templates_by_ids
+
+DAY_MS: Final = 24 * 60 * 60 * 1000
+_OUTGOING_MEDIA: Final = SessionMedia.stored_as
+
+
+@dataclass(slots=True)
+class DayOfUse:
+    """One day, in UTC.
+
+    Attributes:
+        day: days since the epoch.
+        by_category: template messages by the category of their template.
+    """
+
+    day: int
+    incoming: int = 0
+    texts: int = 0
+    media: int = 0
+    templates: int = 0
+    media_templates: int = 0
+    by_category: Counter[Category] = field(default_factory=Counter[Category])
+
+
+def usage_of(connection: Connection, app_id: str, *, first_day: int, last_day: int) -> list[DayOfUse]:
+    """The days on which an app has sent or received something, oldest first.
+
+    What failed is not counted. Ids begin with the time, so that the range of days is a range of ids.
+
+    Args:
+        connection: any.
+        app_id: whose.
+        first_day: days since the epoch.
+        last_day: likewise, and included.
+    """
+    from_ms, until_ms = first_day * DAY_MS, (last_day + 1) * DAY_MS
+    days: dict[int, DayOfUse] = {}
+    _count_sent(connection, app_id, from_ms, until_ms, days)
+    _count_received(connection, app_id, from_ms, until_ms, days)
+    return [days[day] for day in sorted(days)]
+
+
+def _count_sent(connection: Connection, app_id: str, from_ms: int, until_ms: int, days: dict[int, DayOfUse]) -> None:
+    sent_day = messages.c.accepted_on_ms.op("/")(DAY_MS).label("day")
+    sent = connection.execute(
+        select(sent_day, messages.c.kind, messages.c.template_id, func.count().label("times"))
+        .where(
+            messages.c.app_id == app_id,
+            messages.c.accepted_on_ms >= from_ms,
+            messages.c.accepted_on_ms < until_ms,
+            messages.c.state != "failed",
+        )
+        .group_by(sent_day, messages.c.kind, messages.c.template_id)
+    ).all()
+    templates = templates_by_ids(connection, {row.template_id for row in sent if row.template_id})
+    for row in sent:
+        one = days.setdefault(row.day, DayOfUse(row.day))
+        template = templates.get(row.template_id)
+        if row.kind not in OF_TEMPLATES:
+            is_media = row.kind == _OUTGOING_MEDIA
+            one.media += row.times if is_media else 0
+            one.texts += 0 if is_media else row.times
+            continue
+        is_media = template is not None and type_row(template.draft.template_type).medium is not None
+        one.media_templates += row.times if is_media else 0
+        one.templates += 0 if is_media else row.times
+        if template is not None:
+            one.by_category[template.category] += row.times
+
+
+def _count_received(
+    connection: Connection, app_id: str, from_ms: int, until_ms: int, days: dict[int, DayOfUse]
+) -> None:
+    came_day = inbound_messages.c.received_on_ms.op("/")(DAY_MS).label("day")
+    came = connection.execute(
+        select(came_day, func.count().label("times"))
+        .where(
+            inbound_messages.c.app_id == app_id,
+            inbound_messages.c.received_on_ms >= from_ms,
+            inbound_messages.c.received_on_ms < until_ms,
+        )
+        .group_by(came_day)
+    )
+    for row in came:
+        days.setdefault(row.day, DayOfUse(row.day)).incoming += row.times

@@ -1,0 +1,93 @@
+"""Users of an app: who has opted in or out, and whom its number has blocked."""
+
+from collections.abc import Collection
+from typing import Any, Final
+
+from sqlalchemy import Connection, Row, Select, select
+
+from waypost.domain.app import WINDOW_MS, App, AppUser
+from waypost.store.dialects import insert_or, to_change
+from waypost.store.tables import app_users, recipients
+from waypost.store.typed_rows import RowReader
+
+_app_user_of: Final = RowReader(AppUser)
+
+
+def set_opted(connection: Connection, app: App, phone_number: str, *, opted_in: bool, source: str, at_ms: int) -> bool:
+    """Record that a user has opted in or out; False where that was recorded already."""
+    held = select(app_users.c.opted_in).where(app_users.c.app_id == app.id, app_users.c.phone_number == phone_number)
+    if connection.execute(to_change(connection, held)).scalar_one_or_none() is opted_in:
+        return False
+    said = {"opted_in": opted_in, "source": source, "opted_on_ms": at_ms}
+    _write(connection, app, [phone_number], said)
+    return True
+
+
+def set_blocked(connection: Connection, app: App, phone_numbers: Collection[str], *, blocked: bool) -> None:
+    """Record that the operator has blocked or unblocked users for the app's number."""
+    if phone_numbers:
+        _write(connection, app, sorted(phone_numbers), {"blocked": blocked})
+
+
+def app_user(connection: Connection, app: App, phone_number: str) -> AppUser:
+    """One user, known or not."""
+    found = connection.execute(_of_app(app).where(app_users.c.phone_number == phone_number)).one_or_none()
+    if found is not None:
+        return _user(found)
+    wrote = select(recipients.c.window_until_ms).where(
+        recipients.c.app_id == app.id, recipients.c.phone_number == phone_number
+    )
+    until_ms = connection.execute(wrote).scalar_one_or_none()
+    return AppUser(phone_number, last_written_ms=_last_written_ms(until_ms))
+
+
+def opted_users(connection: Connection, app: App, *, first: int, at_most: int) -> list[AppUser]:
+    """The users that have opted in or out, the latest change first.
+
+    Args:
+        connection: any.
+        app: whose.
+        first: how many to leave out.
+        at_most: how many to return.
+    """
+    chosen = (
+        _of_app(app)
+        .where(app_users.c.opted_on_ms.is_not(None))
+        .order_by(app_users.c.opted_on_ms.desc(), app_users.c.phone_number)
+        .offset(first)
+        .limit(at_most)
+    )
+    return [_user(row) for row in connection.execute(chosen)]
+
+
+def _of_app(app: App) -> Select[Any]:
+    return (
+        select(app_users, recipients.c.window_until_ms)
+        .outerjoin(
+            recipients,
+            (recipients.c.app_id == app_users.c.app_id) & (recipients.c.phone_number == app_users.c.phone_number),
+        )
+        .where(app_users.c.app_id == app.id)
+    )
+
+
+def _user(row: Row[Any]) -> AppUser:
+    last_ms = _last_written_ms(row.window_until_ms)
+    return _app_user_of(row, opted_on_ms=row.opted_on_ms or 0, last_written_ms=last_ms)
+
+
+def _last_written_ms(window_until_ms: int | None) -> int:
+    return 0 if window_until_ms is None else window_until_ms - WINDOW_MS
+
+
+def _write(connection: Connection, app: App, phone_numbers: Collection[str], said: dict[str, Any]) -> None:
+    """Write these columns of these users, and make those that are new."""
+    rows = [{"app_id": app.id, "partner_id": app.partner_id, "phone_number": one, **said} for one in phone_numbers]
+    statement = insert_or(app_users)
+    connection.execute(
+        statement.on_conflict_do_update(index_elements=_KEY, set_={name: statement.excluded[name] for name in said}),
+        rows,
+    )
+
+
+_KEY: Final = ["app_id", "phone_number"]

@@ -1,0 +1,1 @@
+"""Subscriptions, callbacks and their attempts, receivers, replays."""

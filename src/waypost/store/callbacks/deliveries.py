@@ -1,0 +1,318 @@
+"""Lists of an app's callbacks, newest first, a page at a time: for whoever looks rather than reads.
+
+A page begins where the last one ended. Where a filter fits few, so many are looked at and no more, and the
+page says how far back that was: no index beside those that the street needs is written for each callback.
+"""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, NamedTuple
+
+from sqlalchemy import ColumnElement, Connection, and_, func, or_, select, tuple_
+
+from waypost.store.callbacks.callbacks import shown_callback
+from waypost.store.callbacks.subscriptions import live_group, replay_group
+from waypost.store.queue.jobs import Lane
+from waypost.store.sql import one_of
+from waypost.store.tables import attempts, callbacks, journal, recipients, subscriptions, templates
+from waypost.store.typed_rows import select_row
+
+_Select = Any  # of many columns
+
+LOOKED_AT: Final = 20_000
+"""How many callbacks one page looks at, where a filter fits few."""
+
+_SHOWN: Final = (  # without the bytes, which a list does not show
+    callbacks.c.id, callbacks.c.subscription_id, callbacks.c.about, callbacks.c.sequence,
+    callbacks.c.message_id, callbacks.c.news, callbacks.c.created_on_ms, callbacks.c.ended_on_ms,
+    callbacks.c.delivered,
+)  # fmt: skip
+_ORDER: Final = (callbacks.c.created_on_ms, callbacks.c.about, callbacks.c.sequence)
+_STATES: Final = {
+    "waiting": callbacks.c.ended_on_ms.is_(None),
+    "delivered": callbacks.c.delivered.is_(True),
+    "given up": callbacks.c.delivered.is_(False),
+}
+STATES: Final = tuple(_STATES)
+"""What may have become of a callback."""
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Place:
+    """Where a page ended: its last callback, or the last that was looked at."""
+
+    created_on_ms: int
+    about: str
+    sequence: int
+    subscription_id: int
+
+
+@dataclass(frozen=True, slots=True)
+class Sought:
+    """What a list is to hold: callbacks that fit everything that is given.
+
+    Attributes:
+        subscription_id: of one of the app's; None: of all that it has.
+        state: one of `STATES`.
+        recipient: a phone number or business-scoped id.
+        news: the word of the trace, such as `delivered`.
+        message_id: about this message; ours.
+        from_ms: rendered from then on.
+        to_ms: and before then.
+    """
+
+    subscription_id: int | None = None
+    state: str | None = None
+    recipient: str | None = None
+    news: str | None = None
+    message_id: str | None = None
+    from_ms: int | None = None
+    to_ms: int | None = None
+
+    @property
+    def is_rare(self) -> bool:
+        """Whether many may have to be looked at for one that fits."""
+        return bool(self.state or self.recipient or self.news)
+
+
+@dataclass(frozen=True, slots=True)
+class Deliveries:
+    """One page.
+
+    Attributes:
+        rows: newest first.
+        further: where the next page begins; None where there is nothing further back.
+        searched_to_ms: it was looked back to there, and there may be more; None: this is all that
+            stands before `further`.
+    """
+
+    rows: list[dict[str, Any]]
+    further: Place | None
+    searched_to_ms: int | None
+
+
+def deliveries_of(
+    connection: Connection,
+    partner_id: int,
+    app_id: str,
+    sought: Sought,
+    *,
+    before: Place | None = None,
+    at_most: int = 50,
+    look_at: int = LOOKED_AT,
+) -> Deliveries:
+    """One page of what an app's subscriptions were told, or are to be.
+
+    What was told to a subscription that is gone is not among it, unless its message is named.
+
+    Args:
+        connection: any.
+        partner_id: whose app it must be; another's has nothing.
+        app_id: which.
+        sought: what the list is to hold.
+        before: the page after the one that ended there.
+        at_most: how many.
+        look_at: how many are looked at, at most.
+    """
+    own = and_(callbacks.c.partner_id == partner_id, callbacks.c.app_id == app_id)
+    fits = [own, *_fits(connection, app_id, sought)]
+    if sought.message_id is not None:
+        chosen = callbacks.c.message_id == sought.message_id
+        if sought.subscription_id is not None:
+            chosen = and_(chosen, callbacks.c.subscription_id == sought.subscription_id)
+        return _page(connection, [select(*_SHOWN).where(chosen, *fits)], before, at_most)
+    ids = _subscriptions(connection, partner_id, app_id, sought.subscription_id)
+    if sought.state == "waiting" and _few_wait(connection, ids, look_at):
+        waiting = select(*_SHOWN).join(journal, journal.c.ref == callbacks.c.id)
+        return _page(connection, [waiting.where(_in_lane(ids), *fits)], before, at_most)
+    if not sought.is_rare:
+        each = [select(*_SHOWN).where(callbacks.c.subscription_id == one, *fits) for one in ids]
+        return _page(connection, each, before, at_most)
+    return _search(connection, ids, own, fits, sought, before, at_most, look_at)
+
+
+def delivery(connection: Connection, partner_id: int, app_id: str, callback_id: str) -> dict[str, Any] | None:
+    """One callback with its bytes as text and every attempt; None where the app has none such."""
+    row = connection.execute(
+        select(callbacks).where(
+            callbacks.c.id == callback_id,
+            callbacks.c.partner_id == partner_id,
+            callbacks.c.app_id == app_id,
+        )
+    ).mappings().one_or_none()  # fmt: skip
+    return None if row is None else shown_callback(connection, dict(row))
+
+
+def tries_of(connection: Connection, ids: Collection[str]) -> dict[str, list[Any]]:
+    """Attempts by callback, oldest first, without headers and answers."""
+    if not ids:
+        return {}
+    columns = ("callback_id", "at_ms", "duration_ms", "status", "error", "kind")
+    rows = connection.execute(
+        select(*(attempts.c[name] for name in columns))
+        .where(one_of(attempts.c.callback_id, "ids"))
+        .order_by(attempts.c.id),
+        {"ids": list(ids)},
+    )
+    found: dict[str, list[Any]] = {}
+    for row in rows:
+        found.setdefault(row.callback_id, []).append(row)
+    return found
+
+
+def whom_about(connection: Connection, partner_id: int, app_id: str, abouts: Collection[str]) -> dict[str, str]:
+    """What callbacks are about, as people read it: a number or a business-scoped id, or a template's name."""
+    names: dict[str, str] = {}
+    numbers = [int(about) for about in abouts if about.isdecimal() and len(about) < 19]
+    found = select(recipients.c.id, recipients.c.phone_number, recipients.c.user_id).where(
+        recipients.c.app_id == app_id, recipients.c.partner_id == partner_id, one_of(recipients.c.id, "ids")
+    )
+    for row in connection.execute(found, {"ids": numbers}):
+        names[str(row.id)] = row.phone_number or row.user_id
+    of_template = {about[2:]: about for about in abouts if about.startswith("t:")}
+    told = select(templates.c.id, templates.c.element_name).where(
+        templates.c.partner_id == partner_id, one_of(templates.c.id, "ids")
+    )
+    for row in connection.execute(told, {"ids": list(of_template)}):
+        names[of_template[row.id]] = row.element_name
+    return names
+
+
+def tags_of(connection: Connection, partner_id: int, app_id: str) -> dict[int, str]:
+    """The tags of an app's subscriptions by id, the oldest first."""
+    found = select(subscriptions.c.id, subscriptions.c.tag).where(
+        subscriptions.c.app_id == app_id, subscriptions.c.partner_id == partner_id
+    )
+    return {row.id: row.tag for row in connection.execute(found.order_by(subscriptions.c.id))}
+
+
+class DeliveryEntry(NamedTuple):
+    """An entry that is to deliver a callback."""
+
+    ref: str
+    due_ms: int
+    attempt: int
+    note: str | None
+    replay: bool
+
+
+def entries_of(
+    connection: Connection, subscription_id: int, callback_id: str, *, look_at: int = LOOKED_AT
+) -> list[DeliveryEntry]:
+    """The entries of the lane that are to deliver a callback, the live one first.
+
+    Of a long lane the first so many are looked at: what is not among them waits its turn.
+    """
+    found: list[DeliveryEntry] = []
+    for group in (live_group(subscription_id), replay_group(subscription_id)):
+        first = (
+            select_row(journal, DeliveryEntry)
+            .where(journal.c.lane == int(Lane.CALLBACKS), journal.c.grp == group)
+            .order_by(journal.c.position)
+            .limit(look_at)
+            .subquery()
+        )  # fmt: skip
+        found += map(DeliveryEntry._make, connection.execute(select(first).where(first.c.ref == callback_id)))
+    return found
+
+
+def _search(
+    connection: Connection,
+    ids: Sequence[int],
+    own: ColumnElement[bool],
+    fits: Sequence[ColumnElement[bool]],
+    sought: Sought,
+    before: Place | None,
+    at_most: int,
+    look_at: int,
+) -> Deliveries:
+    """Look at the newest of each subscription, as far back as all of them were looked at."""
+    rows: list[dict[str, Any]] = []
+    ends: list[Place] = []
+    each = max(look_at // max(len(ids), 1), at_most)
+    for one in ids:
+        of_one = and_(callbacks.c.subscription_id == one, own, *_within(sought))
+        seen = _newest_first(select(*_SHOWN, and_(*fits).label("fits")).where(of_one), before)
+        last = connection.execute(seen.offset(each - 1).limit(1)).mappings().one_or_none()
+        if last is not None:
+            ends.append(_place(last))
+        looked = seen.limit(each).subquery()
+        chosen = select(*(looked.c[column.name] for column in _SHOWN)).where(looked.c.fits)
+        chosen = chosen.order_by(*(looked.c[column.name].desc() for column in _ORDER))
+        rows += [dict(row) for row in connection.execute(chosen.limit(at_most + 1)).mappings()]
+    end = max(ends, default=None)
+    rows = sorted((row for row in rows if end is None or _place(row) >= end), key=_place)[::-1]
+    if len(rows) > at_most:
+        return Deliveries(rows[:at_most], _place(rows[at_most - 1]), None)
+    return Deliveries(rows, end, None if end is None else end.created_on_ms)
+
+
+def _page(connection: Connection, each: Sequence[_Select], before: Place | None, at_most: int) -> Deliveries:
+    rows: list[dict[str, Any]] = []
+    for chosen in each:
+        newest = _newest_first(chosen, before).limit(at_most + 1)
+        rows += [dict(row) for row in connection.execute(newest).mappings()]
+    rows.sort(key=_place, reverse=True)
+    further = _place(rows[at_most - 1]) if len(rows) > at_most else None
+    return Deliveries(rows[:at_most], further, None)
+
+
+def _newest_first(chosen: _Select, before: Place | None) -> _Select:
+    if before is not None:
+        place = tuple_(*_ORDER, callbacks.c.subscription_id)
+        chosen = chosen.where(
+            callbacks.c.created_on_ms <= before.created_on_ms,  # so that the index is entered there
+            place < (before.created_on_ms, before.about, before.sequence, before.subscription_id),
+        )
+    return chosen.order_by(*(column.desc() for column in _ORDER), callbacks.c.subscription_id.desc())
+
+
+def _place(row: Mapping[Any, Any]) -> Place:
+    return Place(row["created_on_ms"], row["about"], row["sequence"], row["subscription_id"])
+
+
+def _within(sought: Sought) -> list[ColumnElement[bool]]:
+    within: list[ColumnElement[bool]] = []
+    if sought.from_ms is not None:
+        within.append(callbacks.c.created_on_ms >= sought.from_ms)
+    if sought.to_ms is not None:
+        within.append(callbacks.c.created_on_ms < sought.to_ms)
+    return within
+
+
+def _fits(connection: Connection, app_id: str, sought: Sought) -> list[ColumnElement[bool]]:
+    fits = _within(sought)
+    if sought.state is not None:
+        fits.append(_STATES[sought.state])
+    if sought.news is not None:
+        fits.append(callbacks.c.news == sought.news)
+    if sought.recipient is not None:
+        known = connection.execute(
+            select(recipients.c.id).where(
+                recipients.c.app_id == app_id,
+                or_(recipients.c.phone_number == sought.recipient, recipients.c.user_id == sought.recipient),
+            )
+        ).scalars()
+        # Before the operator has named a recipient, its callbacks are about the destination.
+        fits.append(callbacks.c.about.in_([sought.recipient, *map(str, known)]))
+    return fits
+
+
+def _subscriptions(connection: Connection, partner_id: int, app_id: str, id: int | None) -> Sequence[int]:
+    chosen = select(subscriptions.c.id).where(
+        subscriptions.c.app_id == app_id, subscriptions.c.partner_id == partner_id
+    )
+    if id is not None:
+        chosen = chosen.where(subscriptions.c.id == id)
+    return connection.execute(chosen.order_by(subscriptions.c.id)).scalars().all()
+
+
+def _in_lane(ids: Sequence[int]) -> ColumnElement[bool]:
+    groups = [live_group(one) for one in ids]
+    return and_(journal.c.lane == int(Lane.CALLBACKS), journal.c.grp.in_(groups))
+
+
+def _few_wait(connection: Connection, ids: Sequence[int], most: int) -> bool:
+    """Whether so few wait that all of them can be looked at; else the newest callbacks are among them."""
+    some = select(journal.c.position).where(_in_lane(ids)).limit(most + 1).subquery()
+    return connection.execute(select(func.count()).select_from(some)).scalar_one() <= most

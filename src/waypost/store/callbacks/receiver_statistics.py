@@ -1,0 +1,117 @@
+"""How receivers have answered lately: the newest tries of one, as many as a page can show."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from sqlalchemy import Connection, Row, and_, case, func, select
+
+from waypost.store.callbacks.receivers import Whose
+from waypost.store.tables import attempts, subscriptions
+
+
+def answer_times(connection: Connection, whose: Whose, from_ms: int, to_ms: int) -> Sequence[Row[Any, Any, Any, int]]:
+    """Attempts of a time range, from `from_ms` on and before `to_ms`.
+
+    An attempt takes ten seconds at most, so that there are some ten thousand different times, however
+    many attempts.
+
+    Returns:
+        Rows of subscription_id, status, duration_ms and tries, shortest first.
+    """
+    times = (attempts.c.subscription_id, attempts.c.status, attempts.c.duration_ms)
+    wanted = select(subscriptions.c.id).where(*whose.fits)
+    return connection.execute(
+        select(*times, func.count().label("tries"))
+        .where(attempts.c.subscription_id.in_(wanted), attempts.c.at_ms >= from_ms, attempts.c.at_ms < to_ms)
+        .group_by(*times)
+        .order_by(attempts.c.subscription_id, attempts.c.duration_ms)
+    ).all()
+
+
+MOST_TRIES: Final = 20_000
+"""So many of a time range are counted, the newest; a busy receiver has more of them in a day."""
+
+_LOOKED_AT: Final = 200
+_TAKEN: Final = and_(attempts.c.status >= 200, attempts.c.status < 300)
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """So many tries of one subscription that ended alike.
+
+    Attributes:
+        slot: which part of the time range, counted from 0.
+        status: of the answer; None: there was none.
+    """
+
+    subscription_id: int
+    slot: int
+    status: int | None
+    duration_ms: int
+    tries: int
+
+
+def newest_tries(connection: Connection, subscription_id: int, at_most: int) -> Sequence[Any]:
+    """Rows of at_ms, duration_ms, status and error, newest first."""
+    return connection.execute(
+        select(attempts.c.at_ms, attempts.c.duration_ms, attempts.c.status, attempts.c.error)
+        .where(attempts.c.subscription_id == subscription_id)
+        .order_by(attempts.c.at_ms.desc(), attempts.c.id.desc())
+        .limit(at_most)
+    ).all()
+
+
+def last_taken_ms(connection: Connection, subscription_id: int, failing_since_ms: int | None) -> int | None:
+    """When a receiver last took a callback; None where no try tells, or none of the newest."""
+    newest = select(attempts.c.at_ms, attempts.c.status).where(attempts.c.subscription_id == subscription_id)
+    if failing_since_ms is not None:
+        newest = newest.where(attempts.c.at_ms <= failing_since_ms)
+    looked = newest.order_by(attempts.c.at_ms.desc()).limit(_LOOKED_AT).subquery()
+    return connection.execute(
+        select(func.max(looked.c.at_ms)).where(looked.c.status >= 200, looked.c.status < 300)
+    ).scalar_one()
+
+
+def answered(
+    connection: Connection, subscription_id: int, from_ms: int, to_ms: int, *, slots: int = 1, at_most: int = MOST_TRIES
+) -> list[Answered]:
+    """The newest tries of a time range, counted; shortest first.
+
+    Args:
+        connection: any.
+        subscription_id: which; whose it is was asked before.
+        from_ms: tried from then on.
+        to_ms: and before then.
+        slots: into how many parts the range is divided.
+        at_most: how many tries are counted.
+    """
+    each_ms = max((to_ms - from_ms) // slots, 1)
+    newest = (
+        select(((attempts.c.at_ms - from_ms) // each_ms).label("slot"), attempts.c.status, attempts.c.duration_ms)
+        .where(attempts.c.subscription_id == subscription_id, attempts.c.at_ms >= from_ms, attempts.c.at_ms < to_ms)
+        .order_by(attempts.c.at_ms.desc())
+        .limit(at_most)
+        .subquery()
+    )
+    kinds = (newest.c.slot, newest.c.status, newest.c.duration_ms)
+    counted = select(*kinds, func.count().label("tries")).group_by(*kinds)
+    return [
+        Answered(subscription_id, min(row.slot, slots - 1), row.status, row.duration_ms, row.tries)
+        for row in connection.execute(counted.order_by(newest.c.duration_ms))
+    ]
+
+
+def taken_of(
+    connection: Connection, subscription_id: int, from_ms: int, *, at_most: int = MOST_TRIES
+) -> tuple[int, int]:
+    """How many tries there were since then, and how many of them were taken; of the newest so many."""
+    newest = (
+        select(case((_TAKEN, 1), else_=0).label("taken"))
+        .where(attempts.c.subscription_id == subscription_id, attempts.c.at_ms >= from_ms)
+        .order_by(attempts.c.at_ms.desc())
+        .limit(at_most)
+        .subquery()
+    )
+    row = connection.execute(select(func.count(), func.coalesce(func.sum(newest.c.taken), 0)).select_from(newest)).one()
+    return row[0], int(row[1])

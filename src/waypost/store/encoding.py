@@ -1,0 +1,133 @@
+"""Domain values to columns and back."""
+
+from collections.abc import Callable
+from typing import Any, Final
+
+import msgspec
+from sqlalchemy import Row
+
+from waypost.domain.app import App, AppPreferences, BusinessAccount, OperatorAccount
+from waypost.domain.message import Message, TemplateSend
+from waypost.domain.partner import Partner
+from waypost.domain.templates.fields import Draft
+from waypost.domain.templates.template import Template
+from waypost.store.message_contents import name_of
+from waypost.store.typed_rows import RowReader
+
+_app_of: Final = RowReader(App)
+business_account_of: Final = RowReader(BusinessAccount)
+"""A business account from its row."""
+_operator_account_of: Final = RowReader(OperatorAccount)
+_template_of: Final = RowReader(Template)
+
+_encode = msgspec.json.Encoder().encode
+_decode_draft = msgspec.json.Decoder(Draft).decode
+_decode_preferences = msgspec.json.Decoder(AppPreferences).decode
+_decode_fields = msgspec.json.Decoder(dict[str, str]).decode
+_decode_profile = msgspec.json.Decoder(dict[str, Any]).decode
+
+
+def partner_columns(partner: Partner) -> dict[str, Any]:
+    """Columns of a partner but its id and password."""
+    profile = msgspec.to_builtins(partner)
+    del profile["id"], profile["email"]
+    return {"email": partner.email.lower(), "profile": _encode(profile).decode()}
+
+
+def partner_of(row: Row[Any]) -> Partner:
+    """A partner from its row."""
+    return Partner(id=row.id, email=row.email, **_decode_profile(row.profile))
+
+
+def app_of(row: Row[Any]) -> App:
+    """An app from its row."""
+    return _app_of(row, phone_number=row.phone_number or "", preferences=_decode_preferences(row.preferences))
+
+
+def app_columns(app: App, token_hash: str) -> dict[str, Any]:
+    """Columns of an app."""
+    return {
+        "id": app.id,
+        "partner_id": app.partner_id,
+        "name": app.name,
+        "phone_number": app.phone_number or None,
+        "phone_number_id": app.phone_number_id,
+        "business_account_id": app.business_account_id,
+        "live": app.live,
+        "hosting": app.hosting.value,
+        "token_serial": app.token_serial,
+        "token_hash": token_hash,
+        "per_second": app.per_second,
+        "preferences": _encode(app.preferences).decode(),
+        "created_on_ms": app.created_on_ms,
+        "modified_on_ms": app.modified_on_ms,
+    }
+
+
+def operator_account_of(row: Row[Any], unseal: Callable[[bytes, str], str]) -> OperatorAccount:
+    """An operator account from its row, its secrets opened."""
+    return _operator_account_of(row, fields=_decode_fields(unseal(row.sealed_fields, row.id)))
+
+
+def operator_account_columns(account: OperatorAccount, seal: Callable[[str, str], bytes]) -> dict[str, Any]:
+    """Columns of an operator account, its secrets sealed."""
+    return {
+        "id": account.id,
+        "kind": account.kind,
+        "base_url": account.base_url,
+        "sealed_fields": seal(_encode(dict(account.fields)).decode(), account.id),
+    }
+
+
+def template_columns(template: Template) -> dict[str, Any]:
+    """Columns of a template."""
+    return {
+        "id": template.id,
+        "partner_id": template.partner_id,
+        "app_id": template.app_id,
+        "business_account_id": template.business_account_id,
+        "namespace": template.namespace,
+        "element_name": template.draft.element_name,
+        "language_code": template.draft.language_code,
+        "template_type": template.draft.template_type or "",
+        "category": template.category.value,
+        "old_category": template.old_category,
+        "new_category": template.new_category,
+        "edited": template.edited,
+        "status": template.status.value,
+        "quality": template.quality,
+        "stage": template.stage,
+        "retry": template.retry,
+        "reason": template.reason,
+        "operator_template_id": template.operator_template_id,
+        "decided_on_s": template.decided_on_s,
+        "draft": _encode(template.draft),
+        "created_on_ms": template.created_on_ms,
+        "modified_on_ms": template.modified_on_ms,
+    }
+
+
+def template_of(row: Row[Any]) -> Template:
+    """A template from its row."""
+    return _template_of(row, draft=_decode_draft(row.draft))
+
+
+def message_columns(message: Message) -> dict[str, Any]:
+    """Columns of a message as accepted."""
+    content = message.content
+    return {
+        "id": message.id,
+        "partner_id": message.partner_id,
+        "app_id": message.app_id,
+        "source": message.source,
+        "destination": message.destination,
+        "kind": name_of(content),
+        "template_id": content.template_id if isinstance(content, TemplateSend) else None,
+        "content": _encode(content),
+        "request": message.request,
+        "sandbox": message.sandbox,
+        "state": "accepted",
+        "doubted": False,
+        "accepted_on_ms": message.accepted_on_ms,
+        "changed_on_ms": message.accepted_on_ms,
+    }

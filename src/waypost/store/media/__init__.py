@@ -1,0 +1,1 @@
+"""Media: rows, files, and the folder that processes share."""

@@ -1,0 +1,216 @@
+"""The bytes of media: one file for each content, named by its SHA-256.
+
+A file comes in under a name that nobody reads, is flushed, and only then gets its own; the folder is
+flushed after that. So whatever has its own name is whole, and it stays after a power cut.
+"""
+
+import asyncio
+import contextlib
+import errno
+import hashlib
+import os
+import shutil
+import tempfile
+import threading
+from collections.abc import Awaitable, Callable, Sequence
+from pathlib import Path
+from typing import Final
+
+from waypost.base.clock import SystemClock
+from waypost.base.files import open_on_thread
+
+HEAD_BYTES: Final = 4 * 1024
+TAIL_BYTES: Final = 256 * 1024
+YOUNG_MS: Final = 60 * 60 * 1000
+"""A file that came in so recently may belong to a row that is not written yet."""
+
+_GATHER_BYTES: Final = 512 * 1024
+_INCOMING: Final = "incoming-"
+_SWEEP_AT_ONCE: Final = 500
+
+Referenced = Callable[[Sequence[str]], Awaitable[set[str]]]
+"""Which of these names some row refers to."""
+
+
+class NoRoom(OSError):
+    """What is free on the disk is kept for the store."""
+
+    def __init__(self) -> None:
+        super().__init__(errno.ENOSPC, "the room that is left on the disk is kept for the store")
+
+
+class MediaFiles:
+    """A folder of files. File times are the machine's, whatever clock the rules follow.
+
+    Args:
+        folder: theirs.
+        reserved_bytes: what a file that comes in leaves free on the disk.
+    """
+
+    def __init__(self, folder: Path, *, reserved_bytes: int = 0) -> None:
+        self._folder = folder
+        self._reserved_bytes = reserved_bytes
+        self._clock = SystemClock()
+        self._naming = threading.Lock()  # between giving a file its name, and taking one away
+
+    async def open(self, *, sole: bool) -> None:
+        """Make the folder, and remove what a process left half-written.
+
+        Args:
+            sole: no other process can be writing; otherwise what is young is left alone.
+        """
+        await asyncio.to_thread(self._open, sole)
+
+    async def begin(self) -> "Incoming":
+        """Begin a file.
+
+        Raises:
+            NoRoom: and so does adding to it, once there is none.
+        """
+        descriptor, name = await open_on_thread(self._begin, _discard)
+        return Incoming(self, descriptor, Path(name))
+
+    def check_room(self, size_bytes: int) -> None:
+        """Look, on a thread, whether so many more bytes leave the reserve free.
+
+        Raises:
+            NoRoom: they do not.
+        """
+        if self._reserved_bytes:
+            free_bytes = shutil.disk_usage(self._folder).free
+            if free_bytes < self._reserved_bytes + size_bytes:
+                raise NoRoom
+
+    def path(self, sha256: str) -> Path:
+        """Where the bytes of this digest are."""
+        return self._folder / sha256
+
+    async def sweep(self, referenced: Referenced) -> int:
+        """Remove files that no row refers to, unless they are young; give how many."""
+        names = await asyncio.to_thread(self._old_names)
+        removed = 0
+        for first in range(0, len(names), _SWEEP_AT_ONCE):
+            some = names[first : first + _SWEEP_AT_ONCE]
+            kept = await referenced(some)
+            loose = [name for name in some if name not in kept]
+            removed += await asyncio.to_thread(self._remove, loose)
+        return removed
+
+    def give_name(self, incoming: Path, sha256: str) -> None:
+        """Name a flushed file by its digest; the same bytes may be there already."""
+        with self._naming:
+            incoming.replace(self.path(sha256))
+        _flush_folder(self._folder)
+
+    def _begin(self) -> tuple[int, str]:
+        self.check_room(0)
+        return tempfile.mkstemp(dir=self._folder, prefix=_INCOMING)
+
+    def _open(self, sole: bool) -> None:
+        self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        for path in self._folder.glob(f"{_INCOMING}*"):
+            if sole or not self._is_young(path):
+                path.unlink(missing_ok=True)
+
+    def _old_names(self) -> list[str]:
+        return sorted(path.name for path in self._folder.iterdir() if len(path.name) == 64 and not self._is_young(path))
+
+    def _remove(self, names: Sequence[str]) -> int:
+        removed = 0
+        for name in names:
+            path = self.path(name)
+            # Seen again here: the same bytes may have come in since the rows were looked at.
+            with self._naming:
+                if path.exists() and not self._is_young(path):
+                    path.unlink()
+                    removed += 1
+        return removed
+
+    def _is_young(self, path: Path) -> bool:
+        try:
+            changed_ms = path.stat().st_mtime_ns // 1_000_000
+        except FileNotFoundError:
+            return False
+        return self._clock.now_ms() - changed_ms < YOUNG_MS
+
+
+class Incoming:
+    """A file that is coming in. It ends by `keep` or by `drop`.
+
+    Attributes:
+        size_bytes: what has come so far.
+        head: its first 4 KiB.
+    """
+
+    def __init__(self, files: MediaFiles, descriptor: int, path: Path) -> None:
+        self._files = files
+        self._path = path
+        self._file = os.fdopen(descriptor, "w+b", buffering=0)
+        self._digest = hashlib.sha256()
+        self._waiting = bytearray()
+        self.size_bytes = 0
+        self.head = b""
+
+    async def add(self, part: bytes) -> None:
+        """Add bytes; they are written in larger parts, off the loop."""
+        self.size_bytes += len(part)
+        if len(self.head) < HEAD_BYTES:
+            self.head += part[: HEAD_BYTES - len(self.head)]
+        self._waiting += part
+        if len(self._waiting) >= _GATHER_BYTES:
+            await asyncio.to_thread(self._write)
+
+    async def tail(self) -> bytes:
+        """The last bytes, at most 256 KiB."""
+        return await asyncio.to_thread(self._tail)
+
+    async def keep(self) -> str:
+        """Flush it, give it its name, flush the folder; give the digest, in hex."""
+        return await asyncio.to_thread(self._keep)
+
+    async def drop(self) -> None:
+        """Forget it, unless it was kept."""
+        await asyncio.to_thread(self._drop)
+
+    def _write(self) -> None:
+        self._files.check_room(len(self._waiting))
+        part, self._waiting = self._waiting, bytearray()
+        self._digest.update(part)
+        view = memoryview(part)
+        while view:
+            written = self._file.write(view)
+            view = view[written:]
+
+    def _tail(self) -> bytes:
+        self._write()
+        self._file.seek(max(0, self.size_bytes - TAIL_BYTES))
+        found = self._file.read(TAIL_BYTES)
+        self._file.seek(0, os.SEEK_END)
+        return found
+
+    def _keep(self) -> str:
+        self._write()
+        os.fsync(self._file.fileno())
+        self._file.close()
+        sha256 = self._digest.hexdigest()
+        self._files.give_name(self._path, sha256)
+        return sha256
+
+    def _drop(self) -> None:
+        with contextlib.suppress(OSError):
+            self._file.close()
+        self._path.unlink(missing_ok=True)
+
+
+def _flush_folder(folder: Path) -> None:
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _discard(begun: tuple[int, str]) -> None:
+    descriptor, name = begun
+    os.close(descriptor)
+    Path(name).unlink(missing_ok=True)

@@ -1,0 +1,1 @@
+"""Messages, what recipients sent, recipients; lists and searches of them."""

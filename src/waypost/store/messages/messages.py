@@ -1,0 +1,156 @@
+"""Messages, and the submissions that carry them to the operator."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final, NamedTuple
+
+from sqlalchemy import Connection
+
+from waypost.domain.message import Message, MessageState
+from waypost.store.bulk_statements import Adding, Changing
+from waypost.store.dialects import to_change
+from waypost.store.encoding import message_columns
+from waypost.store.message_contents import content_of
+from waypost.store.queue.job_subjects import JobSubject, SubjectKind
+from waypost.store.queue.jobs import Lane, NewEntry, append_entries
+from waypost.store.sql import one_of
+from waypost.store.tables import messages
+from waypost.store.trace_events import MessageNews, add_news
+from waypost.store.typed_rows import columns_getter, select_row
+from waypost.store.write_through_cache import FreshTable, are_fresh
+
+
+class MessageRow(NamedTuple):
+    """What is stored of a message, without the partner's request. What has a default comes later than the rest."""
+
+    id: str
+    partner_id: int
+    app_id: str
+    source: str
+    destination: str
+    kind: str
+    template_id: str | None
+    content: bytes
+    sandbox: bool
+    state: str
+    doubted: bool
+    accepted_on_ms: int
+    changed_on_ms: int
+    recipient_id: int | None = None
+    operator_message_id: str | None = None
+    code: int | None = None
+    reason: str | None = None
+
+
+FRESH: Final[FreshTable[str, MessageRow]] = FreshTable("messages", lambda row: len(row.content))
+"""Messages as they were accepted, while this process still has them."""
+
+_accepted: Final = columns_getter(name for name in MessageRow._fields if name not in MessageRow._field_defaults)
+
+
+def record_messages(connection: Connection, accepted: Sequence[Message]) -> list[None]:
+    """Write messages and the entries that carry them, within one transaction.
+
+    Called with everything that waits at this moment. Ids are fresh, so none can be there already.
+    """
+    rows = [message_columns(message) for message in accepted]
+    _RECORD.run(connection, rows)
+    are_fresh(connection, FRESH, ((row["id"], MessageRow(*_accepted(row))) for row in rows))
+    append_entries(connection, [submission(message) for message in accepted])
+    return [None] * len(accepted)
+
+
+def submission(message: Message) -> NewEntry:
+    """The entry that carries a message: paced by source, in order per source and destination."""
+    return NewEntry(
+        Lane.SUBMISSIONS,
+        group=message.source,
+        order_key=f"{message.source} {message.destination}",
+        subject=JobSubject(SubjectKind.MESSAGE, message.id),
+        due_ms=message.accepted_on_ms,
+    )
+
+
+def message_of(row: MessageRow) -> Message:
+    """A message from its row, without the partner's request."""
+    return Message(
+        id=row.id,
+        partner_id=row.partner_id,
+        app_id=row.app_id,
+        source=row.source,
+        destination=row.destination,
+        content=content_of(row.kind, row.content),
+        accepted_on_ms=row.accepted_on_ms,
+        sandbox=row.sandbox,
+    )
+
+
+def messages_by_ids(connection: Connection, ids: set[str]) -> dict[str, MessageRow]:
+    """Rows by our id, locked when they are read to be changed; those that are not there are left out."""
+    if not ids:
+        return {}
+    found = connection.execute(to_change(connection, _BY_ID), {"ids": ids})
+    return {row.id: row for row in map(MessageRow._make, found)}
+
+
+def messages_by_operator_ids(connection: Connection, ids: set[str]) -> dict[str, MessageRow]:
+    """Rows by the operator's id, locked when they are read to be changed; those that are not there are left out."""
+    if not ids:
+        return {}
+    found = connection.execute(to_change(connection, _BY_OPERATOR_ID), {"ids": ids})
+    return {row.operator_message_id: row for row in map(MessageRow._make, found) if row.operator_message_id}
+
+
+@dataclass(frozen=True, slots=True)
+class MessageChange:
+    """Where a message stands after news.
+
+    Attributes:
+        is_named: its recipient or its name at the operator is another than in its row. Both are
+            indexed, at random places, so that they are written only then.
+    """
+
+    id: str
+    state: MessageState
+    at_ms: int
+    recipient_id: int | None
+    operator_message_id: str | None
+    doubted: bool = False
+    code: int | None = None
+    reason: str | None = None
+    is_named: bool = True
+
+
+def change_messages(connection: Connection, changes: Sequence[MessageChange], news: Sequence[MessageNews]) -> None:
+    """Write where messages stand now, and the trace of how they came there."""
+    rows = [
+        {
+            "at": change.id,
+            "state": change.state.value,
+            "changed_on_ms": change.at_ms,
+            "recipient_id": change.recipient_id,
+            "operator_message_id": change.operator_message_id,
+            "doubted": change.doubted,
+            "code": change.code,
+            "reason": change.reason,
+        }
+        for change in changes
+    ]
+    named = [change.is_named for change in changes]
+    _NAME.run(connection, [row for row, is_named in zip(rows, named, strict=True) if is_named])
+    _MOVE.run(connection, [row for row, is_named in zip(rows, named, strict=True) if not is_named])
+    add_news(connection, news)
+
+
+_ROW: Final = select_row(messages, MessageRow).order_by(messages.c.id)
+_BY_ID: Final = _ROW.where(one_of(messages.c.id, "ids"))
+_BY_OPERATOR_ID: Final = _ROW.where(one_of(messages.c.operator_message_id, "ids"))
+_RECORD: Final = Adding(
+    messages, "id", "partner_id", "app_id", "source", "destination", "kind", "template_id", "content",
+    "request", "sandbox", "state", "doubted", "accepted_on_ms", "changed_on_ms",
+)  # fmt: skip
+_MOVE: Final = Changing(messages, "id", "state", "changed_on_ms", "doubted", "code", "reason")
+_NAME: Final = Changing(
+    messages, "id", "state", "changed_on_ms", "recipient_id", "operator_message_id", "doubted", "code",
+    "reason",
+)  # fmt: skip

@@ -1,0 +1,1 @@
+"""Jobs of the durable queues, leases, depths, and inbound webhooks."""

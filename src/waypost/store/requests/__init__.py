@@ -1,0 +1,1 @@
+"""State of requests that several processes share: idempotency keys and rate windows."""

@@ -1,0 +1,228 @@
+"""PostgreSQL's ranges of the tables that grow fastest: made ahead of time, dropped when all in one is too old.
+
+Ids begin with 48 bits of their time, so a range of ids is a range of time. What no range covers is in
+the table's default part: a clock that is wrong, or that a test has moved, never fails an insert.
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Final
+
+from sqlalchemy import Connection, text
+from sqlalchemy.exc import DBAPIError
+
+from waypost.base.telemetry.logs import log
+from waypost.store.bulk_statements import WAYS
+from waypost.store.schema import POSTGRESQL, RANGED, Every, Ranged
+from waypost.store.tables import callbacks, messages
+
+# fmt: off
+AHEAD: Final = {  # how many ranges there are beyond that of today
+    Every.WEEK:  3,
+    Every.MONTH: 2,
+}
+PATIENCE: Final = (  # adding and dropping a part holds up the whole table: for a moment, or another time
+    #  name               value
+    ("lock_timeout",      "300ms"),
+    ("statement_timeout", "3s"),
+)
+# fmt: on
+NOT_NOW: Final = ("55P03", "57014", "40P01")
+"""A lock that was not got, a statement that took too long, a deadlock."""
+IN_DEFAULT: Final = ("23514", "42P07", "42P17")
+"""Rows of the range are in the default part already; another process has just made it."""
+_BOUNDS: Final = re.compile(r"FROM \('([0-9a-f-]*)'\) TO \('([0-9a-f-]*)'\)")
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One range of a table.
+
+    Attributes:
+        low: the first id it may hold.
+        high: the first id beyond it.
+    """
+
+    of: Ranged
+    name: str
+    low: str
+    high: str
+
+
+def floor_id(at_ms: int) -> str:
+    """What every id of that time and later is not less than."""
+    digits = f"{max(at_ms, 0):012x}"
+    return f"{digits[:8]}-{digits[8:]}"
+
+
+def wanted_parts(now_ms: int) -> list[Part]:
+    """The ranges that should be there: that of now, and those ahead of it."""
+    return [part for one in RANGED for part in parts_from(one, now_ms, now_ms)]
+
+
+def parts_from(one: Ranged, from_ms: int, now_ms: int) -> list[Part]:
+    """The ranges of a table from a time on, to those ahead of now."""
+    begin = _begin_of(one.every, datetime.fromtimestamp(from_ms / 1000, UTC))
+    last = _begin_of(one.every, datetime.fromtimestamp(now_ms / 1000, UTC))
+    for _ in range(AHEAD[one.every]):
+        last = _next(one.every, last)
+    found: list[Part] = []
+    while begin <= last:
+        end = _next(one.every, begin)
+        stamp = f"{begin:%Y%m%d}" if one.every is Every.WEEK else f"{begin:%Y%m}"
+        found.append(Part(one, f"{one.table.name}_{stamp}", _id_at(begin), _id_at(end)))
+        begin = end
+    return found
+
+
+def parts_there(connection: Connection) -> list[Part]:
+    """The ranges that there are, oldest first; default parts are not among them."""
+    rows = connection.execute(_THERE, {"names": [one.table.name for one in RANGED]}).all()
+    ranged = {one.table.name: one for one in RANGED}
+    found: list[Part] = []
+    for row in rows:
+        if row.bound is None:  # it is being dropped: the catalogue's functions see that at once
+            continue
+        bounds = _BOUNDS.search(row.bound)
+        if bounds is not None:
+            found.append(Part(ranged[row.parent], row.name, bounds[1], bounds[2]))
+    return sorted(found, key=lambda part: (part.of.table.name, part.low))
+
+
+def missing_parts(connection: Connection, now_ms: int) -> list[Part]:
+    """The ranges that should be there and are not."""
+    there = {part.name for part in parts_there(connection)}
+    return [part for part in wanted_parts(now_ms) if part.name not in there]
+
+
+def make_first_parts(connection: Connection) -> None:
+    """Make the ranges of a new store, in the transaction that makes its tables."""
+    if connection.dialect.name != POSTGRESQL:
+        return
+    now_ms: int = connection.info[WAYS].now_ms(connection)
+    make_parts(connection, wanted_parts(now_ms))
+
+
+def make_parts(connection: Connection, parts: Sequence[Part]) -> None:
+    """Make ranges of tables in which there is nothing yet."""
+    for part in parts:
+        connection.exec_driver_sql(
+            f'CREATE TABLE "{part.name}" PARTITION OF "{part.of.table.name}" '
+            f"FOR VALUES FROM ('{part.low}') TO ('{part.high}')"
+        )
+
+
+def add_part(connection: Connection, part: Part) -> bool:
+    """Add a range, within a transaction of its own; False when that cannot be done now.
+
+    It is made apart and then attached, which holds up reading and writing of the default part alone.
+    """
+    table = part.of.table.name
+    try:
+        _be_patient(connection)
+        connection.exec_driver_sql(f'CREATE TABLE "{part.name}" (LIKE "{table}" INCLUDING ALL)')
+        connection.exec_driver_sql(
+            f'ALTER TABLE "{table}" ATTACH PARTITION "{part.name}" '
+            f"FOR VALUES FROM ('{part.low}') TO ('{part.high}')"
+        )
+    except DBAPIError as error:
+        connection.rollback()
+        if _code_of(error) not in (*NOT_NOW, *IN_DEFAULT):
+            raise
+        log("store").info("a range could not be added", table=part.name, why=_code_of(error))
+        return False
+    return True
+
+
+def past_parts(connection: Connection, table: str, before: str) -> list[Part]:
+    """The ranges of a table in which every id is less than one."""
+    return [part for part in parts_there(connection) if part.of.table.name == table and part.high <= before]
+
+
+def begin_of_range(connection: Connection, table: str, at_ms: int) -> int:
+    """When the range that holds a time begins; the time itself where no range holds it.
+
+    What is in a range that is not all past is left alone: it goes with the range, and not row by row.
+    """
+    at = floor_id(at_ms)
+    for part in parts_there(connection):
+        if part.of.table.name == table and part.low <= at < part.high:
+            return int(part.low.replace("-", ""), 16)
+    return at_ms
+
+
+def holds_open(connection: Connection, part: Part) -> bool:
+    """Whether something is in a range that must be kept although it is old.
+
+    A callback that has not ended, and its attempts; the trace of a message whose row is still there.
+    """
+    statement = _IN_USE[part.of.table.name]
+    if statement is None:
+        return False
+    if _has_timeout(connection):
+        connection.exec_driver_sql("SET LOCAL transaction_timeout = 0")
+    given = {"low": part.low, "high": part.high}
+    return connection.execute(statement, given).first() is not None
+
+
+def drop_part(connection: Connection, part: Part) -> bool:
+    """Drop a range with all that is in it, within a transaction of its own; False when that cannot be done now."""
+    try:
+        _be_patient(connection)
+        connection.exec_driver_sql(f'DROP TABLE IF EXISTS "{part.name}"')
+    except DBAPIError as error:
+        connection.rollback()
+        if _code_of(error) not in NOT_NOW:
+            raise
+        return False
+    log("store").info("a range was dropped", table=part.name)
+    return True
+
+
+def _be_patient(connection: Connection) -> None:
+    for name, value in PATIENCE:
+        connection.exec_driver_sql(f"SET LOCAL {name} = '{value}'")
+
+
+def _has_timeout(connection: Connection) -> bool:
+    """Whether the server knows a time-out of transactions, of which a look over a whole range may need none."""
+    return int(connection.exec_driver_sql("SHOW server_version_num").scalar_one()) >= 170_000
+
+
+def _code_of(error: DBAPIError) -> str:
+    return str(getattr(error.orig, "sqlstate", ""))
+
+
+def _begin_of(every: Every, at: datetime) -> datetime:
+    day = at.replace(hour=0, minute=0, second=0, microsecond=0)
+    return day - timedelta(days=day.weekday()) if every is Every.WEEK else day.replace(day=1)
+
+
+def _next(every: Every, begin: datetime) -> datetime:
+    if every is Every.WEEK:
+        return begin + timedelta(days=7)
+    return (begin + timedelta(days=32)).replace(day=1)
+
+
+def _id_at(at: datetime) -> str:
+    return floor_id(int(at.timestamp() * 1000))
+
+
+_THERE: Final = text(
+    "SELECT p.relname AS parent, c.relname AS name, pg_get_expr(c.relpartbound, c.oid) AS bound "
+    "FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid JOIN pg_class p ON p.oid = i.inhparent "
+    "WHERE p.relname = ANY(:names) AND p.relnamespace = current_schema()::regnamespace"
+)
+_OPEN_CALLBACK: Final = text(
+    f"SELECT 1 FROM {callbacks.name} WHERE id >= :low AND id < :high AND ended_on_ms IS NULL LIMIT 1"  # noqa: S608
+)
+_IN_USE: Final = {
+    "arrivals": None,
+    "callbacks": _OPEN_CALLBACK,
+    "attempts": _OPEN_CALLBACK,
+    "message_events": text(
+        f"SELECT 1 FROM {messages.name} WHERE id >= :low AND id < :high LIMIT 1"  # noqa: S608
+    ),
+}

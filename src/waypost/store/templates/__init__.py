@@ -1,0 +1,1 @@
+"""Templates, their events, samples, analytics, and the gallery."""

@@ -1,0 +1,243 @@
+"""Templates, and the entries that carry what becomes of them to the operator."""
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import Any, Final
+
+from sqlalchemy import ColumnElement, Connection, insert, select, update
+
+from waypost.domain.templates.filter import TemplateWish
+from waypost.domain.templates.template import Template, TemplateStatus
+from waypost.store.dialects import to_change
+from waypost.store.encoding import template_columns, template_of
+from waypost.store.queue.job_subjects import JobSubject, SubjectKind
+from waypost.store.queue.jobs import EntryState, Lane, NewEntry, append_entries, subject_of
+from waypost.store.tables import journal, templates
+from waypost.store.templates.events import Told, edited_fields, tell_of
+
+
+@dataclass(frozen=True, slots=True)
+class TemplateLink:
+    """Which template is which at the operator."""
+
+    operator_template_id: str
+    business_account_id: str
+    id: str
+
+
+def template_links(
+    connection: Connection, partner_id: int, operator_template_ids: Collection[str]
+) -> list[TemplateLink]:
+    """The partner's templates that the operator knows by these ids; deleted ones are left out."""
+    if not operator_template_ids:
+        return []
+    column = templates.c
+    found = select(column.operator_template_id, column.business_account_id, column.id).where(
+        column.partner_id == partner_id,
+        column.operator_template_id.in_(operator_template_ids),
+        column.status != TemplateStatus.DELETED.value,
+    )
+    return [TemplateLink(*row) for row in connection.execute(found)]
+
+
+_DELETED: Final = TemplateStatus.DELETED.value
+_IS_THERE: Final = templates.c.status != _DELETED
+_OF_TEMPLATES: Final = (journal.c.grp > "templates ") & (journal.c.grp < "templates!")
+"""Entries about templates of any business account: one that has another id since keeps its old group."""
+
+
+def record_template(connection: Connection, template: Template) -> bool:
+    """Keep a template and append its submission; False when its name is taken in its language.
+
+    Source: facts 3.3: also while the earlier one is REJECTED or FAILED.
+    """
+    if not _keep(connection, template):
+        return False
+    append_entries(
+        connection, [template_entry(template, SubjectKind.TEMPLATE_SUBMISSION, due_ms=template.created_on_ms)]
+    )
+    tell_of(connection, template, Told.SUBMITTED, template.created_on_ms)
+    return True
+
+
+def adopt_template(connection: Connection, template: Template) -> bool:
+    """Keep a template that the operator has already; False when its name is taken in its language."""
+    if not _keep(connection, template):
+        return False
+    tell_of(connection, template, Told.ADOPTED, template.created_on_ms)
+    return True
+
+
+def _keep(connection: Connection, template: Template) -> bool:
+    taken = select(templates.c.id).where(
+        templates.c.business_account_id == template.business_account_id,
+        templates.c.element_name == template.draft.element_name,
+        templates.c.language_code == template.draft.language_code,
+        _IS_THERE,
+    )
+    if connection.execute(taken).one_or_none() is not None:
+        return False
+    connection.execute(insert(templates), template_columns(template))
+    return True
+
+
+def template_entry(template: Template, kind: SubjectKind, *, due_ms: int) -> NewEntry:
+    """The entry that carries something about a template; all of one name go in order."""
+    return NewEntry(
+        Lane.SUBMISSIONS,
+        group=f"templates {template.business_account_id}",
+        order_key=f"{template.business_account_id} {template.draft.element_name}",
+        subject=JobSubject(kind, template.id),
+        due_ms=due_ms,
+    )
+
+
+def template_by_id(connection: Connection, template_id: str) -> Template | None:
+    """One template of whichever partner, deleted ones too, or None; the caller compares `partner_id`."""
+    by_id = select(templates).where(templates.c.id == template_id)
+    row = connection.execute(to_change(connection, by_id)).one_or_none()
+    return None if row is None else template_of(row)
+
+
+def templates_by_ids(connection: Connection, ids: set[str]) -> dict[str, Template]:
+    """Templates by id, deleted ones too; those that are not there are left out."""
+    if not ids:
+        return {}
+    rows = connection.execute(select(templates).where(templates.c.id.in_(ids)))
+    return {row.id: template_of(row) for row in rows}
+
+
+def find_templates(
+    connection: Connection, partner_id: int, business_account_id: str, wish: TemplateWish
+) -> list[Template]:
+    """The templates of a business account that are wished for, newest first; deleted ones never.
+
+    Source: decision 0020: ids of version 7 are in the order of creation, and no two are alike, so
+    pages do not shift while nothing is created.
+    """
+    rows = connection.execute(
+        select(templates)
+        .where(
+            templates.c.business_account_id == business_account_id,
+            templates.c.partner_id == partner_id,
+            _IS_THERE,
+            *_wished(wish),
+        )
+        .order_by(templates.c.id.desc())
+        .limit(wish.at_most)
+        .offset(wish.skipped or None)
+    )
+    return [template_of(row) for row in rows]
+
+
+def _wished(wish: TemplateWish) -> list[ColumnElement[bool]]:
+    column = templates.c
+    exactly = (
+        (column.id, wish.template_id),
+        (column.element_name, wish.element_name),
+        (column.language_code, wish.language_code),
+    )
+    among = (
+        (column.template_type, wish.template_types),
+        (column.status, wish.statuses),
+        (column.stage, wish.stages),
+        (column.category, wish.categories),
+        (column.quality, wish.qualities),
+    )
+    claims = [one == value for one, value in exactly if value is not None]
+    claims += [one.in_(values) for one, values in among if values is not None]
+    if wish.from_ms is not None:
+        claims.append(column.created_on_ms >= wish.from_ms)
+    if wish.until_ms is not None:
+        claims.append(column.created_on_ms <= wish.until_ms)
+    return claims
+
+
+def templates_named(
+    connection: Connection, partner_id: int, business_account_id: str, element_name: str
+) -> list[Template]:
+    """The templates of a name in every language; deleted ones are left out."""
+    wish = TemplateWish(element_name=element_name)
+    return find_templates(connection, partner_id, business_account_id, wish)
+
+
+def template_known_to_operator(
+    connection: Connection, business_account_id: str, operator_template_id: str, element_name: str, language_code: str
+) -> Template | None:
+    """The template an operator speaks of: by its id, or by name and language before we have the id.
+
+    A template that has another id at the operator is another one: news of a deleted template must
+    not reach the new one of its name.
+    """
+    of_account = select(templates).where(templates.c.business_account_id == business_account_id)
+    by_id = of_account.where(templates.c.operator_template_id == operator_template_id)
+    newest = by_id.order_by(templates.c.id.desc()).limit(1)
+    row = connection.execute(to_change(connection, newest)).one_or_none()
+    if row is None:
+        by_name = of_account.where(
+            templates.c.element_name == element_name,
+            templates.c.language_code == language_code,
+            templates.c.operator_template_id.is_(None),
+            _IS_THERE,
+        )
+        row = connection.execute(to_change(connection, by_name)).one_or_none()
+    if row is None:
+        # Between the two looks another process may have learnt its id: then neither has found it.
+        row = connection.execute(to_change(connection, newest)).one_or_none()
+    return None if row is None else template_of(row)
+
+
+def change_template(connection: Connection, template_id: str, **columns: Any) -> None:
+    """Set columns of one template."""
+    connection.execute(update(templates).where(templates.c.id == template_id).values(**columns))
+
+
+def edit_template(connection: Connection, before: Template, after: Template) -> bool:
+    """Keep an edited template and append the entry that carries it; False when it has changed meanwhile."""
+    changed = connection.execute(
+        update(templates)
+        .where(
+            templates.c.id == before.id,
+            templates.c.status == before.status.value,
+            templates.c.modified_on_ms == before.modified_on_ms,
+        )
+        .values(**template_columns(after))
+    )
+    if changed.rowcount != 1:
+        return False
+    append_entries(connection, [template_entry(after, SubjectKind.TEMPLATE_EDIT, due_ms=after.modified_on_ms)])
+    changed_fields = edited_fields(before.draft, after.draft)
+    tell_of(connection, after, Told.EDITED, after.modified_on_ms, fields=changed_fields)
+    return True
+
+
+def deleted_with_operator_id(connection: Connection, template: Template, operator_template_id: str) -> bool:
+    """Whether a deleted template of the same account has this id at the operator."""
+    found = select(templates.c.id).where(
+        templates.c.business_account_id == template.business_account_id,
+        templates.c.operator_template_id == operator_template_id,
+        templates.c.id != template.id,
+        templates.c.status == _DELETED,
+    )
+    return connection.execute(found.limit(1)).one_or_none() is not None
+
+
+def edit_is_ours_only(connection: Connection, template: Template) -> bool:
+    """Whether a template has an edit that the operator has not been told of: it speaks of the old text."""
+    waiting = select(journal.c.position).where(
+        journal.c.lane == int(Lane.SUBMISSIONS),
+        _OF_TEMPLATES,
+        journal.c.ref == JobSubject(SubjectKind.TEMPLATE_EDIT, template.id).ref,
+        journal.c.state.in_([int(EntryState.OPEN), int(EntryState.SET_ASIDE)]),
+    )
+    return connection.execute(waiting.limit(1)).one_or_none() is not None
+
+
+def templates_on_their_way(connection: Connection, business_account_id: str) -> set[str]:
+    """The ids of those of which the operator has yet to hear something."""
+    waiting = select(journal.c.ref).where(journal.c.lane == int(Lane.SUBMISSIONS), _OF_TEMPLATES)
+    ids = {subject_of(Lane.SUBMISSIONS, ref).id for ref in connection.execute(waiting).scalars()}
+    theirs = select(templates.c.id).where(
+        templates.c.business_account_id == business_account_id, templates.c.id.in_(ids)
+    )
+    return set(connection.execute(theirs).scalars())

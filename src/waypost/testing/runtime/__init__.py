@@ -1,0 +1,1 @@
+"""How the service of a test run is started: in a thread, in a child process, or found running."""

@@ -1,0 +1,1 @@
+"""Bodies of callbacks in versions 2 and 3, their kinds, and their signatures."""

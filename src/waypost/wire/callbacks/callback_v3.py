@@ -1,0 +1,152 @@
+"""Version 3 callback bodies: the operator's own envelope, with our ids beside the operator's.
+
+A status or message goes on as the operator gave it; what is ours in it (the callback data, references
+behind buttons) is taken out, and what is the partner's own is put back.
+"""
+
+from collections.abc import Callable
+from typing import Any, Final
+
+import msgspec
+
+from waypost.base.ids import is_uuid
+from waypost.domain.app import App
+from waypost.domain.event import InboundEvent, OddStatusEvent, PaymentEvent, StatusEvent
+from waypost.domain.inbound_context import Around
+from waypost.domain.phone_number import group_of
+from waypost.domain.postback import is_reference
+from waypost.wire.callbacks.billing import deductions
+
+_encode: Callable[[Any], bytes] = msgspec.json.Encoder().encode
+_OURS: Final = "biz_opaque_callback_data"
+TEMPLATE_ID: Final = "gs_template_id"
+"""Under this name a change of a template has our id of it. Source: ledger rows 63, 64."""
+
+
+def change_body(app: App, field: str, value: Any, *, time: Any = None) -> bytes:
+    """The whole body around one change.
+
+    Args:
+        app: whose.
+        field: of the change.
+        value: of the change, as the operator gave it or as it would.
+        time: of the entry, as the operator gave it; left out where it gave none.
+
+    Source: facts 7; ledger rows 63 to 66.
+    """
+    entry: dict[str, Any] = {"id": app.business_account_id}
+    if time is not None:
+        entry["time"] = time
+    entry["changes"] = [{"field": field, "value": value}]
+    return _encode({"object": "whatsapp_business_account", "entry": [entry], "gs_app_id": app.id})
+
+
+def enqueued_body(app: App, at_ms: int, *, message_id: str, operator_message_id: str | None, destination: str) -> bytes:
+    """The operator has taken a message; its time is a number of milliseconds. Source: facts 7; ledger row 53."""
+    status = {
+        "id": operator_message_id or message_id,
+        "gs_id": message_id,
+        "status": "enqueued",
+        "timestamp": at_ms,
+        **_recipient(destination),
+    }
+    return _statuses_body(app, status)
+
+
+def failed_body(
+    app: App, at_ms: int, *, message_id: str, operator_message_id: str | None, destination: str, code: int, reason: str
+) -> bytes:
+    """A message has failed without a status of the operator's. Source: facts 7, failed."""
+    status = {
+        "id": operator_message_id or message_id,
+        "gs_id": message_id,
+        "status": "failed",
+        "timestamp": str(at_ms // 1000),
+        **_recipient(destination),
+        "errors": [{"code": code, "title": reason, "message": reason}],
+    }
+    return _statuses_body(app, status)
+
+
+def status_body(app: App, event: StatusEvent | PaymentEvent | OddStatusEvent, *, message_id: str) -> bytes:
+    """A status as the operator gave it, `gs_id` beside its `id`. Source: facts 7, statuses."""
+    return _statuses_body(app, _without_ours(event.raw) | {"gs_id": message_id})
+
+
+def inbound_body(app: App, event: InboundEvent, around: Around) -> bytes:
+    """What a recipient has sent, as the operator gave it.
+
+    A medium gets a `url` that needs no token, a context both ids, and a tapped button or a choice
+    what the partner itself put behind it.
+
+    Source: facts 7, messages, context, flow reply; facts 17.
+    """
+    message = dict(event.raw)
+    kind = message.get("type")
+    inner = message.get(kind) if isinstance(kind, str) else None
+    if isinstance(inner, dict) and isinstance(kind, str):
+        message[kind] = _inner(event, around, dict(inner))  # pyright: ignore[reportUnknownArgumentType]
+    context = message.get("context")
+    if isinstance(context, dict) and event.reply_to is not None:
+        ids = {"meta_msg_id": event.reply_to}
+        if around.answered_id is not None:
+            ids["gs_id"] = around.answered_id
+        message["context"] = {**context, **ids}
+    value = {"messages": [message]}
+    if event.contact:
+        value = {"contacts": [event.contact], **value}
+    return _messages_body(app, value)
+
+
+def billing_body(app: App, event: StatusEvent, *, message_id: str, destination: str) -> bytes:
+    """What a message costs. Source: facts 7, billing; 6.7."""
+    references = {"id": event.operator_message_id, "gs_id": message_id, "destination": destination}
+    conversation = (event.conversation or {}).get("id")
+    if conversation:
+        references["conversation_id"] = conversation
+    billing = {"deductions": deductions(event), "references": references}
+    return change_body(app, "billing-event", {**_about(app), "billing": billing})
+
+
+def check_body(app: App) -> bytes:
+    """The ping of an address at registration. Source: facts 4.5."""
+    return _statuses_body(app, {"type": "set-callback"})
+
+
+def _statuses_body(app: App, status: dict[str, Any]) -> bytes:
+    return _messages_body(app, {"statuses": [status]})
+
+
+def _messages_body(app: App, value: dict[str, Any]) -> bytes:
+    return change_body(app, "messages", {**_about(app), **value})
+
+
+def _about(app: App) -> dict[str, Any]:
+    metadata = {"display_phone_number": app.phone_number, "phone_number_id": app.phone_number_id}
+    return {"messaging_product": "whatsapp", "metadata": metadata}
+
+
+def _inner(event: InboundEvent, around: Around, inner: dict[str, Any]) -> dict[str, Any]:
+    if around.media is not None:
+        return {**inner, "url": around.media.url}
+    if event.is_tap and is_reference(event.text("payload")):
+        return {**inner, "payload": around.postback_text or event.text("text")}
+    if around.reply is not None and is_reference(event.text("id")):
+        chosen = around.reply.postback_text or event.text("title")
+        return {**inner, event.kind: {**event.content, "id": chosen}}
+    return inner
+
+
+def _without_ours(raw: dict[str, Any]) -> dict[str, Any]:
+    """A status without our id in the callback data; what the partner itself gave there is left."""
+    shown = {name: value for name, value in raw.items() if name != _OURS}
+    ours, _, theirs = str(raw.get(_OURS, "")).partition(" ")
+    return {**shown, _OURS: theirs} if theirs and is_uuid(ours) else shown
+
+
+def _recipient(destination: str) -> dict[str, str]:
+    group_id = group_of(destination)
+    if group_id is not None:
+        return {"recipient_id": group_id, "recipient_type": "group"}
+    name = "recipient_id" if destination.isdecimal() else "recipient_user_id"
+    return {name: destination}

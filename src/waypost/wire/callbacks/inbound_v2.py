@@ -1,0 +1,191 @@
+"""Version 2 bodies of what recipients send: a table of their kinds."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final, cast
+
+from waypost.domain.app import App
+from waypost.domain.event import InboundEvent
+from waypost.domain.inbound_context import Around
+from waypost.domain.phone_number import country_and_national
+from waypost.wire.callbacks.callback_v2 import envelope
+
+Payload = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class InboundKind:
+    """One row.
+
+    Attributes:
+        type: `payload.type` of the callback.
+        payload: makes the inner `payload`.
+    """
+
+    type: str
+    payload: Callable[[InboundEvent, Around], Payload]
+
+
+def inbound_body(app: App, at_ms: int, event: InboundEvent, around: Around) -> bytes | None:
+    """What a recipient has sent; None for what version 2 has no shape for.
+
+    Args:
+        app: whose number it came to.
+        at_ms: now; the operator's own time has whole seconds and would run backwards.
+        event: what came.
+        around: what we know around it.
+
+    Source: spec, "Events"; facts 6.4 (`context.id` is the operator's id, `context.gsId` ours).
+    """
+    kind = KINDS.get(event.kind)
+    if kind is None:
+        return None
+    phone = event.sender or event.sender_user_id or ""
+    country_code, national = country_and_national(event.sender) if event.sender else ("", "")
+    payload: Payload = {
+        "id": event.operator_message_id,
+        "source": phone,
+        "type": kind.type,
+        "payload": kind.payload(event, around),
+        "sender": {"phone": phone, "name": event.sender_name, "country_code": country_code, "dial_code": national},
+    }
+    if event.reply_to is not None or event.forwarded or event.frequently_forwarded:
+        payload["context"] = _context(event, around)
+    if event.referral:
+        payload["referral"] = event.referral
+    return envelope(app, at_ms, "message", payload)
+
+
+def _context(event: InboundEvent, around: Around) -> Payload:
+    context: Payload = {}
+    if event.reply_to is not None:
+        context["id"] = event.reply_to
+    if around.answered_id is not None:
+        context["gsId"] = around.answered_id
+    context["forwarded"] = event.forwarded
+    context["frequently_forwarded"] = event.frequently_forwarded
+    return context
+
+
+def _text(event: InboundEvent, _: Around) -> Payload:
+    return {"text": event.text("body")}
+
+
+def _tap(event: InboundEvent, around: Around) -> Payload:
+    payload: Payload = {"text": event.text("text"), "type": "button"}
+    if around.postback_text is not None:
+        payload["postbackText"] = around.postback_text
+    return payload
+
+
+def _choice(event: InboundEvent, around: Around) -> Payload:
+    """Of a message without a `msgid` of the partner's, its id is ours: what the send was answered."""
+    title, reply = event.text("title"), around.reply
+    number = None if reply is None else reply.number
+    payload: Payload = {
+        "title": title,
+        "id": (reply.sender_id if reply else "") or around.answered_id or "",
+        "reply": title if number is None else f"{title} {number}",
+    }
+    if reply is not None and reply.postback_text is not None:
+        payload["postbackText"] = reply.postback_text
+    return payload
+
+
+def _row(event: InboundEvent, around: Around) -> Payload:
+    return {**_choice(event, around), "description": event.text("description")}
+
+
+def _medium(event: InboundEvent, around: Around) -> Payload:
+    payload: Payload = {}
+    if event.text("caption"):
+        payload["caption"] = event.text("caption")
+    if event.kind == "document":
+        payload["name"] = event.text("filename")
+    if around.media is not None:
+        payload["url"] = around.media.url
+    payload["contentType"] = event.text("mime_type")
+    if around.media is not None:
+        payload["urlExpiry"] = around.media.until_ms
+    return payload
+
+
+def _location(event: InboundEvent, _: Around) -> Payload:
+    """Degrees are texts, as the sample has them. Source: facts 6.4."""
+    given = _object(event.content)
+    payload: Payload = {name: str(given.get(name, "")) for name in ("longitude", "latitude")}
+    payload |= {name: given[name] for name in ("name", "address") if given.get(name)}
+    return payload
+
+
+def _contacts(event: InboundEvent, _: Around) -> Payload:
+    cards = [_object(card) for card in _items(event.content)]
+    return {"contacts": [_card(card) for card in cards]}
+
+
+def _card(card: Payload) -> Payload:
+    """One contact card, with every member that a reader may look for. Source: facts 6.4."""
+    addresses = [_object(one) for one in _items(card.get("addresses"))]
+    return {
+        "addresses": [
+            {**_some(one, "city", "country"), "countryCode": one.get("country_code", "")}
+            | _some(one, "state", "street", "type", "zip")
+            for one in addresses
+        ],
+        "emails": [_some(_object(one), "email", "type") for one in _items(card.get("emails"))],
+        "ims": _items(card.get("ims")),
+        "name": _some(_object(card.get("name")), "first_name", "formatted_name", "last_name"),
+        "org": _some(_object(card.get("org")), "company"),
+        "phones": [_some(_object(one), "phone", "type") for one in _items(card.get("phones"))],
+        "urls": [_some(_object(one), "url", "type") for one in _items(card.get("urls"))],
+    }
+
+
+def _reaction(event: InboundEvent, around: Around) -> Payload:
+    """Without an emoji it was taken back."""
+    payload: Payload = {"emoji": event.text("emoji"), "id": event.text("message_id")}
+    if around.answered_id is not None:
+        payload["gsId"] = around.answered_id
+    return payload
+
+
+def _order(event: InboundEvent, _: Around) -> Payload:
+    names = ("product_retailer_id", "quantity", "item_price", "currency")
+    items = [_object(one) for one in _items(_object(event.content).get("product_items"))]
+    return {
+        "catalog_id": event.text("catalog_id"),
+        "text": event.text("text"),
+        "product_items": [{name: item.get(name) for name in names} for item in items],
+    }
+
+
+def _some(given: Payload, *names: str) -> Payload:
+    return {name: given.get(name, "") for name in names}
+
+
+def _object(value: Any) -> Payload:
+    return cast(Payload, value) if isinstance(value, dict) else {}
+
+
+def _items(value: Any) -> list[Any]:
+    return cast(list[Any], value) if isinstance(value, list) else []
+
+
+# fmt: off
+KINDS: Final = {  # Source: facts 6.4; a flow's reply, and what is not here, has no shape in version 2
+    # the operator's kind          `payload.type`  inner payload
+    "text":         InboundKind("text",         _text),
+    "button":       InboundKind("quick_reply",  _tap),
+    "button_reply": InboundKind("button_reply", _choice),
+    "list_reply":   InboundKind("list_reply",   _row),
+    "image":        InboundKind("image",        _medium),
+    "video":        InboundKind("video",        _medium),
+    "audio":        InboundKind("audio",        _medium),
+    "document":     InboundKind("file",         _medium),
+    "sticker":      InboundKind("sticker",      _medium),
+    "location":     InboundKind("location",     _location),
+    "contacts":     InboundKind("contact",      _contacts),
+    "reaction":     InboundKind("reaction",     _reaction),
+    "order":        InboundKind("order",        _order),
+}
+# fmt: on

@@ -1,0 +1,1 @@
+"""Messages on the wire: session forms, template forms, passthrough."""

@@ -1,0 +1,318 @@
+"""Messages in the operator's own words: what a partner posts to `v3/message`, and what it is answered."""
+
+import re
+from dataclasses import dataclass
+from typing import Any, Final, TypeVar
+
+import msgspec
+
+from waypost.domain.coercion import Text, as_text
+from waypost.domain.errors import Reason, Refused, broken_field
+from waypost.domain.message import Passthrough
+from waypost.domain.phone_number import group_destination, group_of, read_phone_number
+from waypost.wire.forms import Form, read_json, read_json_body
+
+Shape = TypeVar("Shape")
+PRODUCT: Final = "whatsapp"
+MESSAGE_EVENT: Final = "message-event"
+CALLBACK_DATA: Final = "biz_opaque_callback_data"
+MOST_CALLBACK_DATA_CHARS: Final = 512 - 37
+"""The operator's limit, less our id and a space before it. Source: operator's facts 4.1."""
+MOST_GROUP_ID_CHARS: Final = 200
+RECIPIENT_TYPES: Final = ("individual", "group")  # Source: ledger C31
+RECEIPT_MEMBERS: Final = (  # Source: facts 9.1, read receipts
+    "messaging_product", "status", "message_id", "typing_indicator",
+)  # fmt: skip
+TYPES: Final = (  # Source: facts 9.3
+    "text", "image", "audio", "video", "document", "sticker", "location", "contacts", "reaction",
+    "interactive", "template",
+)  # fmt: skip
+_USER_ID: Final = re.compile(r"[A-Z]{2}\.(ENT\.)?[0-9A-Za-z]{1,128}", re.ASCII)  # operator's facts 7.5
+
+
+class Language(msgspec.Struct):
+    """Of a template."""
+
+    code: str
+    policy: str | None = None
+
+
+class TemplateObject(msgspec.Struct):
+    """The `template` of a passthrough. Source: spec, "Flow passthrough message"; facts 9.3."""
+
+    name: str
+    language: Language
+    components: list[dict[str, Any]] | None = None
+
+
+class AnsweredMessage(msgspec.Struct):
+    """The `context` of a passthrough: ours, or the operator's id."""
+
+    message_id: Text | None = None
+
+
+class TypingIndicator(msgspec.Struct):
+    """Shows the recipient that somebody writes. Source: facts 9.1, read receipts."""
+
+    type: str = "text"
+
+
+class ReadMessage(msgspec.Struct):
+    """The `message` of an event."""
+
+    status: str | None = None
+    message_id: Text | None = None
+    messaging_product: str | None = None
+    typing_indicator: TypingIndicator | None = None
+
+
+class Event(msgspec.Struct):
+    """What `v1/event` takes. Source: facts 9.1, read receipts."""
+
+    type: str | None = None
+    message: ReadMessage | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PassthroughSend:
+    """A message to be sent.
+
+    Attributes:
+        input: the recipient as the partner wrote it.
+        destination: digits, a business-scoped user id, or a group (`group_destination`).
+    """
+
+    input: str
+    destination: str
+    content: Passthrough
+
+
+@dataclass(frozen=True, slots=True)
+class ReadReceipt:
+    """An inbound message has been read.
+
+    Attributes:
+        message_id: the operator's.
+        typing: whether to show that somebody writes.
+    """
+
+    message_id: str
+    typing: bool = False
+
+
+_object: Final = msgspec.json.Decoder(dict[str, Any])
+_list: Final = msgspec.json.Decoder(list[dict[str, Any]])
+_context: Final = msgspec.json.Decoder(AnsweredMessage)
+_any: Final = msgspec.json.Decoder(Any)
+Members = dict[str, Any]
+
+
+def read_passthrough(given: Members | Form) -> PassthroughSend | ReadReceipt:
+    """A message, or the receipt that some clients post in the same place (facts 9.1).
+
+    The body is not held against the operator's rules: it goes as it is, every member of it, and the
+    operator decides. A form's texts are read first (`_members_of`).
+
+    Raises:
+        Refused: another product, a bad recipient, no type or one that there is not, no object for it, a
+            template without a name, or a receipt with a member that it cannot carry.
+    """
+    members = _members_of(given) if isinstance(given, Form) else dict(given)
+    product = _word(members, "messaging_product")
+    if product not in ("", PRODUCT):
+        raise broken_field("messaging_product", "whatsapp")
+    if _word(members, "status") == "read":
+        return _receipt(members)
+    to_whom = _word(members, "recipient_type")
+    if to_whom not in ("", *RECIPIENT_TYPES):
+        raise broken_field("recipient_type", " or ".join(RECIPIENT_TYPES))
+    shown, destination = _recipient(members, is_group=to_whom == "group")
+    kind = _word(members, "type")
+    if not kind:
+        raise _missing("type", ", ".join(TYPES))
+    if kind not in TYPES:
+        raise broken_field("type", f"one of {', '.join(TYPES)}")
+    body = _object_of(members, kind)
+    _check_callback_data(members)
+    for name, word in (("messaging_product", product), ("recipient_type", to_whom)):
+        members.pop(name, None)
+        if word:
+            members[name] = word
+    del members["type"], members[kind]
+    reply_to = _answered(members)
+    return PassthroughSend(shown, destination, Passthrough(kind, body, reply_to, members))
+
+
+def _members_of(form: Form) -> Members:
+    """The members that a form's fields stand for; an empty field is none.
+
+    A field that holds a JSON object or list is that, and `ttl_seconds` a number; all else is a text.
+    """
+    members: Members = {}
+    for name, text in form.texts().items():
+        members[name] = text
+        if name == "ttl_seconds" and text.isascii() and text.isdecimal() and len(text) < 10:
+            members[name] = int(text)
+        elif text[0] in "{[" and name not in (*TYPES, "context"):
+            try:
+                members[name] = read_json(text, _any, name=name, accepted="JSON")
+            except Refused as refused:
+                if not isinstance(refused.__cause__, msgspec.DecodeError):
+                    raise
+    return members
+
+
+def _word(members: Members, name: str) -> str:
+    """A member that is one word, in lower case; empty where it is not there.
+
+    Raises:
+        Refused: it is no text.
+    """
+    value = members.get(name)
+    if value is None:
+        return ""
+    if not isinstance(value, str):
+        raise broken_field(name, "a text")
+    return value.strip().lower()
+
+
+def _receipt(members: Members) -> ReadReceipt:
+    strangers = [name for name, value in members.items() if value is not None]
+    strangers = [name for name in strangers if name not in RECEIPT_MEMBERS]
+    if strangers:
+        raise Refused(
+            Reason.FIELD_BROKEN,
+            f"{strangers[0][:100]} cannot stand in a read receipt: it has {', '.join(RECEIPT_MEMBERS)}.",
+        )
+    message_id = members.get("message_id")
+    if not message_id or not isinstance(message_id, str | int) or isinstance(message_id, bool):
+        raise _missing("message_id", "the id of an inbound message")
+    typing = members.get("typing_indicator")
+    return ReadReceipt(str(message_id), bool(typing.strip() if isinstance(typing, str) else typing))
+
+
+def _recipient(members: Members, *, is_group: bool) -> tuple[str, str]:
+    """The recipient as written, and as the destination of a message: `to` before `recipient`."""
+    name = "to" if members.get("to") not in (None, "") else "recipient"
+    given = members.get(name, "")
+    if given is None:
+        given = ""
+    if not isinstance(given, str | int) or isinstance(given, bool):
+        raise broken_field(name, "a text")
+    shown = str(given)
+    if is_group:
+        if not shown.strip() or len(shown) > MOST_GROUP_ID_CHARS:
+            raise Refused(
+                Reason.INVALID_DESTINATION,
+                f"to must be the id of a group, of at most {MOST_GROUP_ID_CHARS} characters.",
+            )
+        return shown, group_destination(shown.strip())
+    return shown, _destination(shown.strip(), name)
+
+
+def _destination(recipient: str, name: str) -> str:
+    number = read_phone_number(recipient)
+    if number is not None:
+        return number
+    if name == "recipient" and _USER_ID.fullmatch(recipient):
+        return recipient
+    raise Refused(
+        Reason.INVALID_DESTINATION,
+        "to must be a phone number of 8 to 15 digits with its country code, or recipient a "
+        "business-scoped user id such as US.1349.",
+    )
+
+
+def _object_of(members: Members, kind: str) -> Any:
+    """The object under the name of the type, which may come as JSON text; with the name of a template."""
+    accepted = "a list of objects" if kind == "contacts" else "an object"
+    body = members.get(kind)
+    if body is None or body == "":
+        raise _missing(kind, f"{accepted}, as the operator's documentation shows it")
+    if kind == "contacts":
+        return _shaped(body, _list, name=kind, accepted=accepted)
+    body = _shaped(body, _object, name=kind, accepted=accepted)
+    if kind == "template":
+        name = body.get("name")
+        if not isinstance(name, str) or not name.strip():
+            raise broken_field("template.name", "the name of a template")
+    return body
+
+
+def _answered(members: Members) -> str | None:
+    """The id of the message that this one answers; a context that came as JSON text becomes an object."""
+    context = members.get("context")
+    if context is None or (isinstance(context, str) and not context.strip()):
+        return None
+    answered = _shaped(context, _context, name="context", accepted='{"message_id":"..."}')
+    members["context"] = _shaped(context, _object, name="context", accepted="an object")
+    return as_text(answered.message_id) or None
+
+
+def _shaped(value: Any, shape: "msgspec.json.Decoder[Shape]", *, name: str, accepted: str) -> Shape:
+    """A value in a shape; it may come as JSON text."""
+    if isinstance(value, str):
+        return read_json(value, shape, name=name, accepted=accepted)
+    try:
+        return msgspec.convert(value, shape.type)
+    except msgspec.ValidationError as error:
+        raise Refused(Reason.UNREADABLE, f"{name} must be {accepted}: {error}.") from error
+
+
+def _check_callback_data(members: Members) -> None:
+    """The partner's own callback data goes behind our id, within the operator's limit."""
+    data = members.get(CALLBACK_DATA)
+    if data is not None and not (isinstance(data, str) and len(data) <= MOST_CALLBACK_DATA_CHARS):
+        raise broken_field(CALLBACK_DATA, f"a text of at most {MOST_CALLBACK_DATA_CHARS} characters")
+
+
+def _missing(name: str, accepted: str) -> Refused:
+    return Refused(Reason.FIELD_MISSING, f"Required request parameter '{name}' is not present: {accepted}.")
+
+
+def read_event(body: bytes) -> ReadReceipt:
+    """What a partner posts to `v1/event`.
+
+    Raises:
+        Refused: no readable JSON of this shape, or another event than a receipt.
+    """
+    try:
+        given = read_json_body(body)
+    except Refused as refused:
+        raise Refused(Reason.INVALID_JSON_PAYLOAD, refused.explanation) from refused
+    if isinstance(given.get("type"), str) and given["type"] != MESSAGE_EVENT:
+        raise _not_supported()  # whatever else the body holds: it may be of another shape
+    try:
+        event = msgspec.convert(given, Event, strict=False)
+    except msgspec.ValidationError as error:
+        raise Refused(Reason.INVALID_JSON_PAYLOAD, f"The body is not as documented: {error}.") from error
+    message = event.message
+    if event.type is None or message is None:
+        raise Refused(
+            Reason.INVALID_JSON_PAYLOAD,
+            'The body must be {"type":"message-event","message":{"status":"read","message_id":"..."}}.',
+        )
+    if (message.status or "").lower() != "read":
+        raise _not_supported()
+    message_id = as_text(message.message_id)
+    if not message_id:
+        raise Refused(Reason.INVALID_JSON_PAYLOAD, "message.message_id must be the id of an inbound message.")
+    return ReadReceipt(message_id, message.typing_indicator is not None)
+
+
+def _not_supported() -> Refused:
+    return Refused(Reason.EVENT_NOT_SUPPORTED, f"type must be {MESSAGE_EVENT}, and message.status read.")
+
+
+def taken(message_id: str, send: PassthroughSend) -> dict[str, Any]:
+    """What a taken message answers; a business-scoped id has no number to show.
+
+    Source: spec, "Flow passthrough message", Response; operator's facts 4.3.
+    """
+    group_id = group_of(send.destination)
+    shown = "wa_id" if group_id or send.destination[:1].isdecimal() else "user_id"
+    return {
+        "messages": [{"id": message_id}],
+        "messaging_product": PRODUCT,
+        "contacts": [{"input": send.input, shown: group_id or send.destination}],
+    }

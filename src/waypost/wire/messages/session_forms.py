@@ -1,0 +1,104 @@
+"""The `message` of a session form to what it says, by the table of kinds."""
+
+from typing import Any, Final, Union, get_type_hints
+
+import msgspec
+
+from waypost.domain.coercion import Flag, Text, as_text, read_flag
+from waypost.domain.errors import Reason, Refused, broken_field
+from waypost.domain.message import Content
+from waypost.domain.session_messages import SESSION_KINDS
+from waypost.domain.session_messages.content import SessionContent
+from waypost.domain.session_messages.plain import SessionText, TextShape
+from waypost.domain.session_messages.products import SessionProducts
+from waypost.wire.forms import Form, read_json
+
+_ACCEPTED: Final = '{"type":"text","text":"..."} with at most 4096 characters'
+_OF_ORDERS: Final = ("order_details", "order_status")
+"""Types that the public API documents for version 3 only. Source: public page "Payment link message"."""
+
+
+class ContextObject(msgspec.Struct):
+    """Which message this one answers. Source: spec, "Send session text message", message object."""
+
+    msgId: Text | None = None  # noqa: N815  the wire's name
+
+
+class PlainMessage(msgspec.Struct):
+    """What every type has, and all that a text has; the busiest shape there is."""
+
+    type: str = "text"
+    text: Text | None = None
+    previewUrl: Flag | None = None  # noqa: N815  of an image an address
+    context: ContextObject | None = None
+
+
+def _shape_of_all_kinds() -> type[msgspec.Struct]:
+    """Return the shape of the message object, with the members of every kind: a broken one is never ignored."""
+    members: dict[str, list[Any]] = {"isHSM": [Flag | None]}  # of old clients; it means nothing
+    for shape in (PlainMessage, *(kind.shape for kind in SESSION_KINDS if kind is not SessionText)):
+        for name, type_ in get_type_hints(shape).items():
+            members.setdefault(name, []).append(type_)
+    del members["type"]
+    fields = [(name, Union[tuple(types)], None) for name, types in members.items()]  # noqa: UP007  a list of types
+    return msgspec.defstruct("SessionMessage", [("type", str, "text"), *fields])
+
+
+SESSION_MESSAGE: Final = _shape_of_all_kinds()
+_TYPES: Final[dict[str, type[SessionContent]]] = {name: kind for kind in SESSION_KINDS for name in kind.wire_types}
+_plain: Final = msgspec.json.Decoder(PlainMessage, strict=False)
+_of_any_kind: Final = msgspec.json.Decoder(SESSION_MESSAGE, strict=False)
+
+
+def read_session_message(form: Form) -> Content:
+    """Return the message of a session form.
+
+    A message that is no JSON is accepted as a plain text (facts 9.1), and so is a number.
+
+    Raises:
+        Refused: missing, unreadable, of a type that there is not, or without what its type needs.
+    """
+    text = form.required("message", _ACCEPTED)
+    if text.lstrip()[:1] not in ("{", "["):
+        _refuse_json(text)
+        return SessionText.read(TextShape(text), "text", None)
+    message = read_json(text, _plain, name="message", accepted=_ACCEPTED)
+    reply_to = as_text(message.context.msgId) or None if message.context else None
+    wire_type = message.type if message.type == "text" else message.type.strip().lower()
+    kind = _TYPES.get(wire_type)
+    if kind is None:
+        raise Refused(Reason.FIELD_BROKEN, _unknown_type(wire_type))
+    if kind is not SessionText:
+        given = read_json(text, _of_any_kind, name="message", accepted=f"as {wire_type} wants it")
+        return kind.read(given, wire_type, reply_to)
+    preview = message.previewUrl is not None and read_flag(message.previewUrl, "message.previewUrl")
+    return SessionText.read(TextShape(message.text, preview and not form.flag("disablePreview")), wire_type, reply_to)
+
+
+def _refuse_json(text: str) -> None:
+    """Refuse JSON that is no object and that nobody means as a text: null, true, false, a quoted string."""
+    try:
+        value = msgspec.json.decode(text)
+    except (msgspec.DecodeError, UnicodeError):
+        return
+    if value is None or isinstance(value, bool | str):
+        kind = "a string" if isinstance(value, str) else msgspec.json.encode(value).decode()
+        raise broken_field(
+            "message", f"a JSON object such as {_ACCEPTED}, or plain text without quotes; it is JSON's {kind}"
+        )
+
+
+def is_about_products(form: Form) -> bool:
+    """Return whether a form's message is of products, whose errors of a credential are nested (facts 10)."""
+    try:
+        message = read_json(form.text("message") or "", _plain, name="message", accepted="JSON")
+    except Refused:
+        return False
+    return message.type.strip().lower() in SessionProducts.wire_types
+
+
+def _unknown_type(wire_type: str) -> str:
+    rule = f"message.type must be one of {', '.join(_TYPES)}."
+    if wire_type in _OF_ORDERS:
+        rule += f" {wire_type} is sent with POST /partner/app/<APP_ID>/v3/message, type interactive."
+    return rule

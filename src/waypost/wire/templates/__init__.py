@@ -1,0 +1,1 @@
+"""Templates on the wire: drafts, records, edits, filters, analytics."""

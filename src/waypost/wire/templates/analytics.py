@@ -1,0 +1,164 @@
+"""What a partner asks of template analytics, and how the answer shows it. Source: facts 3.6."""
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from waypost.domain.errors import Reason, Refused, broken_field
+
+Query = Callable[[str], str | None]
+
+DAY_S: Final = 24 * 60 * 60
+USUAL_DAYS: Final = 30
+MOST_DAYS: Final = 90
+MOST_POINTS: Final = 30
+METRICS: Final = ("SENT", "DELIVERED", "READ", "CLICKED")
+GRANULARITIES: Final = ("AGGREGATED", "DAILY")
+WINDOWS_D: Final = (7, 30, 60, 90)
+LEAST_SENDS: Final = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class AnalyticsWish:
+    """What is asked for.
+
+    Attributes:
+        start_s: seconds since the epoch; likewise `end_s`, which is the last second counted.
+        template_id: None: every template.
+        limit: at most so many points.
+    """
+
+    start_s: int
+    end_s: int
+    daily: bool
+    metrics: frozenset[str]
+    template_id: str | None
+    limit: int
+
+
+@dataclass(slots=True)
+class Point:
+    """What became of a template's messages within a time; `clicked` by the button's text."""
+
+    template_id: str
+    start_s: int
+    end_s: int
+    sent: int = 0
+    delivered: int = 0
+    read: int = 0
+    clicked: Counter[str] = field(default_factory=Counter[str])
+
+
+def read_wish(query: Query, now_s: int) -> AnalyticsWish:
+    """Read the query.
+
+    Raises:
+        Refused: a start of more than 90 days ago, or a value that cannot be read.
+    """
+    end_s = _number(query, "end", most=2**40)
+    end_s = now_s if end_s is None else end_s
+    start_s = _number(query, "start", most=2**40)
+    start_s = end_s - USUAL_DAYS * DAY_S if start_s is None else start_s
+    if start_s < now_s - MOST_DAYS * DAY_S:
+        raise Refused(Reason.ANALYTICS_TOO_OLD)
+    if end_s <= start_s or end_s > now_s + DAY_S:
+        raise broken_field("end", "after start and not in the future: seconds since 1970")
+    granularity = (query("granularity") or "AGGREGATED").strip().upper()
+    if granularity not in GRANULARITIES:
+        raise broken_field("granularity", f"one of {', '.join(GRANULARITIES)}")
+    ids = _words(query("template_ids"))
+    if len(ids) > 1:
+        raise Refused(Reason.FIELD_BROKEN, "template_ids must hold one id.")
+    metrics = frozenset(word.upper() for word in _words(query("metric_types"))) or set(METRICS)
+    if metrics - set(METRICS):
+        raise broken_field("metric_types", f"of {', '.join(METRICS)}")
+    limit = _number(query, "limit", least=1, most=MOST_POINTS)
+    return AnalyticsWish(
+        start_s=start_s,
+        end_s=end_s,
+        daily=granularity == "DAILY",
+        metrics=frozenset(metrics),
+        template_id=ids[0] if ids else None,
+        limit=MOST_POINTS if limit is None else limit,
+    )
+
+
+def read_comparison(query: Query, now_s: int) -> AnalyticsWish:
+    """Read the query of a comparison: the other template, and a window of 7, 30, 60 or 90 days.
+
+    The window is `start` and `end`; `days` before the end, or now, is a shorter way of ours.
+
+    Raises:
+        Refused: no other template, or another window. Source: public page "Compare templates"; facts 3.6.
+    """
+    days = _number(query, "days", most=MOST_DAYS)
+    days = WINDOWS_D[0] if days is None else days
+    if days not in WINDOWS_D:
+        raise broken_field("days", "one of 7, 30, 60, 90")
+    end_s = _number(query, "end", most=2**40)
+    end_s = now_s if end_s is None else end_s
+    start_s = _number(query, "start", most=2**40)
+    start_s = end_s - days * DAY_S if start_s is None else start_s
+    if start_s >= end_s:
+        raise Refused(Reason.COMPARISON_ENDS_FIRST, "start and end are seconds since 1970.")
+    if end_s - start_s not in (days * DAY_S for days in WINDOWS_D):
+        raise Refused(Reason.COMPARISON_WINDOW, "start and end are seconds since 1970.")
+    ids = _words(query("templateList")) or _words(query("template_ids"))
+    if not ids:
+        raise Refused(
+            Reason.FIELD_MISSING,
+            "Required request parameter 'templateList' is not present: the id of the template to compare with.",
+        )
+    if len(ids) > 1:
+        raise Refused(
+            Reason.FIELD_BROKEN,
+            "templateList must hold one id: two templates are compared, and the path names the other.",
+        )
+    return AnalyticsWish(start_s, end_s, False, frozenset({"SENT"}), ids[0], MOST_POINTS)
+
+
+def shown_comparison(points: Sequence[Point]) -> list[dict[str, Any]]:
+    """The metrics of a comparison. Nobody tells us of blocks, so what is said of them is empty.
+
+    Source: public page "Compare templates".
+    """
+    sends = [{"key": point.template_id, "value": point.sent} for point in points]
+    return [
+        {"metric": "BLOCK_RATE", "type": "RELATIVE", "order_by_relative_metric": []},
+        {"metric": "MESSAGE_SENDS", "type": "NUMBER_VALUES", "number_values": sends},
+        {"metric": "TOP_BLOCK_REASON", "type": "STRING_VALUES", "string_values": []},
+    ]
+
+
+def shown_point(point: Point, metrics: frozenset[str]) -> dict[str, Any]:
+    """A point of the answer. We see taps on quick replies; addresses open without us."""
+    counts: Mapping[str, Any] = {
+        "SENT": point.sent,
+        "DELIVERED": point.delivered,
+        "READ": point.read,
+        "CLICKED": [
+            {"type": "quick_reply_button", "button_content": text, "count": count}
+            for text, count in sorted(point.clicked.items())
+        ],
+    }
+    return {
+        "template_id": point.template_id,
+        "start": point.start_s,
+        "end": point.end_s,
+        **{metric.lower(): counts[metric] for metric in METRICS if metric in metrics},
+    }
+
+
+def _words(text: str | None) -> list[str]:
+    words = (word.strip().strip("\"'") for word in (text or "").strip().strip("[]").split(","))
+    return [word for word in words if word]
+
+
+def _number(query: Query, name: str, *, least: int = 0, most: int) -> int | None:
+    text = (query(name) or "").strip()
+    if not text:
+        return None
+    if text.isascii() and text.isdecimal() and len(text) < 20 and least <= int(text) <= most:
+        return int(text)
+    raise broken_field(name, f"a whole number from {least} to {most}")

@@ -1,0 +1,71 @@
+"""Buttons and cards as a partner writes them, for the copy in a record."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from waypost.domain.templates.buttons import Button, ButtonKind
+from waypost.domain.templates.cards import Card
+
+
+def submitted_buttons(buttons: tuple[Button, ...]) -> list[dict[str, Any]]:
+    """Buttons as a partner writes them, for the copy in `containerMeta`."""
+    return [_present(_submitted(button)) for button in buttons]
+
+
+def submitted_cards(cards: tuple[Card, ...]) -> list[dict[str, Any]]:
+    """Cards as a partner writes them, for the copy in `containerMeta`."""
+    return [
+        _present(
+            {
+                "headerType": card.header_type,
+                "mediaUrl": card.media_url,
+                "mediaId": card.media_id,
+                "exampleMedia": card.example_media,
+                "body": card.body,
+                "sampleText": card.sample_text,
+                "buttons": submitted_buttons(card.buttons),
+            }
+        )
+        for card in cards
+    ]
+
+
+def _submitted(button: Button) -> dict[str, Any]:
+    shown: dict[str, Any] = {"type": button.kind.value, "text": button.text}
+    match button.kind:
+        case ButtonKind.URL:
+            shown |= {
+                "url": button.url,
+                "buttonValue": button.button_value,
+                "suffix": button.suffix,
+                "example": list(button.example),
+                "paymentLinkPreview": button.payment_link_preview,
+            }
+        case ButtonKind.PHONE_NUMBER:
+            shown["phone_number"] = button.phone_number
+        case ButtonKind.COPY_CODE:
+            shown["example"] = next(iter(button.example), "")
+        case ButtonKind.OTP:
+            shown = {"type": button.kind.value, "otp_type": button.otp_type, "text": button.text}
+            shown["autofill_text"] = button.autofill_text
+            shown["zero_tap_terms_accepted"] = button.zero_tap_terms_accepted
+            apps = [
+                {"package_name": app.package_name, "signature_hash": app.signature_hash}
+                for app in button.supported_apps
+            ]
+            shown |= apps[0] if button.is_flat else {"supported_apps": apps}
+        case ButtonKind.FLOW:
+            shown |= {
+                "flow_id": button.flow_id,
+                "flow_action": button.flow_action,
+                "navigate_screen": button.navigate_screen,
+                "icon": button.icon,
+            }
+        case ButtonKind.QUICK_REPLY | ButtonKind.MPM | ButtonKind.CATALOG:
+            pass
+    return shown
+
+
+def _present(members: Mapping[str, Any]) -> dict[str, Any]:
+    """Without what has no value."""
+    return {name: value for name, value in members.items() if value not in (None, "", [])}

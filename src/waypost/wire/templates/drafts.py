@@ -1,0 +1,209 @@
+"""Template forms to drafts."""
+
+from collections.abc import Callable
+from typing import Any, Final
+
+import msgspec
+
+from waypost.domain.coercion import Flag, Text, as_text, read_flag, read_integer
+from waypost.domain.errors import Reason, Refused, broken_field
+from waypost.domain.templates.buttons import Button, ButtonKind, OtpType, SupportedApp
+from waypost.domain.templates.cards import Card
+from waypost.domain.templates.fields import TEMPLATE_FIELDS, Draft, FieldFormat
+from waypost.domain.templates.languages import spelled
+from waypost.domain.templates.template import completed
+from waypost.wire.forms import Form, read_json
+
+MOST_BUTTONS: Final = 20  # read; how many a template may have is a row of the rule table
+MOST_CARDS: Final = 20  # likewise
+COPY_CODE_LABEL: Final = "Copy code"
+"""The label of a button that copies the code, where none was sent. Source: operator's facts 2.2."""
+_KINDS: Final = ", ".join(ButtonKind)
+
+
+class SentApp(msgspec.Struct):
+    """An application that an OTP button names."""
+
+    package_name: Text | None = None
+    signature_hash: Text | None = None
+
+
+class SentButton(msgspec.Struct):
+    """A button as a partner writes it. Source: spec, "Button shapes"; facts 3.1, "Extra button shapes"."""
+
+    type: str
+    text: Text | None = None
+    url: Text | None = None
+    phone_number: Text | None = None
+    example: list[Text | None] | Text | None = None
+    button_value: Text | None = msgspec.field(default=None, name="buttonValue")
+    suffix: Text | None = None
+    payment_link_preview: Flag | None = msgspec.field(default=None, name="paymentLinkPreview")
+    otp_type: Text | None = None
+    otp_type_in_camel_case: Text | None = msgspec.field(default=None, name="otpType")
+    autofill_text: Text | None = None
+    package_name: Text | None = None
+    signature_hash: Text | None = None
+    supported_apps: list[SentApp] | None = None
+    zero_tap_terms_accepted: Flag | None = None
+    flow_id: Text | None = None
+    flow_action: Text | None = None
+    navigate_screen: Text | None = None
+    icon: Text | None = None
+
+
+class SentCard(msgspec.Struct, rename="camel"):
+    """A card as a partner writes it. Source: spec, "Card object (CAROUSEL)"; facts 3.1."""
+
+    header_type: Text | None = None
+    media_url: Text | None = None
+    media_id: Text | None = None
+    example_media: Text | None = None
+    body: Text | None = None
+    sample_text: Text | None = None
+    buttons: list[SentButton] | None = None
+
+
+_buttons: Final = msgspec.json.Decoder(list[SentButton])
+_cards: Final = msgspec.json.Decoder(list[SentCard])
+
+
+def read_draft(form: Form) -> Draft:
+    """Read a form; whether the draft keeps the rules is for `check_draft` to say.
+
+    Raises:
+        Refused: a field that cannot be read at all.
+    """
+    given: dict[str, Any] = {"cards": read_cards(form.text("cards"))}
+    for field in TEMPLATE_FIELDS:
+        if field.format is not FieldFormat.CARDS:
+            given[field.attribute] = _READERS[field.format](form, field.name)
+    return completed(Draft(**given))
+
+
+def read_buttons(text: str | None) -> tuple[Button, ...]:
+    """The buttons in a JSON text; none when there is none.
+
+    Raises:
+        Refused: no JSON of this shape, an unknown kind, or far too many.
+    """
+    given = _json(text)
+    if given is None:
+        return ()
+    accepted = '[{"type":"QUICK_REPLY","text":"..."}]'
+    return _read_buttons(read_json(given, _buttons, name="buttons", accepted=accepted), "buttons")
+
+
+def read_cards(text: str | None) -> tuple[Card, ...] | None:
+    """The cards in a JSON text; None when there is none.
+
+    Raises:
+        Refused: as `read_buttons`.
+    """
+    written = _json(text)
+    if written is None:
+        return None
+    accepted = '[{"headerType":"IMAGE","exampleMedia":"...","body":"...","buttons":[...]}]'
+    given = read_json(written, _cards, name="cards", accepted=accepted)
+    if len(given) > MOST_CARDS:
+        raise Refused(Reason.FIELD_BROKEN, "cards must hold 1 to 10 cards.", field="cards")
+    return tuple(_read_card(at, card) for at, card in enumerate(given))
+
+
+# fmt: off
+_READERS: Final[dict[FieldFormat, Callable[[Form, str], Any]]] = {
+    FieldFormat.TEXT:          lambda form, name: form.text(name),
+    FieldFormat.OPTIONAL:      lambda form, name: form.text(name) or None,
+    FieldFormat.UPPER:         lambda form, name: (form.text(name) or "").upper() or None,
+    FieldFormat.LANGUAGE:      lambda form, name: spelled(form.text(name) or "en_US"),
+    FieldFormat.FLAG:          lambda form, name: form.flag(name),
+    FieldFormat.OPTIONAL_FLAG: lambda form, name: form.flag(name) if form.text(name) else None,
+    FieldFormat.WHOLE:         lambda form, name: _whole(form, name),
+    FieldFormat.BUTTONS:       lambda form, name: read_buttons(form.text(name)),
+}
+# fmt: on
+
+
+def _json(text: str | None) -> str | None:
+    """The JSON text of a field, or None where it says nothing."""
+    return None if text is None or text.strip() in ("", "null") else text
+
+
+def _whole(form: Form, name: str) -> int | None:
+    """A number however it was written: 10, "10" or 10.0."""
+    given = (form.text(name) or "").strip().strip('"')
+    return None if given in ("", "null") else read_integer(given, name)
+
+
+def _read_card(at: int, given: SentCard) -> Card:
+    return Card(
+        header_type=as_text(given.header_type).upper(),
+        media_url=as_text(given.media_url) or None,
+        media_id=as_text(given.media_id) or None,
+        example_media=as_text(given.example_media) or None,
+        body=as_text(given.body) or None,
+        sample_text=as_text(given.sample_text) or None,
+        buttons=_read_buttons(given.buttons or [], f"cards[{at}].buttons"),
+    )
+
+
+def _read_buttons(given: list[SentButton], name: str) -> tuple[Button, ...]:
+    if len(given) > MOST_BUTTONS:
+        raise Refused(Reason.FIELD_BROKEN, f"{name} must hold at most {MOST_BUTTONS} buttons.", field=name)
+    return tuple(_read_button(f"{name}[{at}]", button) for at, button in enumerate(given))
+
+
+def _read_button(name: str, given: SentButton) -> Button:
+    try:
+        kind = ButtonKind(given.type.strip().upper())
+    except ValueError as error:
+        raise broken_field(f"{name}.type", f"one of {_KINDS}") from error
+    suffix, value = as_text(given.suffix), as_text(given.button_value)
+    url = as_text(given.url)
+    if kind is ButtonKind.URL and not url and value:
+        # Of a card: the URL without its variable, and a sample of the variable beside it.
+        url = value + ("{{1}}" if suffix and "{{" not in value else "")
+    example = given.example if isinstance(given.example, list) else [given.example]
+    examples = tuple(as_text(one) for one in example if one is not None)
+    if not any(examples) and "{{" in url and suffix:
+        examples = (suffix,)
+    apps, is_flat = _read_apps(given)
+    text = as_text(given.text)
+    otp_type = (as_text(given.otp_type) or as_text(given.otp_type_in_camel_case)).upper()
+    if kind is ButtonKind.OTP and otp_type == OtpType.COPY_CODE and not text:
+        text = COPY_CODE_LABEL
+    return Button(
+        kind=kind,
+        text=text,
+        url=url,
+        phone_number=as_text(given.phone_number),
+        example=examples,
+        button_value=value,
+        suffix=suffix,
+        payment_link_preview=_flag(given.payment_link_preview, f"{name}.paymentLinkPreview"),
+        otp_type=otp_type,
+        autofill_text=as_text(given.autofill_text),
+        supported_apps=apps,
+        is_flat=is_flat,
+        zero_tap_terms_accepted=_flag(given.zero_tap_terms_accepted, f"{name}.zero_tap_terms_accepted"),
+        flow_id=as_text(given.flow_id),
+        flow_action=as_text(given.flow_action).upper(),
+        navigate_screen=as_text(given.navigate_screen),
+        icon=as_text(given.icon),
+    )
+
+
+def _read_apps(given: SentButton) -> tuple[tuple[SupportedApp, ...], bool]:
+    """The applications a button names, and whether it names one in the spec's flat fields."""
+    if given.supported_apps:
+        return (
+            tuple(SupportedApp(as_text(app.package_name), as_text(app.signature_hash)) for app in given.supported_apps),
+            False,
+        )
+    if given.package_name is None and given.signature_hash is None:
+        return (), False
+    return (SupportedApp(as_text(given.package_name), as_text(given.signature_hash)),), True
+
+
+def _flag(value: Flag | None, name: str) -> bool | None:
+    return None if value is None else read_flag(value, name)

@@ -1,0 +1,101 @@
+"""A template as its record: the documented fields, with `data`, `meta` and `containerMeta`."""
+
+import json
+from typing import Any
+
+from waypost.domain.templates.buttons import button_supported
+from waypost.domain.templates.extras import TEMPLATE_EXTRAS
+from waypost.domain.templates.fields import TEMPLATE_FIELDS, Draft
+from waypost.domain.templates.rendering import body_of, flattened, footer_of
+from waypost.domain.templates.template import PRIORITY, Category, Template
+from waypost.wire.templates.components import submitted_buttons, submitted_cards
+
+
+def template_record(template: Template) -> dict[str, Any]:
+    """The record of creation and of the list.
+
+    Source: spec, "Template record"; values and order from facts 3.2; `master` and
+    `allowTemplateCategoryChange` always: decision 0018.
+    """
+    draft = template.draft
+    record: dict[str, Any] = {
+        "allowTemplateCategoryChange": draft.allow_template_category_change,
+        "appId": template.app_id,
+        "buttonSupported": button_supported(draft.buttons),
+        "category": template.category.value,
+        "containerMeta": _json(_container_meta(template)),
+        "createdOn": template.created_on_ms,
+        "data": flattened(draft),
+        "elementName": draft.element_name,
+        "id": template.id,
+        "languageCode": draft.language_code,
+        "languagePolicy": "deterministic",
+        "master": True,
+        "meta": _json(_meta(draft)),
+        "modifiedOn": template.modified_on_ms,
+        "namespace": template.namespace,
+        "parameterFormat": draft.parameter_format,
+        "priority": PRIORITY[template.category],
+        "quality": template.quality,
+        "retry": template.retry,
+        "stage": template.stage,
+        "status": template.status.value,
+        "templateType": draft.template_type,
+        "vertical": draft.vertical,
+        "wabaId": template.business_account_id,
+        "oldCategory": template.old_category,
+        "new_category": template.new_category,
+        "correct_category": template.new_category,  # both names carry what was announced (facts 3.2)
+        "externalId": template.operator_template_id,
+        "reason": template.reason,
+    }
+    return _present(record)
+
+
+def _meta(draft: Draft) -> dict[str, Any]:
+    meta: dict[str, Any] = {"example": draft.example or ""}
+    if draft.category == Category.AUTHENTICATION:
+        meta["newAuthTemplate"] = True
+    return meta
+
+
+def _container_meta(template: Template) -> dict[str, Any]:
+    """A copy of the components as submitted; `enableSample` is true whatever was sent.
+
+    The footer of AUTHENTICATION is the one that is set from `codeExpirationMinutes`.
+
+    Source: spec, "Template record", containerMeta, and "Create template", footer; facts 3.1, 3.2.
+    """
+    draft = template.draft
+    extras = {name: value for extra in TEMPLATE_EXTRAS for name, value in extra.record_members(draft).items()}
+    return _present(
+        {
+            "appId": template.app_id,
+            "data": draft.content or body_of(draft),
+            "buttons": submitted_buttons(draft.buttons) or None,
+            "header": draft.header,
+            "footer": footer_of(draft),
+            "sampleText": draft.example,
+            "sampleHeader": draft.example_header,
+            "sampleMedia": draft.example_media,
+            "enableSample": True,
+            "editTemplate": template.edited,
+            "allowTemplateCategoryChange": draft.allow_template_category_change,
+            "addSecurityRecommendation": draft.add_security_recommendation,
+            "codeExpirationMinutes": draft.code_expiration_minutes,
+            "messageSendTTLSeconds": draft.message_validity_s,
+            **extras,
+            "isCPR": draft.is_call_permission_request or None,
+            **{field.name: getattr(draft, field.attribute) for field in TEMPLATE_FIELDS if field.recorded},
+            "cards": submitted_cards(draft.cards) if draft.cards else None,
+            "correctCategory": template.new_category,
+        }
+    )
+
+
+def _present(members: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in members.items() if value is not None}
+
+
+def _json(value: dict[str, Any]) -> str:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
