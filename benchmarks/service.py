@@ -26,7 +26,7 @@ from waypost.domain.templates.template import Template
 from waypost.store.accounts.credentials import CredentialKind, add_credential
 from waypost.store.accounts.partners import add_partner
 from waypost.store.callbacks.subscriptions import add_subscription
-from waypost.store.purpose import seed_template
+from waypost.store.properties import seed_template
 
 NETWORK = ("127.0.0.0/8",)
 

@@ -29,7 +29,7 @@ from waypost.config import Settings
 from waypost.store.accounts.partners import add_partner
 from waypost.store.database import Database
 from waypost.store.engines.sqlite import SqliteEngine
-from waypost.store.purpose import mark_demo
+from waypost.store.properties import mark_demo
 
 # fmt: off
 VARIABLES: Final = {  # Source: decision 0088

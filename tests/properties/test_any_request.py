@@ -28,7 +28,7 @@ from waypost.config import Settings
 from waypost.domain.errors import Reason
 from waypost.store.accounts.credentials import CredentialKind, add_credential
 from waypost.store.console.trace import message_counts
-from waypost.store.purpose import seed_template
+from waypost.store.properties import seed_template
 from waypost.store.queue.jobs import Lane, depth_of
 
 ALWAYS = {401, 413, 429}

@@ -15,7 +15,7 @@ from waypost.domain.session_messages import SESSION_KINDS
 from waypost.domain.templates.buttons import VIEW_ITEMS, Button, ButtonKind
 from waypost.domain.templates.cards import Card
 from waypost.operators.cloud.messages.bodies import message_body
-from waypost.store.message_contents import content_of, name_of
+from waypost.store.encoding import content_of, name_of
 from waypost.wire.forms import Form
 from waypost.wire.messages.passthrough import PassthroughSend, read_event, read_passthrough
 from waypost.wire.messages.session_forms import is_about_products, read_session_message

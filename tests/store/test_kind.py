@@ -7,7 +7,7 @@ from waypost.store.accounts.credentials import CredentialKind, add_credential
 from waypost.store.accounts.partners import add_partner
 from waypost.store.contract import WrongStore
 from waypost.store.database import Database
-from waypost.store.purpose import check_real, is_demo, mark_demo
+from waypost.store.properties import check_real, is_demo, mark_demo
 
 
 async def test_empty_store_is_fit_for_real_traffic(database: Database) -> None:

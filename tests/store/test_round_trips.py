@@ -47,7 +47,7 @@ from waypost.store.callbacks.subscriptions import (
 from waypost.store.console.trace import message_trace
 from waypost.store.database import Database
 from waypost.store.directory import Directory
-from waypost.store.message_contents import content_of
+from waypost.store.encoding import content_of
 from waypost.store.messages.messages import (
     MessageChange,
     MessageNews,

@@ -27,7 +27,7 @@ from waypost.simulator import Simulator, SimulatorSettings, read_scenario
 from waypost.store.contract import StoreAway
 from waypost.store.engines.sqlite import take_lock
 from waypost.store.media.folder import check_folder, name_of
-from waypost.store.purpose import check_real
+from waypost.store.properties import check_real
 
 _ADMIN: Final = "/admin"
 _METRICS: Final = "/metrics"

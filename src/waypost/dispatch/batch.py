@@ -10,8 +10,8 @@ from waypost.domain.app import Line
 from waypost.domain.message import MessageState, reply_to_of
 from waypost.domain.outcome import Unavailable
 from waypost.domain.templates.template import Template
+from waypost.store.encoding import content_of
 from waypost.store.media.media import Found
-from waypost.store.message_contents import content_of
 from waypost.store.messages.messages import MessageRow, messages_by_ids
 from waypost.store.templates.templates import templates_by_ids
 

@@ -20,8 +20,8 @@ from waypost.operators.contract import Operators
 from waypost.queue.job import Entry
 from waypost.queue.queue import Journal
 from waypost.store.directory import Directory
+from waypost.store.encoding import content_of
 from waypost.store.media.media import Found, Wanted
-from waypost.store.message_contents import content_of
 from waypost.store.messages.messages import MessageRow, message_of
 
 STOPPED_WHILE_SENDING = Uncertain("the service stopped while this message was being sent")

@@ -16,8 +16,8 @@ from waypost.domain.session_messages.content import MediaKind
 from waypost.events.lookup import Applying, reacted_to
 from waypost.store.accounts.partners import app_by_phone_number_id
 from waypost.store.apps.operator_history import app_that_left
+from waypost.store.encoding import kept_content_of
 from waypost.store.media.media import add_inbound_media
-from waypost.store.message_contents import kept_content_of
 from waypost.store.messages.recipients import has_written, recipient_id
 from waypost.store.queue.inbound_webhooks import NO_RECIPIENT, record_inbound
 from waypost.store.templates.templates import template_by_id

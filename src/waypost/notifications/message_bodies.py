@@ -6,7 +6,7 @@ from waypost.domain.app import App
 from waypost.domain.event import StatusEvent
 from waypost.domain.message import MessageKind, MessageState
 from waypost.domain.phone_number import group_of
-from waypost.store.message_contents import OF_TEMPLATES
+from waypost.store.encoding import OF_TEMPLATES
 from waypost.store.messages.messages import MessageRow
 from waypost.wire.callbacks import callback_v2, callback_v3
 

@@ -1,4 +1,7 @@
-"""Domain values to columns and back."""
+"""Domain values to columns and back.
+
+What messages say, as canonical JSON: a table of their kinds.
+"""
 
 from collections.abc import Callable
 from typing import Any, Final
@@ -7,11 +10,11 @@ import msgspec
 from sqlalchemy import Row
 
 from waypost.domain.app import App, AppPreferences, BusinessAccount, OperatorAccount
-from waypost.domain.message import Message, TemplateSend
+from waypost.domain.message import Content, Message, Passthrough, TemplateSend
 from waypost.domain.partner import Partner
+from waypost.domain.session_messages import SESSION_KINDS
 from waypost.domain.templates.fields import Draft
 from waypost.domain.templates.template import Template
-from waypost.store.message_contents import name_of
 from waypost.store.typed_rows import RowReader
 
 _app_of: Final = RowReader(App)
@@ -131,3 +134,36 @@ def message_columns(message: Message) -> dict[str, Any]:
         "accepted_on_ms": message.accepted_on_ms,
         "changed_on_ms": message.accepted_on_ms,
     }
+
+
+NAMES: Final[dict[type[Content], str]] = {  # the names are stored
+    **{kind: kind.stored_as for kind in SESSION_KINDS},
+    TemplateSend: "template",
+    Passthrough: "passthrough",
+}
+TEMPLATE_PASSTHROUGH: Final = "template_passthrough"
+OF_TEMPLATES: Final = {NAMES[TemplateSend], TEMPLATE_PASSTHROUGH}
+"""The kinds that a callback calls a template message."""
+
+_DECODE: Final = {
+    TEMPLATE_PASSTHROUGH: msgspec.json.Decoder(Passthrough).decode,
+    **{name: msgspec.json.Decoder(kind).decode for kind, name in NAMES.items()},
+}
+
+
+def name_of(content: Content) -> str:
+    """The kind of a content, as the column `kind` has it; a passthrough of a template has one of its own."""
+    if isinstance(content, Passthrough) and content.type == "template":
+        return TEMPLATE_PASSTHROUGH
+    return NAMES[type(content)]
+
+
+def kept_content_of(kind: str, content: bytes) -> Content | None:
+    """What a message says; None where its words have been kept long enough and are gone."""
+    return content_of(kind, content) if content else None
+
+
+def content_of(kind: str, stored: bytes) -> Content:
+    """What a message says, from its columns."""
+    content: Content = _DECODE[kind](stored)
+    return content

@@ -1,11 +1,18 @@
-"""What a store knows of itself, and how it is written down."""
+"""What a store knows of itself, and how it is written down.
 
-from collections.abc import Mapping
+What a store is for: `dev` marks the one it seeds, and `serve` refuses such a store.
+"""
 
-from sqlalchemy import Connection
+from collections.abc import Collection, Mapping
 
-from waypost.store.dialects import insert_or
-from waypost.store.tables import store_facts
+from sqlalchemy import Connection, delete, func, insert, select
+
+from waypost.domain.templates.template import Template
+from waypost.store.accounts.credentials import TABLES
+from waypost.store.contract import WrongStore
+from waypost.store.encoding import template_columns
+from waypost.store.sql import insert_or
+from waypost.store.tables import partners, store_facts, templates
 
 
 def set_revision(connection: Connection, revision: int, works_with: int) -> None:
@@ -19,3 +26,55 @@ def set_facts(connection: Connection, facts: Mapping[str, str]) -> None:
     replacing = statement.on_conflict_do_update(index_elements=["name"], set_={"value": statement.excluded.value})
     for name, value in sorted(facts.items()):
         connection.execute(replacing, {"name": name, "value": value})
+
+
+DEMO = "demo"
+
+
+def mark_demo(connection: Connection) -> bool:
+    """Mark the store as the demonstration's; False when it is marked already.
+
+    Raises:
+        WrongStore: it holds partners and is not marked.
+    """
+    if is_demo(connection):
+        return False
+    if connection.execute(select(func.count()).select_from(partners)).scalar_one():
+        raise WrongStore("this store belongs to `waypost serve`; name another folder with --data, or use --memory")
+    connection.execute(insert(store_facts), {"name": "kind", "value": DEMO})
+    return True
+
+
+def is_demo(connection: Connection) -> bool:
+    """Whether the store is marked as the demonstration's."""
+    kind = select(store_facts.c.value).where(store_facts.c.name == "kind")
+    return connection.execute(kind).scalar_one_or_none() == DEMO
+
+
+def check_real(connection: Connection, known_hashes: Collection[str]) -> None:
+    """Return when the store is fit for real traffic.
+
+    Args:
+        connection: any.
+        known_hashes: of secrets that everybody knows.
+
+    Raises:
+        WrongStore: it is the demonstration's, or holds one of the secrets.
+    """
+    if is_demo(connection):
+        raise WrongStore(
+            "this store was made by `waypost dev` and its secrets are known to everybody; "
+            "name another folder with --data"
+        )
+    for table in TABLES.values():
+        held = select(func.count()).where(table.c.hash.in_(known_hashes))
+        if connection.execute(held).scalar_one():
+            raise WrongStore(
+                "this store holds a credential of the demonstration, which everybody knows; revoke it first"
+            )
+
+
+def seed_template(connection: Connection, template: Template) -> None:
+    """Keep a template that the operator already has; nothing is submitted."""
+    connection.execute(delete(templates).where(templates.c.id == template.id))
+    connection.execute(insert(templates), template_columns(template))

@@ -2,16 +2,24 @@
 
 Core writes a parameter for each member, and so makes the statement's text anew for each list: that
 cost more than the statement. Here the text stays the same, and the engine takes the list apart.
+
+Statements that more than one engine understands, where Core has them for one dialect at a time.
+
+`insert_or` is an insert with `on_conflict_do_nothing`, `on_conflict_do_update` and `excluded`. Both
+engines spell these alike, and SQLite's compiler reads what PostgreSQL's construct holds.
 """
 
 from typing import Any
 
 import msgspec
-from sqlalchemy import ARRAY, BigInteger, ColumnElement, Dialect, Integer, Text, bindparam
+from sqlalchemy import ARRAY, BigInteger, ColumnElement, Connection, Dialect, Integer, Select, Text, bindparam
+from sqlalchemy.dialects.postgresql import Insert as InsertOr
+from sqlalchemy.dialects.postgresql import insert as insert_or
 from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql.expression import FunctionElement
 from sqlalchemy.types import NullType, TypeDecorator, TypeEngine
 
+from waypost.store.bulk_statements import WAYS
 from waypost.store.schema import POSTGRESQL
 
 
@@ -64,3 +72,15 @@ def _in_json(element: _OneOf, compiler: Any, **kw: Any) -> str:
 def _any_of_array(element: _OneOf, compiler: Any, **kw: Any) -> str:
     column, members = (compiler.process(each, **kw) for each in element.clauses)
     return f"{column} = ANY({members})"
+
+
+__all__ = ["InsertOr", "insert_or", "to_change"]
+
+
+def to_change(connection: Connection, statement: Select[Any]) -> Select[Any]:
+    """What is read to be changed: locked until the transaction ends, where the connection is the writer's.
+
+    Several processes write at once on PostgreSQL, and what one decides from must still be so when it
+    writes. The statement says in which order rows are locked, so that two transactions cannot cross.
+    """
+    return statement.with_for_update() if WAYS in connection.info else statement

@@ -245,7 +245,7 @@ messages = Table(
     Column("source", Words, nullable=False),
     Column("destination", Words, nullable=False),
     Column("recipient_id", BigInteger),  # known once the operator has named the recipient
-    Column("kind", Words, nullable=False),  # of its content; the table is in store/message_contents.py
+    Column("kind", Words, nullable=False),  # of its content; the table is in store/encoding.py
     Column("template_id", Words),
     Column("content", LargeBinary, nullable=False),  # canonical JSON of our own message
     Column("request", Words, nullable=False),  # the form as it came; holds no credential

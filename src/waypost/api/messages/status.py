@@ -7,7 +7,7 @@ from waypost.api.services import Services
 from waypost.domain.app import App
 from waypost.domain.direct_calls import MarkRead
 from waypost.domain.errors import Reason, Refused
-from waypost.store.message_contents import OF_TEMPLATES
+from waypost.store.encoding import OF_TEMPLATES
 from waypost.store.messages.messages import messages_by_ids
 from waypost.store.messages.received import inbound_message, inbound_with_sender
 from waypost.wire.messages.passthrough import ReadReceipt, read_event

@@ -17,7 +17,7 @@ from waypost.config import Settings
 from waypost.simulator import AccountSeed, Keeper, NumberSeed, Simulator, SimulatorSettings
 from waypost.store.accounts.credentials import CredentialKind, add_credential
 from waypost.store.accounts.partners import add_app, add_business_account, add_partner
-from waypost.store.purpose import is_demo, mark_demo, seed_template
+from waypost.store.properties import is_demo, mark_demo, seed_template
 
 
 @dataclass(frozen=True, slots=True)

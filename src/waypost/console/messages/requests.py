@@ -8,10 +8,10 @@ from typing import Any, Final, cast
 from urllib.parse import parse_qsl
 
 from waypost.console.web.not_found import NotMeant
-from waypost.store.message_contents import TEMPLATE_PASSTHROUGH
+from waypost.store.encoding import TEMPLATE_PASSTHROUGH
 
 # fmt: off
-PATHS: Final = {  # Source: api/routes.py; kinds: store/message_contents.py
+PATHS: Final = {  # Source: api/routes.py; kinds: store/encoding.py
     "passthrough":        "v3/message",
     TEMPLATE_PASSTHROUGH: "v3/message",
     "template":           "template/msg",

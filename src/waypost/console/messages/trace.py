@@ -21,7 +21,7 @@ from waypost.domain.templates.rendering import body_of, footer_of
 from waypost.domain.templates.template import Template
 from waypost.domain.templates.variables import variables, without_variables
 from waypost.store.console.trace import way_of_app, words_of_app
-from waypost.store.message_contents import kept_content_of
+from waypost.store.encoding import kept_content_of
 from waypost.store.messages.lists import names_of_templates
 from waypost.store.messages.text import words_of
 from waypost.store.templates.templates import template_by_id

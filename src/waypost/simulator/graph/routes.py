@@ -11,7 +11,6 @@ from waypost.simulator.accounts.accounts import Account, App, Number, Subscripti
 from waypost.simulator.accounts.flow import Flow
 from waypost.simulator.errors import bad_parameter
 from waypost.simulator.graph.apps import OAUTH, app_token, list_app_subscriptions, subscribe_app, unsubscribe_app
-from waypost.simulator.graph.authentication import preview_templates, upsert_templates
 from waypost.simulator.graph.flows import (
     FLOW_FILES,
     create_flow,
@@ -57,7 +56,14 @@ from waypost.simulator.graph.settings import (
     show_settings,
     show_shop,
 )
-from waypost.simulator.graph.template_library import LIBRARY_ID, change_account, list_library, show_analytics
+from waypost.simulator.graph.template_library import (
+    LIBRARY_ID,
+    change_account,
+    list_library,
+    preview_templates,
+    show_analytics,
+    upsert_templates,
+)
 from waypost.simulator.graph.templates import (
     archive_templates,
     create_template,

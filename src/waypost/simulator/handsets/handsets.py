@@ -23,7 +23,7 @@ from waypost.simulator.handsets.inbound_options import Manner, Medium
 from waypost.simulator.handsets.phone_actions import Act, PhoneActs
 from waypost.simulator.media.media import Media, MediaShelf
 from waypost.simulator.media.references import MEDIA_KINDS
-from waypost.simulator.messages.wamids import received_wamid
+from waypost.simulator.messages.message_ids import received_wamid
 from waypost.simulator.phones.blocks import Blocks
 from waypost.simulator.phones.phones import Phones
 from waypost.simulator.settings import LiveSettings

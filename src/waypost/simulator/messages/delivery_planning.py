@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from waypost.simulator.accounts.accounts import Accounts, Number
-from waypost.simulator.messages.direct_send import DirectSend
+from waypost.simulator.messages.envelope import DirectSend
 from waypost.simulator.phones.conditions import Situation, failure_of, lifetime_ms
 from waypost.simulator.phones.phone import Phone
 from waypost.simulator.phones.phones import Phones

@@ -1,5 +1,9 @@
-"""What stands around a message in a request: the product, the kind of recipient, the callback data."""
+"""What stands around a message in a request: the product, the kind of recipient, the callback data.
 
+Direct Send: messages that name their category instead of a template.
+"""
+
+from dataclasses import dataclass
 from typing import Any, Final
 
 from waypost.simulator.errors import bad_parameter
@@ -29,3 +33,51 @@ def callback_data_of(request: dict[str, Any]) -> str | None:
             f"Param biz_opaque_callback_data must be a string of at most {_CALLBACK_DATA_AT_MOST} characters."
         )
     return given
+
+
+KINDS: Final = ("text", "interactive")  # Source: the operator's pages "Direct Send"
+TTL_AT_LEAST_S: Final = 30
+TTL_AT_MOST_S: Final = {  # Source: the operator's page "Configure message time-to-live"
+    "utility":        43_200,
+    "authentication": 900,
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class DirectSend:
+    """What a message says of itself beside its content.
+
+    Args:
+        category: `utility` or `authentication`; empty for a message of the ordinary kind.
+        lives_ms: how long it may wait for its phone; None: as long as any of its kind.
+    """
+
+    category: str = ""
+    lives_ms: int | None = None
+
+
+def direct_send_of(request: dict[str, Any], kind: object) -> DirectSend:
+    """Read `category` and `ttl_seconds`.
+
+    Raises:
+        GraphRefused: 100 for another category, a lifetime without one or out of its range, or a type
+            that cannot be sent so.
+
+    Source: the operator's pages "Direct Send API reference" and "Configure message time-to-live".
+    """
+    category, ttl_s = request.get("category"), request.get("ttl_seconds")
+    if category is None:
+        if ttl_s is not None:
+            raise bad_parameter("Param ttl_seconds is supported with a category only.")
+        return DirectSend()
+    name = category.lower() if isinstance(category, str) else ""
+    if name not in TTL_AT_MOST_S:
+        raise bad_parameter(f"Param category must be one of {{{', '.join(TTL_AT_MOST_S)}}}.")
+    if kind not in KINDS:
+        raise bad_parameter(f"Param category goes with the types {{{', '.join(KINDS)}}} only.")
+    if ttl_s is None:
+        return DirectSend(name)
+    at_most_s = TTL_AT_MOST_S[name]
+    if type(ttl_s) is not int or not TTL_AT_LEAST_S <= ttl_s <= at_most_s:
+        raise bad_parameter(f"Param ttl_seconds must be a number from {TTL_AT_LEAST_S} to {at_most_s}.")
+    return DirectSend(name, ttl_s * 1000)

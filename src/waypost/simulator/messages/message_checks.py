@@ -8,8 +8,7 @@ from waypost.base.json_values import object_or_none, text_or_none
 from waypost.simulator.accounts.accounts import Number
 from waypost.simulator.errors import bad_parameter, message_refused
 from waypost.simulator.media.references import References
-from waypost.simulator.messages.direct_send import DirectSend, direct_send_of
-from waypost.simulator.messages.envelope import callback_data_of, check_envelope
+from waypost.simulator.messages.envelope import DirectSend, callback_data_of, check_envelope, direct_send_of
 from waypost.simulator.messages.groups import group_place
 from waypost.simulator.messages.message_kinds import KINDS, shown_message
 from waypost.simulator.messages.sending_limits import Standings

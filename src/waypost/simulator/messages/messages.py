@@ -11,9 +11,9 @@ from waypost.simulator.accounts.accounts import Number
 from waypost.simulator.messages.delivery_signals import Arrivals
 from waypost.simulator.messages.groups import group_contact
 from waypost.simulator.messages.message_checks import MessageChecks
+from waypost.simulator.messages.message_ids import sent_wamid
 from waypost.simulator.messages.message_plans import MessagePlans
 from waypost.simulator.messages.sending_limits import Standings
-from waypost.simulator.messages.wamids import sent_wamid
 from waypost.simulator.phones.phones import Phones
 from waypost.simulator.tables.messages import Message
 from waypost.simulator.templates.uses import TemplateUses

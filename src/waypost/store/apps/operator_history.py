@@ -14,8 +14,8 @@ from sqlalchemy import Connection, case, func, literal, select, update
 from waypost.domain.app import App, BusinessAccount, Line, OperatorAccount
 from waypost.domain.templates.template import Template, TemplateStatus
 from waypost.store.accounts.partners import operator_account_by_id
-from waypost.store.dialects import insert_or
 from waypost.store.encoding import app_of, business_account_of, template_of
+from waypost.store.sql import insert_or
 from waypost.store.tables import app_stays, apps, business_accounts, template_stays, templates
 
 NOTHING_THERE: Final = ""

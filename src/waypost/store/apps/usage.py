@@ -9,7 +9,7 @@ from sqlalchemy import Connection, func, select
 from waypost.domain.session_messages.plain import SessionMedia
 from waypost.domain.templates.template import Category
 from waypost.domain.templates.types import type_row
-from waypost.store.message_contents import OF_TEMPLATES
+from waypost.store.encoding import OF_TEMPLATES
 from waypost.store.tables import inbound_messages, messages
 from waypost.store.templates.templates import templates_by_ids
 

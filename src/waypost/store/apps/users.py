@@ -6,7 +6,7 @@ from typing import Any, Final
 from sqlalchemy import Connection, Row, Select, select
 
 from waypost.domain.app import WINDOW_MS, App, AppUser
-from waypost.store.dialects import insert_or, to_change
+from waypost.store.sql import insert_or, to_change
 from waypost.store.tables import app_users, recipients
 from waypost.store.typed_rows import RowReader
 

@@ -11,9 +11,8 @@ from sqlalchemy import Connection, bindparam, func, select, update
 from waypost.domain.callbacks.callback import Attempt, AttemptKind
 from waypost.store.bulk_statements import Adding, Changing
 from waypost.store.callbacks.receivers import receiver_failure
-from waypost.store.dialects import insert_or
 from waypost.store.messages.one_time_codes import callback_holds_code
-from waypost.store.sql import one_of
+from waypost.store.sql import insert_or, one_of
 from waypost.store.tables import attempts, callbacks, sequences
 from waypost.store.typed_rows import select_row
 from waypost.store.write_through_cache import FreshTable, are_fresh

@@ -7,9 +7,9 @@ from typing import Any, Final
 from sqlalchemy import Connection, Select, and_, delete, func, insert, select, tuple_, update
 
 from waypost.domain.media import InboundMedia, Media
-from waypost.store.dialects import insert_or
 from waypost.store.queue.job_subjects import JobSubject, SubjectKind
 from waypost.store.queue.jobs import Lane, NewEntry, append_entries, settle_entries
+from waypost.store.sql import insert_or
 from waypost.store.tables import inbound_media, media, media_copies
 from waypost.store.typed_rows import RowReader
 

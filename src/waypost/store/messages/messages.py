@@ -8,12 +8,10 @@ from sqlalchemy import Connection
 
 from waypost.domain.message import Message, MessageState
 from waypost.store.bulk_statements import Adding, Changing
-from waypost.store.dialects import to_change
-from waypost.store.encoding import message_columns
-from waypost.store.message_contents import content_of
+from waypost.store.encoding import content_of, message_columns
 from waypost.store.queue.job_subjects import JobSubject, SubjectKind
 from waypost.store.queue.jobs import Lane, NewEntry, append_entries
-from waypost.store.sql import one_of
+from waypost.store.sql import one_of, to_change
 from waypost.store.tables import messages
 from waypost.store.trace_events import MessageNews, add_news
 from waypost.store.typed_rows import columns_getter, select_row

@@ -7,7 +7,7 @@ import msgspec
 from sqlalchemy import Connection, or_, select
 
 from waypost.domain.templates.template import Category
-from waypost.store.message_contents import TEMPLATE_PASSTHROUGH
+from waypost.store.encoding import TEMPLATE_PASSTHROUGH
 from waypost.store.sql import one_of
 from waypost.store.tables import messages, templates
 

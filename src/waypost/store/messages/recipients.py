@@ -6,8 +6,7 @@ from typing import Any, Final
 from sqlalchemy import ColumnElement, Connection, case, func, insert, select, update
 
 from waypost.domain.app import App
-from waypost.store.dialects import insert_or
-from waypost.store.sql import one_of
+from waypost.store.sql import insert_or, one_of
 from waypost.store.tables import recipients
 
 

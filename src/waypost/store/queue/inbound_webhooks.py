@@ -6,10 +6,9 @@ from typing import Any, Final, NamedTuple
 from sqlalchemy import Connection, insert
 
 from waypost.domain.inbound_webhook import Arrival
-from waypost.store.dialects import insert_or
 from waypost.store.queue.job_subjects import JobSubject, SubjectKind
 from waypost.store.queue.jobs import Lane, NewEntry, append_entries
-from waypost.store.sql import one_of
+from waypost.store.sql import insert_or, one_of
 from waypost.store.tables import arrival_items, arrivals, inbound_messages
 from waypost.store.typed_rows import select_row
 from waypost.store.write_through_cache import FreshTable, are_fresh

@@ -19,8 +19,8 @@ from sqlalchemy import (
 )
 
 from waypost.store.bulk_statements import WAYS
-from waypost.store.dialects import insert_or
 from waypost.store.queue.jobs import Lane
+from waypost.store.sql import insert_or
 from waypost.store.tables import leases, processes
 
 SHARDS: Final = 256

@@ -13,8 +13,8 @@ from sqlalchemy import Connection, bindparam, delete, literal_column, select, tu
 
 from waypost.domain.message import Message
 from waypost.store.bulk_statements import WAYS
-from waypost.store.dialects import insert_or
 from waypost.store.messages.messages import record_messages
+from waypost.store.sql import insert_or
 from waypost.store.tables import idempotency_keys as keys
 
 Result = TypeVar("Result")

@@ -8,7 +8,7 @@ import msgspec
 from sqlalchemy import Connection, bindparam, delete, select, update
 
 from waypost.store.bulk_statements import WAYS
-from waypost.store.dialects import insert_or
+from waypost.store.sql import insert_or
 from waypost.store.tables import rate_windows as windows
 
 _encode: Final = msgspec.json.Encoder().encode

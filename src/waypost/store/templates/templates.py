@@ -8,10 +8,10 @@ from sqlalchemy import ColumnElement, Connection, insert, select, update
 
 from waypost.domain.templates.filter import TemplateWish
 from waypost.domain.templates.template import Template, TemplateStatus
-from waypost.store.dialects import to_change
 from waypost.store.encoding import template_columns, template_of
 from waypost.store.queue.job_subjects import JobSubject, SubjectKind
 from waypost.store.queue.jobs import EntryState, Lane, NewEntry, append_entries, subject_of
+from waypost.store.sql import to_change
 from waypost.store.tables import journal, templates
 from waypost.store.templates.events import Told, edited_fields, tell_of
 
