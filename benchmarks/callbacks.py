@@ -11,8 +11,8 @@ from benchmarks.figures import Figure
 from benchmarks.processes import Child
 from benchmarks.seeding import connected
 from benchmarks.stores import Store, Stores
-from waypost.store.queue.jobs import Lane
-from waypost.store.tables import callbacks, journal, sequences, subscriptions
+from waypost.store.queue.jobs import QueueName
+from waypost.store.tables import callbacks, queue_jobs, sequences, subscriptions
 
 LEAST = 0.5  # Source: decision 0087, T4
 AT_ONCE = 64
@@ -89,11 +89,11 @@ async def _ours(store: Store, count: int) -> dict[str, Any]:
 
 
 def _queue(store: Store, count: int) -> None:
-    """Callbacks that wait, spread over recipients, each with its entry, as `journal.telling` leaves them."""
+    """Callbacks that wait, spread over recipients, each with its entry, as `queue.telling` leaves them."""
     now_ms = int(time.time() * 1000)
     with connected(store) as connection:
         subscription = connection.execute(subscriptions.select().limit(1)).one()
-        rows, entries = [], []
+        rows, jobs = [], []
         for n in range(count):
             who = n % RECIPIENTS
             callback_id = f"01990000-0000-7000-8000-{n:012x}"
@@ -103,13 +103,13 @@ def _queue(store: Store, count: int) -> None:
                 "message_id": callback_id, "news": "read", "body": BODY % (callback_id.encode(), who),
                 "created_on_ms": now_ms,
             })  # fmt: skip
-            entries.append({
-                "lane": int(Lane.CALLBACKS), "grp": f"subscription {subscription.id}",
-                "order_key": f"{subscription.id} {who}", "ref": callback_id, "due_ms": now_ms,
+            jobs.append({
+                "queue": int(QueueName.CALLBACKS), "concurrency_group": f"subscription {subscription.id}",
+                "ordering_key": f"{subscription.id} {who}", "ref": callback_id, "due_ms": now_ms,
             })  # fmt: skip
         for low in range(0, count, 1000):
             connection.execute(insert(callbacks), rows[low : low + 1000])
-            connection.execute(insert(journal), entries[low : low + 1000])
+            connection.execute(insert(queue_jobs), jobs[low : low + 1000])
         connection.execute(
             insert(sequences),
             [

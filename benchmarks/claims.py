@@ -26,28 +26,28 @@ from sqlalchemy import Connection
 
 from tests.support.postgres import Server, running_server
 from waypost.base.clock import SystemClock
-from waypost.queue.job import Entry
-from waypost.queue.plans import LanePlan
-from waypost.queue.queue import Journal
+from waypost.queue.job import Job
+from waypost.queue.plans import QueuePlan
+from waypost.queue.queue import JobQueue
 from waypost.store.database import Database
 from waypost.store.engines.postgresql import PostgresEngine
-from waypost.store.queue.jobs import Lane, NewEntry, append_entries, settle_entries, subject_of
+from waypost.store.queue.jobs import NewJob, QueueName, complete_jobs, enqueue_jobs, read_subject
 from waypost.store.queue.leases import SHARDS
 
 BATCH: Final = 100
-LANE: Final = Lane.SUBMISSIONS
-PLANS: Final = {lane: LanePlan(BATCH, BATCH) for lane in Lane}
+LANE: Final = QueueName.OUTBOUND
+PLANS: Final = {queue: QueuePlan(BATCH, BATCH) for queue in QueueName}
 
 _OLDEST_OF_EACH_KEY: Final = """
-    SELECT position, order_key FROM journal AS j
-    WHERE lane = %s AND state < 2 AND due_ms <= %s
+    SELECT position, ordering_key FROM queue_jobs AS j
+    WHERE queue = %s AND state < 2 AND due_ms <= %s
       AND NOT EXISTS (
-        SELECT 1 FROM journal AS earlier
-        WHERE earlier.lane = j.lane AND earlier.grp = j.grp AND earlier.order_key = j.order_key
+        SELECT 1 FROM queue_jobs AS earlier
+        WHERE earlier.queue = j.queue AND earlier.concurrency_group = j.concurrency_group AND earlier.ordering_key = j.ordering_key
           AND earlier.position < j.position AND earlier.state < 2)
     ORDER BY position LIMIT %s FOR UPDATE SKIP LOCKED
 """
-_KEY_INDEX: Final = "CREATE INDEX journal_by_key ON journal (lane, grp, order_key, position)"
+_KEY_INDEX: Final = "CREATE INDEX journal_by_key ON queue_jobs (queue, concurrency_group, ordering_key, position)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,27 +69,27 @@ async def _work_leases(url: str, number: int, processes: int) -> Worked:
     database = Database(PostgresEngine(url))
     await database.open()
     clock = SystemClock()
-    journal = Journal(database, clock, holder=f"bench {number}", plans=PLANS, lanes=(LANE,))
-    await journal.open()
-    journal.start()
-    while len(journal.shards.held[LANE]) != SHARDS // processes:  # noqa: ASYNC110  until all have come to terms
+    queue = JobQueue(database, clock, holder=f"bench {number}", plans=PLANS, queue_names=(LANE,))
+    await queue.open()
+    queue.start()
+    while len(queue.shards.held[LANE]) != SHARDS // processes:  # noqa: ASYNC110  until all have come to terms
         await asyncio.sleep(0.01)
     refs: list[str] = []
     began_s = ended_s = time.monotonic()
     spent_s = time.process_time()
     while time.monotonic() - ended_s < 1:  # idle for a second: it is all done
-        entries = await journal.claim(LANE, at_most=BATCH)
-        if not entries:
+        jobs = await queue.claim(LANE, at_most=BATCH)
+        if not jobs:
             await asyncio.sleep(0.02)
             continue
-        pieces: list[tuple[Entry, int]] = [(entry, entry.position) for entry in entries]
-        failed = await journal.settle_all(pieces, _settle)
+        pieces: list[tuple[Job, int]] = [(job, job.position) for job in jobs]
+        failed = await queue.complete_all(pieces, _settle)
         if failed:
             raise failed[0][1]
-        refs += [entry.subject.ref for entry in entries]
+        refs += [job.subject.ref for job in jobs]
         ended_s = time.monotonic()
     spent_s = time.process_time() - spent_s
-    await journal.close()
+    await queue.close()
     await database.close()
     return Worked(refs, began_s, ended_s, spent_s)
 
@@ -104,7 +104,7 @@ def work_skip_locked(url: str, _number: int, _processes: int, out: Any) -> None:
             now_ms = time.time_ns() // 1_000_000
             claimed = connection.execute(_OLDEST_OF_EACH_KEY, (int(LANE), now_ms, BATCH)).fetchall()
             gone = connection.execute(
-                "DELETE FROM journal WHERE position = ANY(%s) RETURNING ref", ([one[0] for one in claimed],)
+                "DELETE FROM queue_jobs WHERE position = ANY(%s) RETURNING ref", ([one[0] for one in claimed],)
             ).fetchall()
             connection.commit()
             if not claimed:
@@ -119,20 +119,20 @@ WAYS: Final = {"leases": work_leases, "skip locked": work_skip_locked}
 
 
 def _settle(connection: Connection, positions: Sequence[int]) -> list[None]:
-    settle_entries(connection, positions)
+    complete_jobs(connection, positions)
     return [None] * len(positions)
 
 
-async def fill(url: str, entries: int, keys: int, sources: int) -> None:
+async def fill(url: str, jobs: int, keys: int, sources: int) -> None:
     """Append so many entries, of keys in turn."""
     database = Database(PostgresEngine(url))
     await database.open()
     new = [
-        NewEntry(LANE, f"source {key % sources}", f"key {key}", subject_of(LANE, f"{key} {nth}"), 0)
-        for nth in range(entries // keys)
+        NewJob(LANE, f"source {key % sources}", f"key {key}", read_subject(LANE, f"{key} {nth}"), 0)
+        for nth in range(jobs // keys)
         for key in range(keys)
     ]
-    await database.write(append_entries, new)
+    await database.write(enqueue_jobs, new)
     await database.close()
 
 
@@ -195,7 +195,7 @@ def main() -> None:
                     asyncio.run(fill(url, wanted.entries, wanted.keys, wanted.sources))
                     with psycopg.connect(url, autocommit=True) as connection:
                         connection.execute(_KEY_INDEX)
-                        connection.execute("ANALYZE journal")
+                        connection.execute("ANALYZE queue_jobs")
                     told = measure(server, url, way, processes)
                     print(json.dumps({**told, "keys": wanted.keys}), flush=True)
 

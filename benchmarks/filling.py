@@ -84,7 +84,7 @@ def numbers_of_each(apps: int, count: int) -> int:
 
 def _drop_indexes(connection: Connection) -> list[str]:
     """Drop what can be built afterwards; give the statements that build it."""
-    filled = ("messages", "message_events", "arrival_items", "callbacks", "attempts", "recipients")
+    filled = ("messages", "message_events", "webhook_items", "callbacks", "attempts", "recipients")
     if connection.dialect.name == "sqlite":
         rows = connection.exec_driver_sql(
             "SELECT name, sql, tbl_name FROM sqlite_master WHERE type = 'index' AND sql IS NOT NULL"
@@ -125,10 +125,10 @@ def _inserts(dialect: str, apps: Sequence[tuple[str, str]], partner_id: int, cou
         "INSERT INTO recipients (id, partner_id, app_id, phone_number, name) SELECT "
         f"1 + {who}, {partner_id}, {app}, {number}, '' FROM {words['series']} WHERE n <= {each_app * len(apps)}",
         "INSERT INTO messages (id, partner_id, app_id, source, destination, recipient_id, kind, content, request, sandbox, state, "
-        "doubted, operator_message_id, accepted_on_ms, changed_on_ms) SELECT "
+        "unconfirmed, operator_message_id, accepted_on_ms, changed_on_ms) SELECT "
         f"{message_id}, {partner_id}, {app}, {source}, {number}, 1 + {who}, 'text', {content}, {request}, {words['no']}, 'read', "
         f"{words['no']}, 'wamid.' || {words['word']}, {at_ms}, {at_ms} + 900 FROM {words['series']}",
-        "INSERT INTO arrival_items (operator_account_id, dedupe_key, arrival_id, place, item, received_on_ms) SELECT "
+        "INSERT INTO webhook_items (operator_account_id, dedupe_key, webhook_id, place, item, received_on_ms) SELECT "
         f"'demo', 'status ' || {words['word']}, {words['uuid'].format(ms=at_ms, kind='5')}, '0.0.statuses.0', "
         + words["blob"].format("""('{"status":{"id":"wamid.' || n || '","status":"read"},"phone_number_id":"1"}')""")
         + f", {at_ms} FROM {recent}",

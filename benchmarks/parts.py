@@ -21,7 +21,7 @@ PARTS = (  # a sample belongs to the first row, from its innermost frame outward
     ("forms and JSON",            ("waypost/wire/", "waypost/operators/cloud/", "json/", "waypost/domain/")),
     ("store",                     ("waypost/store/", "sqlalchemy/", "sqlite3/", "psycopg/", "psycopg_binary/")),
     ("accept",                    ("waypost/api/",)),
-    ("journal",                   ("waypost/queue/",)),
+    ("queue_jobs",                   ("waypost/queue/",)),
     ("dispatch",                  ("waypost/dispatch/",)),
     ("events",                    ("waypost/events/",)),
     ("callbacks",                 ("waypost/callbacks/",)),

@@ -14,8 +14,8 @@ from benchmarks.street import run, start
 MESSAGES = 300
 # fmt: off
 GROWS = (  # what has a row for each message, callback or recipient; all else has one for each app or account
-    "messages", "message_events", "arrivals", "arrival_items", "callbacks", "attempts", "recipients", "sequences",
-    "inbound_messages", "journal", "media", "media_copies", "inbound_media", "idempotency_keys",
+    "messages", "message_events", "inbound_webhooks", "webhook_items", "callbacks", "attempts", "recipients", "sequences",
+    "inbound_messages", "queue_jobs", "media", "media_copies", "inbound_media", "idempotency_keys",
 )
 # fmt: on
 

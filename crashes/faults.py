@@ -33,9 +33,9 @@ async def kill_service(scene: Scene) -> Struck:
     await scene.something_in_hand()
     asking = scene.load.asking
     town.service.kill()
-    in_hand = frozenset(town.stored.in_hand())
-    struck = over(len(in_hand) + asking, f"{len(in_hand)} in hand, {asking} unanswered",
-                  in_hand=in_hand, waves=1)  # fmt: skip
+    in_flight = frozenset(town.stored.in_flight())
+    struck = over(len(in_flight) + asking, f"{len(in_flight)} in hand, {asking} unanswered",
+                  in_flight=in_flight, waves=1)  # fmt: skip
     town.service.start()
     await town.is_ready(town.service)
     return struck
@@ -51,8 +51,8 @@ async def kill_worker(scene: Scene) -> Struck:
         os.kill(sender_of(victim.pid, urlsplit(town.graph_seen).port or 0), signal.SIGKILL)
     else:
         victim.kill()
-    in_hand = frozenset(await asyncio.to_thread(town.stored.in_hand)) | before
-    struck = over(len(in_hand) + asking, f"{len(in_hand)} in hand, {asking} unanswered", waves=1)
+    in_flight = frozenset(await asyncio.to_thread(town.stored.in_flight)) | before
+    struck = over(len(in_flight) + asking, f"{len(in_flight)} in hand, {asking} unanswered", waves=1)
     if town.plan.workers == 1:
         await asyncio.sleep(AWAY_S)  # the others have to go on without it
         victim.start()
@@ -76,25 +76,25 @@ def sender_of(pid: int, operators_port: int) -> int:
 
 async def kill_database(scene: Scene) -> Struck:
     """`kill -9` of PostgreSQL's postmaster and all its processes, and its next start."""
-    in_hand = await scene.something_in_hand()
+    in_flight = await scene.something_in_hand()
     asking = scene.load.asking
     server = scene.servers[0]
     await asyncio.to_thread(server.kill)
     await asyncio.sleep(AWAY_S)
     await asyncio.to_thread(server.start)
-    return over(len(in_hand) + asking, f"{len(in_hand)} in hand, {asking} unanswered", waves=1)
+    return over(len(in_flight) + asking, f"{len(in_flight)} in hand, {asking} unanswered", waves=1)
 
 
 async def promote_standby(scene: Scene) -> Struck:
     """`kill -9` of the primary; its synchronous standby takes over, and the dead one becomes the next standby."""
-    in_hand = await scene.something_in_hand()
+    in_flight = await scene.something_in_hand()
     asking = scene.load.asking
     primary, standby = scene.servers
     if not await asyncio.to_thread(primary.has_a_standby):
         raise NotInTime("the standby does not follow synchronously")
     await asyncio.to_thread(primary.kill)
     await asyncio.to_thread(standby.promote)
-    struck = over(len(in_hand) + asking, f"{len(in_hand)} in hand, {asking} unanswered", waves=1)
+    struck = over(len(in_flight) + asking, f"{len(in_flight)} in hand, {asking} unanswered", waves=1)
     scene.town.look_into(standby.url)
     await asyncio.to_thread(_follow_anew, primary, standby)
     scene.servers.reverse()
@@ -179,19 +179,19 @@ def _fill(file: int, size: int) -> int:
 async def stop_operator(scene: Scene) -> Struck:
     """The operator says nothing for a while; or is killed, and starts again on its file."""
     town = scene.town
-    in_hand = await scene.something_in_hand()
+    in_flight = await scene.something_in_hand()
     if scene.nth % 2:
         town.simulator.kill()
         await asyncio.sleep(AWAY_S)
-        struck = over(len(in_hand), f"killed, {len(in_hand)} in hand", waves=1)
+        struck = over(len(in_flight), f"killed, {len(in_flight)} in hand", waves=1)
         await town.simulator_answers_again()
         return struck
     town.simulator.pause()
     await asyncio.sleep(SILENT_S)
-    stuck = len(await asyncio.to_thread(town.stored.in_hand))
+    stuck = len(await asyncio.to_thread(town.stored.in_flight))
     town.simulator.resume()
     waves = 1 + int(SILENT_S / OPERATOR_TIMEOUT_S)
-    return over(stuck + len(in_hand), f"silent, {stuck} in hand at its end", waves=waves)
+    return over(stuck + len(in_flight), f"silent, {stuck} in hand at its end", waves=waves)
 
 
 async def stop_receiver(scene: Scene) -> Struck:
@@ -219,12 +219,12 @@ async def jump_clock(scene: Scene) -> Struck:
     assert scene.clock is not None, "no clock that can be moved"
     town = scene.town
     hours = HOURS[scene.nth % len(HOURS)]
-    in_hand = await scene.something_in_hand()
+    in_flight = await scene.something_in_hand()
     waiting = sum((await asyncio.to_thread(town.stored.depths)).values())  # all with due times
     scene.clock.write_text(f"{3600 * hours:+d}\n")
     if restarts := hours == 0:
         town.service.kill()
-        in_hand |= frozenset(town.stored.in_hand())
+        in_flight |= frozenset(town.stored.in_flight())
     struck = over(1, "")
     if restarts:
         town.service.start()
@@ -234,33 +234,35 @@ async def jump_clock(scene: Scene) -> Struck:
     while abs(seen_h - hours) > 0.05 and time.monotonic() < until_s:
         seen_h = (await town.date_s() - time.time()) / 3600
         await asyncio.sleep(0.2)
-    hit = max(waiting, len(in_hand)) if abs(seen_h - hours) <= 0.05 else 0
-    what = f"its clock at {seen_h:+.1f} h, {waiting} waiting, {len(in_hand)} in hand{', restarted' if restarts else ''}"
+    hit = max(waiting, len(in_flight)) if abs(seen_h - hours) <= 0.05 else 0
+    what = (
+        f"its clock at {seen_h:+.1f} h, {waiting} waiting, {len(in_flight)} in hand{', restarted' if restarts else ''}"
+    )
     return Struck(hit, what, struck.ended_s, struck.ended_ms, waves=1)
 
 
 async def tear_network(scene: Scene) -> Struck:
     """Nothing comes through between the service and one other party for a while, and nobody is told."""
     name, wire = list(scene.wires.items())[scene.nth % len(scene.wires)]
-    in_hand = await scene.something_in_hand()
+    in_flight = await scene.something_in_hand()
     await wire.cut()
     await asyncio.sleep(TORN_FOR_S)
     if name == "the database":
         stuck = scene.load.asking
     else:
         depths = await asyncio.to_thread(scene.town.stored.depths)
-        stuck = depths.get("callbacks" if name == "the receiver" else "submissions", 0)
+        stuck = depths.get("callbacks" if name == "the receiver" else "outbound", 0)
     await wire.mend()
     waves = 1 + int(TORN_FOR_S / OPERATOR_TIMEOUT_S)
-    return over(stuck, f"{name}: {len(in_hand)} in hand before, {stuck} stuck at its end", waves=waves)
+    return over(stuck, f"{name}: {len(in_flight)} in hand before, {stuck} stuck at its end", waves=waves)
 
 
 async def break_connections(scene: Scene) -> Struck:
     """Every connection between the service and one other party breaks at once."""
     name, wire = list(scene.wires.items())[scene.nth % len(scene.wires)]
-    in_hand = await scene.something_in_hand()
+    in_flight = await scene.something_in_hand()
     await wire.reset()
-    return over(len(in_hand), f"{name}: {len(in_hand)} in hand", waves=1)
+    return over(len(in_flight), f"{name}: {len(in_flight)} in hand", waves=1)
 
 
 async def only_trace(_scene: Scene) -> Struck:

@@ -124,7 +124,7 @@ async def _load_and_strike(
         load.stop()
         await running
     began_s = time.monotonic()
-    await town.settled()
+    await town.completed()
     played.settled_s = time.monotonic() - began_s
     played.bound = IN_FLIGHT * town.processes * sum(one.waves for one in played.struck)
     known = [one.in_hand for one in played.struck if one.in_hand is not None]

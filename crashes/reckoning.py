@@ -121,7 +121,7 @@ class Reckoning:
 async def reckon(
     town: Town,
     load: Load,
-    in_hand: Sequence[frozenset[str]] | None,
+    in_flight: Sequence[frozenset[str]] | None,
     *,
     written_in: int,
     beside: frozenset[str] = frozenset(),
@@ -133,7 +133,7 @@ async def reckon(
     Args:
         town: quiet, its service running.
         load: done.
-        in_hand: of each kill the messages that were being sent; None where no kill ended a sender.
+        in_flight: of each kill the messages that were being sent; None where no kill ended a sender.
         written_in: how many messages phones have written.
         beside: phones that somebody else sends to, past the service.
         uncertain_at_most: the bound on messages that were ever uncertain.
@@ -154,8 +154,8 @@ async def reckon(
     missing = {(one, news) for one in wanted for news in wanted[one] if news not in told[one]}
     others = written_in + 1  # and the review of the template
     unexplained: set[str] = set()
-    if in_hand is not None:
-        unexplained = ever_uncertain - frozenset[str]().union(*in_hand)
+    if in_flight is not None:
+        unexplained = ever_uncertain - frozenset[str]().union(*in_flight)
     faults = [
         *_each("was acknowledged, is at no phone and not in doubt", lost),
         *_each("is at its phone twice", doubled),
@@ -168,7 +168,7 @@ async def reckon(
             if told[one] != wanted.get(one, ())
         ),
         *callbacks.faults,
-        *(f"{len(one)} were in hand at one kill" for one in in_hand or () if len(one) > IN_FLIGHT * town.processes),
+        *(f"{len(one)} were in hand at one kill" for one in in_flight or () if len(one) > IN_FLIGHT * town.processes),
         *([] if may_log else _log_faults(town)),
     ]
     if uncertain_at_most is not None and len(ever_uncertain) > uncertain_at_most:
@@ -190,7 +190,7 @@ async def reckon(
         "written by phones": written_in,
         "lost": len(lost),
         "doubled": len(doubled),
-        "in hand at each kill": _listed(len(one) for one in in_hand or ()),
+        "in hand at each kill": _listed(len(one) for one in in_flight or ()),
         "uncertain ever": len(ever_uncertain),
         "uncertain at the end": len(at_end),
         "of these at a phone": len(at_end & at_phones.keys()),

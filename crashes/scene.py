@@ -49,9 +49,9 @@ class Struck:
     waves: int = 0
 
 
-def over(hit: int, what: str, *, in_hand: frozenset[str] | None = None, waves: int = 0) -> Struck:
+def over(hit: int, what: str, *, in_flight: frozenset[str] | None = None, waves: int = 0) -> Struck:
     """A fault that ends now."""
-    return Struck(hit, what, time.monotonic(), time.time_ns() // 1_000_000, in_hand, waves)
+    return Struck(hit, what, time.monotonic(), time.time_ns() // 1_000_000, in_flight, waves)
 
 
 @dataclass
@@ -84,10 +84,10 @@ class Scene:
         """What is being sent, as soon as something is; for the moment before a kill."""
         until_s = time.monotonic() + 3
         while time.monotonic() < until_s:
-            in_hand = await asyncio.to_thread(self.town.stored.in_hand)
-            if in_hand:
+            in_flight = await asyncio.to_thread(self.town.stored.in_flight)
+            if in_flight:
                 await asyncio.sleep(self.chance.uniform(0, 0.03))
-                return frozenset(in_hand)
+                return frozenset(in_flight)
             await asyncio.sleep(0.002)
         return frozenset()
 

@@ -10,11 +10,11 @@ from typing import Any, Final
 from sqlalchemy import Connection, Engine, create_engine, func, select, text
 from sqlalchemy.pool import NullPool
 
-from waypost.store.queue.jobs import EntryState, Lane
-from waypost.store.tables import attempts, journal, message_events, messages
+from waypost.store.queue.jobs import JobState, QueueName
+from waypost.store.tables import attempts, message_events, messages, queue_jobs
 
-_ON_ITS_WAY: Final = (Lane.SUBMISSIONS, Lane.ARRIVALS, Lane.CALLBACKS, Lane.MEDIA)
-"""The lanes that run empty; doubts wait, and do not count."""
+_ON_ITS_WAY: Final = (QueueName.OUTBOUND, QueueName.WEBHOOKS, QueueName.CALLBACKS, QueueName.MEDIA)
+"""The queues that run empty; doubts wait, and do not count."""
 
 
 class Stored:
@@ -23,27 +23,29 @@ class Stored:
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
 
-    def in_hand(self) -> list[str]:
+    def in_flight(self) -> list[str]:
         """The ids of the messages that were being sent, or are."""
         refs = self._column(
-            select(journal.c.ref).where(journal.c.lane == Lane.SUBMISSIONS, journal.c.state == EntryState.IN_HAND)
+            select(queue_jobs.c.ref).where(
+                queue_jobs.c.queue == QueueName.OUTBOUND, queue_jobs.c.state == JobState.IN_FLIGHT
+            )
         )
         return [ref.removeprefix("message ") for ref in refs]
 
     def depths(self) -> dict[str, int]:
-        """How many entries each lane holds."""
+        """How many entries each queue holds."""
         with self._open() as connection:
-            rows = connection.execute(select(journal.c.lane, func.count()).group_by(journal.c.lane))
-            return {Lane(lane).name.lower(): count for lane, count in rows}
+            rows = connection.execute(select(queue_jobs.c.queue, func.count()).group_by(queue_jobs.c.queue))
+            return {QueueName(queue_name).name.lower(): count for queue_name, count in rows}
 
     def newest_position(self) -> int:
         """The last position of any entry that is still there."""
-        return self._column(select(func.coalesce(func.max(journal.c.position), 0)))[0]
+        return self._column(select(func.coalesce(func.max(queue_jobs.c.position), 0)))[0]
 
     def open_up_to(self, position: int) -> int:
         """How many entries up to a position are still to be worked; doubts wait and do not count."""
         return self._column(
-            select(func.count()).where(journal.c.position <= position, journal.c.lane.in_(_ON_ITS_WAY))
+            select(func.count()).where(queue_jobs.c.position <= position, queue_jobs.c.queue.in_(_ON_ITS_WAY))
         )[0]
 
     def states(self) -> dict[str, tuple[str, int | None]]:

@@ -23,8 +23,8 @@ SECRET_KEY: Final = "0123456789abcdef" * 4
 STOP_WITHIN_S: Final = 10
 IDLE_S: Final = 1
 """How long our own client keeps an idle connection: shorter than any server."""
-LANES: Final = ("submissions", "arrivals", "callbacks")
-"""The lanes that run empty; a doubt stays in its own for as long as `uncertain_for_s` says."""
+QUEUES: Final = ("outbound", "webhooks", "callbacks")
+"""The queues that run empty; a doubt stays in its own for as long as `uncertain_for_s` says."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +147,7 @@ class Town:
     async def sends_something(self) -> None:
         """Return as soon as a POST to the operator is under way; after a while return all the same."""
         for _ in range(1000):
-            if self.stored.in_hand():
+            if self.stored.in_flight():
                 return
             await asyncio.sleep(0.001)
 
@@ -189,12 +189,12 @@ class Town:
 
     async def restart(self) -> Restart:
         """Look into the store that an ended service has left, and start the next on it."""
-        in_hand = frozenset(self.stored.in_hand())
+        in_flight = frozenset(self.stored.in_flight())
         newest = self.stored.newest_position()
         began_s = time.monotonic()
         self.service.start()
         await self._answers(self.service, self.base + "/readyz")
-        return Restart(in_hand, newest, began_s, time.monotonic() - began_s)
+        return Restart(in_flight, newest, began_s, time.monotonic() - began_s)
 
     async def backlog_settled(self, restart: Restart, *, within_s: float = SETTLES_WITHIN_S) -> float:
         """How long after a restart everything was settled that the one before had left."""
@@ -205,8 +205,8 @@ class Town:
         )
         return time.monotonic() - restart.began_s
 
-    async def settled(self, *, within_s: float = SETTLES_WITHIN_S) -> None:
-        """Return when nothing is on its way any more: lanes empty, and every webhook delivered."""
+    async def completed(self, *, within_s: float = SETTLES_WITHIN_S) -> None:
+        """Return when nothing is on its way any more: queues empty, and every webhook delivered."""
         await self.until(self._is_quiet, "everything settles", within_s=within_s)
 
     async def until(
@@ -225,19 +225,19 @@ class Town:
 
     async def has_no_doubts(self) -> bool:
         """Whether no uncertain message waits for its status any more."""
-        return not (await self.lanes())["doubts"]
+        return not (await self.queue_depths())["unconfirmed"]
 
     async def report(self) -> str:
         """Where everything stands, for a failure."""
         try:
-            stands = json.dumps([await self.lanes(), await self.control("GET", "state")])
+            stands = json.dumps([await self.queue_depths(), await self.control("GET", "state")])
         except (aiohttp.ClientError, TimeoutError, AssertionError) as error:
             stands = f"(the doors do not answer: {error!r})"
         return "\n".join([stands, *(child.last_lines() for child in self.children)])
 
-    async def lanes(self) -> dict[str, dict[str, int]]:
-        """How many entries stand in each lane, by their state."""
-        return await self.admin("GET", "lanes")
+    async def queue_depths(self) -> dict[str, dict[str, int]]:
+        """How many entries stand in each queue, by their state."""
+        return await self.admin("GET", "queues")
 
     async def deliveries(self) -> list[Json]:
         """Every message that the simulator took, with the phone that has it."""
@@ -296,11 +296,11 @@ class Town:
         return await asyncio.to_thread(self.stored.open_up_to, position) == 0
 
     async def _is_quiet(self) -> bool:
-        """In the order of the street, so that nothing can slip by from a lane not yet looked at."""
-        if (await self.lanes())["submissions"]:
+        """In the order of the street, so that nothing can slip by from a queue not yet looked at."""
+        if (await self.queue_depths())["outbound"]:
             return False
         state = await self.control("GET", "state")
         if any(account["updates_waiting"] for account in state["accounts"]):
             return False
-        lanes = await self.lanes()
-        return not any(lanes[name] for name in LANES)
+        queue_names = await self.queue_depths()
+        return not any(queue_names[name] for name in QUEUES)

@@ -87,7 +87,7 @@ def new_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def engine() -> str:
-    """Which engine a test's store is on; `store`, `journal` and `street` run on each."""
+    """Which engine a test's store is on; `store`, `queue` and `street` run on each."""
     return "sqlite"
 
 

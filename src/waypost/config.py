@@ -7,7 +7,7 @@ from typing import Annotated, Final, Literal
 from pydantic import Field, ValidationInfo, field_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
-STAGES: Final = ("accept", "dispatch", "events", "callbacks")
+STAGES: Final = ("api", "dispatch", "events", "callbacks")
 """What a process of the service may be given to do."""
 
 

@@ -14,7 +14,7 @@ from tests.support.patience import HANGS_AFTER_S, patiently
 from tests.support.teller import Teller
 from waypost.base.clock import ManualClock, machine_ms
 from waypost.store.callbacks.subscriptions import live_group, replay_group
-from waypost.store.queue.jobs import Lane
+from waypost.store.queue.jobs import QueueName
 from waypost.store.tables import subscriptions
 from waypost.store.write_through_cache import APPENDED
 
@@ -199,7 +199,7 @@ async def test_change_is_heard_of_whichever_of_its_groups_is_told_of_first(
 def _move(connection: Connection, subscription: int, url: str, group: str) -> None:
     moved = update(subscriptions).where(subscriptions.c.id == subscription).values(url=url)
     connection.execute(moved)
-    connection.info[APPENDED].look_at(Lane.CALLBACKS, group)
+    connection.info[APPENDED].look_at(QueueName.CALLBACKS, group)
 
 
 async def test_order_hold_goes_on_after_a_restart(

@@ -23,7 +23,7 @@ async def delivered(teller: Teller, sink: CallbackSink, *abouts: str, times: int
 
 
 async def quiet(teller: Teller) -> None:
-    await patiently(lambda: teller.admin("GET", "lanes"), lambda lanes: not lanes["callbacks"])
+    await patiently(lambda: teller.admin("GET", "queues"), lambda queues: not queues["callbacks"])
 
 
 async def replay(teller: Teller, **wanted: Any) -> dict[str, Any]:

@@ -26,7 +26,7 @@ async def told_once(folder: Path) -> str:
     await teller.subscribe(sink.url, "orders")
     await teller.tell("15551234567")
     await sink.wait_until(lambda: len(sink.taken) == 1)
-    await patiently(lambda: teller.admin("GET", "lanes"), lambda lanes: not lanes["callbacks"])
+    await patiently(lambda: teller.admin("GET", "queues"), lambda queues: not queues["callbacks"])
     await teller.close()
     await sink.close()
     return sink.taken[0].callback_id

@@ -17,8 +17,8 @@ from tests.support.street import ADMIN_TOKEN, Street
 from waypost.admin import context
 from waypost.admin.apps import AppConnection, connect_app
 from waypost.cli.main import app as commands
-from waypost.store.queue.jobs import Lane
-from waypost.store.tables import journal
+from waypost.store.queue.jobs import QueueName
+from waypost.store.tables import queue_jobs
 
 Arrange = Callable[[Street], Awaitable[object]]
 NUMBER: Final = f"numbers/{APP.phone_number_id}"
@@ -132,12 +132,12 @@ async def fault_armed(street: Street) -> None:
 
 async def entry_set_aside(street: Street) -> None:
     row = {
-        "lane": int(Lane.CALLBACKS), "grp": "1", "order_key": "1 1", "ref": "1",
+        "queue": int(QueueName.CALLBACKS), "concurrency_group": "1", "ordering_key": "1 1", "ref": "1",
         "due_ms": 0, "state": 2, "defects": 5,
     }  # fmt: skip
 
     def put(connection: Connection) -> None:
-        connection.execute(insert(journal), row)
+        connection.execute(insert(queue_jobs), row)
 
     await street.waypost.database.write(put)
 
@@ -158,7 +158,7 @@ CASES: Final[dict[str, tuple[Arrange, str, str, str, str]]] = {
     "other address":         (other_webhook,                 f"main: webhook of {ACCOUNT.id}", "wrong",   "/operator/webhook, and ours is", f"waypost account subscribe {ACCOUNT.id}"),
     "template not there":    (template_gone,                 f"main: templates of {ACCOUNT.id}", "warning", "does not have 1: greeting (en_US)", "--submit-templates"),
     "fault armed":           (fault_armed,                   "main: simulator",                "warning", "1 fault is armed",           "DELETE"),
-    "entry set aside":       (entry_set_aside,               "journal",                        "wrong",   "1 entries set aside",        "waypost entry list"),
+    "dead letter":           (entry_set_aside,               "queue",                             "wrong",   "1 dead letter",              "waypost dead-letter list"),
 }
 # fmt: on
 

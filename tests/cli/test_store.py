@@ -18,7 +18,7 @@ from waypost.config import Settings
 from waypost.store.contract import WrongStore
 from waypost.store.database import Database
 from waypost.store.engines.sqlite import SqliteEngine
-from waypost.store.migrations.revision import OLDEST
+from waypost.store.revision import OLDEST
 from waypost.store.tables import REVISION, messages
 
 

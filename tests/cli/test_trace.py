@@ -76,7 +76,7 @@ async def test_message_that_waits_shows_its_entry_and_why_from_a_store_at_rest(
     assert result.exit_code == 0, result.output
     assert f"message {message_id}: accepted" in result.stdout
     [waits] = [line for line in result.stdout.splitlines() if line.startswith("waits")]
-    assert waits.startswith("waits in lane submissions at ")
+    assert waits.startswith("waits in queue outbound at ")
     assert "tried" in waits
     assert "the operator was not reached" in waits
 
@@ -92,7 +92,7 @@ async def test_uncertain_message_shows_for_how_long_it_is_doubted(cut_street: St
     found = json.loads((await traced(cut_street, message_id, "--json")).stdout)
 
     assert found["state"] == "uncertain"
-    assert found["waiting"]["lane"] == "doubts"
+    assert found["waiting"]["queue"] == "unconfirmed"
 
 
 async def test_callback_that_is_refused_shows_each_attempt_and_when_the_next_is_due(street: Street) -> None:
@@ -105,7 +105,7 @@ async def test_callback_that_is_refused_shows_each_attempt_and_when_the_next_is_
     printed = (await traced(street, message_id)).stdout
 
     assert "attempt 1, initial: answered 500 after" in printed
-    assert "waits in lane callbacks at " in printed
+    assert "waits in queue callbacks at " in printed
 
 
 @pytest.mark.parametrize("words", [(), ("--json",)], ids=["text", "json"])

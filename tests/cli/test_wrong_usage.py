@@ -35,7 +35,7 @@ CASES: Final = {
     "message":                                                   (2, "Missing argument"),
     "message x":                                                 (1, "set WAYPOST_ADMIN_TOKEN to reach a running service"),
     "doctor":                                                    (1, "set WAYPOST_ADMIN_TOKEN to reach a running service"),
-    "entry drop x":                                              (2, "position"),
+    "dead-letter delete x":                                      (2, "position"),
     "account token cloud":                                       (2, "--token-file, or in WAYPOST_OPERATOR_TOKEN"),
     "account operator cloud --base-url x --token-file nosuch":   (2, "nosuch cannot be read for the token"),
     "clock show":                                                (1, "waypost-dev.env is not there: start `waypost dev`"),

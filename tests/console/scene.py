@@ -31,7 +31,7 @@ MINUTE_MS: Final = 60_000
 HOUR_MS: Final = 60 * MINUTE_MS
 SEED: Final = "console"
 WHERE: Final = {
-    "latitude": 52.5163, "longitude": 13.3777, "name": "Meadow Bakery", "address": "Mill Lane 4",
+    "latitude": 52.5163, "longitude": 13.3777, "name": "Meadow Bakery", "address": "Mill Queue 4",
 }  # fmt: skip
 CONTACT: Final = {
     "name": {"firstName": "Mia", "lastName": "Miller", "formattedName": "Mia Miller"},

@@ -147,7 +147,7 @@ async def _templates(scene: Scene) -> None:
     await create(
         "spring_offer", "Hi {{1}}, *fresh rye bread* every morning from six. Shall we keep one for you?",
         "Hi Ann, *fresh rye bread* every morning from six. Shall we keep one for you?",
-        templateType="IMAGE", exampleMedia=bread, enableSample="true", footer="Meadow Bakery, Mill Lane 4",
+        templateType="IMAGE", exampleMedia=bread, enableSample="true", footer="Meadow Bakery, Mill Queue 4",
         buttons=[{"type": QUICK, "text": "Keep one"}, {"type": QUICK, "text": "Not today"}, more],
     )  # fmt: skip
     await create(
@@ -243,7 +243,7 @@ async def _morning(scene: Scene) -> None:
         await scene.says(phone, text)
     await scene.send("Good morning, Ann. What can we do for you?")
     await scene.send("On Sunday from *seven to eleven*.", to=BEN)
-    await scene.send("It is. _Mill Lane 4_, see https://meadow.test/way", to=CHI)
+    await scene.send("It is. _Mill Queue 4_, see https://meadow.test/way", to=CHI)
     await scene.send(MENU)
     await scene.advance(7 * MINUTE_MS)
     [menu] = [one for one in await scene.shown(ANN) if one.get("type") == "interactive"]

@@ -182,7 +182,7 @@ async def test_entry_of_another_partner_that_was_set_aside_is_nobody_elses_to_wo
 
 
 async def _set_aside(desk: Desk) -> list[dict[str, Any]]:
-    return (await desk.admin.json("GET", "/admin/entries"))["set_aside"]
+    return (await desk.admin.json("GET", "/admin/dead-letters"))["dead_letters"]
 
 
 def _forget_operator_accounts(connection: Connection) -> None:

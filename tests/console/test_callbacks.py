@@ -18,8 +18,8 @@ from waypost.client.api_client import Door, OverHttp
 from waypost.store.callbacks.receivers import MOST_WAITING
 from waypost.store.callbacks.subscriptions import live_group, replay_group
 from waypost.store.database import Database
-from waypost.store.queue.jobs import EntryState, Lane
-from waypost.store.tables import journal
+from waypost.store.queue.jobs import JobState, QueueName
+from waypost.store.tables import queue_jobs
 
 pytestmark = pytest.mark.asyncio(loop_scope=LOOP)
 
@@ -60,7 +60,7 @@ async def deliver(desk: Desk, sink: CallbackSink, count: int = 1) -> list[Try]:
     for number in range(count):
         await desk.send_text(f"Good morning {number}")
     await sink.wait_until(lambda: len(told(sink)) == wanted)
-    await patiently(lambda: desk.admin.json("GET", "/admin/lanes"), lambda lanes: not lanes["callbacks"])
+    await patiently(lambda: desk.admin.json("GET", "/admin/queues"), lambda queues: not queues["callbacks"])
     return told(sink)
 
 
@@ -121,10 +121,10 @@ async def test_long_line_is_counted_as_far_as_a_person_needs(desk: Desk, receive
 
 def _append_waiting(connection: Connection, known: int, count: int) -> None:
     """Entries that no worker has in its memory, and none takes."""
-    aside = {"lane": int(Lane.CALLBACKS), "due_ms": 1, "state": int(EntryState.SET_ASIDE)}
+    aside = {"queue": int(QueueName.CALLBACKS), "due_ms": 1, "state": int(JobState.DEAD_LETTER)}
     for group, many in ((live_group(known), count), (replay_group(known), 7)):
-        of_group = {**aside, "grp": group, "order_key": f"{group} ann"}
-        connection.execute(insert(journal), [{**of_group, "ref": f"{n}"} for n in range(many)])
+        of_group = {**aside, "concurrency_group": group, "ordering_key": f"{group} ann"}
+        connection.execute(insert(queue_jobs), [{**of_group, "ref": f"{n}"} for n in range(many)])
 
 
 async def test_pause_resume_and_check_show_on_the_card_that_is_open(
@@ -365,7 +365,7 @@ async def test_callback_behind_an_open_circuit_says_since_when_and_until_when_an
     receiver.answers = always(200)
     await desk.control.json("POST", "/control/clock/advance", {"ms": 60_000})
     await patiently(lambda: standing(desk, known), lambda one: one["failing_since_ms"] is None)
-    await patiently(lambda: desk.admin.json("GET", "/admin/lanes"), lambda lanes: not lanes["callbacks"])
+    await patiently(lambda: desk.admin.json("GET", "/admin/queues"), lambda queues: not queues["callbacks"])
     assert failing not in await desk.get(delivery)
     count = len(told(receiver))
     await desk.admin.json("POST", "/admin/callbacks/replay", {"callback_id": first.callback_id})

@@ -85,7 +85,7 @@ class Told:
         begun = await asyncio.gather(*(self._stream(path) for path in streams))
         answers |= dict(zip(streams, begun, strict=True))
         calls = [
-            f"/admin/apps/{demo.APP_ID}/messages", "/admin/messages", "/admin/lanes", "/admin/audit",
+            f"/admin/apps/{demo.APP_ID}/messages", "/admin/messages", "/admin/queues", "/admin/audit",
             *(f"/admin/{what}/{one}" for what in ("trace", "messages") for one in self.ids.values()),
             *(f"/admin/callbacks/{one}" for each in self.callbacks.values() for one in each),
         ]  # fmt: skip

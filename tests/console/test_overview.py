@@ -17,8 +17,8 @@ from waypost.store.accounts.credentials import CredentialKind, add_credential
 from waypost.store.accounts.partners import add_business_account
 from waypost.store.console.overview import Count, Counts
 from waypost.store.database import Database
-from waypost.store.queue.jobs import EntryState, Lane
-from waypost.store.tables import journal, subscriptions, templates
+from waypost.store.queue.jobs import JobState, QueueName
+from waypost.store.tables import queue_jobs, subscriptions, templates
 
 pytestmark = pytest.mark.asyncio(loop_scope=LOOP)
 
@@ -130,7 +130,7 @@ def _trouble(connection: Connection, app_id: str) -> None:
         },
     )  # fmt: skip
     connection.execute(update(templates).values(status="PAUSED"))
-    connection.execute(insert(journal), set_aside("subscription 7"))
+    connection.execute(insert(queue_jobs), set_aside("subscription 7"))
 
 
 async def test_entry_that_was_set_aside_is_tried_again_by_its_own_partner_only(desk: Desk) -> None:
@@ -143,19 +143,19 @@ async def test_entry_that_was_set_aside_is_tried_again_by_its_own_partner_only(d
     await desk.post(f"/apps/{desk.app_id}/entries/{position}/again")
 
     assert "set aside" not in await desk.get(f"/apps/{desk.app_id}")
-    assert len((await desk.admin.json("GET", "/admin/entries"))["set_aside"]) == 1
+    assert len((await desk.admin.json("GET", "/admin/dead-letters"))["dead_letters"]) == 1
 
 
 def _set_a_strangers_aside(connection: Connection) -> None:
     add_business_account(connection, BusinessAccount("77", 2, "ns", "demo"))
-    connection.execute(insert(journal), set_aside("subscription 8"))
+    connection.execute(insert(queue_jobs), set_aside("subscription 8"))
 
 
 def set_aside(group: str) -> dict[str, Any]:
     """An entry that no worker has in its memory."""
     return {
-        "lane": int(Lane.CALLBACKS), "grp": group, "order_key": f"{group} ann", "ref": "a-callback",
-        "due_ms": 1, "state": int(EntryState.SET_ASIDE), "note": "a defect",
+        "queue": int(QueueName.CALLBACKS), "concurrency_group": group, "ordering_key": f"{group} ann", "ref": "a-callback",
+        "due_ms": 1, "state": int(JobState.DEAD_LETTER), "note": "a defect",
     }  # fmt: skip
 
 

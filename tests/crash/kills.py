@@ -30,7 +30,7 @@ class Ride:
     written: int
 
     @property
-    def in_hand(self) -> list[frozenset[str]]:
+    def in_flight(self) -> list[frozenset[str]]:
         """Of each kill the messages that were being sent."""
         return [restart.in_hand for restart in self.restarts]
 
@@ -56,7 +56,7 @@ async def ride(town: Town, load: Load, moments: Sequence[int], *, writers: Seque
             restarts.append(await town.kill_and_restart())
             settling = town.backlog_settled(restarts[-1])
             backlogs.append(tasks.create_task(settling))
-    await town.settled()
+    await town.completed()
     return Ride(restarts, [backlog.result() for backlog in backlogs], writing.result())
 
 

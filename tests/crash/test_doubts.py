@@ -26,8 +26,8 @@ async def test_ended_doubt_is_told_as_failed_and_a_later_status_still_moves_it(t
 
     ridden = await ride(town, load, MOMENTS)
     await town.until(town.has_no_doubts, "every doubt has ended")
-    await town.settled()
-    reckoning = await reckon(town, load, ridden.in_hand, written_in=0)
+    await town.completed()
+    reckoning = await reckon(town, load, ridden.in_flight, written_in=0)
 
     sys.stdout.write("\n" + reckoning.table())
     assert not reckoning.faults

@@ -41,7 +41,7 @@ async def test_idle_connection_is_ended_by_whoever_opened_it_and_before_the_serv
         for _ in range(TIMES):
             await asyncio.gather(*(load.one_more() for _ in PHONES))
             await asyncio.sleep(EVERY_S)
-        await town.settled()
+        await town.completed()
         used = [closed_by_client(server) for server in servers]
         await asyncio.sleep(CLOSED_AFTER_S)
         kept = [established(one) for one in servers]

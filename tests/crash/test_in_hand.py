@@ -8,18 +8,18 @@ from sqlalchemy import Connection, text
 from sqlalchemy.exc import IntegrityError
 
 from waypost.base.clock import ManualClock
-from waypost.queue.queue import Journal
+from waypost.queue.queue import JobQueue
 from waypost.store.database import Database
 from waypost.store.engines.sqlite import SqliteEngine
 from waypost.store.queue.job_subjects import JobSubject, SubjectKind
-from waypost.store.queue.jobs import EntryState, Lane, NewEntry, append_entries, depth_of
+from waypost.store.queue.jobs import JobState, NewJob, QueueName, count_jobs_by_state, enqueue_jobs
 
 ENTRIES: Final = [
-    NewEntry(Lane.SUBMISSIONS, "a group", f"key {number}", JobSubject(SubjectKind.MESSAGE, str(number)), due_ms=0)
+    NewJob(QueueName.OUTBOUND, "a group", f"key {number}", JobSubject(SubjectKind.MESSAGE, str(number)), due_ms=0)
     for number in range(3)
 ]
 REFUSES_ONE: Final = """
-CREATE TRIGGER refuses BEFORE UPDATE OF state ON journal
+CREATE TRIGGER refuses BEFORE UPDATE OF state ON queue_jobs
 WHEN new.state = 1 AND new.ref = 'message 1' BEGIN SELECT raise(ABORT, 'no room'); END
 """
 
@@ -29,22 +29,22 @@ async def test_entry_whose_mark_did_not_reach_the_disk_is_not_uncertain(tmp_path
     database = Database(SqliteEngine(tmp_path / "waypost.db"))
     await database.open()
     clock = ManualClock()
-    journal = Journal(database, clock, holder="a holder")
-    await journal.open()
-    await database.write(append_entries, ENTRIES)
+    queue = JobQueue(database, clock, holder="a holder")
+    await queue.open()
+    await database.write(enqueue_jobs, ENTRIES)
     await database.write(_run, REFUSES_ONE)
-    entries = await journal.claim(Lane.SUBMISSIONS, at_most=3)
+    jobs = await queue.claim(QueueName.OUTBOUND, at_most=3)
 
     with pytest.raises(IntegrityError, match="no room"):
-        await journal.take_in_hand(entries)
-    for entry in entries:
-        await journal.release_defect(entry, RuntimeError("the mark was not written"))
+        await queue.mark_in_flight(jobs)
+    for job in jobs:
+        await queue.retry_after_defect(job, RuntimeError("the mark was not written"))
     clock.advance(ms=60_000)
-    again = await journal.claim(Lane.SUBMISSIONS, at_most=3)
+    again = await queue.claim(QueueName.OUTBOUND, at_most=3)
 
-    assert [entry.was_in_hand for entry in again] == [False] * 3
-    assert await database.read(depth_of, Lane.SUBMISSIONS) == {EntryState.OPEN: 3}
-    await journal.close()
+    assert [job.was_in_flight for job in again] == [False] * 3
+    assert await database.read(count_jobs_by_state, QueueName.OUTBOUND) == {JobState.OPEN: 3}
+    await queue.close()
     await database.close()
 
 

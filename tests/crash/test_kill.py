@@ -28,7 +28,7 @@ async def test_three_kills_under_load_lose_nothing_and_double_nothing(town: Town
 
     ridden = await ride(town, load, moments, writers=PHONES[-40:])
     written = len(WRITERS) + ridden.written
-    reckoning = await reckon(town, load, ridden.in_hand, written_in=written)
+    reckoning = await reckon(town, load, ridden.in_flight, written_in=written)
 
     sys.stdout.write(
         f"\n{reckoning.table()}"

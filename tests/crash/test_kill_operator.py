@@ -33,7 +33,7 @@ def service_settings() -> dict[str, str]:
 async def test_killing_the_simulator_and_then_both_forgets_nothing(town: Town) -> None:
     whole = Load(town, PHONES, (), at_least=0)
     doubted: list[frozenset[str]] = []
-    in_hand: list[int] = []
+    in_flight: list[int] = []
     recovered_s: list[float] = []
     stopping = asyncio.Event()
     direct = asyncio.create_task(send_past_the_service(town, stopping))
@@ -43,7 +43,7 @@ async def test_killing_the_simulator_and_then_both_forgets_nothing(town: Town) -
         running = asyncio.create_task(load.run())
         await town.sends_something()
         await asyncio.sleep(random.uniform(0, JITTER_S))
-        in_hand.append(len(town.stored.in_hand()))
+        in_flight.append(len(town.stored.in_flight()))
         town.simulator.kill()
         if killed == "both":
             town.service.kill()
@@ -62,21 +62,21 @@ async def test_killing_the_simulator_and_then_both_forgets_nothing(town: Town) -
         whole.repeated_ids += load.repeated_ids
     stopping.set()
     await town.until(town.has_no_doubts, "every doubt has ended")
-    await town.settled()
+    await town.completed()
     acknowledged = await direct
     held = {one["wamid"] for one in await town.deliveries()}
     reckoning = await reckon(town, whole, doubted, written_in=0, beside=frozenset(STRANGERS))
 
     sys.stdout.write(
         f"\n{reckoning.table()}"
-        f"being sent at each kill               {', '.join(map(str, in_hand))}\n"
+        f"being sent at each kill               {', '.join(map(str, in_flight))}\n"
         f"acknowledged by the simulator itself  {len(acknowledged)}\n"
         f"of these forgotten                    {len(acknowledged - held)}\n"
         f"seconds until the backlog settled     {', '.join(f'{one:.1f}' for one in recovered_s)}\n"
     )
     assert not reckoning.faults
     assert len(whole.acknowledged) == len(ROUNDS) * MESSAGES
-    assert any(in_hand), "no kill fell while anything was being sent"
+    assert any(in_flight), "no kill fell while anything was being sent"
     assert acknowledged
     assert acknowledged <= held
 

@@ -8,48 +8,48 @@ from typing import Final
 import pytest_asyncio
 
 from waypost.base.clock import SystemClock
-from waypost.queue.job import Entry
-from waypost.queue.queue import Journal
-from waypost.queue.worker import Prepared, Stage
+from waypost.queue.job import Job
+from waypost.queue.queue import JobQueue
+from waypost.queue.worker import Prepared, StageWorker
 from waypost.store.database import Database
 from waypost.store.engines.sqlite import SqliteEngine
 from waypost.store.queue.job_subjects import JobSubject, SubjectKind
-from waypost.store.queue.jobs import Lane, NewEntry, append_entries
+from waypost.store.queue.jobs import NewJob, QueueName, enqueue_jobs
 
-ENTRY: Final = NewEntry(Lane.SUBMISSIONS, "a group", "a key", JobSubject(SubjectKind.MESSAGE, "1"), due_ms=0)
+ENTRY: Final = NewJob(QueueName.OUTBOUND, "a group", "a key", JobSubject(SubjectKind.MESSAGE, "1"), due_ms=0)
 
 
 @pytest_asyncio.fixture
-async def journal(tmp_path: Path) -> AsyncIterator[Journal]:
-    """A journal with one entry in its submissions lane."""
+async def queue(tmp_path: Path) -> AsyncIterator[JobQueue]:
+    """A journal with one entry in its submissions queue."""
     database = Database(SqliteEngine(tmp_path / "waypost.db"))
     await database.open()
-    opened = Journal(database, SystemClock(), holder="a holder")
+    opened = JobQueue(database, SystemClock(), holder="a holder")
     await opened.open()
-    await database.write(append_entries, [ENTRY])
+    await database.write(enqueue_jobs, [ENTRY])
     yield opened
     await opened.close()
     await database.close()
 
 
-async def test_stop_waits_for_work_whose_batch_was_still_being_prepared(journal: Journal) -> None:
+async def test_stop_waits_for_work_whose_batch_was_still_being_prepared(queue: JobQueue) -> None:
     """The in-hand mark is part of preparing: cut off after it, a message would be uncertain."""
     preparing, ended = asyncio.Event(), asyncio.Event()
 
-    async def prepare(entries: Sequence[Entry]) -> Prepared:
+    async def prepare(entries: Sequence[Job]) -> Prepared:
         preparing.set()
         await asyncio.sleep(0.05)
-        return [(entry, work_of(entry)) for entry in entries]
+        return [(job, work_of(job)) for job in entries]
 
-    def work_of(entry: Entry) -> Callable[[], Awaitable[None]]:
+    def work_of(job: Job) -> Callable[[], Awaitable[None]]:
         async def work() -> None:
             await asyncio.sleep(0.05)
             ended.set()
-            journal.let_go(entry)
+            queue.abandon(job)
 
         return work
 
-    stage = Stage(journal, Lane.SUBMISSIONS, prepare)
+    stage = StageWorker(queue, QueueName.OUTBOUND, prepare)
     running = asyncio.create_task(stage.run())
     await preparing.wait()
 
@@ -60,19 +60,19 @@ async def test_stop_waits_for_work_whose_batch_was_still_being_prepared(journal:
     await running
 
 
-async def test_stop_begins_nothing_that_is_claimed_meanwhile(journal: Journal) -> None:
-    begun: list[Entry] = []
+async def test_stop_begins_nothing_that_is_claimed_meanwhile(queue: JobQueue) -> None:
+    begun: list[Job] = []
 
-    async def prepare(entries: Sequence[Entry]) -> Prepared:
+    async def prepare(entries: Sequence[Job]) -> Prepared:
         begun.extend(entries)
         return []
 
-    stage = Stage(journal, Lane.SUBMISSIONS, prepare)
+    stage = StageWorker(queue, QueueName.OUTBOUND, prepare)
     running = asyncio.create_task(stage.run())
-    await asyncio.sleep(0)  # it reads the lane on another thread now
+    await asyncio.sleep(0)  # it reads the queue on another thread now
 
     await stage.stop(within_s=5)
     await running
 
     assert begun == []
-    assert [entry.subject.ref for entry in await journal.claim(Lane.SUBMISSIONS, at_most=1)] == [ENTRY.subject.ref]
+    assert [job.subject.ref for job in await queue.claim(QueueName.OUTBOUND, at_most=1)] == [ENTRY.subject.ref]

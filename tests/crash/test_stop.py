@@ -19,7 +19,7 @@ A_LITTLE_S: Final = 7
 
 async def test_stop_under_load_leaves_nothing_uncertain_and_loses_nothing(town: Town) -> None:
     load = Load(town, PHONES, (), at_least=MESSAGES)
-    in_hand: list[frozenset[str]] = []
+    in_flight: list[frozenset[str]] = []
     statuses: list[int] = []
     took_s: list[float] = []
 
@@ -32,12 +32,12 @@ async def test_stop_under_load_leaves_nothing_uncertain_and_loses_nothing(town: 
             town.service.ask_to_stop()
             statuses.append(await town.service.ended(within_s=HANGS_AFTER_S))
             took_s.append(time.monotonic() - began_s)
-            in_hand.append((await town.restart()).in_hand)
-    await town.settled()
-    reckoning = await reckon(town, load, in_hand, written_in=0)
+            in_flight.append((await town.restart()).in_hand)
+    await town.completed()
+    reckoning = await reckon(town, load, in_flight, written_in=0)
 
     sys.stdout.write(f"\n{reckoning.table()}seconds to stop {took_s}\n")
     assert statuses == [0, 0]
-    assert in_hand == [frozenset(), frozenset()]
+    assert in_flight == [frozenset(), frozenset()]
     assert not reckoning.faults
     assert len(load.acknowledged) == MESSAGES

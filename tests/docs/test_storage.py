@@ -22,7 +22,7 @@ def test_pragmas_on_the_page_are_those_that_are_set() -> None:
 def test_page_gives_the_figures_by_which_lanes_are_worked() -> None:
     text = " ".join(STORAGE.split())
 
-    assert f"each lane has {SHARDS}," in text
+    assert f"each queue has {SHARDS}," in text
     assert f"at most {GROUP_WINDOW:,} of its entries" in text
     assert f"deletes {MOST_ROWS} rows in a transaction" in text
     assert POLL_MS == 5_000

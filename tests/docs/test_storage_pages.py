@@ -15,7 +15,7 @@ from tests.support.first_store import make_first_store
 from tests.support.patience import HANGS_AFTER_S
 from tests.support.postgres import binaries
 from tests.support.stores import Databases, url_of
-from waypost.store.migrations.revision import OLDEST
+from waypost.store.revision import OLDEST
 
 PAGES: Final = ROOT / "docs" / "how-to"
 POSTGRESQL: Final = PAGES / "run-on-postgresql.md"

@@ -39,7 +39,7 @@ def test_shown_commands_tell_that_it_works_what_it_does_and_what_became_of_a_mes
     assert done.returncode == 0, done.stderr
     assert '"status":"ok"' in done.stdout
     assert '"status":"ready"' in done.stdout
-    assert "# TYPE waypost_lane_depth gauge" in done.stdout
+    assert "# TYPE waypost_queue_depth gauge" in done.stdout
     assert "callback" in done.stdout or "accepted" in done.stdout
     assert '"trace_id": "' in done.stdout
 

@@ -10,15 +10,15 @@ from sqlalchemy import Connection
 
 from tests.support.stores import ENGINES, Place
 from waypost.base.clock import Clock, ManualClock
-from waypost.queue.job import Entry
-from waypost.queue.plans import PLANS, LanePlan
-from waypost.queue.queue import Journal
+from waypost.queue.job import Job
+from waypost.queue.plans import QUEUE_PLANS, QueuePlan
+from waypost.queue.queue import JobQueue
 from waypost.store.database import Database
-from waypost.store.queue.jobs import Lane, NewEntry, append_entries, settle_entries, subject_of
+from waypost.store.queue.jobs import NewJob, QueueName, complete_jobs, enqueue_jobs, read_subject
 
-LANE = Lane.SUBMISSIONS
+LANE = QueueName.OUTBOUND
 LEASE_MS = 15_000
-WITHOUT_REST: Final = {lane: replace(plan, rests_ms=0) for lane, plan in PLANS.items()}
+WITHOUT_REST: Final = {queue: replace(plan, rests_ms=0) for queue, plan in QUEUE_PLANS.items()}
 """What has changed hands is worked at once, on a clock that stands still."""
 
 
@@ -27,7 +27,7 @@ class Bench:
     """One process's journal, with short words for what tests do."""
 
     database: Database
-    journal: Journal
+    journal: JobQueue
     clock: Any
     place: Place
 
@@ -36,36 +36,39 @@ class Bench:
         self.clock.advance(ms=ms)
         self.place.pass_lease(ms=ms)
 
-    async def append(self, *keys: str, group: str = "g", lane: Lane = LANE, due_ms: int = 0) -> None:
+    async def append(self, *keys: str, group: str = "g", queue_name: QueueName = LANE, due_ms: int = 0) -> None:
         """One entry for each key, in this order; its ref is the key with a number that counts up."""
-        new = [NewEntry(lane, group, key, subject_of(lane, f"{key}.{at}"), due_ms) for at, key in enumerate(keys)]
-        await self.database.write(append_entries, new)
+        new = [
+            NewJob(queue_name, group, key, read_subject(queue_name, f"{key}.{at}"), due_ms)
+            for at, key in enumerate(keys)
+        ]
+        await self.database.write(enqueue_jobs, new)
 
-    async def claim(self, at_most: int = 1000, lane: Lane = LANE) -> list[Entry]:
+    async def claim(self, at_most: int = 1000, queue_name: QueueName = LANE) -> list[Job]:
         """What may be worked now."""
-        return await self.journal.claim(lane, at_most=at_most)
+        return await self.journal.claim(queue_name, at_most=at_most)
 
-    async def refs(self, at_most: int = 1000, lane: Lane = LANE) -> list[str]:
+    async def refs(self, at_most: int = 1000, queue_name: QueueName = LANE) -> list[str]:
         """What may be worked now, by ref."""
-        return [entry.subject.ref for entry in await self.claim(at_most, lane)]
+        return [job.subject.ref for job in await self.claim(at_most, queue_name)]
 
-    async def settle(self, entry: Entry) -> None:
+    async def settle(self, job: Job) -> None:
         """End an entry."""
-        await self.journal.settle(entry, settle, entry.position)
+        await self.journal.complete(job, settle, job.position)
 
-    async def work_all(self, lane: Lane = LANE) -> list[str]:
+    async def work_all(self, queue_name: QueueName = LANE) -> list[str]:
         """Claim and settle until nothing is due; the refs in the order in which they were worked."""
         worked: list[str] = []
-        while entries := await self.claim(7, lane):
-            for entry in entries:
-                worked.append(entry.subject.ref)
-                await self.settle(entry)
+        while jobs := await self.claim(7, queue_name):
+            for job in jobs:
+                worked.append(job.subject.ref)
+                await self.settle(job)
         return worked
 
 
 def settle(connection: Connection, positions: Sequence[int]) -> list[None]:
     """Delete settled entries, as every stage's own write does."""
-    settle_entries(connection, positions)
+    complete_jobs(connection, positions)
     return [None] * len(positions)
 
 
@@ -76,15 +79,15 @@ async def open_bench(
     *,
     sole: bool = True,
     lease_ms: int = LEASE_MS,
-    plans: Mapping[Lane, LanePlan] = WITHOUT_REST,
-    lanes: Sequence[Lane] = tuple(Lane),
+    plans: Mapping[QueueName, QueuePlan] = WITHOUT_REST,
+    queue_names: Sequence[QueueName] = tuple(QueueName),
 ) -> Bench:
     """Open a process's journal."""
     database = Database(place.engine(sole=sole))
     await database.open()
-    journal = Journal(database, clock, holder=holder, lease_ms=lease_ms, plans=plans, lanes=lanes)
-    await journal.open()
-    return Bench(database, journal, clock, place)
+    queue = JobQueue(database, clock, holder=holder, lease_ms=lease_ms, plans=plans, queue_names=queue_names)
+    await queue.open()
+    return Bench(database, queue, clock, place)
 
 
 async def die(bench: Bench) -> None:

@@ -93,7 +93,7 @@ async def insert(connection: psycopg.Connection[Any], ref: str) -> None:
     """An entry of another process's, its transaction still open, of which nobody is told."""
     await asyncio.to_thread(
         connection.execute,
-        "INSERT INTO journal (lane, grp, order_key, ref, due_ms) VALUES (%s, 'g', %s, %s, 0)",
+        "INSERT INTO queue_jobs (queue, concurrency_group, ordering_key, ref, due_ms) VALUES (%s, 'g', %s, %s, 0)",
         (int(LANE), ref, ref),
     )
 
@@ -124,13 +124,13 @@ async def test_work_of_a_killed_process_is_taken_over_when_its_leases_have_run_o
     await share(one, two)
     group = group_in(held(one))
     await one.append("a", "b", group=group)
-    [entry, _] = await until_claimed(one, 2)
-    await one.journal.take_in_hand([entry])
+    [job, _] = await until_claimed(one, 2)
+    await one.journal.mark_in_flight([job])
 
     await die(one)
 
     await until(lambda: len(held(two)) == SHARDS)
-    found = {entry.subject.ref: entry.was_in_hand for entry in await until_claimed(two, 2)}
+    found = {job.subject.ref: job.was_in_flight for job in await until_claimed(two, 2)}
     assert found == {"a.0": True, "b.1": False}
 
 
@@ -149,11 +149,11 @@ async def test_process_that_is_cut_off_works_nothing_and_goes_on_when_the_store_
     one = await opened("one", lease_ms=1_000)
     await until(lambda: len(held(one)) == SHARDS)
     await one.append("a", "b")
-    [entry, _] = await until_claimed(one, 2)
+    [job, _] = await until_claimed(one, 2)
 
     async with place.away(one.database):
         await until(lambda: not one.journal.shards.is_kept)
-        ours_meanwhile = one.journal.is_ours(entry)
+        ours_meanwhile = one.journal.is_ours(job)
 
     assert not ours_meanwhile
     await until(lambda: len(held(one)) >= SHARDS - 1)  # but what is being worked still
@@ -183,8 +183,8 @@ async def test_entry_that_is_committed_after_a_later_one_is_not_missed(place: Po
         await insert(slow, "earlier")
         await one.append("later")
         first = await one.claim()
-        for entry in first:
-            await one.settle(entry)
+        for job in first:
+            await one.settle(job)
         clock.advance(ms=POLL_S * 1000)
         between = await one.refs()
         await asyncio.to_thread(slow.commit)
@@ -192,9 +192,9 @@ async def test_entry_that_is_committed_after_a_later_one_is_not_missed(place: Po
 
     found = await one.claim()
 
-    assert [entry.subject.ref for entry in first] == ["later.0"]
+    assert [job.subject.ref for job in first] == ["later.0"]
     assert between == []
-    assert [entry.subject.ref for entry in found] == ["earlier", "last.0"]
+    assert [job.subject.ref for job in found] == ["earlier", "last.0"]
     assert found[0].position < first[0].position
     await close_bench(one)
 

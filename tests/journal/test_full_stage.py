@@ -5,11 +5,11 @@ from collections.abc import Sequence
 
 from tests.journal.conftest import LANE, Bench
 from tests.support.patience import patiently
-from waypost.queue.job import Entry
-from waypost.queue.plans import PLANS
-from waypost.queue.worker import Prepared, Stage, Work
+from waypost.queue.job import Job
+from waypost.queue.plans import QUEUE_PLANS
+from waypost.queue.worker import Prepared, StageWorker, Work
 
-MOST = PLANS[LANE].in_flight
+MOST = QUEUE_PLANS[LANE].in_flight
 
 
 class Held:
@@ -21,14 +21,14 @@ class Held:
         self.begun = 0
         self.ended = 0
 
-    async def prepare(self, entries: Sequence[Entry]) -> Prepared:
-        return [(entry, self._work_of(entry)) for entry in entries]
+    async def prepare(self, jobs: Sequence[Job]) -> Prepared:
+        return [(job, self._work_of(job)) for job in jobs]
 
-    def _work_of(self, entry: Entry) -> Work:
+    def _work_of(self, job: Job) -> Work:
         async def work() -> None:
             self.begun += 1
             await self.may_go.wait()
-            await self._bench.settle(entry)
+            await self._bench.settle(job)
             self.ended += 1
 
         return work
@@ -41,11 +41,11 @@ async def test_full_stage_leaves_the_loop_to_others(bench: Bench) -> None:
     held = Held(bench)
     for group in ("one", "other"):  # two, because neither may take all the room there is
         await bench.append(*(f"{group} {at}" for at in range(MOST)), group=group)
-    stage = Stage(bench.journal, LANE, held.prepare)
+    stage = StageWorker(bench.journal, LANE, held.prepare)
     running = asyncio.create_task(stage.run())
     await patiently(held.how_many, lambda found: found == (MOST, 0))
 
-    await bench.append("late", group="one")  # wakes the lane, in which there is no room
+    await bench.append("late", group="one")  # wakes the queue, in which there is no room
 
     held.may_go.set()
     await patiently(held.how_many, lambda found: found == (2 * MOST + 1, 2 * MOST + 1))

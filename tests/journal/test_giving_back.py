@@ -7,39 +7,46 @@ from tests.support.stores import Place
 from waypost.base.clock import ManualClock
 from waypost.store.contract import StoreAway
 from waypost.store.database import Database
-from waypost.store.queue.jobs import EntryState, Lane, depth_of, drop_set_aside, return_set_aside, set_aside_entries
+from waypost.store.queue.jobs import (
+    JobState,
+    QueueName,
+    count_jobs_by_state,
+    read_dead_letters,
+    remove_dead_letter,
+    reopen_dead_letter,
+)
 
 ERROR = ValueError("a defect")
 
 
 async def test_released_entry_comes_back_when_it_is_due_with_its_tries_counted(bench: Bench) -> None:
     await bench.append("a")
-    [entry] = await bench.claim()
-    await bench.journal.release(entry, due_ms=bench.clock.now_ms() + 500, note="not reached")
+    [job] = await bench.claim()
+    await bench.journal.retry_later(job, due_ms=bench.clock.now_ms() + 500, note="not reached")
     early = await bench.claim()
 
     bench.clock.advance(ms=500)
 
     [again] = await bench.claim()
     assert early == []
-    assert (again.subject.ref, again.attempt, again.was_in_hand) == ("a.0", 1, False)
+    assert (again.subject.ref, again.attempt, again.was_in_flight) == ("a.0", 1, False)
 
 
 async def test_released_entry_holds_up_its_followers(bench: Bench) -> None:
     await bench.append("a", "a", "b")
-    [entry, other] = await bench.claim()
+    [job, other] = await bench.claim()
     await bench.settle(other)
 
-    await bench.journal.release(entry, due_ms=bench.clock.now_ms() + 500, note="not reached")
+    await bench.journal.retry_later(job, due_ms=bench.clock.now_ms() + 500, note="not reached")
 
     assert await bench.claim() == []
 
 
 async def test_entry_that_leaves_its_key_lets_the_followers_go(bench: Bench) -> None:
     await bench.append("a", "a")
-    [entry] = await bench.claim()
+    [job] = await bench.claim()
 
-    await bench.journal.release(entry, due_ms=bench.clock.now_ms() + 500, note="refused", detach=True)
+    await bench.journal.retry_later(job, due_ms=bench.clock.now_ms() + 500, note="refused", detach=True)
 
     [follower] = await bench.claim()
     assert follower.subject.ref == "a.1"
@@ -52,40 +59,40 @@ async def test_entry_that_leaves_its_key_lets_the_followers_go(bench: Bench) -> 
 async def test_detached_entry_stays_detached_whoever_works_it(place: Place, clock: ManualClock) -> None:
     first = await open_bench(place, clock, "first")
     await first.append("a", "a")
-    [entry] = await first.claim()
-    await first.journal.release(entry, due_ms=clock.now_ms() + 500, note="refused", detach=True)
+    [job] = await first.claim()
+    await first.journal.retry_later(job, due_ms=clock.now_ms() + 500, note="refused", detach=True)
     await die(first)
 
     second = await open_bench(place, clock, "second")
     [follower] = await second.claim()
     clock.advance(ms=500)
     [late] = await second.claim()  # beside its follower, which is still being worked
-    await second.journal.release(late, due_ms=clock.now_ms(), note="refused again")
+    await second.journal.retry_later(late, due_ms=clock.now_ms(), note="refused again")
     [again] = await second.claim()
 
     assert [one.subject.ref for one in (follower, late, again)] == ["a.1", "a.0", "a.0"]
     assert (follower.is_detached, late.is_detached, again.is_detached) == (False, True, True)
-    assert again.order_key == "a"
+    assert again.ordering_key == "a"
     await close_bench(second)
 
 
 async def test_detached_entry_that_was_set_aside_comes_back_detached(bench: Bench) -> None:
     await bench.append("a")
-    [entry] = await bench.claim()
-    await bench.journal.release(entry, due_ms=bench.clock.now_ms(), note="refused", detach=True)
+    [job] = await bench.claim()
+    await bench.journal.retry_later(job, due_ms=bench.clock.now_ms(), note="refused", detach=True)
     await five_defects(bench)
 
-    await bench.database.write(return_set_aside, await set_aside(bench.database), bench.clock.now_ms())
+    await bench.database.write(reopen_dead_letter, await is_dead_letter(bench.database), bench.clock.now_ms())
 
     [again] = await bench.claim()
-    assert (again.subject.ref, again.order_key, again.is_detached) == ("a.0", "a", True)
+    assert (again.subject.ref, again.ordering_key, again.is_detached) == ("a.0", "a", True)
 
 
 async def test_release_outlives_the_process(place: Place, clock: ManualClock) -> None:
     first = await open_bench(place, clock, "first")
     await first.append("a", "a")
-    [entry] = await first.claim()
-    await first.journal.release(entry, due_ms=clock.now_ms() + 500, note="not reached")
+    [job] = await first.claim()
+    await first.journal.retry_later(job, due_ms=clock.now_ms() + 500, note="not reached")
     await die(first)
 
     second = await open_bench(place, clock, "second")
@@ -100,13 +107,13 @@ async def test_release_outlives_the_process(place: Place, clock: ManualClock) ->
 async def test_entry_that_was_in_hand_says_so_after_a_crash(place: Place, clock: ManualClock) -> None:
     first = await open_bench(place, clock, "first")
     await first.append("sent", "claimed")
-    entries = await first.claim()
-    await first.journal.take_in_hand(entries[:1])
+    jobs = await first.claim()
+    await first.journal.mark_in_flight(jobs[:1])
     await die(first)
 
     second = await open_bench(place, clock, "second")
 
-    found = {entry.subject.ref: entry.was_in_hand for entry in await second.claim()}
+    found = {job.subject.ref: job.was_in_flight for job in await second.claim()}
     assert found == {"sent.0": True, "claimed.1": False}
     await close_bench(second)
 
@@ -114,23 +121,23 @@ async def test_entry_that_was_in_hand_says_so_after_a_crash(place: Place, clock:
 async def test_entry_released_from_the_hand_is_no_longer_in_hand(place: Place, clock: ManualClock) -> None:
     first = await open_bench(place, clock, "first")
     await first.append("a")
-    entries = await first.claim()
-    await first.journal.take_in_hand(entries)
-    await first.journal.release(entries[0], due_ms=clock.now_ms(), note="not reached")
+    jobs = await first.claim()
+    await first.journal.mark_in_flight(jobs)
+    await first.journal.retry_later(jobs[0], due_ms=clock.now_ms(), note="not reached")
     await die(first)
 
     second = await open_bench(place, clock, "second")
 
     [again] = await second.claim()
-    assert not again.was_in_hand
+    assert not again.was_in_flight
     await close_bench(second)
 
 
 async def test_entry_that_is_let_go_comes_back_as_it_was(bench: Bench) -> None:
     await bench.append("a")
-    [entry] = await bench.claim()
+    [job] = await bench.claim()
 
-    bench.journal.let_go(entry)
+    bench.journal.abandon(job)
 
     [again] = await bench.claim()
     assert (again.subject.ref, again.attempt, again.defects) == ("a.0", 0, 0)
@@ -140,8 +147,8 @@ async def test_entry_with_a_defect_comes_back_later_and_later(bench: Bench) -> N
     await bench.append("a")
 
     for delay_s in (1, 5, 30, 120):
-        [entry] = await bench.claim()
-        await bench.journal.release_defect(entry, ERROR)
+        [job] = await bench.claim()
+        await bench.journal.retry_after_defect(job, ERROR)
         bench.clock.advance(ms=delay_s * 1000 - 1)
         assert await bench.claim() == []
         bench.clock.advance(ms=1)
@@ -155,8 +162,11 @@ async def test_entry_with_five_defects_is_set_aside_and_its_key_goes_on(bench: B
     await five_defects(bench)
 
     assert await bench.refs() == ["a.1"]
-    assert await bench.database.read(depth_of, Lane.SUBMISSIONS) == {EntryState.OPEN: 1, EntryState.SET_ASIDE: 1}
-    [row] = await bench.database.read(set_aside_entries)
+    assert await bench.database.read(count_jobs_by_state, QueueName.OUTBOUND) == {
+        JobState.OPEN: 1,
+        JobState.DEAD_LETTER: 1,
+    }
+    [row] = await bench.database.read(read_dead_letters)
     assert (row.ref, row.defects) == ("a.0", 5)
     assert "a defect" in (row.note or "")
 
@@ -176,44 +186,44 @@ async def test_entry_set_aside_stays_so_after_a_restart(place: Place, clock: Man
 async def test_entry_set_aside_is_worked_again_when_a_person_returns_it(bench: Bench) -> None:
     await bench.append("a", "a")
     await five_defects(bench)
-    position = await set_aside(bench.database)
+    position = await is_dead_letter(bench.database)
 
-    returned = await bench.database.write(return_set_aside, position, bench.clock.now_ms())
+    returned = await bench.database.write(reopen_dead_letter, position, bench.clock.now_ms())
 
     assert returned
     assert await bench.work_all() == ["a.1", "a.0"]
-    assert not await bench.database.write(return_set_aside, position, bench.clock.now_ms())
+    assert not await bench.database.write(reopen_dead_letter, position, bench.clock.now_ms())
 
 
 async def test_entry_set_aside_is_gone_when_a_person_drops_it(bench: Bench) -> None:
     await bench.append("a")
     await five_defects(bench)
-    position = await set_aside(bench.database)
+    position = await is_dead_letter(bench.database)
 
-    assert await bench.database.write(drop_set_aside, position)
+    assert await bench.database.write(remove_dead_letter, position)
 
-    assert await bench.database.read(depth_of, Lane.SUBMISSIONS) == {}
-    assert not await bench.database.write(drop_set_aside, position)
+    assert await bench.database.read(count_jobs_by_state, QueueName.OUTBOUND) == {}
+    assert not await bench.database.write(remove_dead_letter, position)
 
 
 async def test_entry_in_hand_with_a_defect_is_as_uncertain_as_after_a_crash(bench: Bench) -> None:
     await bench.append("a")
-    entries = await bench.claim()
-    await bench.journal.take_in_hand(entries)
+    jobs = await bench.claim()
+    await bench.journal.mark_in_flight(jobs)
 
-    await bench.journal.release_defect(entries[0], ERROR)
+    await bench.journal.retry_after_defect(jobs[0], ERROR)
 
     bench.clock.advance(ms=1000)
     [again] = await bench.claim()
-    assert again.was_in_hand
+    assert again.was_in_flight
 
 
 async def test_open_entry_is_neither_returned_nor_dropped(bench: Bench) -> None:
     await bench.append("a")
-    [entry] = await bench.claim()
+    [job] = await bench.claim()
 
-    returned = await bench.database.write(return_set_aside, entry.position, 0)
-    dropped = await bench.database.write(drop_set_aside, entry.position)
+    returned = await bench.database.write(reopen_dead_letter, job.position, 0)
+    dropped = await bench.database.write(remove_dead_letter, job.position)
 
     assert (returned, dropped) == (False, False)
 
@@ -223,8 +233,8 @@ async def test_defects_are_counted_over_a_restart(place: Place, clock: ManualClo
     first = await open_bench(place, clock, "first")
     await first.append("a")
     for _ in range(times):
-        [entry] = await first.claim()
-        await first.journal.release_defect(entry, ERROR)
+        [job] = await first.claim()
+        await first.journal.retry_after_defect(job, ERROR)
         clock.advance(ms=120_000)
     await die(first)
 
@@ -238,46 +248,46 @@ async def test_defects_are_counted_over_a_restart(place: Place, clock: ManualClo
 async def test_doubt_from_before_a_restart_outlives_a_defect(place: Place, clock: ManualClock) -> None:
     first = await open_bench(place, clock, "first")
     await first.append("a")
-    await first.journal.take_in_hand(await first.claim())
+    await first.journal.mark_in_flight(await first.claim())
     await die(first)
     second = await open_bench(place, clock, "second")
-    [entry] = await second.claim()
+    [job] = await second.claim()
 
-    await second.journal.release_defect(entry, ERROR)
+    await second.journal.retry_after_defect(job, ERROR)
 
     await die(second)
     clock.advance(ms=1000)
     third = await open_bench(place, clock, "third")
     [again] = await third.claim()
-    assert again.was_in_hand
+    assert again.was_in_flight
     await close_bench(third)
 
 
 async def test_entry_set_aside_in_hand_comes_back_in_hand(bench: Bench) -> None:
     await bench.append("a")
-    [entry] = await bench.journal.take_in_hand(await bench.claim())
-    bench.journal.let_go(entry)
+    [job] = await bench.journal.mark_in_flight(await bench.claim())
+    bench.journal.abandon(job)
     await five_defects(bench)
 
-    await bench.database.write(return_set_aside, await set_aside(bench.database), bench.clock.now_ms())
+    await bench.database.write(reopen_dead_letter, await is_dead_letter(bench.database), bench.clock.now_ms())
 
     [again] = await bench.claim()
-    assert again.was_in_hand
+    assert again.was_in_flight
 
 
 async def test_store_that_is_away_is_no_defect_of_the_entry(place: Place, clock: ManualClock) -> None:
     bench = await open_bench(place, clock, "only")
     await bench.append("a")
-    [entry] = await bench.claim()
-    await bench.journal.take_in_hand([entry])
+    [job] = await bench.claim()
+    await bench.journal.mark_in_flight([job])
     async with place.away(bench.database):
         with pytest.raises(StoreAway):
-            await bench.journal.release_defect(entry, ERROR)
+            await bench.journal.retry_after_defect(job, ERROR)
 
-    bench.journal.let_go(entry)
+    bench.journal.abandon(job)
 
     [again] = await bench.claim()
-    assert (again.defects, again.was_in_hand) == (0, True)
+    assert (again.defects, again.was_in_flight) == (0, True)
     await close_bench(bench)
 
 
@@ -285,14 +295,14 @@ async def five_defects(bench: Bench) -> None:
     """Let the head of the key `a` fail until it is set aside; others are let go."""
     for _ in range(5):
         bench.clock.advance(ms=120_000)
-        for entry in await bench.claim():
-            if entry.subject.ref == "a.0":
-                await bench.journal.release_defect(entry, ERROR)
+        for job in await bench.claim():
+            if job.subject.ref == "a.0":
+                await bench.journal.retry_after_defect(job, ERROR)
             else:
-                bench.journal.let_go(entry)
+                bench.journal.abandon(job)
 
 
-async def set_aside(database: Database) -> int:
+async def is_dead_letter(database: Database) -> int:
     """The position of the one entry that is set aside."""
-    [row] = await database.read(set_aside_entries)
+    [row] = await database.read(read_dead_letters)
     return row.position

@@ -14,7 +14,7 @@ from tests.support.stores import Place, SqlitePlace
 from waypost.base.clock import ManualClock
 from waypost.store.contract import Engine, StoreAway
 from waypost.store.engines.sqlite import SqliteEngine
-from waypost.store.queue.jobs import NewEntry, append_entries, return_set_aside, subject_of
+from waypost.store.queue.jobs import NewJob, enqueue_jobs, read_subject, reopen_dead_letter
 
 
 class Unsaid(SqliteEngine):
@@ -56,9 +56,9 @@ def statements(place: Place) -> Iterator[Statements]:
     statements.end()
 
 
-def append_one(connection: Connection, entries: Sequence[NewEntry]) -> list[None]:
-    append_entries(connection, entries)
-    return [None] * len(entries)
+def append_one(connection: Connection, jobs: Sequence[NewJob]) -> list[None]:
+    enqueue_jobs(connection, jobs)
+    return [None] * len(jobs)
 
 
 def reads_of_entries(statements: Statements) -> list[str]:
@@ -102,16 +102,16 @@ async def test_order_is_kept_when_memory_is_full_and_has_room_again(
     at = iter(range(1000))
 
     async def append(count: int) -> None:
-        new = [NewEntry(LANE, "g", "a", subject_of(LANE, str(next(at))), 0) for _ in range(count)]
-        await bench.database.write(append_entries, new)
+        new = [NewJob(LANE, "g", "a", read_subject(LANE, str(next(at))), 0) for _ in range(count)]
+        await bench.database.write(enqueue_jobs, new)
 
     worked: list[str] = []
     for count in (2, 9, 1, 5, 1, 1, 30, 1):
         await append(count)
         for _ in range(count // 2):
-            for entry in await bench.claim():
-                worked.append(entry.subject.ref)
-                await bench.settle(entry)
+            for job in await bench.claim():
+                worked.append(job.subject.ref)
+                await bench.settle(job)
     worked += await bench.work_all()
 
     assert worked == [str(number) for number in range(50)]
@@ -122,9 +122,9 @@ async def one_set_aside(bench: Bench) -> int:
     await bench.append("a")
     position = 0
     for _ in range(5):
-        [entry] = await bench.claim()
-        position = entry.position
-        await bench.journal.release_defect(entry, ValueError("ours"))
+        [job] = await bench.claim()
+        position = job.position
+        await bench.journal.retry_after_defect(job, ValueError("ours"))
         bench.clock.advance(ms=130_000)
     assert await bench.work_all() == []
     return position
@@ -134,7 +134,7 @@ async def test_entry_that_is_put_back_is_found_among_those_that_are_handed_on(be
     position = await one_set_aside(bench)
 
     await bench.append("a", "b")
-    assert await bench.database.write(return_set_aside, position, 0)
+    assert await bench.database.write(reopen_dead_letter, position, 0)
     await bench.append("b", "c")
 
     assert sorted(await bench.work_all()) == ["a.0", "a.0", "b.0", "b.1", "c.1"]
@@ -144,8 +144,8 @@ async def test_entry_that_is_put_back_comes_before_what_is_appended_with_it(benc
     position = await one_set_aside(bench)
 
     await asyncio.gather(  # in one transaction
-        bench.database.write(return_set_aside, position, 0),
-        bench.database.join(append_one, NewEntry(LANE, "g", "a", subject_of(LANE, "later"), 0)),
+        bench.database.write(reopen_dead_letter, position, 0),
+        bench.database.join(append_one, NewJob(LANE, "g", "a", read_subject(LANE, "later"), 0)),
     )
 
     assert await bench.work_all() == ["a.0", "later"]
@@ -165,13 +165,13 @@ async def test_what_was_committed_and_not_said_is_worked_in_its_turn(unsure: Ben
 
 
 async def test_nothing_of_a_transaction_that_failed_is_handed_on(bench: Bench) -> None:
-    def append_and_fail(connection: Connection, entries: Sequence[NewEntry]) -> None:
-        append_entries(connection, entries)
+    def append_and_fail(connection: Connection, entries: Sequence[NewJob]) -> None:
+        enqueue_jobs(connection, entries)
         raise ValueError("not this time")
 
     await bench.work_all()
     with pytest.raises(ValueError, match="not this time"):
-        await bench.database.write(append_and_fail, [NewEntry(LANE, "g", "a", subject_of(LANE, "never"), 0)])
+        await bench.database.write(append_and_fail, [NewJob(LANE, "g", "a", read_subject(LANE, "never"), 0)])
     await bench.append("a")
 
     assert await bench.work_all() == ["a.0"]

@@ -36,7 +36,7 @@ async def test_entry_is_claimed_by_one_process_only(one: Bench, two: Bench) -> N
         one.clock.advance(ms=5_000)
         claimed += [*await one.claim(), *await two.claim()]
 
-    assert sorted(entry.order_key for entry in claimed) == ["a", "b", "c", "d"]
+    assert sorted(job.ordering_key for job in claimed) == ["a", "b", "c", "d"]
 
 
 async def test_lease_that_is_renewed_does_not_run_out(one: Bench, two: Bench) -> None:
@@ -52,22 +52,22 @@ async def test_lease_that_is_renewed_does_not_run_out(one: Bench, two: Bench) ->
 
 async def test_lease_that_is_not_renewed_runs_out(one: Bench, two: Bench) -> None:
     await one.append("a", "b")
-    [entry, _] = await one.claim()
-    await one.journal.take_in_hand([entry])
+    [job, _] = await one.claim()
+    await one.journal.mark_in_flight([job])
 
     one.pass_lease(ms=LEASE_MS)
 
-    found = {entry.subject.ref: entry.was_in_hand for entry in await two.claim()}
+    found = {job.subject.ref: job.was_in_flight for job in await two.claim()}
     assert found == {"a.0": True, "b.1": False}
 
 
 async def test_process_that_lost_its_leases_claims_nothing_more(one: Bench, two: Bench) -> None:
     await one.append("a", "a", "b")
-    [entry, other] = await one.claim()
+    [job, other] = await one.claim()
     one.pass_lease(ms=LEASE_MS)
     await two.claim()
 
-    await one.settle(entry)
+    await one.settle(job)
     await one.settle(other)
 
     assert await one.claim() == []
@@ -85,8 +85,8 @@ async def test_leases_are_given_back_at_the_end(one: Bench, two: Bench) -> None:
 
 async def test_settled_entry_is_not_worked_by_the_next_holder(one: Bench, two: Bench) -> None:
     await one.append("a", "b")
-    [entry, _] = await one.claim()
-    await one.settle(entry)
+    [job, _] = await one.claim()
+    await one.settle(job)
 
     one.pass_lease(ms=LEASE_MS)
 

@@ -6,8 +6,8 @@ import pytest
 
 from tests.journal.conftest import Bench
 from tests.support.patience import HANGS_AFTER_S
-from waypost.queue.plans import PLANS
-from waypost.store.queue.jobs import Lane
+from waypost.queue.plans import QUEUE_PLANS
+from waypost.store.queue.jobs import QueueName
 
 
 async def test_entries_of_one_key_are_worked_one_at_a_time_and_oldest_first(bench: Bench) -> None:
@@ -40,27 +40,27 @@ async def test_no_more_is_claimed_than_there_is_room_for(bench: Bench) -> None:
 
 async def test_settled_entry_does_not_come_back(bench: Bench) -> None:
     await bench.append("a")
-    [entry] = await bench.claim()
+    [job] = await bench.claim()
 
-    await bench.settle(entry)
+    await bench.settle(job)
 
     assert await bench.claim() == []
 
 
 async def test_group_holds_no_more_than_its_share(bench: Bench) -> None:
-    share = PLANS[Lane.SUBMISSIONS].share
+    share = QUEUE_PLANS[QueueName.OUTBOUND].share
     await bench.append(*(f"slow{n}" for n in range(share + 20)), group="slow")
     await bench.append("quick", group="quick")
 
     first = await bench.claim()
     second = await bench.claim()
-    await bench.settle(next(entry for entry in first if entry.group == "slow"))
+    await bench.settle(next(job for job in first if job.concurrency_group == "slow"))
     third = await bench.claim()
 
-    assert sum(entry.group == "slow" for entry in first) == share
-    assert sum(entry.group == "quick" for entry in first) == 1
+    assert sum(job.concurrency_group == "slow" for job in first) == share
+    assert sum(job.concurrency_group == "quick" for job in first) == 1
     assert second == []
-    assert [entry.group for entry in third] == ["slow"]
+    assert [job.concurrency_group for job in third] == ["slow"]
 
 
 async def test_groups_take_turns(bench: Bench) -> None:
@@ -69,14 +69,14 @@ async def test_groups_take_turns(bench: Bench) -> None:
 
     claimed = await bench.claim(at_most=6)
 
-    assert sorted(entry.group for entry in claimed) == ["first"] * 3 + ["second"] * 3
+    assert sorted(job.concurrency_group for job in claimed) == ["first"] * 3 + ["second"] * 3
 
 
 async def test_lanes_do_not_see_each_other(bench: Bench) -> None:
-    await bench.append("a", lane=Lane.CALLBACKS)
+    await bench.append("a", queue_name=QueueName.CALLBACKS)
 
-    submissions = await bench.refs(lane=Lane.SUBMISSIONS)
-    callbacks = await bench.refs(lane=Lane.CALLBACKS)
+    submissions = await bench.refs(queue_name=QueueName.OUTBOUND)
+    callbacks = await bench.refs(queue_name=QueueName.CALLBACKS)
 
     assert (submissions, callbacks) == ([], ["a.0"])
 
@@ -102,7 +102,7 @@ async def test_head_that_is_not_due_holds_up_its_followers_and_nobody_else(bench
 
 async def test_wait_ends_when_something_is_appended(bench: Bench) -> None:
     await bench.claim()
-    waiting = asyncio.ensure_future(bench.journal.wait(Lane.SUBMISSIONS))
+    waiting = asyncio.ensure_future(bench.journal.wait(QueueName.OUTBOUND))
     await asyncio.sleep(0.01)
     assert not waiting.done()
 
@@ -115,7 +115,7 @@ async def test_wait_ends_when_something_is_appended(bench: Bench) -> None:
 async def test_wait_ends_when_the_next_entry_is_due(bench: Bench) -> None:
     await bench.append("a", due_ms=bench.clock.now_ms() + 1000)
     await bench.claim()
-    waiting = asyncio.ensure_future(bench.journal.wait(Lane.SUBMISSIONS))
+    waiting = asyncio.ensure_future(bench.journal.wait(QueueName.OUTBOUND))
     await asyncio.sleep(0.01)
     assert not waiting.done()
 
@@ -126,13 +126,13 @@ async def test_wait_ends_when_the_next_entry_is_due(bench: Bench) -> None:
 
 async def test_wait_ends_when_a_key_is_free_again(bench: Bench) -> None:
     await bench.append("a", "a")
-    [entry] = await bench.claim()
+    [job] = await bench.claim()
     await bench.claim()
-    waiting = asyncio.ensure_future(bench.journal.wait(Lane.SUBMISSIONS))
+    waiting = asyncio.ensure_future(bench.journal.wait(QueueName.OUTBOUND))
     await asyncio.sleep(0.01)
     assert not waiting.done()
 
-    await bench.settle(entry)
+    await bench.settle(job)
 
     await asyncio.wait_for(waiting, HANGS_AFTER_S)
 

@@ -1,7 +1,7 @@
 """Entries that wait for something of their own process, such as an upload."""
 
 from tests.journal.conftest import Bench
-from waypost.store.queue.jobs import Lane
+from waypost.store.queue.jobs import QueueName
 
 
 async def test_parked_entry_holds_up_its_key_and_nothing_else(bench: Bench) -> None:
@@ -17,10 +17,10 @@ async def test_parked_entry_holds_up_its_key_and_nothing_else(bench: Bench) -> N
 
 
 async def test_parked_entries_take_nothing_of_their_groups_share(bench: Bench) -> None:
-    share = bench.journal.plans[Lane.SUBMISSIONS].share
+    share = bench.journal.plans[QueueName.OUTBOUND].share
     await bench.append(*(f"k{at}" for at in range(share)))
-    for entry in await bench.claim():
-        bench.journal.park(entry)
+    for job in await bench.claim():
+        bench.journal.park(job)
     await bench.append("text")
 
     refs = await bench.refs()

@@ -7,9 +7,9 @@ import pytest
 
 from tests.journal.conftest import LANE, Bench
 from tests.support.patience import patiently
-from waypost.queue.job import Entry
-from waypost.queue.worker import Prepared, Stage
-from waypost.store.queue.jobs import EntryState, depth_of
+from waypost.queue.job import Job
+from waypost.queue.worker import Prepared, StageWorker
+from waypost.store.queue.jobs import JobState, count_jobs_by_state
 
 
 class Work:
@@ -24,24 +24,24 @@ class Work:
         self.fails: Callable[[str], bool] = lambda _: False
         self._now = 0
 
-    async def prepare(self, entries: Sequence[Entry]) -> Prepared:
-        def work_of(entry: Entry) -> Callable[[], Awaitable[None]]:
-            return lambda: self._work(entry)
+    async def prepare(self, jobs: Sequence[Job]) -> Prepared:
+        def work_of(job: Job) -> Callable[[], Awaitable[None]]:
+            return lambda: self._work(job)
 
-        return [(entry, work_of(entry)) for entry in entries]
+        return [(job, work_of(job)) for job in jobs]
 
     async def until(self, count: int) -> None:
         await until(lambda: len(self.done) >= count)
 
-    async def _work(self, entry: Entry) -> None:
+    async def _work(self, job: Job) -> None:
         self._now += 1
         self.most_at_once = max(self.most_at_once, self._now)
         try:
             await self.may_go.wait()
-            if self.fails(entry.subject.ref):
-                raise ValueError(entry.subject.ref)
-            await self.bench.settle(entry)
-            self.done.append(entry.subject.ref)
+            if self.fails(job.subject.ref):
+                raise ValueError(job.subject.ref)
+            await self.bench.settle(job)
+            self.done.append(job.subject.ref)
         finally:
             self._now -= 1
 
@@ -53,7 +53,7 @@ async def work(bench: Bench) -> Work:
 
 async def test_stage_works_what_is_there_and_what_is_appended(bench: Bench, work: Work) -> None:
     await bench.append("a", "b")
-    stage = Stage(bench.journal, LANE, work.prepare)
+    stage = StageWorker(bench.journal, LANE, work.prepare)
     running = asyncio.create_task(stage.run())
     await work.until(2)
 
@@ -68,7 +68,7 @@ async def test_stage_works_what_is_there_and_what_is_appended(bench: Bench, work
 async def test_defect_belongs_to_its_entry_and_the_stage_goes_on(bench: Bench, work: Work) -> None:
     work.fails = lambda ref: ref == "a.0"
     await bench.append("a", "b", "c")
-    stage = Stage(bench.journal, LANE, work.prepare)
+    stage = StageWorker(bench.journal, LANE, work.prepare)
 
     running = asyncio.create_task(stage.run())
 
@@ -76,19 +76,19 @@ async def test_defect_belongs_to_its_entry_and_the_stage_goes_on(bench: Bench, w
     await stage.stop(within_s=1)
     await running
     assert sorted(work.done) == ["b.1", "c.2"]
-    assert await bench.database.read(depth_of, LANE) == {EntryState.OPEN: 1}
+    assert await bench.database.read(count_jobs_by_state, LANE) == {JobState.OPEN: 1}
 
 
 async def test_defect_in_getting_a_batch_ready_loses_nothing(bench: Bench, work: Work) -> None:
     fails = [True, False]
 
-    async def prepare(entries: Sequence[Entry]) -> Prepared:
+    async def prepare(entries: Sequence[Job]) -> Prepared:
         if fails.pop(0):
             raise ValueError("not ready")
         return await work.prepare(entries)
 
     await bench.append("a", "b")
-    stage = Stage(bench.journal, LANE, prepare)
+    stage = StageWorker(bench.journal, LANE, prepare)
     running = asyncio.create_task(stage.run())
     await until(lambda: len(fails) == 1 and not stage.busy)
 
@@ -102,7 +102,7 @@ async def test_defect_in_getting_a_batch_ready_loses_nothing(bench: Bench, work:
 async def test_stop_waits_for_what_is_being_worked(bench: Bench, work: Work) -> None:
     work.may_go.clear()
     await bench.append("a")
-    stage = Stage(bench.journal, LANE, work.prepare)
+    stage = StageWorker(bench.journal, LANE, work.prepare)
     running = asyncio.create_task(stage.run())
     await until(lambda: stage.busy)
     stopping = asyncio.create_task(stage.stop(within_s=5))
@@ -119,7 +119,7 @@ async def test_stop_waits_for_what_is_being_worked(bench: Bench, work: Work) -> 
 async def test_stop_cuts_off_what_takes_too_long(bench: Bench, work: Work) -> None:
     work.may_go.clear()
     await bench.append("a")
-    stage = Stage(bench.journal, LANE, work.prepare)
+    stage = StageWorker(bench.journal, LANE, work.prepare)
     running = asyncio.create_task(stage.run())
     await until(lambda: work.most_at_once)
 
@@ -127,7 +127,7 @@ async def test_stop_cuts_off_what_takes_too_long(bench: Bench, work: Work) -> No
 
     await running
     assert work.done == []
-    assert await bench.database.read(depth_of, LANE) == {EntryState.OPEN: 1}
+    assert await bench.database.read(count_jobs_by_state, LANE) == {JobState.OPEN: 1}
 
 
 async def until(is_so: Callable[[], object]) -> None:

@@ -1,4 +1,4 @@
-"""What waits is counted with a bound: a long lane costs no more than a short one."""
+"""What waits is counted with a bound: a long queue costs no more than a short one."""
 
 from collections.abc import AsyncIterator
 from typing import Any
@@ -10,9 +10,9 @@ from sqlalchemy.event import listen, remove
 from tests.support.stores import ENGINES, Place
 from waypost.store.database import Database
 from waypost.store.queue import depths as asked
-from waypost.store.queue.depths import Depths, depths
-from waypost.store.queue.jobs import EntryState, Lane, set_aside_entries
-from waypost.store.tables import journal, subscriptions
+from waypost.store.queue.depths import QueueDepths, read_queue_depths
+from waypost.store.queue.jobs import JobState, QueueName, read_dead_letters
+from waypost.store.tables import queue_jobs, subscriptions
 
 MOST = 200
 MORE = 50
@@ -26,7 +26,7 @@ def engine(request: pytest.FixtureRequest) -> str:
 
 @pytest.fixture
 async def database(place: Place, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Database]:
-    """A store with one lane that is longer than is counted, and one entry set aside at its very end."""
+    """A store with one queue that is longer than is counted, and one entry set aside at its very end."""
     monkeypatch.setattr(asked, "MOST", MOST)
     database = Database(place.engine())
     await database.open()
@@ -36,50 +36,56 @@ async def database(place: Place, monkeypatch: pytest.MonkeyPatch) -> AsyncIterat
 
 
 def _fill(connection: Connection) -> None:
-    lane = int(Lane.CALLBACKS)
+    queue = int(QueueName.CALLBACKS)
     rows = [
-        {"lane": lane, "grp": "subscription 1", "order_key": str(at), "ref": str(at), "due_ms": 1000 + at}
+        {
+            "queue": queue,
+            "concurrency_group": "subscription 1",
+            "ordering_key": str(at),
+            "ref": str(at),
+            "due_ms": 1000 + at,
+        }
         for at in range(MOST + MORE)
     ]
-    connection.execute(insert(journal), rows)
-    last = journal.c.ref == str(MOST + MORE - 1)
-    connection.execute(update(journal).where(last).values(state=int(EntryState.SET_ASIDE_IN_HAND)))
+    connection.execute(insert(queue_jobs), rows)
+    last = queue_jobs.c.ref == str(MOST + MORE - 1)
+    connection.execute(update(queue_jobs).where(last).values(state=int(JobState.DEAD_LETTER_IN_FLIGHT)))
 
 
 async def test_long_lane_is_counted_so_far_and_said_to_be_longer(database: Database) -> None:
-    found: Depths = await database.read(depths)
+    found: QueueDepths = await database.read(read_queue_depths)
 
-    long, empty = found.lanes[Lane.CALLBACKS], found.lanes[Lane.MEDIA]
-    assert long.entries[EntryState.OPEN] == MOST
+    long, empty = found.queues[QueueName.CALLBACKS], found.queues[QueueName.MEDIA]
+    assert long.jobs[JobState.OPEN] == MOST
     assert long.is_longer
     assert long.oldest_due_ms == 1000
-    assert set(empty.entries.values()) == {0}
+    assert set(empty.jobs.values()) == {0}
     assert (empty.is_longer, empty.oldest_due_ms) == (False, None)
 
 
 async def test_what_is_set_aside_is_found_behind_a_lane_however_long(database: Database) -> None:
-    found: Depths = await database.read(depths)
+    found: QueueDepths = await database.read(read_queue_depths)
 
-    assert found.lanes[Lane.CALLBACKS].entries[EntryState.SET_ASIDE_IN_HAND] == 1
-    assert len(await database.read(set_aside_entries)) == 1
+    assert found.queues[QueueName.CALLBACKS].jobs[JobState.DEAD_LETTER_IN_FLIGHT] == 1
+    assert len(await database.read(read_dead_letters)) == 1
 
 
 async def test_paused_subscriptions_are_told_apart_by_who_paused_them(database: Database) -> None:
     await database.write(_pause)
 
-    found: Depths = await database.read(depths)
+    found: QueueDepths = await database.read(read_queue_depths)
 
     assert found.paused == {"service": 1, "partner": 2}
 
 
 @pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
 async def test_no_statement_of_the_count_scans_the_journal(database: Database) -> None:
-    plans = await database.read(_plans, depths) + await database.read(_plans, set_aside_entries)
+    plans = await database.read(_plans, read_queue_depths) + await database.read(_plans, read_dead_letters)
 
     scans = [line for line in plans if line.startswith("SCAN journal")]
-    assert any("journal_by_group" in line for line in plans)
-    assert any("journal_set_aside" in line for line in plans)
-    assert [line for line in scans if "journal_set_aside" not in line] == []
+    assert any("queue_jobs_by_group" in line for line in plans)
+    assert any("queue_jobs_dead_letters" in line for line in plans)
+    assert [line for line in scans if "queue_jobs_dead_letters" not in line] == []
 
 
 def _pause(connection: Connection) -> None:
@@ -104,6 +110,6 @@ def _plans(connection: Connection, look: Any) -> list[str]:
     return [
         str(row[3])
         for text, given in asked
-        if "journal" in text
+        if "queue_jobs" in text
         for row in connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {text}", given)
     ]

@@ -40,8 +40,8 @@ async def at_rest(street: Street) -> None:
     """Return when nothing is being worked or written."""
 
     async def is_at_rest() -> bool:
-        lanes = await street.lanes()
-        return not street.waypost.busy and not any(any(lane.values()) for lane in lanes.values())
+        queues = await street.queue_depths()
+        return not street.waypost.busy and not any(any(queue.values()) for queue in queues.values())
 
     await patiently(is_at_rest)
 
@@ -53,8 +53,8 @@ async def test_what_the_server_itself_refuses_is_counted(street: Street) -> None
 
     after = await figures_of(street)
 
-    assert ("server_refusals_total", frozenset({("status", "431")})) not in before
-    assert figure(after, "server_refusals_total", status="431") == 1
+    assert ("server_errors_total", frozenset({("status", "431")})) not in before
+    assert figure(after, "server_errors_total", status="431") == 1
     assert figure(after, "connections") >= 1  # the one that asks
 
 
@@ -76,18 +76,18 @@ async def test_metrics_follow_a_message_through_every_stage(make_street: Any) ->
     callbacks = len(street.callbacks) - told
     assert grown("requests_total", route=SEND, status="200") == 1
     assert grown("request_seconds_count", route=SEND) == 1
-    assert grown("lane_entries_total", lane="submissions", what="claimed") == 1
-    assert grown("lane_entries_total", lane="submissions", what="settled") == 1
+    assert grown("queue_jobs_total", queue="outbound", what="claimed") == 1
+    assert grown("queue_jobs_total", queue="outbound", what="completed") == 1
     assert grown("operator_messages_total", outcome="sent", code="none") == 1
     assert grown("operator_call_seconds_count", outcome="sent") == 1
     assert grown("events_total", event="delivered") == 1
     assert grown("webhook_items_total") >= 2
     assert grown("callback_attempts_total", status="2xx", result="taken") == callbacks
-    assert grown("lane_entries_total", lane="callbacks", what="settled") == callbacks
+    assert grown("queue_jobs_total", queue="callbacks", what="completed") == callbacks
     assert grown("commit_items_sum") >= grown("commit_seconds_count") > 0
-    assert figure(after, "lane_depth", lane="submissions", state="open") == 0
-    assert figure(after, "lane_in_flight", lane="callbacks") == 0
-    assert figure(after, "lane_leases", lane="callbacks") == 256
+    assert figure(after, "queue_depth", queue="outbound", state="open") == 0
+    assert figure(after, "queue_in_flight", queue="callbacks") == 0
+    assert figure(after, "queue_leases", queue="callbacks") == 256
     assert figure(after, "ready", check="store_writes") == 1
     assert after["process_resident_memory_bytes", frozenset()] > 1_000_000
 
@@ -102,9 +102,9 @@ async def test_refusals_and_failed_attempts_are_told_apart(make_street: Any) -> 
 
     figures = await figures_of(street)
     assert figure(figures, "requests_total", route=SEND, status=str(refused.status)) == 1
-    assert figure(figures, "refusals_total", route=SEND, reason="authentication_failed") == 1
+    assert figure(figures, "errors_total", route=SEND, reason="authentication_failed") == 1
     assert figure(figures, "callback_attempts_total", status="5xx", result="tried again") == 1
-    assert figure(figures, "lane_entries_total", lane="callbacks", what="released") == 1
+    assert figure(figures, "queue_jobs_total", queue="callbacks", what="retried_later") == 1
 
 
 async def test_what_waits_and_since_when_is_told_while_the_operator_is_away(make_street: Any) -> None:
@@ -118,10 +118,10 @@ async def test_what_waits_and_since_when_is_told_while_the_operator_is_away(make
 
     assert message_id
     assert figure(figures, "operator_messages_total", outcome="unavailable", code="none") >= 1
-    assert figure(figures, "lane_entries_total", lane="submissions", what="released") >= 1
-    waiting = [figure(figures, "lane_depth", lane="submissions", state=state) for state in ("open", "in_hand")]
+    assert figure(figures, "queue_jobs_total", queue="outbound", what="retried_later") >= 1
+    waiting = [figure(figures, "queue_depth", queue="outbound", state=state) for state in ("open", "in_flight")]
     assert sum(waiting) == 1
-    assert figure(figures, "lane_oldest_due_seconds", lane="submissions") < 60
+    assert figure(figures, "queue_oldest_due_seconds", queue="outbound") < 60
 
 
 async def test_every_metric_is_in_the_table_with_its_labels_and_names_nobody(make_street: Any) -> None:

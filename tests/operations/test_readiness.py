@@ -16,12 +16,12 @@ from tests.support.street import Answer, Street
 from waypost.base.clock import ManualClock
 from waypost.operations import readiness
 from waypost.operations.readiness import CHECKS, Parts, Readiness
-from waypost.queue.job import Entry
-from waypost.queue.queue import Journal
-from waypost.queue.worker import Prepared, Stage
+from waypost.queue.job import Job
+from waypost.queue.queue import JobQueue
+from waypost.queue.worker import Prepared, StageWorker
 from waypost.store.database import Database
 from waypost.store.engines.sqlite import SqliteEngine
-from waypost.store.queue.jobs import Lane, NewEntry, append_entries, settle_entries, subject_of
+from waypost.store.queue.jobs import NewJob, QueueName, complete_jobs, enqueue_jobs, read_subject
 from waypost.store.tables import store_facts
 
 
@@ -74,7 +74,7 @@ async def test_service_that_stops_is_not_ready_while_it_still_answers(street: St
     assert answer.status == 503
     assert answer.body["status"] == "not ready"
     assert answer.body["checks"]["stopping"] == "the service is stopping"
-    assert "is worked no more" in answer.body["checks"]["lanes"]
+    assert "is worked no more" in answer.body["checks"]["queues"]
     assert (await street.ask("GET", "/healthz")).status == 200
 
 
@@ -139,35 +139,38 @@ async def test_lane_that_hangs_in_its_preparation_is_found_and_one_that_waits_is
         await asyncio.Event().wait()
         return []
 
-    stuck, idle = Stage(bench.journal, Lane.MEDIA, never), Stage(bench.journal, Lane.DOUBTS, never)
+    stuck, idle = (
+        StageWorker(bench.journal, QueueName.MEDIA, never),
+        StageWorker(bench.journal, QueueName.UNCONFIRMED, never),
+    )
     tasks = {stage: asyncio.create_task(stage.run()) for stage in (stuck, idle)}
     await bench.append("key")
     await hangs.wait()
 
     said = await readiness_of(bench, tmp_path, tasks).reasons()
 
-    assert said["lanes"] == "the lane media has been at one thing for 0 s"
+    assert said["queues"] == "the queue media has been at one thing for 0 s"
     await end(bench, tasks)
 
 
 async def test_lane_whose_places_are_all_taken_is_stuck_only_when_none_becomes_free(tmp_path: Path) -> None:
     bench = await open_bench(tmp_path)
-    begun: list[Entry] = []
+    begun: list[Job] = []
     full = asyncio.Event()
     go_on = asyncio.Event()
 
     async def works(entries: Any) -> Prepared:
-        async def work(entry: Entry) -> None:
+        async def work(entry: Job) -> None:
             begun.append(entry)
-            if len(begun) == bench.journal.plans[Lane.MEDIA].in_flight:
+            if len(begun) == bench.journal.plans[QueueName.MEDIA].in_flight:
                 full.set()
-            if entry.order_key != "first":
+            if entry.ordering_key != "first":
                 await go_on.wait()
-            await bench.journal.settle(entry, _settle, entry.position)
+            await bench.journal.complete(entry, _settle, entry.position)
 
         return [(entry, lambda entry=entry: work(entry)) for entry in entries]
 
-    stage = Stage(bench.journal, Lane.MEDIA, works)
+    stage = StageWorker(bench.journal, QueueName.MEDIA, works)
     for group in "abc":
         await bench.append(*(f"{group}{at}" for at in range(16)), group=group)
     tasks = {stage: asyncio.create_task(stage.run())}
@@ -176,7 +179,7 @@ async def test_lane_whose_places_are_all_taken_is_stuck_only_when_none_becomes_f
 
     said = await asked.reasons()
 
-    assert "the lane media has been at one thing" in said["lanes"]
+    assert "the queue media has been at one thing" in said["queues"]
     go_on.set()
     await end(bench, tasks)
 
@@ -186,38 +189,38 @@ class Bench:
     """A journal that is a process's alone."""
 
     database: Database
-    journal: Journal
+    journal: JobQueue
 
     async def append(self, *keys: str, group: str = "g") -> None:
-        """One entry of the media lane for each key."""
-        new = [NewEntry(Lane.MEDIA, group, key, subject_of(Lane.MEDIA, key), 0) for key in keys]
-        await self.database.write(append_entries, new)
+        """One entry of the media queue for each key."""
+        new = [NewJob(QueueName.MEDIA, group, key, read_subject(QueueName.MEDIA, key), 0) for key in keys]
+        await self.database.write(enqueue_jobs, new)
 
 
 async def open_bench(folder: Path) -> Bench:
     database = Database(SqliteEngine(folder / "waypost.db"))
     await database.open()
-    journal = Journal(database, ManualClock(), holder="only")
+    journal = JobQueue(database, ManualClock(), holder="only")
     await journal.open()
     return Bench(database, journal)
 
 
-def readiness_of(bench: Bench, folder: Path, tasks: dict[Stage, asyncio.Task[None]]) -> Readiness:
+def readiness_of(bench: Bench, folder: Path, tasks: dict[StageWorker, asyncio.Task[None]]) -> Readiness:
     """Checks of a process that runs these stages, in which nothing may take any time."""
     return Readiness(
         Parts(
             database=bench.database,
-            journal=bench.journal,
+            queue=bench.journal,
             name="only",
             folder=folder,
             least_free_mb=0,
             stuck_s=0,
-            stages={stage.lane.name.lower(): (stage, task) for stage, task in tasks.items()},
+            stages={stage.queue_name.name.lower(): (stage, task) for stage, task in tasks.items()},
         )
     )
 
 
-async def end(bench: Bench, tasks: dict[Stage, asyncio.Task[None]]) -> None:
+async def end(bench: Bench, tasks: dict[StageWorker, asyncio.Task[None]]) -> None:
     for stage, task in tasks.items():
         await stage.stop(within_s=0)
         task.cancel()
@@ -227,7 +230,7 @@ async def end(bench: Bench, tasks: dict[Stage, asyncio.Task[None]]) -> None:
 
 
 def _settle(connection: Connection, positions: Sequence[int]) -> list[None]:
-    settle_entries(connection, positions)
+    complete_jobs(connection, positions)
     return [None] * len(positions)
 
 

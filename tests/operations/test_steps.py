@@ -45,8 +45,8 @@ async def test_every_stage_says_what_it_did_with_a_message_by_its_id(records: io
     told = of_message(records, message_id)
     steps = [one["event"] for one in told]
     parts = {one["part"] for one in told}
-    assert parts == {"accept", "journal", "operators", "dispatch", "events", "callbacks"}
-    assert steps.index("accepted") < steps.index("in hand") < steps.index("the operator answered")
+    assert parts == {"api", "queue", "operators", "dispatch", "events", "callbacks"}
+    assert steps.index("accepted") < steps.index("in flight") < steps.index("the operator answered")
     assert {one["level"] for one in told} == {"debug"}
     [accepted] = [one for one in told if one["event"] == "accepted"]
     assert (accepted["app_id"], accepted["partner_id"]) == (APP.id, APP.partner_id)

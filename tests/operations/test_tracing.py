@@ -64,8 +64,8 @@ async def test_message_is_one_trace_from_its_acceptance_to_its_callbacks(spans: 
     made = spans.of(message_id)
     stages = {one.name.partition(":")[0] for one in made}
     [first] = [one for one in made if one.parent is None]
-    assert stages == {"accept", "journal", "operators", "dispatch", "events", "callbacks"}
-    assert first.name == "accept: accepted"
+    assert stages == {"api", "queue", "operators", "dispatch", "events", "callbacks"}
+    assert first.name == "api: accepted"
     assert {one.parent.span_id for one in made if one.parent} == {context_of(first).span_id}
     assert len({context_of(one).span_id for one in made}) == len(made)
     assert all(one.attributes and one.attributes["waypost.message_id"] == message_id for one in made)

@@ -20,7 +20,7 @@ from waypost.domain.event import (
     StatusEvent,
     UnknownEvent,
 )
-from waypost.domain.inbound_webhook import ArrivalItem
+from waypost.domain.inbound_webhook import WebhookItem
 from waypost.domain.message import MessageState
 from waypost.operators.cloud.webhooks import webhook
 
@@ -52,7 +52,7 @@ def review(**more: Any) -> dict[str, Any]:
     return {"field": "message_template_status_update", "value": value | more}
 
 
-def split(body: bytes) -> list[ArrivalItem]:
+def split(body: bytes) -> list[WebhookItem]:
     return list(webhook.split(OPERATOR, body))
 
 
@@ -80,7 +80,7 @@ def test_each_status_and_message_of_a_batch_is_an_item_in_its_order() -> None:
 def test_items_about_one_recipient_share_a_key_whatever_they_are() -> None:
     items = split(body_of(change(statuses=[SENT]), change(messages=[HELLO])))
 
-    assert {item.order_key for item in items} == {f"{NUMBER} {ANN}"}
+    assert {item.ordering_key for item in items} == {f"{NUMBER} {ANN}"}
     assert {item.group for item in items} == {NUMBER}
 
 
@@ -191,7 +191,7 @@ def test_status_of_a_recipient_without_a_number_is_read() -> None:
 
     [item] = split(body_of(change(statuses=[status | {"recipient_user_id": "US.7"}])))
 
-    assert item.order_key == f"{NUMBER} US.7"
+    assert item.ordering_key == f"{NUMBER} US.7"
     event = webhook.read(item.item)
     assert isinstance(event, StatusEvent)
     assert (event.recipient, event.recipient_user_id) == (None, "US.7")
@@ -222,7 +222,7 @@ def test_ids_that_are_numbers_are_read_as_texts() -> None:
 
     events = read(value)
 
-    assert [item.order_key for item in split(body_of(value))] == [f"{NUMBER} {ANN}"] * 2
+    assert [item.ordering_key for item in split(body_of(value))] == [f"{NUMBER} {ANN}"] * 2
     [sent, hello] = events
     assert isinstance(sent, StatusEvent)
     assert isinstance(hello, InboundEvent)
@@ -386,7 +386,7 @@ def test_message_of_somebody_without_a_number_is_read() -> None:
     event = webhook.read(item.item)
     assert isinstance(event, InboundEvent)
     assert (event.sender, event.sender_user_id, event.sender_name) == (None, "US.7", "Ann")
-    assert item.order_key == f"{NUMBER} US.7"
+    assert item.ordering_key == f"{NUMBER} US.7"
 
 
 def test_each_message_of_a_batch_gets_the_name_of_its_own_sender() -> None:
@@ -540,7 +540,7 @@ def test_field_that_is_new_is_one_item_with_its_value_as_it_came(value: Any) -> 
 def test_message_of_a_group_is_in_an_order_of_its_own() -> None:
     [private, of_group] = split(body_of(change(messages=[HELLO, HELLO | {"id": "wamid.3", "group_id": "GROUP=="}])))
 
-    assert (private.order_key, of_group.order_key) == (f"{NUMBER} {ANN}", f"{NUMBER} group GROUP==")
+    assert (private.ordering_key, of_group.ordering_key) == (f"{NUMBER} {ANN}", f"{NUMBER} group GROUP==")
     event = webhook.read(of_group.item)
     assert isinstance(event, InboundEvent)
     assert event.group_id == "GROUP=="

@@ -66,7 +66,7 @@ async def test_kill_pause_and_stop_under_load_lose_nothing_and_double_nothing(to
     code = await leaving.ended(within_s=HANGS_AFTER_S)
     stopped_s = time.monotonic() - began_s
     await running
-    await town.settled()
+    await town.completed()
 
     reckoning = await reckon(town, load, None, written_in=len(WRITERS), uncertain_at_most=2 * IN_FLIGHT)
     sys.stdout.write(f"\n{reckoning.table()}stopped within {stopped_s:.1f} s\n")

@@ -1,4 +1,4 @@
-"""A process that is given some stages opens their doors and works their lanes, and leaves the rest to others."""
+"""A process that is given some stages opens their doors and works their queues, and leaves the rest to others."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Coroutine
@@ -17,7 +17,7 @@ from waypost.config import STAGES, Settings
 from waypost.store.contract import WrongStore
 from waypost.store.media.folder import NAME_FILE, check_folder, name_of
 from waypost.store.queue.job_subjects import JobSubject, SubjectKind
-from waypost.store.queue.jobs import EntryState, Lane, NewEntry, append_entries, depth_of
+from waypost.store.queue.jobs import JobState, NewJob, QueueName, count_jobs_by_state, enqueue_jobs
 from waypost.store.queue.leases import SHARDS
 
 Start = Callable[..., Coroutine[None, None, Waypost]]
@@ -26,9 +26,9 @@ TOKEN = "the admin token of this test, long"
 
 # fmt: off
 DOORS = {  # path: the stage that opens it; `` for a door of every process
-    "/wa/api/v1/msg":          "accept",
-    "/admin/lanes":            "accept",
-    "/openapi.json":           "accept",
+    "/wa/api/v1/msg":          "api",
+    "/admin/queues":            "api",
+    "/openapi.json":           "api",
     "/operator/webhook/cloud": "events",
     "/healthz":                "",
     "/readyz":                 "",
@@ -48,7 +48,7 @@ async def start(tmp_path: Path, database_url: str) -> AsyncIterator[Start]:
         await waypost.open()
         running.append(waypost)
         waypost.start()
-        await waypost.journal.shards.keep()
+        await waypost.queue.shards.keep()
         return waypost
 
     yield starts
@@ -71,9 +71,9 @@ async def lanes_finding(waypost: Waypost) -> dict[str, Any]:
     return finding
 
 
-def held(waypost: Waypost) -> set[Lane]:
-    """The lanes of which it holds every shard."""
-    return {lane for lane, shards in waypost.journal.shards.held.items() if len(shards) == SHARDS}
+def held(waypost: Waypost) -> set[QueueName]:
+    """The queues of which it holds every shard."""
+    return {queue_name for queue_name, shards in waypost.queue.shards.held.items() if len(shards) == SHARDS}
 
 
 @pytest.mark.parametrize("stage", STAGES)
@@ -88,7 +88,7 @@ async def test_process_opens_the_doors_of_its_stage_and_no_other(start: Start, s
 
 
 async def test_lanes_are_worked_by_the_processes_that_are_given_them(start: Start) -> None:
-    accepts = await start("accept")
+    accepts = await start("api")
     alone = await lanes_finding(accepts)
     sends = await start("dispatch", "callbacks")
     without_events = await lanes_finding(accepts)
@@ -102,26 +102,26 @@ async def test_lanes_are_worked_by_the_processes_that_are_given_them(start: Star
     assert without_events["text"] == "no process works events: what is for them waits"
     assert (await lanes_finding(accepts))["state"] == "ok"
     assert held(accepts) == set()
-    assert held(sends) == {Lane.SUBMISSIONS, Lane.DOUBTS, Lane.CALLBACKS}
-    assert held(hears) == {Lane.ARRIVALS, Lane.MEDIA}
+    assert held(sends) == {QueueName.OUTBOUND, QueueName.UNCONFIRMED, QueueName.CALLBACKS}
+    assert held(hears) == {QueueName.WEBHOOKS, QueueName.MEDIA}
 
 
 async def test_what_no_process_works_waits_and_is_worked_by_the_next(start: Start) -> None:
-    accepts = await start("accept")
-    item = NewEntry(Lane.CALLBACKS, "subscription 7", "nobody", JobSubject(SubjectKind.CALLBACK, "gone"), 0)
-    await accepts.database.write(append_entries, [item])
-    before = await accepts.database.read(depth_of, Lane.CALLBACKS)
+    accepts = await start("api")
+    item = NewJob(QueueName.CALLBACKS, "subscription 7", "nobody", JobSubject(SubjectKind.CALLBACK, "gone"), 0)
+    await accepts.database.write(enqueue_jobs, [item])
+    before = await accepts.database.read(count_jobs_by_state, QueueName.CALLBACKS)
 
     works = await start("callbacks")
     async with asyncio.timeout(HANGS_AFTER_S):
-        while not works.journal.counts[Lane.CALLBACKS].claimed:  # noqa: ASYNC110  nobody tells
+        while not works.queue.counts[QueueName.CALLBACKS].claimed:  # noqa: ASYNC110  nobody tells
             await asyncio.sleep(0.01)
 
-    assert before == {EntryState.OPEN: 1}
-    assert accepts.journal.counts[Lane.CALLBACKS].claimed == 0
+    assert before == {JobState.OPEN: 1}
+    assert accepts.queue.counts[QueueName.CALLBACKS].claimed == 0
 
 
-@pytest.mark.parametrize("wish", [{"workers": 2}, {"stages": ("accept",)}], ids=["workers", "stages"])
+@pytest.mark.parametrize("wish", [{"workers": 2}, {"stages": ("api",)}], ids=["workers", "stages"])
 def test_sqlite_is_refused_to_more_than_one_process(wish: dict[str, Any]) -> None:
     with pytest.raises(NotFit, match=r"an SQLite store is worked by one process.*WAYPOST_DATABASE_URL"):
         check_fit(Settings(secret_key=KEY, **wish))
@@ -137,7 +137,7 @@ def test_unknown_or_empty_list_of_stages_is_refused(given: str, why: str) -> Non
 
 
 async def test_another_media_folder_is_refused_and_the_remedy_works(start: Start, tmp_path: Path) -> None:
-    database = (await start("accept")).database
+    database = (await start("api")).database
     here, elsewhere = tmp_path / "here", tmp_path / "elsewhere"
     here.mkdir()
     elsewhere.mkdir()

@@ -32,9 +32,9 @@ from waypost.assembly.service import Waypost
 from waypost.base.clock import VirtualClock
 from waypost.base.ids import RandomIds
 from waypost.config import Settings
-from waypost.queue.job import Entry
-from waypost.store.queue.jobs import Lane
-from waypost.store.tables import journal
+from waypost.queue.job import Job
+from waypost.store.queue.jobs import QueueName
+from waypost.store.tables import queue_jobs
 
 PHONES: Final = tuple(str(15551230000 + number) for number in range(12))
 ORDER: Final = ("enqueued", "sent", "delivered", "read")
@@ -196,13 +196,13 @@ class ModelStreet:
 
     def _watch(self, waypost: Waypost) -> None:
         """Note every defect: none of these mishaps is one of our code."""
-        released = waypost.journal.release_defect
+        retry = waypost.queue.retry_after_defect
 
-        async def release_defect(entry: Entry, error: BaseException) -> None:
-            self.defects.append(f"{entry.lane.name} {entry.subject.ref}: {error!r}")
-            await released(entry, error)
+        async def retry_after_defect(job: Job, error: BaseException) -> None:
+            self.defects.append(f"{job.queue.name} {job.subject.ref}: {error!r}")
+            await retry(job, error)
 
-        waypost.journal.release_defect = release_defect
+        waypost.queue.retry_after_defect = retry_after_defect
 
     async def stop(self, name: str) -> None:
         """Stop a process in order."""
@@ -229,7 +229,7 @@ class ModelStreet:
         tasks = [*process.waypost._running]
         for stage in process.waypost._stages:
             tasks += list(stage._working)
-        keeper = process.waypost.journal.shards._keeper
+        keeper = process.waypost.queue.shards._keeper
         for task in [*tasks, *([keeper] if keeper is not None else [])]:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
@@ -516,20 +516,20 @@ class ModelStreet:
 
     async def _what_waits(self) -> str:
         database = self.processes["one"].waypost.database
-        entries = await database.read(_entries)
+        jobs = await database.read(_entries)
         now_ms = self.clock.now_ms()
         state = await self.street.control("GET", "state")
         waiting = "\n".join(
-            f"{Lane(row.lane).name} {row.grp} {row.ref} due in {row.due_ms - now_ms} ms, attempt "
+            f"{QueueName(row.queue).name} {row.concurrency_group} {row.ref} due in {row.due_ms - now_ms} ms, attempt "
             f"{row.attempt}, state {row.state}: {row.note}"
-            for row in entries[:20]
+            for row in jobs[:20]
         )
-        return f"does not come to rest: {len(entries)} entries, {state}\n{waiting}\n{' '.join(self.story)}"
+        return f"does not come to rest: {len(jobs)} entries, {state}\n{waiting}\n{' '.join(self.story)}"
 
     async def _is_quiet(self) -> bool:
         state = await self.street.control("GET", "state")
         waiting = sum(account["updates_waiting"] for account in state["accounts"])
-        return not waiting and not any((await self.street.lanes()).values())
+        return not waiting and not any((await self.street.queue_depths()).values())
 
     async def complaints(self) -> list[str]:
         """What is not as it must be."""
@@ -681,7 +681,7 @@ def _postback_of(one: Try) -> str | None:
 
 
 def _entries(connection: Connection) -> list[Any]:
-    return list(connection.execute(select(journal).order_by(journal.c.position)))
+    return list(connection.execute(select(queue_jobs).order_by(queue_jobs.c.position)))
 
 
 def _about(one: Try) -> str:

@@ -29,7 +29,7 @@ from waypost.domain.errors import Reason
 from waypost.store.accounts.credentials import CredentialKind, add_credential
 from waypost.store.console.trace import message_counts
 from waypost.store.properties import seed_template
-from waypost.store.queue.jobs import Lane, depth_of
+from waypost.store.queue.jobs import QueueName, count_jobs_by_state
 
 ALWAYS = {401, 413, 429}
 
@@ -53,7 +53,7 @@ class Doors:
         """How many messages, and how many submissions: one for each."""
         read = self.service.database.read
         counts = self.loop.run_until_complete(read(message_counts))
-        depth = self.loop.run_until_complete(read(depth_of, Lane.SUBMISSIONS))
+        depth = self.loop.run_until_complete(read(count_jobs_by_state, QueueName.OUTBOUND))
         return counts, sum(depth.values())
 
     def close(self) -> None:

@@ -18,7 +18,7 @@ from waypost.store.apps.apps import Taken, apps_of, change_app, delete_app
 from waypost.store.apps.usage import DAY_MS, usage_of
 from waypost.store.database import Database
 from waypost.store.messages.messages import record_messages
-from waypost.store.queue.jobs import Lane, depth_of
+from waypost.store.queue.jobs import QueueName, count_jobs_by_state
 from waypost.store.templates.events import template_history
 from waypost.store.templates.templates import record_template, template_by_id
 
@@ -38,7 +38,7 @@ async def with_apps(database: Database, *apps: App) -> None:
 
 
 async def open_submissions(database: Database) -> int:
-    return sum((await database.read(depth_of, Lane.SUBMISSIONS)).values())
+    return sum((await database.read(count_jobs_by_state, QueueName.OUTBOUND)).values())
 
 
 async def test_deleted_app_takes_what_waits_for_it_along(database: Database) -> None:

@@ -101,7 +101,7 @@ LOOKS: Final[dict[str, Look]] = {
     "how many were taken": lambda at: receiver_statistics.taken_of(at, 1, AT_MS),
     "counts": lambda at: overview.counts_by_minute(at, *MINE, AT_MS - 9, AT_MS + 9, 100),
     "what waits": lambda at: overview.waiting_of_app(at, APP, [1]),
-    "what is set aside": lambda at: overview.set_aside_of_app(at, APP, [1]),
+    "what is set aside": lambda at: overview.dead_letters_of_app(at, APP, [1]),
     "receivers of an app": lambda at: overview.receivers_of_app(at, *MINE),
     "hurt templates": lambda at: overview.hurt_templates(at, *THERE, AT_MS),
     "the last call": lambda at: overview.last_call_of(at, "main"),
@@ -117,7 +117,7 @@ LOOKS: Final[dict[str, Look]] = {
 }
 WHOLE: Final = {"templates", "template_events", "console_sessions", "partners"}
 """Beside what grows with the traffic: what is not read whole either."""
-BOUNDED: Final = ("journal_set_aside", "sqlite_autoindex_arrivals_1")
+BOUNDED: Final = ("queue_jobs_dead_letters", "sqlite_autoindex_inbound_webhooks_1")
 """Read in their order, up to a limit: what waits for a person, and the newest calls of operators."""
 
 

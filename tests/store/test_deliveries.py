@@ -22,7 +22,7 @@ from waypost.store.callbacks.receiver_statistics import answered, last_taken_ms,
 from waypost.store.callbacks.subscriptions import live_group
 from waypost.store.database import Database
 from waypost.store.queue.job_subjects import JobSubject, SubjectKind
-from waypost.store.queue.jobs import Lane, NewEntry, append_entries
+from waypost.store.queue.jobs import NewJob, QueueName, enqueue_jobs
 from waypost.store.tables import attempts, callbacks, recipients, subscriptions
 
 OTHER_APP = "01990000-0000-7000-8000-00000000000b"
@@ -67,13 +67,13 @@ def _seed(connection: Connection, count: int) -> None:
     given_up = [row.id for row in rows if row.sequence % 50 == 1]
     connection.execute(callbacks.update().where(callbacks.c.id.in_(ended)).values(ended_on_ms=AT_MS, delivered=True))
     connection.execute(callbacks.update().where(callbacks.c.id.in_(given_up)).values(delivered=False))
-    append_entries(
+    enqueue_jobs(
         connection,
         [
-            NewEntry(
-                Lane.CALLBACKS,
-                group=live_group(row.subscription_id),
-                order_key=f"{row.subscription_id} {row.about}",
+            NewJob(
+                QueueName.CALLBACKS,
+                concurrency_group=live_group(row.subscription_id),
+                ordering_key=f"{row.subscription_id} {row.about}",
                 subject=JobSubject(SubjectKind.CALLBACK, row.id),
                 due_ms=AT_MS,
             )
@@ -178,9 +178,9 @@ async def test_callback_of_another_app_or_partner_is_nobodys(database: Database)
 async def test_entry_that_is_to_deliver_a_callback_is_found(database: Database) -> None:
     await database.write(_seed, 10)
 
-    [entry] = await database.read(entries_of, 2, id_number(5))
+    [job] = await database.read(entries_of, 2, id_number(5))
 
-    assert (entry.due_ms, entry.attempt, entry.note) == (AT_MS, 0, None)
+    assert (job.due_ms, job.attempt, job.note) == (AT_MS, 0, None)
     assert await database.read(entries_of, 2, id_number(3)) == []
 
 

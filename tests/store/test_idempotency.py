@@ -28,7 +28,7 @@ from waypost.store.requests.idempotency import (
     was_begun,
     write_keyed,
 )
-from waypost.store.tables import idempotency_keys, journal, messages
+from waypost.store.tables import idempotency_keys, messages, queue_jobs
 
 ASKED = KeyedRequest(
     partner_id=PARTNER.id,
@@ -86,7 +86,7 @@ async def counts(database: Database) -> tuple[int, int, int]:
 def _counts(connection: Connection) -> tuple[int, int, int]:
     of = [
         connection.execute(select(func.count()).select_from(table)).scalar_one()
-        for table in (messages, journal, idempotency_keys)
+        for table in (messages, queue_jobs, idempotency_keys)
     ]
     return of[0], of[1], of[2]
 

@@ -12,7 +12,7 @@ from waypost.store.messages.received import search_inbound
 from waypost.store.messages.search import Wanted
 from waypost.store.messages.search_pages import Found, Page
 from waypost.store.queue.inbound_webhooks import NO_RECIPIENT
-from waypost.store.tables import arrival_items, inbound_messages, recipients
+from waypost.store.tables import inbound_messages, recipients, webhook_items
 
 KINDS = ("text", "image", "button")
 SAID: dict[str, dict[str, Any]] = {
@@ -34,12 +34,12 @@ def _seed(connection: Connection, count: int) -> None:
             "id": n,
             "operator_account_id": "main",
             "dedupe_key": f"message {n}",
-            "arrival_id": "a",
+            "webhook_id": "a",
             "place": "0",
             "item": json.dumps({"message": message}).encode(),
             "received_on_ms": AT_MS,
         }
-        connection.execute(insert(arrival_items), item)
+        connection.execute(insert(webhook_items), item)
         row = {
             "operator_message_id": f"wamid.{n:04d}",
             "partner_id": PARTNER.id,
@@ -109,7 +109,7 @@ async def test_message_from_a_group_names_the_group_and_no_sender(database: Data
         _seed(connection, count)
         item = json.dumps({"message": {"type": "text", "text": {"body": "Hi"}, "group_id": "G"}})
         more = {"item": item.encode()}
-        connection.execute(update(arrival_items).where(arrival_items.c.id == 1).values(**more))
+        connection.execute(update(webhook_items).where(webhook_items.c.id == 1).values(**more))
         connection.execute(update(inbound_messages).values(recipient_id=NO_RECIPIENT))
 
     await database.write(seed, 1)

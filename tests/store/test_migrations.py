@@ -25,8 +25,8 @@ from waypost.store.database import Database
 from waypost.store.engines.sqlite import SqliteEngine
 from waypost.store.messages.messages import messages_by_ids, record_messages
 from waypost.store.migrations import steps_after, upgrade_store
-from waypost.store.migrations.revision import OLDEST, standing_of
-from waypost.store.tables import REVISION, journal, messages, store_facts
+from waypost.store.revision import OLDEST, standing_of
+from waypost.store.tables import REVISION, messages, queue_jobs, store_facts
 
 NEXT: Final = Path(__file__).parents[1] / "support" / "next_step"
 
@@ -128,12 +128,16 @@ def test_replays_that_wait_in_an_older_store_are_known(bare: sa.Engine) -> None:
         for step in steps_after(0):
             if step.revision == "6":
                 for group in ("subscription 7", "replay 7"):
-                    adds = text("INSERT INTO journal (lane, grp, order_key, ref, due_ms) VALUES (3, :grp, '', 'c', 0)")
-                    connection.execute(adds, {"grp": group})
+                    adds = text(
+                        "INSERT INTO queue_jobs (queue, concurrency_group, ordering_key, ref, due_ms) VALUES (3, :concurrency_group, '', 'c', 0)"
+                    )
+                    connection.execute(adds, {"concurrency_group": group})
             with Operations.context(MigrationContext.configure(connection)):
                 step.upgrade()
 
-        found = connection.execute(select(journal.c.grp, journal.c.replay).order_by(journal.c.position)).all()
+        found = connection.execute(
+            select(queue_jobs.c.concurrency_group, queue_jobs.c.replay).order_by(queue_jobs.c.position)
+        ).all()
 
     assert [tuple(one) for one in found] == [("subscription 7", False), ("replay 7", True)]
 
@@ -149,7 +153,7 @@ async def test_store_of_the_first_revision_is_upgraded_at_a_start(tmp_path: Path
     assert (standing.revision, standing.works_with) == (REVISION, steps_after(0)[-1].works_with)
     assert await database.read(differences) == ""
     assert len(await database.read(_all, messages)) == 5
-    assert len(await database.read(_all, journal)) == 2
+    assert len(await database.read(_all, queue_jobs)) == 2
     await database.close()
 
 

@@ -25,8 +25,8 @@ from waypost.store.engines.filling import Filling
 from waypost.store.engines.postgresql import PostgresEngine
 from waypost.store.engines.sqlite import SqliteEngine
 from waypost.store.messages.messages import record_messages
-from waypost.store.queue.jobs import Lane, NewEntry, append_entries, settle_entries, subject_of
-from waypost.store.tables import journal, message_events, messages, store_facts
+from waypost.store.queue.jobs import NewJob, QueueName, complete_jobs, enqueue_jobs, read_subject
+from waypost.store.tables import message_events, messages, queue_jobs, store_facts
 
 
 @pytest.fixture
@@ -70,7 +70,7 @@ async def test_street_goes_on_where_its_store_was_moved_to(make_street: MakeStre
         await street.events_of(one, until="delivered")
     after = await street.send(template_id, to=BEN)
     await street.events_of(after, until="delivered")
-    assert {one.table for one in done} >= {"messages", "callbacks", "attempts", "journal"}
+    assert {one.table for one in done} >= {"messages", "callbacks", "attempts", "queue_jobs"}
     assert street.waypost.database.engine == "postgresql"
     of_ann = [one.sequence for one in street.sink.taken if _about(one.value) == ANN]
     assert of_ann == sorted(set(of_ann)) == list(range(of_ann[0], of_ann[0] + len(of_ann)))
@@ -82,7 +82,7 @@ async def test_everything_that_was_there_is_there(path: Path, url: str) -> None:
     done = move(path, url, tell=_say_nothing)
 
     rows = {one.table: one.digest.rows for one in done}
-    assert (rows["messages"], rows["journal"]) == (3, 3)
+    assert (rows["messages"], rows["queue_jobs"]) == (3, 3)
     moved = Database(PostgresEngine(url))
     await moved.open()
     found = await moved.read(_messages)
@@ -103,7 +103,7 @@ async def test_numbers_go_on_beyond_the_last_that_was_ever_given_out(path: Path,
     moved = Database(PostgresEngine(url))
     await moved.open()
     await moved.join(record_messages, message(9))
-    positions = await column_of(moved, select(journal.c.position))
+    positions = await column_of(moved, select(queue_jobs.c.position))
     await moved.close()
     assert max(positions) == last + 1
 
@@ -182,7 +182,7 @@ def test_folder_without_a_store_is_named(tmp_path: Path, url: str) -> None:
 
 async def test_row_that_arrives_changed_is_noticed_and_the_database_stays_marked(path: Path, url: str) -> None:
     def spoil(one: Moved) -> None:
-        if one.table == "journal":  # the tables go by their names, as none refers to another
+        if one.table == "leases":  # the tables go by their names, as none refers to another
             with psycopg.connect(url) as connection:
                 connection.execute(_SPOIL)
 
@@ -261,11 +261,11 @@ async def _fill(path: Path, count: int, events: int = 0) -> None:
 
 
 def _append_and_settle(connection: Connection, count: int) -> None:
-    append_entries(
-        connection, [NewEntry(Lane.MEDIA, "g", "k", subject_of(Lane.MEDIA, str(n)), 1) for n in range(count)]
+    enqueue_jobs(
+        connection, [NewJob(QueueName.MEDIA, "g", "k", read_subject(QueueName.MEDIA, str(n)), 1) for n in range(count)]
     )
-    mine = select(journal.c.position).where(journal.c.lane == int(Lane.MEDIA))
-    settle_entries(connection, list(connection.execute(mine).scalars()))
+    mine = select(queue_jobs.c.position).where(queue_jobs.c.queue == int(QueueName.MEDIA))
+    complete_jobs(connection, list(connection.execute(mine).scalars()))
 
 
 def _messages(connection: Connection) -> list[Any]:

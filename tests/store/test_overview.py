@@ -11,18 +11,18 @@ from waypost.store.console.overview import (
     MINUTE_MS,
     begun,
     counts_by_minute,
+    dead_letters_of_app,
     hurt_templates,
     last_call_of,
     line_of_app,
     receivers_of_app,
-    set_aside_of_app,
     waiting_of_app,
 )
 from waypost.store.database import Database
 from waypost.store.messages.messages import MessageChange, change_messages, record_messages
 from waypost.store.queue.job_subjects import JobSubject, SubjectKind
-from waypost.store.queue.jobs import EntryState, Lane, NewEntry, append_entries
-from waypost.store.tables import arrivals, callbacks, inbound_messages, journal
+from waypost.store.queue.jobs import JobState, NewJob, QueueName, enqueue_jobs
+from waypost.store.tables import callbacks, inbound_messages, inbound_webhooks, queue_jobs
 from waypost.store.templates.templates import record_template
 
 MINUTE = AT_MS // MINUTE_MS
@@ -80,32 +80,32 @@ async def test_only_an_apps_own_lanes_are_counted_and_what_is_set_aside_is_apart
     await seed(database)
     await database.write(_set_one_aside)
 
-    waiting = {one.lane: one for one in await database.read(waiting_of_app, APP, [7])}
+    waiting = {one.queue: one for one in await database.read(waiting_of_app, APP, [7])}
     others = await database.read(waiting_of_app, replace(APP, phone_number="15559990000", business_account_id="9"), [8])
-    aside = await database.read(set_aside_of_app, APP, [7])
-    others_aside = await database.read(set_aside_of_app, APP, [8])
+    aside = await database.read(dead_letters_of_app, APP, [7])
+    others_aside = await database.read(dead_letters_of_app, APP, [8])
 
-    assert waiting[Lane.SUBMISSIONS].entries == 5
-    assert waiting[Lane.SUBMISSIONS].oldest_due_ms == FROM_MS + 1
-    assert waiting[Lane.CALLBACKS].entries == 1
-    assert (waiting[Lane.CALLBACKS].tries, waiting[Lane.CALLBACKS].note) == (3, "refused")
+    assert waiting[QueueName.OUTBOUND].entries == 5
+    assert waiting[QueueName.OUTBOUND].oldest_due_ms == FROM_MS + 1
+    assert waiting[QueueName.CALLBACKS].entries == 1
+    assert (waiting[QueueName.CALLBACKS].tries, waiting[QueueName.CALLBACKS].note) == (3, "refused")
     assert [one.entries for one in others] == [0, 0, 0, 0, 0]
     assert [row.ref for row in aside] == ["stuck"]
     assert others_aside == []
 
 
 def _set_one_aside(connection: Connection) -> None:
-    append_entries(
+    enqueue_jobs(
         connection,
         [
-            NewEntry(Lane.CALLBACKS, "subscription 7", "7 ann", JobSubject(SubjectKind.CALLBACK, ref), AT_MS)
+            NewJob(QueueName.CALLBACKS, "subscription 7", "7 ann", JobSubject(SubjectKind.CALLBACK, ref), AT_MS)
             for ref in ("stuck", "tried")
         ],
     )
-    aside = {"state": int(EntryState.SET_ASIDE), "note": "a defect"}
-    connection.execute(update(journal).where(journal.c.ref == "stuck").values(**aside))
+    aside = {"state": int(JobState.DEAD_LETTER), "note": "a defect"}
+    connection.execute(update(queue_jobs).where(queue_jobs.c.ref == "stuck").values(**aside))
     tried = {"attempt": 3, "note": "refused"}
-    connection.execute(update(journal).where(journal.c.ref == "tried").values(**tried))
+    connection.execute(update(queue_jobs).where(queue_jobs.c.ref == "tried").values(**tried))
 
 
 async def test_line_tells_the_last_word_and_the_last_failure(database: Database) -> None:
@@ -180,7 +180,7 @@ async def test_last_call_is_the_operator_accounts_own(database: Database) -> Non
     def arrive(connection: Connection) -> None:
         rows = [("a", "main", 1), ("b", "main", 2), ("c", "other", 3)]
         connection.execute(
-            insert(arrivals),
+            insert(inbound_webhooks),
             [{"id": name, "operator_account_id": whose, "received_on_ms": at, "body": b""} for name, whose, at in rows],
         )
 

@@ -14,7 +14,7 @@ from waypost.store.callbacks.receivers import MOST_WAITING, Whose, receivers
 from waypost.store.callbacks.subscriptions import live_group, replay_group
 from waypost.store.database import Database
 from waypost.store.queue.job_subjects import JobSubject, SubjectKind
-from waypost.store.queue.jobs import Lane, NewEntry, append_entries
+from waypost.store.queue.jobs import NewJob, QueueName, enqueue_jobs
 from waypost.store.tables import subscriptions
 
 MANY: Final = 5_000
@@ -30,11 +30,11 @@ def _seed(connection: Connection, waiting: int, replaying: int, others: int = 0)
     }  # fmt: skip
     connection.execute(insert(subscriptions), row)
     groups = ((live_group(1), waiting), (replay_group(1), replaying), (live_group(2), others))
-    append_entries(
+    enqueue_jobs(
         connection,
         [
-            NewEntry(
-                Lane.CALLBACKS, group, f"{group} ann", JobSubject(SubjectKind.CALLBACK, f"{group} {number}"), AT_MS
+            NewJob(
+                QueueName.CALLBACKS, group, f"{group} ann", JobSubject(SubjectKind.CALLBACK, f"{group} {number}"), AT_MS
             )
             for group, count in groups
             for number in range(count)
@@ -93,7 +93,7 @@ async def test_count_of_a_long_line_reads_no_more_than_the_bound_on_sqlite(
 
 def _analyze(connection: Connection) -> None:
     """As autovacuum does once a line is long."""
-    connection.exec_driver_sql("ANALYZE journal")
+    connection.exec_driver_sql("ANALYZE queue_jobs")
 
 
 async def _counts(database: Database, place: stores.Place) -> list[Statement]:
@@ -138,10 +138,12 @@ def _steps(place: stores.Place, count: Statement) -> int:
 
 
 def _append_more(connection: Connection) -> None:
-    append_entries(
+    enqueue_jobs(
         connection,
         [
-            NewEntry(Lane.CALLBACKS, live_group(1), "1 ann", JobSubject(SubjectKind.CALLBACK, f"more {number}"), AT_MS)
+            NewJob(
+                QueueName.CALLBACKS, live_group(1), "1 ann", JobSubject(SubjectKind.CALLBACK, f"more {number}"), AT_MS
+            )
             for number in range(MANY)
         ],
     )

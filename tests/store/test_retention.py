@@ -15,7 +15,7 @@ from tests.support.stores import Databases
 from waypost.base.clock import ManualClock, SystemClock
 from waypost.base.ids import uuid7_text
 from waypost.domain.callbacks.callback import Attempt
-from waypost.domain.inbound_webhook import Arrival, ArrivalItem
+from waypost.domain.inbound_webhook import InboundWebhook, WebhookItem
 from waypost.domain.message import Message, MessageState
 from waypost.domain.session_messages.plain import SessionText
 from waypost.operations.retention_loop import Retention
@@ -25,22 +25,22 @@ from waypost.store.console.trace import message_trace
 from waypost.store.database import Database
 from waypost.store.engines.postgresql import PostgresEngine
 from waypost.store.messages.messages import MessageChange, change_messages, record_messages
-from waypost.store.queue.inbound_webhooks import record_arrivals
+from waypost.store.queue.inbound_webhooks import record_webhooks
 from waypost.store.retention.partitions import floor_id, parts_there, wanted_parts
 from waypost.store.retention.rules import DAY_MS, MOST_ROWS, Keep, begin_turn
 from waypost.store.tables import (
     app_keys,
-    arrival_items,
-    arrivals,
     attempts,
     callbacks,
     client_secrets,
     inbound_messages,
-    journal,
+    inbound_webhooks,
     message_events,
     messages,
+    queue_jobs,
     sequences,
     subscriptions,
+    webhook_items,
 )
 from waypost.store.trace_events import MessageNews
 
@@ -110,10 +110,10 @@ async def add_callback(database: Database, at_ms: int, *, ended: bool, number: i
     return callback_id
 
 
-def arrival_at(at_ms: int, *keys: str, number: int = 0) -> Arrival:
+def arrival_at(at_ms: int, *keys: str, number: int = 0) -> InboundWebhook:
     """A webhook of a time with an item for each key."""
-    items = tuple(ArrivalItem(key, ACCOUNT.id, key, str(place), b"{}") for place, key in enumerate(keys))
-    return Arrival(id_at(at_ms, number), OPERATOR.id, at_ms, b"{}", items)
+    items = tuple(WebhookItem(key, ACCOUNT.id, key, str(place), b"{}") for place, key in enumerate(keys))
+    return InboundWebhook(id_at(at_ms, number), OPERATOR.id, at_ms, b"{}", items)
 
 
 async def count(database: Database, table: Any) -> int:
@@ -182,7 +182,7 @@ async def test_row_of_a_message_goes_with_its_trace_and_an_open_one_stays(databa
     assert set(left) == {waiting, young}
     traces = select(message_events.c.message_id)
     assert await column_of(database, traces) == [young]
-    assert await count(database, journal) == 3  # nobody has worked them
+    assert await count(database, queue_jobs) == 3  # nobody has worked them
 
 
 async def test_callbacks_that_ended_go_with_their_attempts_and_others_stay(database: Database) -> None:
@@ -227,26 +227,26 @@ async def test_callback_is_there_for_as_long_as_set_and_gone_a_week_later_at_mos
 
 
 async def test_items_of_webhooks_go_but_for_those_still_to_be_applied(database: Database) -> None:
-    await database.join(record_arrivals, arrival_at(TODAY_MS, "a", "b"))
-    await do(database, journal.delete().where(journal.c.order_key == "a"))
-    await database.join(record_arrivals, arrival_at(TODAY_MS + 20 * DAY_MS, "c"))
+    await database.join(record_webhooks, arrival_at(TODAY_MS, "a", "b"))
+    await do(database, queue_jobs.delete().where(queue_jobs.c.ordering_key == "a"))
+    await database.join(record_webhooks, arrival_at(TODAY_MS + 20 * DAY_MS, "c"))
 
     await retention_at(database, latest_ms(database, 30)).turn()
 
-    assert await count(database, arrivals) == 1
-    keys = select(arrival_items.c.dedupe_key).order_by(arrival_items.c.id)
+    assert await count(database, inbound_webhooks) == 1
+    keys = select(webhook_items.c.dedupe_key).order_by(webhook_items.c.id)
     assert await column_of(database, keys) == ["b", "c"]
 
 
 async def test_webhook_that_comes_again_is_known_for_eight_days_whatever_else_is_kept(database: Database) -> None:
     keep = replace(KEEP, bodies_days=1)
-    await database.join(record_arrivals, arrival_at(TODAY_MS, "a"))
-    await do(database, journal.delete())
+    await database.join(record_webhooks, arrival_at(TODAY_MS, "a"))
+    await do(database, queue_jobs.delete())
 
     await retention_at(database, TODAY_MS + 7 * DAY_MS, keep).turn()
-    again = await database.join(record_arrivals, arrival_at(TODAY_MS + 7 * DAY_MS, "a"))
+    again = await database.join(record_webhooks, arrival_at(TODAY_MS + 7 * DAY_MS, "a"))
     await retention_at(database, TODAY_MS + 9 * DAY_MS, keep).turn()
-    much_later = await database.join(record_arrivals, arrival_at(TODAY_MS + 9 * DAY_MS, "a"))
+    much_later = await database.join(record_webhooks, arrival_at(TODAY_MS + 9 * DAY_MS, "a"))
 
     assert (again, much_later) == (0, 1)
 
@@ -383,16 +383,16 @@ class TestRanges:
 
     async def test_ranges_that_are_past_are_dropped(self, database: Database, now_ms: int) -> None:
         await add_callback(database, now_ms, ended=True)
-        await database.join(record_arrivals, arrival_at(now_ms))
+        await database.join(record_webhooks, arrival_at(now_ms))
         past = {part.name for part in await database.read(parts_there)}
 
         await retention_at(database, now_ms + 80 * DAY_MS).turn()
 
         there = {part.name for part in await database.read(parts_there)}
         gone = past - there
-        assert {name.rpartition("_")[0] for name in gone} == {"callbacks", "attempts", "arrivals"}
+        assert {name.rpartition("_")[0] for name in gone} == {"callbacks", "attempts", "inbound_webhooks"}
         assert len(gone) == 3 * 4
-        for table in (callbacks, attempts, arrivals):
+        for table in (callbacks, attempts, inbound_webhooks):
             assert await count(database, table) == 0
 
     async def test_rows_of_a_range_that_is_not_all_past_are_left_to_be_dropped_with_it(

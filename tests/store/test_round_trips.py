@@ -22,7 +22,7 @@ from tests.support.builders import (
 from waypost.base.clock import ManualClock
 from waypost.base.encryption import Seals, WrongInstanceKey
 from waypost.domain.callbacks.subscription import Subscription
-from waypost.domain.inbound_webhook import Arrival, ArrivalItem
+from waypost.domain.inbound_webhook import InboundWebhook, WebhookItem
 from waypost.domain.message import Content, MessageState, TemplateSend
 from waypost.domain.session_messages.plain import SessionText
 from waypost.domain.templates.buttons import Button, ButtonKind
@@ -58,9 +58,9 @@ from waypost.store.messages.messages import (
     record_messages,
 )
 from waypost.store.messages.recipients import recipient_id
-from waypost.store.queue.inbound_webhooks import items_by_ids, record_arrivals
-from waypost.store.queue.jobs import EntryState, Lane, depth_of
-from waypost.store.tables import arrival_items, operator_accounts, recipients, subscriptions
+from waypost.store.queue.inbound_webhooks import items_by_ids, record_webhooks
+from waypost.store.queue.jobs import JobState, QueueName, count_jobs_by_state
+from waypost.store.tables import operator_accounts, recipients, subscriptions, webhook_items
 from waypost.store.templates.templates import (
     change_template,
     find_templates,
@@ -106,7 +106,7 @@ async def test_message_comes_back_as_it_was(database: Database, content: Content
 async def test_message_is_kept_with_the_entry_that_carries_it(database: Database) -> None:
     await database.join(record_messages, message())
 
-    assert await database.read(depth_of, Lane.SUBMISSIONS) == {EntryState.OPEN: 1}
+    assert await database.read(count_jobs_by_state, QueueName.OUTBOUND) == {JobState.OPEN: 1}
 
 
 async def test_changed_message_is_found_by_the_operators_id(database: Database) -> None:
@@ -306,24 +306,24 @@ async def test_recipient_is_one_by_either_of_its_names(database: Database) -> No
 
 
 async def test_item_of_an_arrival_is_kept_once(database: Database) -> None:
-    def item(key: str) -> ArrivalItem:
-        return ArrivalItem(key, "number", "number ann", "0.0", b"{}")
+    def item(key: str) -> WebhookItem:
+        return WebhookItem(key, "number", "number ann", "0.0", b"{}")
 
-    def arrival(number: int, *keys: str, account: str = "main") -> Arrival:
-        return Arrival(id_number(number), account, AT_MS, b"{}", tuple(map(item, keys)))
+    def webhook(number: int, *keys: str, account: str = "main") -> InboundWebhook:
+        return InboundWebhook(id_number(number), account, AT_MS, b"{}", tuple(map(item, keys)))
 
-    first = await database.join(record_arrivals, arrival(1, "a", "b", "a"))
-    second = await database.join(record_arrivals, arrival(2, "b", "c"))
-    elsewhere = await database.join(record_arrivals, arrival(3, "a", account="other"))
+    first = await database.join(record_webhooks, webhook(1, "a", "b", "a"))
+    second = await database.join(record_webhooks, webhook(2, "b", "c"))
+    elsewhere = await database.join(record_webhooks, webhook(3, "a", account="other"))
 
     assert (first, second, elsewhere) == (2, 1, 1)
-    assert await database.read(depth_of, Lane.ARRIVALS) == {EntryState.OPEN: 4}
+    assert await database.read(count_jobs_by_state, QueueName.WEBHOOKS) == {JobState.OPEN: 4}
     assert len(await database.read(items_by_ids, set(range(9)))) == 4  # numbers may have gaps
     assert await database.read(_dedupe_keys) == ["a", "a", "b", "c"]
 
 
 def _dedupe_keys(connection: Connection) -> list[str]:
-    found = select(arrival_items.c.dedupe_key).order_by(arrival_items.c.dedupe_key)
+    found = select(webhook_items.c.dedupe_key).order_by(webhook_items.c.dedupe_key)
     return list(connection.execute(found).scalars())
 
 

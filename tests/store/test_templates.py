@@ -9,8 +9,8 @@ from tests.support.plans import plan_of, sorts
 from waypost.domain.templates.filter import TemplateWish
 from waypost.domain.templates.template import TemplateStatus
 from waypost.store.database import Database
-from waypost.store.queue.jobs import Lane
-from waypost.store.tables import journal
+from waypost.store.queue.jobs import QueueName
+from waypost.store.tables import queue_jobs
 from waypost.store.templates.templates import (
     change_template,
     deleted_with_operator_id,
@@ -98,5 +98,5 @@ def delete(connection: Connection, template_id: str) -> None:
 
 
 def refs_of_submissions(connection: Connection) -> list[str]:
-    lane = select(journal.c.ref).where(journal.c.lane == int(Lane.SUBMISSIONS))
-    return list(connection.execute(lane.order_by(journal.c.position)).scalars())
+    queue_name = select(queue_jobs.c.ref).where(queue_jobs.c.queue == int(QueueName.OUTBOUND))
+    return list(connection.execute(queue_name.order_by(queue_jobs.c.position)).scalars())

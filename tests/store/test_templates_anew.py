@@ -10,7 +10,7 @@ from waypost.dispatch.template_outcomes import TemplateOutcome, TemplateOutcomes
 from waypost.domain.outcome import Sent
 from waypost.store.database import Database
 from waypost.store.queue.job_subjects import SubjectKind
-from waypost.store.tables import journal
+from waypost.store.tables import queue_jobs
 from waypost.store.templates.templates import record_template
 
 
@@ -37,4 +37,4 @@ async def test_outcome_that_is_written_again_hands_nothing_in_twice(database: Da
 
 
 def _positions(connection: Connection) -> list[int]:
-    return list(connection.execute(select(journal.c.position)).scalars())
+    return list(connection.execute(select(queue_jobs.c.position)).scalars())

@@ -9,23 +9,23 @@ from tests.support.builders import AT_MS, message
 from waypost.store.console.trace import message_trace
 from waypost.store.database import Database
 from waypost.store.messages.messages import record_messages
-from waypost.store.queue.jobs import EntryState, Fence, Lane, Release, release_entries
-from waypost.store.tables import journal
+from waypost.store.queue.jobs import JobRetry, JobState, QueueName, ShardFence, retry_jobs_later
+from waypost.store.tables import queue_jobs
 from waypost.store.trace_events import TRIED, MessageNews
 
 MESSAGE: Final = message(1)
 
 
-def release(position: int, attempt: int) -> Release:
+def release(position: int, attempt: int) -> JobRetry:
     """The message's entry, given back after a try."""
     news = MessageNews(MESSAGE.id, TRIED, AT_MS + attempt, moved=False, detail="away")
-    fence = Fence(Lane.SUBMISSIONS, None, "")
-    return Release(position, AT_MS, attempt, 0, EntryState.OPEN, False, "away", fence, news)
+    fence = ShardFence(QueueName.OUTBOUND, None, "")
+    return JobRetry(position, AT_MS, attempt, 0, JobState.OPEN, False, "away", fence, news)
 
 
 async def position_of_entry(database: Database) -> int:
     def found(connection: Connection) -> int:
-        return connection.execute(select(journal.c.position)).scalar_one()
+        return connection.execute(select(queue_jobs.c.position)).scalar_one()
 
     return await database.read(found)
 
@@ -41,8 +41,8 @@ async def test_release_that_is_written_again_tells_its_try_once(database: Databa
     first = release(await position_of_entry(database), 1)
 
     for _ in range(2):  # the second as after a commit whose answer was lost
-        await database.join(release_entries, first)
-    await database.join(release_entries, replace(first, attempt=2, news=release(0, 2).news))
+        await database.join(retry_jobs_later, first)
+    await database.join(retry_jobs_later, replace(first, attempt=2, news=release(0, 2).news))
 
     assert await tries(database) == [1, 2]
 
@@ -50,6 +50,6 @@ async def test_release_that_is_written_again_tells_its_try_once(database: Databa
 async def test_release_of_an_entry_that_is_gone_tells_nothing(database: Database) -> None:
     await database.join(record_messages, MESSAGE)
 
-    await database.join(release_entries, release(await position_of_entry(database) + 1, 1))
+    await database.join(retry_jobs_later, release(await position_of_entry(database) + 1, 1))
 
     assert await tries(database) == []

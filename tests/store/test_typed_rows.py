@@ -21,16 +21,16 @@ from waypost.store.callbacks.receivers import ReceiverRow
 from waypost.store.callbacks.subscriptions import ActiveSubscription
 from waypost.store.messages.messages import MessageRow
 from waypost.store.queue.inbound_webhooks import ItemRow
-from waypost.store.queue.jobs import EntryRow, SetAsideEntry
+from waypost.store.queue.jobs import DeadLetter, JobRow
 from waypost.store.typed_rows import RowReader
 
 ROWS: Final[tuple[tuple[type[NamedTuple], Table], ...]] = (
     (MessageRow, tables.messages),
     (CallbackRow, tables.callbacks),
-    (ItemRow, tables.arrival_items),
-    (EntryRow, tables.journal),
-    (SetAsideEntry, tables.journal),
-    (DeliveryEntry, tables.journal),
+    (ItemRow, tables.webhook_items),
+    (JobRow, tables.queue_jobs),
+    (DeadLetter, tables.queue_jobs),
+    (DeliveryEntry, tables.queue_jobs),
     (ReceiverRow, tables.subscriptions),
     (ActiveSubscription, tables.subscriptions),
 )

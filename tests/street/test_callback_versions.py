@@ -46,7 +46,7 @@ async def test_body_of_version_3_is_the_operators_envelope_with_the_app(street: 
 
     assert body["object"] == "whatsapp_business_account"
     assert body["gs_app_id"] == APP.id
-    assert [entry["id"] for entry in body["entry"]] == [ACCOUNT.id]
+    assert [job["id"] for job in body["entry"]] == [ACCOUNT.id]
 
 
 async def test_failure_before_the_operator_has_it_is_told_in_both_versions(street: Street) -> None:
@@ -293,8 +293,8 @@ async def _tell_service(street: Street, **status: Any) -> None:
     """Tell the service a status as the operator would, rightly signed."""
     given = {"timestamp": "1760000000", "recipient_id": ANN, **status}
     value = {"metadata": {"phone_number_id": APP.phone_number_id}, "statuses": [given]}
-    entry = {"id": ACCOUNT.id, "changes": [{"field": "messages", "value": value}]}
-    body = json.dumps({"object": "whatsapp_business_account", "entry": [entry]}).encode()
+    job = {"id": ACCOUNT.id, "changes": [{"field": "messages", "value": value}]}
+    body = json.dumps({"object": "whatsapp_business_account", "entry": [job]}).encode()
     digest = hmac.new(OPERATOR["app_secret"].encode(), body, hashlib.sha256).hexdigest()
     async with street.http.post(
         f"{street.service_url}{WEBHOOK_PATH}/{OPERATOR.id}",

@@ -13,7 +13,7 @@ from tests.support.patience import patiently
 from tests.support.street import Street
 from waypost.admin import context
 from waypost.simulator.webhooks.webhooks import signature
-from waypost.store.tables import journal, operator_accounts, templates
+from waypost.store.tables import operator_accounts, queue_jobs, templates
 
 
 async def test_message_without_a_way_to_the_operator_waits_and_is_not_uncertain(street: Street) -> None:
@@ -93,7 +93,7 @@ async def test_review_that_overtakes_the_answer_is_not_undone_by_it(cut_street: 
 
     await cut_street.create_template()
 
-    await patiently(cut_street.lanes, lambda lanes: not any(lanes.values()))
+    await patiently(cut_street.queue_depths, lambda queues: not any(queues.values()))
     assert await cut_street.waypost.database.read(statuses) == ["APPROVED"]
 
 
@@ -115,7 +115,7 @@ async def test_one_operator_account_says_nothing_of_the_messages_of_another(stre
     ) as answer:
         assert answer.status == 200
 
-    await patiently(street.lanes, lambda lanes: not any(lanes.values()))
+    await patiently(street.queue_depths, lambda queues: not any(queues.values()))
     assert (await street.trace(message_id))["state"] == "delivered"
 
 
@@ -146,5 +146,5 @@ def forget_operator_accounts(connection: Connection) -> None:
 
 
 def defects_and_states(connection: Connection) -> list[tuple[int, int]]:
-    rows = connection.execute(select(journal.c.defects, journal.c.state)).all()
+    rows = connection.execute(select(queue_jobs.c.defects, queue_jobs.c.state)).all()
     return [(row.defects, row.state) for row in rows]

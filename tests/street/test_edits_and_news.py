@@ -127,10 +127,10 @@ async def shown(street: Street, template_id: str) -> dict[str, Any]:
 
 async def is_idle(street: Street) -> bool:
     """Whether nothing waits for the operator."""
-    return not (await street.lanes()).get("submissions")
+    return not (await street.queue_depths()).get("outbound")
 
 
 async def has_heard_all(street: Street, count: int) -> bool:
     """Whether the operator has said so much, and all of it is applied."""
     is_told = between_of(street).told >= count
-    return is_told and not (await street.lanes()).get("arrivals")
+    return is_told and not (await street.queue_depths()).get("inbound_webhooks")

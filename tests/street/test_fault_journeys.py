@@ -340,5 +340,5 @@ async def doubts_are_over(street: Street) -> None:
 
 
 async def at_rest(street: Street) -> None:
-    """Return when no lane of the journal holds anything."""
-    await patiently(street.lanes, lambda lanes: not any(lanes.values()))
+    """Return when no queue of the journal holds anything."""
+    await patiently(street.queue_depths, lambda queues: not any(queues.values()))

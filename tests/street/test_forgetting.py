@@ -83,7 +83,7 @@ async def _everything_is_told(street: Street) -> None:
 
     async def are_left() -> bool:
         [left] = await column_of(street.waypost.database, waits)
-        return bool(left) or any(any(counts.values()) for counts in (await street.lanes()).values())
+        return bool(left) or any(any(counts.values()) for counts in (await street.queue_depths()).values())
 
     await patiently(are_left, _is_false)
 

@@ -13,7 +13,7 @@ from tests.support.patience import patiently
 from tests.support.recorded_sends import RecordedSends
 from tests.support.street import API_KEY, Street
 from tests.support.third_version import ThirdVersion, listening, value_of
-from waypost.store.tables import arrival_items, inbound_messages, recipients
+from waypost.store.tables import inbound_messages, recipients, webhook_items
 
 BO: Final = "15557654321"
 GROUP: Final = "Y2FwaV9ncm91cDoxMjM0NTY3ODkw"
@@ -120,8 +120,8 @@ async def test_message_from_a_group_reaches_no_private_conversation(street: Stre
         await street.reply(BO, "Private")
 
     def kept(connection: Connection) -> list[Any]:
-        asked = select(inbound_messages.c.recipient_id, arrival_items.c.item).join(
-            arrival_items, arrival_items.c.id == inbound_messages.c.item_id
+        asked = select(inbound_messages.c.recipient_id, webhook_items.c.item).join(
+            webhook_items, webhook_items.c.id == inbound_messages.c.item_id
         ).where(inbound_messages.c.operator_message_id == "wamid.g1")  # fmt: skip
         return list(connection.execute(asked).all())
 

@@ -44,7 +44,7 @@ async def test_a_held_service_shows_its_store_and_sends_nothing(make_street: Mak
     status, told = await readiness(street)
     assert status == 503
     assert "held" in told["checks"]["held"]
-    assert told["checks"]["lanes"] == told["checks"]["leases"] == "ok"
+    assert told["checks"]["queues"] == told["checks"]["leases"] == "ok"
 
     refused = await street.ask("POST", "/wa/api/v1/msg", FORM, {"apikey": street.app_token})
     assert refused.status == 503

@@ -24,7 +24,7 @@ async def test_photo_whose_id_is_too_long_is_told(street: Street) -> None:
     await tell_of_messages(street, messages=[message])
 
     await street.wait_for_callback(is_event("message", id="wamid.photo"))
-    await patiently(street.lanes, lambda lanes: not any(lanes.values()))
+    await patiently(street.queue_depths, lambda queues: not any(queues.values()))
 
 
 async def test_review_under_an_id_that_is_too_long_is_told(street: Street) -> None:

@@ -18,7 +18,7 @@ from tests.support.patience import patiently
 from tests.support.stores import Databases
 from tests.support.street import Street
 from waypost.base.clock import ManualClock
-from waypost.store.queue.jobs import Lane
+from waypost.store.queue.jobs import QueueName
 
 POLL_MS: Final = 5_001
 """Of what a lost commit has appended nobody was told, so that it waits for the next look."""
@@ -66,23 +66,23 @@ class Torn:
 
         await patiently(lost)
 
-    async def settled(self, lane: Lane) -> None:
-        """Return when the service has worked a lane's entry once more, and nothing waits any more.
+    async def completed(self, queue_name: QueueName) -> None:
+        """Return when the service has worked a queue's entry once more, and nothing waits any more.
 
         The clock moves only then, and by less than a lease: a process whose lease is over forgets what it holds.
         """
-        journal = self.street.waypost.journal
+        queue = self.street.waypost.queue
 
         async def held() -> int:
-            return journal.held(lane)
+            return queue.count_claimed(queue_name)
 
         async def waiting() -> int:
-            [(entries,)] = self.rows("SELECT count(*) FROM journal")
-            return entries
+            [(jobs,)] = self.rows("SELECT count(*) FROM queue_jobs")
+            return jobs
 
-        await patiently(held, lambda entries: entries == 0)
+        await patiently(held, lambda jobs: jobs == 0)
         self.clock.advance(ms=POLL_MS)
-        await patiently(waiting, lambda entries: entries == 0)
+        await patiently(waiting, lambda jobs: jobs == 0)
 
 
 @pytest.fixture
@@ -113,7 +113,7 @@ async def test_status_whose_commit_was_not_answered_is_applied_once(torn: Torn) 
     message_id = await torn.street.send_text()
 
     await torn.has_lost()
-    await torn.settled(Lane.ARRIVALS)
+    await torn.completed(QueueName.WEBHOOKS)
     assert torn.line.lost == {Loss.ANSWER: 1, Loss.REQUEST: 0}
     assert torn.state(message_id) == "delivered"
     assert torn.told(message_id) == ["enqueued", "sent", "delivered"]
@@ -130,7 +130,7 @@ async def test_outcome_whose_commit_was_not_answered_is_written_once_and_not_sen
     message_id = await torn.street.send_text()
 
     await torn.has_lost()
-    await torn.settled(Lane.SUBMISSIONS)
+    await torn.completed(QueueName.OUTBOUND)
     assert torn.line.lost == {Loss.ANSWER: 1, Loss.REQUEST: 0}
     assert torn.state(message_id) == "enqueued"
     assert torn.told(message_id) == ["enqueued"]
@@ -145,7 +145,7 @@ async def test_message_of_a_phone_whose_commit_was_not_answered_is_told_once(tor
     told = await torn.street.control("POST", f"phones/{ANN}/messages", body)
 
     await torn.has_lost()
-    await torn.settled(Lane.ARRIVALS)
+    await torn.completed(QueueName.WEBHOOKS)
     heard = Counter(news for (news,) in torn.rows("SELECT news FROM callbacks"))
     assert torn.line.lost == {Loss.ANSWER: 1, Loss.REQUEST: 0}
     assert heard.total() == 2  # what opened the window, and this

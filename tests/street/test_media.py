@@ -519,7 +519,7 @@ async def test_message_whose_upload_is_cut_off_by_a_stop_is_not_uncertain(make_s
     await context.put_operator_account(street.waypost.office, replace(OPERATOR, base_url=base_url))
     message_id = await send(street, {"type": "image", "id": await media_id_of(street)})
     await asyncio.wait_for(asked.wait(), HANGS_AFTER_S)
-    during = (await street.lanes())["submissions"]
+    during = (await street.queue_depths())["outbound"]
 
     await street.close_service()
     await street.open_service()

@@ -250,7 +250,7 @@ async def test_template_deleted_before_a_switch_is_not_deleted_at_the_new_operat
 
     await cloud.switch()
 
-    await patiently(street.lanes, lambda lanes: not any(lanes["submissions"].values()))
+    await patiently(street.queue_depths, lambda queues: not any(queues["outbound"].values()))
     kept = await cloud.control("GET", "templates")
     assert deleted.status == 200
     assert [one["name"] for one in kept["templates"]] == ["greeting"]

@@ -15,10 +15,10 @@ from waypost.store.database import Database
 
 BUSY = {  # what is asked or changed on either engine; PostgreSQL copies new rows in, which has no plan
     "messages",
-    "arrivals",
-    "arrival_items",
+    "inbound_webhooks",
+    "webhook_items",
     "callbacks",
-    "journal",
+    "queue_jobs",
     "sequences",
 }
 LONG = "Thank you, so much. " * 200

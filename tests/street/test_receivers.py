@@ -153,7 +153,7 @@ async def test_callbacks_of_a_deleted_subscription_go_nowhere(patient: Street, c
     await patient.ask("DELETE", path, headers={"Authorization": patient.app_token})
 
     async with asyncio.timeout(HANGS_AFTER_S):
-        while any((await patient.lanes()).values()):
+        while any((await patient.queue_depths()).values()):
             clock.advance(ms=1000)
             await asyncio.sleep(0.01)
     assert len(patient.sink.tries) == 1

@@ -95,7 +95,7 @@ async def send(
 
 
 async def submissions(street: Street) -> dict[str, int]:
-    return (await street.lanes())["submissions"]
+    return (await street.queue_depths())["outbound"]
 
 
 async def test_slow_uploads_hold_up_neither_other_numbers_nor_their_own(street: Street, operator: SlowOperator) -> None:

@@ -13,8 +13,8 @@ from tests.support.builders import ANN
 from tests.support.operator_webhook import tell_of_messages
 from tests.support.patience import patiently
 from tests.support.street import Street
-from waypost.store.queue.jobs import Lane
-from waypost.store.tables import journal
+from waypost.store.queue.jobs import QueueName
+from waypost.store.tables import queue_jobs
 
 ZERO: Final = "a\0b"
 LONG: Final = secrets.token_urlsafe(9_000)
@@ -93,7 +93,7 @@ async def test_strange_messages_are_told(street: Street) -> None:
         message |= {kind: {"body": f"number {number}"}, **given}
         await tell_of_messages(street, messages=[message], contacts=[contact])
     assert await failed_in_our_code(street) == 0
-    await patiently(street.lanes, lambda lanes: not lanes.get("callbacks"))
+    await patiently(street.queue_depths, lambda queues: not queues.get("callbacks"))
     told = [given for given in MESSAGES if "type" not in given]  # version 2 has no words for others
     assert len(street.callbacks) - told_before == len(told)
 
@@ -126,5 +126,5 @@ async def failed_in_our_code(street: Street) -> int:
 
 
 def _defects(connection: Connection) -> int:
-    found = select(func.count()).where(journal.c.defects > 0, journal.c.lane != int(Lane.MEDIA))
+    found = select(func.count()).where(queue_jobs.c.defects > 0, queue_jobs.c.queue != int(QueueName.MEDIA))
     return connection.execute(found).scalar_one()

@@ -416,4 +416,4 @@ async def nothing_held(street: Street) -> bool:
 
 async def is_idle(street: Street) -> bool:
     """Whether nothing waits for the operator."""
-    return not (await street.lanes()).get("submissions")
+    return not (await street.queue_depths()).get("outbound")

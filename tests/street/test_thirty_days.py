@@ -32,7 +32,7 @@ async def test_in_thirty_days_everything_ends_when_it_should(make_street: Any) -
     await the_locked_name(street, began_ms)
 
     assert clock.now_ms() - began_ms >= 30 * DAY_MS
-    assert all(not any(counts.values()) for counts in (await street.lanes()).values())
+    assert all(not any(counts.values()) for counts in (await street.queue_depths()).values())
     assert_none_ran_backwards(street)
 
 

@@ -191,8 +191,8 @@ def heard(street: Street, message_id: str, news: str) -> bool:
 
 
 async def no_more_entries(street: Street) -> None:
-    """Return when no lane of the journal holds anything."""
-    await patiently(street.lanes, lambda lanes: not any(lanes.values()))
+    """Return when no queue of the journal holds anything."""
+    await patiently(street.queue_depths, lambda queues: not any(queues.values()))
 
 
 async def pass_time_until_tried(street: Street, clock: ManualClock, times: int) -> None:

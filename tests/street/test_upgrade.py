@@ -21,7 +21,7 @@ from waypost.base.clock import VirtualClock
 from waypost.base.ids import RandomIds
 from waypost.config import Settings
 from waypost.store.migrations import upgrade_store
-from waypost.store.migrations.revision import standing_of
+from waypost.store.revision import standing_of
 from waypost.store.tables import REVISION
 
 PHONES: Final = [f"1555500{number:04}" for number in range(40)]

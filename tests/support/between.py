@@ -115,7 +115,7 @@ def _statuses(body: bytes) -> list[str]:
     content: dict[str, Any] = json.loads(body)
     return [
         f"{status['status']} {status['id']}"
-        for entry in content["entry"]
-        for change in entry["changes"]
+        for job in content["entry"]
+        for change in job["changes"]
         for status in change["value"].get("statuses", [])
     ]

@@ -12,23 +12,23 @@ from tests.support.street import Street
 from waypost.assembly.service import WEBHOOK_PATH
 
 
-async def tell(street: Street, field: str, value: Any, **entry: Any) -> None:
+async def tell(street: Street, field: str, value: Any, **job: Any) -> None:
     """Post one change; return when the service has kept it and applied it.
 
     Args:
         street: where.
         field: of the change.
         value: of the change.
-        entry: further members of the entry, such as `time`.
+        job: further members of the entry, such as `time`.
     """
-    await tell_all(street, [(field, value)], **entry)
+    await tell_all(street, [(field, value)], **job)
 
 
-async def tell_all(street: Street, news: Sequence[tuple[str, Any]], **entry: Any) -> None:
+async def tell_all(street: Street, news: Sequence[tuple[str, Any]], **job: Any) -> None:
     """Post changes in one body, an entry for each; return when all of them have been applied."""
     whole = {
         "object": "whatsapp_business_account",
-        "entry": [{"id": ACCOUNT.id, **entry, "changes": [{"field": field, "value": value}]} for field, value in news],
+        "entry": [{"id": ACCOUNT.id, **job, "changes": [{"field": field, "value": value}]} for field, value in news],
     }
     body = json.dumps(whole).encode()
     digest = hmac.new(OPERATOR["app_secret"].encode(), body, hashlib.sha256).hexdigest()
@@ -38,7 +38,7 @@ async def tell_all(street: Street, news: Sequence[tuple[str, Any]], **entry: Any
         headers={"X-Hub-Signature-256": f"sha256={digest}"},
     ) as answer:
         assert answer.status == 200
-    await patiently(street.lanes, lambda lanes: not lanes.get("arrivals"))
+    await patiently(street.queue_depths, lambda queues: not queues.get("inbound_webhooks"))
 
 
 async def tell_of_messages(street: Street, **value: Any) -> None:

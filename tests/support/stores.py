@@ -22,7 +22,7 @@ from waypost.store.contract import Engine
 from waypost.store.database import Database
 from waypost.store.engines.postgresql import PostgresEngine
 from waypost.store.engines.sqlite import SqliteEngine
-from waypost.store.queue.jobs import Lane
+from waypost.store.queue.jobs import QueueName
 from waypost.store.queue.leases import NOBODY, SHARDS
 
 ENGINES: Final = ("sqlite", "postgresql")
@@ -198,8 +198,8 @@ class Databases:
         engine.open()  # makes the schema
         engine.close()
         with psycopg.connect(url, autocommit=True) as connection:
-            lanes = [int(lane) for lane in Lane]
-            connection.execute(_LEASES, {"lanes": lanes, "shards": SHARDS, "nobody": NOBODY})
+            queue_names = [int(queue_name) for queue_name in QueueName]
+            connection.execute(_LEASES, {"queues": queue_names, "shards": SHARDS, "nobody": NOBODY})
             tables = _tables(connection)
             for table in tables:
                 reading = sql.SQL("COPY (SELECT * FROM {}) TO STDOUT").format(sql.Identifier(table))
@@ -260,9 +260,9 @@ _FILLED: Final = """
     AND pg_relation_size(oid) > 0
 """
 _LEASES: Final = """
-    INSERT INTO leases (lane, shard, holder, until_ms)
-    SELECT lane, shard, %(nobody)s, 0
-    FROM unnest(%(lanes)s::int[]) AS lane, generate_series(0, %(shards)s - 1) AS shard
+    INSERT INTO leases (queue, shard, holder, until_ms)
+    SELECT queue, shard, %(nobody)s, 0
+    FROM unnest(%(queues)s::int[]) AS queue, generate_series(0, %(shards)s - 1) AS shard
 """  # as the first process finds none and makes them, one by one: half of what most tests would do
 _EMPTY: Final = sql.SQL(
     "TRUNCATE {}; SELECT setval(oid::regclass, 1, false) FROM pg_class"

@@ -30,8 +30,8 @@ from waypost.config import Settings
 from waypost.domain.callbacks.subscription import MODE_BITS
 from waypost.simulator import AccountSeed, NumberSeed, Simulator, SimulatorSettings
 from waypost.store.accounts.credentials import CredentialKind, add_credential
-from waypost.store.queue.jobs import Lane
-from waypost.store.tables import journal
+from waypost.store.queue.jobs import QueueName
+from waypost.store.tables import queue_jobs
 
 API_KEY: Final = "street-key"
 ADMIN_TOKEN: Final = "street-admin-token-of-thirty-two-or-more"
@@ -407,9 +407,9 @@ class Street:
         assert answer.status == 200, answer
         return answer.body
 
-    async def lanes(self) -> dict[str, dict[str, int]]:
-        """How many entries each lane of the journal holds, by state."""
-        answer = await self.ask("GET", "/admin/lanes", headers={"Authorization": f"Bearer {ADMIN_TOKEN}"})
+    async def queue_depths(self) -> dict[str, dict[str, int]]:
+        """How many entries each queue of the journal holds, by state."""
+        answer = await self.ask("GET", "/admin/queues", headers={"Authorization": f"Bearer {ADMIN_TOKEN}"})
         return answer.body
 
     async def submission_attempts(self) -> int:
@@ -507,5 +507,5 @@ class Street:
 
 
 def _attempts(connection: Connection) -> int:
-    lane = select(journal.c.attempt).where(journal.c.lane == int(Lane.SUBMISSIONS))
-    return connection.execute(lane.order_by(journal.c.position).limit(1)).scalar_one()
+    queue_name = select(queue_jobs.c.attempt).where(queue_jobs.c.queue == int(QueueName.OUTBOUND))
+    return connection.execute(queue_name.order_by(queue_jobs.c.position).limit(1)).scalar_one()

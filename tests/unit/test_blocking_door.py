@@ -14,8 +14,8 @@ def test_address_where_nobody_listens_is_named() -> None:
         port = server.getsockname()[1]
     door = BlockingDoor(f"http://127.0.0.1:{port}/admin")
 
-    with pytest.raises(NotReached, match=f"nobody answers GET http://127.0.0.1:{port}/admin/lanes"):
-        door.json("GET", "/lanes")
+    with pytest.raises(NotReached, match=f"nobody answers GET http://127.0.0.1:{port}/admin/queues"):
+        door.json("GET", "/queues")
 
 
 def test_server_that_never_answers_is_left_after_the_given_time() -> None:

@@ -4,10 +4,10 @@ from waypost.base.clock import ManualClock
 from waypost.callbacks.circuits import Circuit, State
 from waypost.callbacks.receivers import Address
 from waypost.callbacks.slots import CROWDED, CROWDED_SHARE, REPLAY_SHARE, SLOW_POOL, SLOW_SHARE, Places
-from waypost.queue.job import Entry
+from waypost.queue.job import Job
 from waypost.store.callbacks.subscriptions import live_group, replay_group
 from waypost.store.queue.job_subjects import JobSubject, SubjectKind
-from waypost.store.queue.jobs import Lane
+from waypost.store.queue.jobs import QueueName
 
 
 class Lobby:
@@ -23,18 +23,18 @@ class Lobby:
         address = Address(circuit or Circuit(), is_known=True, was_slow=was_slow)
         self.places.addresses[subscription] = address
 
-    def ask(self, group: str, *, is_replay: bool = False) -> Entry | None:
+    def ask(self, group: str, *, is_replay: bool = False) -> Job | None:
         """A new entry that has got a place; None where its group is held."""
         self._position += 1
         subject = JobSubject(SubjectKind.CALLBACK, "id")
-        entry = Entry(self._position, Lane.CALLBACKS, group, "key", subject, 0, 0, 0, False, is_replay=is_replay)
+        entry = Job(self._position, QueueName.CALLBACKS, group, "key", subject, 0, 0, 0, False, is_replay=is_replay)
         hold = self.places.ask(entry, self.clock.now_ms(), 0)
         assert hold is None or hold.until_ms > self.clock.now_ms()
         return entry if hold is None else None
 
-    def fill(self, subscription: int) -> list[Entry]:
-        """All places that an address gets now; at most as many as the lane has for one group."""
-        got: list[Entry] = []
+    def fill(self, subscription: int) -> list[Job]:
+        """All places that an address gets now; at most as many as the queue has for one group."""
+        got: list[Job] = []
         while len(got) < 64 and (entry := self.ask(live_group(subscription))) is not None:
             got.append(entry)
         return got

@@ -39,7 +39,7 @@ def test_no_enum_is_unpacked() -> None:
         and one.value.id in ENUMS
     ]
 
-    assert {"TemplateType", "Lane"} <= ENUMS
+    assert {"TemplateType", "QueueName"} <= ENUMS
     assert unpacked == []
 
 

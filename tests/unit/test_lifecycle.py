@@ -6,7 +6,6 @@ from typing import Final
 import pytest
 
 from waypost.domain.lifecycle import (
-    DOUBTED_FAILURE_MOVES,
     EDITABLE,
     KEPT_BY_THE_OPERATOR,
     MESSAGE_MOVES,
@@ -14,6 +13,7 @@ from waypost.domain.lifecycle import (
     QUALITIES,
     SENDABLE,
     TEMPLATE_MOVES,
+    UNCONFIRMED_FAILURE_MOVES,
     message_steps,
     template_step,
 )
@@ -44,7 +44,7 @@ def test_delivered_message_does_not_fail() -> None:
 @pytest.mark.parametrize("doubted", [True, False])
 @pytest.mark.parametrize(("state", "news"), list(itertools.product(M, NEWS)))
 def test_steps_go_forward_and_end_with_the_news(state: M, news: M, doubted: bool) -> None:
-    steps = message_steps(state, news, doubted=doubted)
+    steps = message_steps(state, news, unconfirmed=doubted)
 
     if steps:
         assert steps[-1] is news
@@ -55,22 +55,22 @@ def test_steps_go_forward_and_end_with_the_news(state: M, news: M, doubted: bool
 @pytest.mark.parametrize("state", [M.ACCEPTED, M.UNCERTAIN])
 @pytest.mark.parametrize("news", NEWS)
 def test_first_news_of_a_message_says_that_the_operator_has_it(state: M, news: M) -> None:
-    assert message_steps(state, news, doubted=False) == (M.ENQUEUED, news)
+    assert message_steps(state, news, unconfirmed=False) == (M.ENQUEUED, news)
 
 
 def test_state_implied_by_a_later_one_is_not_invented() -> None:
-    assert message_steps(M.ENQUEUED, M.READ, doubted=False) == (M.READ,)
+    assert message_steps(M.ENQUEUED, M.READ, unconfirmed=False) == (M.READ,)
 
 
 def test_news_behind_the_state_moves_nothing() -> None:
-    assert message_steps(M.READ, M.DELIVERED, doubted=False) == ()
-    assert message_steps(M.SENT, M.SENT, doubted=False) == ()
-    assert message_steps(M.DELIVERED, M.FAILED, doubted=False) == ()
+    assert message_steps(M.READ, M.DELIVERED, unconfirmed=False) == ()
+    assert message_steps(M.SENT, M.SENT, unconfirmed=False) == ()
+    assert message_steps(M.DELIVERED, M.FAILED, unconfirmed=False) == ()
 
 
 @pytest.mark.parametrize("news", NEWS)
 def test_deleted_message_stays_deleted(news: M) -> None:
-    assert message_steps(M.DELETED, news, doubted=False) == ()
+    assert message_steps(M.DELETED, news, unconfirmed=False) == ()
 
 
 def test_message_may_be_deleted_once_the_operator_has_it() -> None:
@@ -81,9 +81,9 @@ def test_message_may_be_deleted_once_the_operator_has_it() -> None:
 
 def test_only_a_doubted_failure_is_moved_on() -> None:
     for news in NEWS:
-        assert message_steps(M.FAILED, news, doubted=False) == ()
-        expected = (news,) if news in DOUBTED_FAILURE_MOVES else ()
-        assert message_steps(M.FAILED, news, doubted=True) == expected
+        assert message_steps(M.FAILED, news, unconfirmed=False) == ()
+        expected = (news,) if news in UNCONFIRMED_FAILURE_MOVES else ()
+        assert message_steps(M.FAILED, news, unconfirmed=True) == expected
 
 
 def test_deleted_template_stays_deleted() -> None:

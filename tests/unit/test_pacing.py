@@ -8,28 +8,28 @@ import pytest
 from tests.support.builders import OPERATOR
 from waypost.dispatch.pacing import PAIR_BURST, PAIR_EVERY_MS, QUIET_MS, Pacer
 from waypost.domain.outcome import Unavailable, Waits
-from waypost.queue.concurrency_groups import Hold
-from waypost.queue.job import Entry
-from waypost.store.queue.jobs import Lane, subject_of
+from waypost.queue.concurrency_groups import NotBefore
+from waypost.queue.job import Job
+from waypost.store.queue.jobs import QueueName, read_subject
 
 NOW_MS = 1_760_000_000_000
 
 
-def entry(to: str = "ann", source: str = "s", ref: str = "message 1") -> Entry:
-    return Entry(
+def entry(to: str = "ann", source: str = "s", ref: str = "message 1") -> Job:
+    return Job(
         position=1,
-        lane=Lane.SUBMISSIONS,
-        group=source,
-        order_key=f"{source} {to}",
-        subject=subject_of(Lane.SUBMISSIONS, ref),
+        queue=QueueName.OUTBOUND,
+        concurrency_group=source,
+        ordering_key=f"{source} {to}",
+        subject=read_subject(QueueName.OUTBOUND, ref),
         due_ms=0,
         attempt=0,
         defects=0,
-        was_in_hand=False,
+        was_in_flight=False,
     )
 
 
-def ask(pacer: Pacer, of: Entry, now_ms: int, in_flight: int = 0) -> Hold | None:
+def ask(pacer: Pacer, of: Job, now_ms: int, in_flight: int = 0) -> NotBefore | None:
     """May it go now?"""
     return pacer(of, now_ms, in_flight)
 
@@ -88,7 +88,7 @@ def test_what_ends_unanswered_counts_from_when_that_is_seen() -> None:
     ended = ask(pacer, entry("ben"), NOW_MS + 9000, 0)
 
     assert held is not None
-    assert ended == Hold(NOW_MS + 10_000, whole_group=True)
+    assert ended == NotBefore(NOW_MS + 10_000, whole_group=True)
     assert ask(pacer, entry("ben"), NOW_MS + 10_000, 0) is None
 
 
@@ -175,7 +175,7 @@ def test_source_that_was_told_to_wait_is_quiet_until_then() -> None:
 
     told(pacer, Waits.SOURCE)
 
-    assert ask(pacer, entry("ben"), NOW_MS) == Hold(NOW_MS + 5000, whole_group=True)
+    assert ask(pacer, entry("ben"), NOW_MS) == NotBefore(NOW_MS + 5000, whole_group=True)
     assert ask(pacer, entry("ben", source="t"), NOW_MS) is None
     assert not pacer.is_quiet(entry(source="t"), OPERATOR, NOW_MS)
     assert ask(pacer, entry("ben"), NOW_MS + 5000) is None
@@ -189,7 +189,7 @@ def test_every_source_of_an_account_that_was_told_to_wait_is_quiet() -> None:
     others = (entry(source="t"), entry(source="u"))
     assert all(pacer.is_quiet(other, OPERATOR, NOW_MS) for other in others)
     holds = [ask(pacer, other, NOW_MS) for other in others]
-    assert holds == [Hold(NOW_MS + QUIET_MS, whole_group=True)] * 2
+    assert holds == [NotBefore(NOW_MS + QUIET_MS, whole_group=True)] * 2
     assert not any(pacer.is_quiet(other, OPERATOR, NOW_MS + 5000) for other in others)
     assert [ask(pacer, other, NOW_MS + 5000) for other in others] == [None, None]
 
@@ -200,7 +200,7 @@ def test_messages_of_an_account_whose_templates_wait_go_on() -> None:
     refusal = Unavailable("", waits=Waits.ACCOUNT)
     pacer.told_to_wait(TEMPLATE, OPERATOR, refusal, NOW_MS + 5000)
 
-    assert ask(pacer, TEMPLATE, NOW_MS) == Hold(NOW_MS + 5000, whole_group=True)
+    assert ask(pacer, TEMPLATE, NOW_MS) == NotBefore(NOW_MS + 5000, whole_group=True)
     assert not pacer.is_quiet(entry(), OPERATOR, NOW_MS)
     assert ask(pacer, entry(), NOW_MS) is None
 
@@ -231,4 +231,4 @@ def test_group_of_an_account_that_waits_long_looks_again_every_few_seconds() -> 
 
     pacer.is_quiet(entry(source="t"), OPERATOR, NOW_MS)
 
-    assert ask(pacer, entry(source="t"), NOW_MS) == Hold(NOW_MS + QUIET_MS, whole_group=True)
+    assert ask(pacer, entry(source="t"), NOW_MS) == NotBefore(NOW_MS + QUIET_MS, whole_group=True)

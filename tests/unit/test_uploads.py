@@ -1,4 +1,4 @@
-"""Uploads beside the lane: each once, few at a time, and everybody who needs one is told."""
+"""Uploads beside the queue: each once, few at a time, and everybody who needs one is told."""
 
 import asyncio
 from collections.abc import Awaitable, Callable

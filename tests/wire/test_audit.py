@@ -89,7 +89,7 @@ ACTIONS: tuple[tuple[str, str, Any, int, int | None, str, str], ...] = (
     ("DELETE", f"/admin/partners/{PARTNER.id}/api-keys/abc",    None,                                       404,    PARTNER.id,   f"partner_id={PARTNER.id} key_id=abc", "not_found"),
     ("POST",   "/admin/api-keys/revoke",                        {"api_key": PASSWORD},                      404,    None,         "",                "not_found"),
     ("POST",   f"/admin/apps/{APP.id}/token/revoke",            {},                                         200,    PARTNER.id,   f"app_id={APP.id}", ""),
-    ("DELETE", "/admin/entries/17",                             None,                                       404,    None,         "position=17",     "not_found"),
+    ("DELETE", "/admin/dead-letters/17",                             None,                                       404,    None,         "position=17",     "not_found"),
 )
 # fmt: on
 
@@ -114,7 +114,7 @@ async def test_each_action_of_the_admin_api_has_its_entry(
 
 
 async def test_reading_has_no_entry_but_that_of_a_secret(waypost: Waypost) -> None:
-    for path in ("/admin/partners", "/admin/apps", "/admin/audit", "/admin/lanes"):
+    for path in ("/admin/partners", "/admin/apps", "/admin/audit", "/admin/queues"):
         await ask(waypost, "GET", path)
     assert await entries(waypost) == []
 
@@ -192,7 +192,7 @@ async def test_an_action_is_not_reported_as_done_without_its_entry(waypost: Wayp
 
 async def test_pages_of_the_log_by_the_admin_api(waypost: Waypost) -> None:
     for number in range(5):
-        await ask(waypost, "DELETE", f"/admin/entries/{number}")
+        await ask(waypost, "DELETE", f"/admin/dead-letters/{number}")
     await ask(waypost, "POST", f"/admin/partners/{PARTNER.id}/client-secrets", {})
 
     _, first = await ask(waypost, "GET", "/admin/audit?limit=4")
@@ -255,7 +255,7 @@ async def test_the_door_of_a_script_reads_the_log(waypost: Waypost) -> None:
     door = Door(InProcess(waypost.application), {"Authorization": f"Bearer {TOKEN}"})
 
     with pytest.raises(DoorRefused):
-        await door.json("DELETE", "/admin/entries/1")
+        await door.json("DELETE", "/admin/dead-letters/1")
 
     told = await door.json("GET", "/admin/audit")
     assert [one["status"] for one in told["entries"]] == [404]

@@ -12,7 +12,7 @@ from tests.support.street import Answer
 from tests.support.wire_cases import Part, Step
 from waypost.api.route import Once, RouteRow
 from waypost.api.routes import ROUTES
-from waypost.store.tables import app_keys, apps, idempotency_keys, journal, media, messages, subscriptions, templates
+from waypost.store.tables import app_keys, apps, idempotency_keys, media, messages, queue_jobs, subscriptions, templates
 
 if TYPE_CHECKING:
     from tests.wire.conftest import World, Worlds
@@ -126,7 +126,7 @@ def asking(row: RouteRow, *, other: bool = False, key: str | None = "one") -> St
 
 async def counted(world: "World", row: RouteRow) -> dict[str, int]:
     """How many rows there are: of what the route makes, of entries, and of keys."""
-    tables = [one for one in (GOOD[row.name].table, journal, idempotency_keys) if one is not None]
+    tables = [one for one in (GOOD[row.name].table, queue_jobs, idempotency_keys) if one is not None]
 
     def look(connection: Connection) -> dict[str, int]:
         return {

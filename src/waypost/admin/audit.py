@@ -41,5 +41,5 @@ async def list_audit_entries(office: Office, given: AuditQuery) -> Any:
         before_id=given.before,
     )
     found = await office.database.read(audit_page, wanted, given.limit + 1)
-    entries, is_more = found[: given.limit], len(found) > given.limit
-    return {"entries": [msgspec.to_builtins(one) for one in entries], "next": entries[-1].id if is_more else None}
+    jobs, is_more = found[: given.limit], len(found) > given.limit
+    return {"entries": [msgspec.to_builtins(one) for one in jobs], "next": jobs[-1].id if is_more else None}

@@ -1,31 +1,37 @@
-"""The admin API's operations on what waits: lanes, entries that were set aside, and messages."""
+"""The admin API's operations on what waits: queues, entries that were set aside, and messages."""
 
 from typing import Any
 
 from waypost.admin.context import Office
 from waypost.domain.errors import Reason, Refused, unknown
 from waypost.store.console.trace import message_counts, message_trace
-from waypost.store.queue.jobs import Lane, depth_of, drop_set_aside, return_set_aside, set_aside_entries
+from waypost.store.queue.jobs import (
+    QueueName,
+    count_jobs_by_state,
+    read_dead_letters,
+    remove_dead_letter,
+    reopen_dead_letter,
+)
 
 
-async def list_lanes(office: Office) -> Any:
-    """Return how many entries of each lane are in which state."""
+async def list_queues(office: Office) -> Any:
+    """Return how many entries of each queue are in which state."""
     read = office.database.read
-    depths = {lane: await read(depth_of, lane) for lane in Lane}
+    depths = {queue_name: await read(count_jobs_by_state, queue_name) for queue_name in QueueName}
     return {
-        lane.name.lower(): {state.name.lower(): count for state, count in depth.items()}
-        for lane, depth in depths.items()
+        queue_name.name.lower(): {state.name.lower(): count for state, count in depth.items()}
+        for queue_name, depth in depths.items()
     }
 
 
-async def list_entries(office: Office) -> Any:
+async def list_dead_letters(office: Office) -> Any:
     """Return the entries that wait for a person."""
-    rows = await office.database.read(set_aside_entries)
+    rows = await office.database.read(read_dead_letters)
     return {
-        "set_aside": [
+        "dead_letters": [
             {
                 "position": row.position,
-                "lane": Lane(row.lane).name.lower(),
+                "queue": QueueName(row.queue).name.lower(),
                 "ref": row.ref,
                 "defects": row.defects,
                 "note": row.note,
@@ -35,18 +41,18 @@ async def list_entries(office: Office) -> Any:
     }
 
 
-async def release_entry(office: Office, position: int) -> Any:
+async def retry_dead_letter(office: Office, position: int) -> Any:
     """Put an entry back, to be worked again."""
-    if not await office.database.write(return_set_aside, position, office.clock.now_ms()):
+    if not await office.database.write(reopen_dead_letter, position, office.clock.now_ms()):
         raise _unknown_entry()
-    return {"released": position}
+    return {"retried": position}
 
 
-async def drop_entry(office: Office, position: int) -> Any:
+async def delete_dead_letter(office: Office, position: int) -> Any:
     """Delete an entry; what it was about is not done."""
-    if not await office.database.write(drop_set_aside, position):
+    if not await office.database.write(remove_dead_letter, position):
         raise _unknown_entry()
-    return {"dropped": position}
+    return {"deleted": position}
 
 
 async def count_messages(office: Office) -> Any:

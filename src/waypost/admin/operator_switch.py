@@ -42,8 +42,8 @@ from waypost.store.apps.operator_history import (
 )
 from waypost.store.directory import KEPT_MS
 from waypost.store.queue.job_subjects import SubjectKind
-from waypost.store.queue.jobs import append_entries
-from waypost.store.templates.templates import change_template, find_templates, template_entry, templates_on_their_way
+from waypost.store.queue.jobs import enqueue_jobs
+from waypost.store.templates.templates import change_template, find_templates, template_job, templates_on_their_way
 
 _log = log("admin")
 _NEW_SUBMISSION: Final = frozenset(TemplateStatus) - {
@@ -218,4 +218,4 @@ def _submit(connection: Connection, telling: Telling, template: Template, now_ms
     pending = TemplateStatus.PENDING
     event = review_of(bare, pending.value, None)
     template_moves(connection, telling, app, bare, pending, event, now_ms)
-    append_entries(connection, [template_entry(bare, SubjectKind.TEMPLATE_SUBMISSION, due_ms=now_ms)])
+    enqueue_jobs(connection, [template_job(bare, SubjectKind.TEMPLATE_SUBMISSION, due_ms=now_ms)])

@@ -26,7 +26,7 @@ from waypost.wire.errors import INTERNAL_TEXT, error_answer
 
 _encode: Final = msgspec.json.Encoder().encode
 _JSON: Final = (b"content-type", b"application/json")
-_log = log("accept")
+_log = log("api")
 
 SPENT: Final = {  # refusals that spend all the same: the window is full, or somebody else has been called already
     Reason.TOO_MANY_REQUESTS, Reason.INVALID_URL, Reason.MEDIA_NOT_FETCHED, Reason.WRONG_FILE_TYPE,

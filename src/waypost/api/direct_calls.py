@@ -14,7 +14,7 @@ from waypost.domain.outcome import Rejected, Unavailable, Uncertain
 
 RETRY_AFTER_S: Final = 10
 _NONE_YET: Final = "The app has no number at the operator yet; its administrator connects one."
-_log = log("accept")
+_log = log("api")
 
 
 def number_of(app: App) -> str:

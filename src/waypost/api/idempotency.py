@@ -46,7 +46,7 @@ HEADER: Final = b"idempotency-key"
 REPLAYED: Final = ("Idempotent-Replayed", "true")
 LONGEST_KEY: Final = 255
 AGAIN_S: Final = 1
-_log = log("accept")
+_log = log("api")
 
 
 class _Kept(msgspec.Struct, array_like=True):

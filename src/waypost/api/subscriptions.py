@@ -28,7 +28,7 @@ from waypost.wire.callbacks import callback_v2, callback_v3
 from waypost.wire.forms import Form
 from waypost.wire.subscriptions import SubscriptionForm, read_change, read_subscription, subscription_object
 
-_log = log("accept")
+_log = log("api")
 _WRONG_CREDENTIAL: Final = (Reason.AUTHENTICATION_FAILED, Reason.NOT_FOR_THIS_APP)
 
 

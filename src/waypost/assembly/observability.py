@@ -14,7 +14,7 @@ from waypost.operations.probes import Probes
 from waypost.operations.prometheus import Exposition
 from waypost.operations.readiness import Parts, Readiness
 from waypost.operations.tracing import Tracing, open_tracing
-from waypost.store.queue.depths import Depths
+from waypost.store.queue.depths import QueueDepths
 
 
 class Outside:
@@ -41,13 +41,13 @@ class Outside:
         self.readiness = Readiness(
             Parts(
                 database=parts.database,
-                journal=parts.journal,
+                queue=parts.queue,
                 name=holder,
                 folder=settings.data,
                 least_free_mb=settings.least_free_mb,
                 held=settings.hold,
                 stuck_s=max(120, 2 * settings.operator_timeout_s),
-                stages={stage.lane.name.lower(): (stage, None) for stage in parts.stages},
+                stages={stage.queue_name.name.lower(): (stage, None) for stage in parts.stages},
             )
         )
         exposition = Exposition(
@@ -70,7 +70,7 @@ class Outside:
             NoTracing: spans are asked for, and the extra is not installed.
         """
         self.readiness.parts.stages = {
-            stage.lane.name.lower(): (stage, task) for stage, task in zip(self._parts.stages, tasks, strict=True)
+            stage.queue_name.name.lower(): (stage, task) for stage, task in zip(self._parts.stages, tasks, strict=True)
         }
         self.readiness.parts.loops = loops
         endpoint = self._settings.otel_endpoint
@@ -87,7 +87,7 @@ class Outside:
         if self._tracing is not None:
             await asyncio.to_thread(self._tracing.close)
 
-    async def _scene(self, depths: Depths | None) -> Scene:
+    async def _scene(self, depths: QueueDepths | None) -> Scene:
         said = await self.readiness.reasons()
         ready = {name: not why for name, why in said.items()}
         return Scene(self._parts, depths, self._clock.now_ms(), ready, self.servers)

@@ -137,7 +137,7 @@ async def serve(settings: Settings, clock: Clock, ids: Ids, *, ready: Ready, wor
         waypost.start()
         with contextlib.suppress(StoreAway):
             if not settings.hold:
-                await waypost.journal.shards.keep()  # so that it is ready when it first says anything
+                await waypost.queue.shards.keep()  # so that it is ready when it first says anything
         public: Any = waypost.application
         if apart is not None:
             more.append(HttpServer(PathFilter(public, is_for_administrators), apart, limits=limits))

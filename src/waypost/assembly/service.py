@@ -51,9 +51,9 @@ from waypost.operations.docs import Docs
 from waypost.operations.metrics import MeasuredParts
 from waypost.operations.retention_loop import Retention
 from waypost.outbound.vetted import VettedClient
-from waypost.queue.plans import lanes_of, plans_with
-from waypost.queue.queue import Journal
-from waypost.queue.worker import Stage
+from waypost.queue.plans import plans_with, queues_of_stages
+from waypost.queue.queue import JobQueue
+from waypost.queue.worker import StageWorker
 from waypost.store.accounts.audit_log import AuditLog
 from waypost.store.callbacks.subscriptions import tags_of
 from waypost.store.contract import Engine
@@ -61,7 +61,7 @@ from waypost.store.database import Database
 from waypost.store.directory import Directory
 from waypost.store.engines.sqlite import SqliteEngine
 from waypost.store.media.files import MediaFiles
-from waypost.store.queue.jobs import Lane
+from waypost.store.queue.jobs import QueueName
 from waypost.store.retention.rules import Keep
 
 WEBHOOK_PATH: Final = "/operator/webhook"
@@ -101,13 +101,13 @@ class Waypost:
         self.directory = Directory(self.database, seals, clock)
         self.passwords = Passwords()
         holder = ids.new()
-        self.journal = Journal(
+        self.queue = JobQueue(
             self.database,
             clock,
             holder=holder,
             lease_ms=int(settings.lease_s * 1000),
             plans=plans_with(settings.in_flight),
-            lanes=lanes_of(settings.stages),
+            queue_names=queues_of_stages(settings.stages),
         )
         self._operators = make_operators(settings, clock, adapters)
         self._outbound = VettedClient(allowed_networks=settings.allowed_networks, held=settings.hold)
@@ -189,7 +189,7 @@ class Waypost:
         )
         templates = TemplateOutcomes(clock, ids)
         waiting = Waiting(
-            journal=self.journal,
+            queue=self.queue,
             clock=clock,
             chance=chance,
             pacer=pacer,
@@ -199,9 +199,9 @@ class Waypost:
         )
         dispatch = Dispatch(
             database=self.database,
-            journal=self.journal,
+            queue=self.queue,
             sender=MessageSender(
-                journal=self.journal,
+                queue=self.queue,
                 directory=self.directory,
                 operators=self._operators,
                 clock=clock,
@@ -212,7 +212,7 @@ class Waypost:
             ),
             template_acts=TemplateActs(
                 database=self.database,
-                journal=self.journal,
+                queue=self.queue,
                 directory=self.directory,
                 operators=self._operators,
                 copies=self._copies,
@@ -222,11 +222,11 @@ class Waypost:
             waiting=waiting,
         )
         unconfirmed = UnconfirmedMessages(
-            database=self.database, journal=self.journal, directory=self.directory, messages=messages
+            database=self.database, queue=self.queue, directory=self.directory, messages=messages
         )
         ingest = Ingest(
             database=self.database,
-            journal=self.journal,
+            queue=self.queue,
             directory=self.directory,
             operators=self._operators,
             clock=clock,
@@ -236,7 +236,7 @@ class Waypost:
         )
         callbacks = Callbacks(
             database=self.database,
-            journal=self.journal,
+            queue=self.queue,
             reader=CallbackReader(database=self.database, directory=self.directory, seals=seals, clock=clock),
             pausing=Pausing(
                 database=self.database, clock=clock, ids=ids, pause_after_ms=settings.pause_callbacks_after_s * 1000
@@ -249,7 +249,7 @@ class Waypost:
         self._callbacks = callbacks
         media_fetch = MediaFetch(
             database=self.database,
-            journal=self.journal,
+            queue=self.queue,
             directory=self.directory,
             operators=self._operators,
             files=self.files,
@@ -258,16 +258,16 @@ class Waypost:
         )
         media_door = MediaDoor(database=self.database, files=self.files, seals=seals, clock=clock)
         stages = (
-            Stage(self.journal, Lane.SUBMISSIONS, dispatch.prepare, pace=pacer),
-            Stage(self.journal, Lane.DOUBTS, unconfirmed.prepare),
-            Stage(self.journal, Lane.ARRIVALS, ingest.prepare),
-            Stage(self.journal, Lane.CALLBACKS, callbacks.prepare, pace=callbacks.pace),
-            Stage(self.journal, Lane.MEDIA, media_fetch.prepare),
+            StageWorker(self.queue, QueueName.OUTBOUND, dispatch.prepare, pace=pacer),
+            StageWorker(self.queue, QueueName.UNCONFIRMED, unconfirmed.prepare),
+            StageWorker(self.queue, QueueName.WEBHOOKS, ingest.prepare),
+            StageWorker(self.queue, QueueName.CALLBACKS, callbacks.prepare, pace=callbacks.pace),
+            StageWorker(self.queue, QueueName.MEDIA, media_fetch.prepare),
         )
-        self._stages = tuple(stage for stage in stages if stage.lane in lanes_of(settings.stages))
+        self._stages = tuple(stage for stage in stages if stage.queue_name in queues_of_stages(settings.stages))
         measured = MeasuredParts(
             self.database,
-            self.journal,
+            self.queue,
             self._stages,
             doors=lambda: self.application.doors,
             webhook=webhook,
@@ -300,7 +300,7 @@ class Waypost:
             stand=stand,
         )
         doors_of: dict[str, list[BaseRoute]] = {
-            "accept": [
+            "api": [
                 *admin_routes(self.office, gate),
                 Route(f"{MEDIA_PATH}/{{key}}", media_door.show, methods=["GET"]),
                 *Docs(settings.address).routes(),
@@ -312,9 +312,9 @@ class Waypost:
             [
                 *(door for stage in settings.stages for door in doors_of.get(stage, ())),
                 *self.outside.routes,
-                *([self.console.route()] if "accept" in settings.stages else ()),
+                *([self.console.route()] if "api" in settings.stages else ()),
             ],
-            rows=ROUTES if "accept" in settings.stages else (),
+            rows=ROUTES if "api" in settings.stages else (),
         )
 
     def _limiter(self, clock: Clock, *, on: bool) -> Limiter:
@@ -331,19 +331,19 @@ class Waypost:
         """
         await self.database.open()
         await self.files.open(sole=self.database.sole)
-        await self.journal.open()
+        await self.queue.open()
         await self._operators.open()
         await self._outbound.open()
 
     def start(self) -> None:
-        """Begin to work the lanes, and to delete what is old; held, do neither.
+        """Begin to work the queues, and to delete what is old; held, do neither.
 
         Raises:
             NoTracing: spans are asked for, and OpenTelemetry is not installed.
         """
         if self._settings.hold:
             return
-        self.journal.start()
+        self.queue.start()
         stages = [asyncio.create_task(stage.run()) for stage in self._stages]
         loops = {"retention": asyncio.create_task(self.retention.run())}
         if "events" in self._settings.stages:  # one stage's: once is enough
@@ -357,13 +357,17 @@ class Waypost:
     @property
     def busy(self) -> bool:
         """Whether anything is claimed, being written, or on its way."""
-        return self.database.busy or self._copies.busy or not all(stage.is_still for stage in self._stages)
+        return self.database.busy or self._copies.busy or not all(stage.is_idle for stage in self._stages)
 
     async def in_flight(self) -> list[str]:
         """Name what keeps it busy, callbacks by the tag of their subscription."""
-        counts = {stage.lane: stage.busy for stage in self._stages if stage.busy}
-        named = [counted(count, IN_FLIGHT[lane]) for lane, count in counts.items() if lane is not Lane.CALLBACKS]
-        if Lane.CALLBACKS in counts:
+        counts = {stage.queue_name: stage.busy for stage in self._stages if stage.busy}
+        named = [
+            counted(count, IN_FLIGHT[queue_name])
+            for queue_name, count in counts.items()
+            if queue_name is not QueueName.CALLBACKS
+        ]
+        if QueueName.CALLBACKS in counts:
             receivers = self._callbacks.in_flight
             tags = await self.database.read(tags_of, [int(one) for one in receivers])
             named += [counted(count, "callback", f" to {tags.get(int(one), one)}") for one, count in receivers.items()]
@@ -375,7 +379,7 @@ class Waypost:
         return self.database.moves
 
     async def next_due_ms(self) -> int | None:
-        """When the next entry of any lane is due."""
+        """When the next entry of any queue is due."""
         dues = (stage.next_due_ms for stage in self._stages)
         return min((due for due in dues if due is not None), default=None)
 
@@ -401,7 +405,7 @@ class Waypost:
 
     async def close(self) -> None:
         """Hand back the leases, close clients and store."""
-        await self.journal.close()
+        await self.queue.close()
         await self._outbound.close()
         await self._operators.close()
         await self.database.close()
@@ -409,11 +413,11 @@ class Waypost:
         await self.outside.close()
 
 
-IN_FLIGHT: Final = {  # what an entry of each lane is called where it keeps a snapshot from being made
-    Lane.SUBMISSIONS: "call to the operator",
-    Lane.DOUBTS: "unconfirmed message",
-    Lane.ARRIVALS: "inbound webhook",
-    Lane.MEDIA: "media download",
+IN_FLIGHT: Final = {  # what an entry of each queue is called where it keeps a snapshot from being made
+    QueueName.OUTBOUND: "call to the operator",
+    QueueName.UNCONFIRMED: "unconfirmed message",
+    QueueName.WEBHOOKS: "inbound webhook",
+    QueueName.MEDIA: "media download",
 }
 
 

@@ -11,7 +11,7 @@ from sqlalchemy.pool import NullPool
 from waypost.assembly.service import engine_of
 from waypost.config import Settings
 from waypost.store.contract import StoreAway, WrongStore
-from waypost.store.migrations.revision import Standing, standing_of
+from waypost.store.revision import Standing, standing_of
 
 
 def standing(settings: Settings) -> Standing | None:

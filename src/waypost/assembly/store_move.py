@@ -21,9 +21,9 @@ from waypost.base.clock import SystemClock
 from waypost.store.contract import WrongStore
 from waypost.store.engines.filling import Filling
 from waypost.store.engines.sqlite import SqliteEngine, take_lock
-from waypost.store.migrations.revision import MOVED, standing_of
 from waypost.store.properties import set_facts
 from waypost.store.retention.partitions import Part, parts_from
+from waypost.store.revision import MOVED, standing_of
 from waypost.store.schema import RANGED, Ranged
 from waypost.store.tables import leases, metadata, processes, store_facts
 

@@ -8,7 +8,7 @@ from sqlalchemy import Connection
 from waypost.base.clock import Clock
 from waypost.base.encryption import Seals
 from waypost.domain.callbacks.subscription import Subscription
-from waypost.queue.job import Entry
+from waypost.queue.job import Job
 from waypost.store.callbacks.callbacks import FRESH, CallbackRow, callbacks_by_ids, first_tried
 from waypost.store.callbacks.subscriptions import Unseal, subscriptions_by_ids
 from waypost.store.database import Database
@@ -41,11 +41,11 @@ class CallbackReader:
         self._seals = seals
         self._clock = clock
 
-    async def read(self, entries: Sequence[Entry]) -> CallbackBatch:
+    async def read(self, jobs: Sequence[Job]) -> CallbackBatch:
         """Read what entries are about."""
-        fresh = self._database.fresh.take(FRESH, {entry.subject.id for entry in entries})
-        ids = {entry.subject.id for entry in entries if entry.subject.id not in fresh}
-        tried = {entry.subject.id for entry in entries if entry.attempt and entry.held_since_ms is None}
+        fresh = self._database.fresh.take(FRESH, {job.subject.id for job in jobs})
+        ids = {job.subject.id for job in jobs if job.subject.id not in fresh}
+        tried = {job.subject.id for job in jobs if job.attempt and job.held_since_ms is None}
         rows, subscriptions, first_ms = await self._database.read(_look_up, fresh, ids, tried, self._unseal)
         keys = {number: self._keys(number, one) for number, one in subscriptions.items()}
         return CallbackBatch(rows, subscriptions, first_ms, keys)

@@ -3,7 +3,7 @@
 from waypost.base.telemetry.counters import CallCounts, status_class
 from waypost.base.telemetry.tracing import Step, steps
 from waypost.domain.callbacks.callback import Attempt
-from waypost.queue.job import Entry
+from waypost.queue.job import Job
 from waypost.store.callbacks.callbacks import CallbackRow
 
 
@@ -17,11 +17,11 @@ class Figures:
     def __init__(self) -> None:
         self.counts = CallCounts()
 
-    def tried(self, entry: Entry, row: CallbackRow, attempt: Attempt, *, ended: bool | None) -> None:
+    def tried(self, job: Job, row: CallbackRow, attempt: Attempt, *, ended: bool | None) -> None:
         """Count an attempt, and say it where it is about a message.
 
         Args:
-            entry: of the callbacks lane.
+            job: of the callbacks queue.
             row: the callback's.
             attempt: what came of it.
             ended: True when it was taken, False when it is given up, None when it is tried again.
@@ -39,9 +39,9 @@ class Figures:
                 subscription_id=row.subscription_id,
                 app_id=row.app_id,
                 partner_id=row.partner_id,
-                position=entry.position,
+                position=job.position,
                 news=row.news,
                 sequence=row.sequence,
-                attempt=entry.attempt + 1,
+                attempt=job.attempt + 1,
                 status=attempt.status,
             )

@@ -9,12 +9,12 @@ from typing import Final
 
 from waypost.base.clock import Clock
 from waypost.callbacks.receivers import Address
-from waypost.queue.concurrency_groups import Hold
-from waypost.queue.job import Entry
+from waypost.queue.concurrency_groups import NotBefore
+from waypost.queue.job import Job
 from waypost.store.callbacks.subscriptions import live_group, replay_group, subscription_in
 
 # fmt: off
-SLOW_SHARE: Final = 8      # places of a slow address. Source: decision 0042; the lane has 256, an address at most 64
+SLOW_SHARE: Final = 8      # places of a slow address. Source: decision 0042; the queue has 256, an address at most 64
 SLOW_POOL: Final = 128     # places of all slow addresses together
 CROWDED: Final = 96        # with so many taken by quick ones, one that holds CROWDED_SHARE gets no more
 CROWDED_SHARE: Final = 8
@@ -50,37 +50,37 @@ class Places:
         """How many places are taken."""
         return len(self._working)
 
-    def ask(self, entry: Entry, now_ms: int, in_flight: int) -> Hold | None:
+    def ask(self, job: Job, now_ms: int, in_flight: int) -> NotBefore | None:
         """Take a place for an entry: None, and it is taken; or how long its group is held."""
         del in_flight  # of its group; an address has two
-        subscription_id = subscription_in(entry.group)
+        subscription_id = subscription_in(job.concurrency_group)
         address = self.addresses.get(subscription_id)
         if address is None:
             address = self.addresses[subscription_id] = Address()
         until_ms = address.held_until_ms(now_ms, is_travelling=self.is_travelling)
-        if until_ms is None and not self._has_room(address, entry):
+        if until_ms is None and not self._has_room(address, job):
             until_ms = now_ms + ASK_AGAIN_MS
         if until_ms is not None:
-            return Hold(until_ms, whole_group=True)
-        address.let_through(entry.position, now_ms)
-        address.began_ms[entry.position] = self._clock.real_ms()
-        self._working[entry.position] = self._busy[id(address)] = address
-        if entry.is_replay:
-            address.replays.add(entry.position)
+            return NotBefore(until_ms, whole_group=True)
+        address.let_through(job.position, now_ms)
+        address.began_ms[job.position] = self._clock.real_ms()
+        self._working[job.position] = self._busy[id(address)] = address
+        if job.is_replay:
+            address.replays.add(job.position)
         return None
 
-    def free(self, entry: Entry) -> None:
+    def free(self, job: Job) -> None:
         """Give an entry's place back, and call those that wait for one."""
-        address = self._working.pop(entry.position, None)
+        address = self._working.pop(job.position, None)
         if address is None:
             return
-        address.began_ms.pop(entry.position, None)
+        address.began_ms.pop(job.position, None)
         if not address.began_ms:
             self._busy.pop(id(address), None)
-        address.replays.discard(entry.position)
-        if address.probe == entry.position:
+        address.replays.discard(job.position)
+        if address.probe == job.position:
             address.probe = None
-        subscription_id = subscription_in(entry.group)
+        subscription_id = subscription_in(job.concurrency_group)
         for group in (live_group(subscription_id), replay_group(subscription_id)):
             if group not in self._queue:
                 self._unhold(group)
@@ -90,9 +90,9 @@ class Places:
             self._crowded.clear()
         self._call_next()
 
-    def _has_room(self, address: Address, entry: Entry) -> bool:
-        group = entry.group
-        if entry.is_replay and len(address.replays) >= REPLAY_SHARE:
+    def _has_room(self, address: Address, job: Job) -> bool:
+        group = job.concurrency_group
+        if job.is_replay and len(address.replays) >= REPLAY_SHARE:
             return False
         real_ms = self._clock.real_ms()
         own = len(address.began_ms)

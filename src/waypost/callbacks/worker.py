@@ -20,15 +20,15 @@ from waypost.callbacks.slots import Places
 from waypost.domain.callbacks.callback import Attempt, AttemptKind, Callback
 from waypost.domain.callbacks.subscription import Subscription
 from waypost.outbound.vetted import VettedClient
-from waypost.queue.concurrency_groups import Hold
-from waypost.queue.job import Entry
-from waypost.queue.queue import Journal
+from waypost.queue.concurrency_groups import NotBefore
+from waypost.queue.job import Job
+from waypost.queue.queue import JobQueue
 from waypost.queue.worker import Prepared
 from waypost.store.callbacks.callbacks import CallbackRow, Tried, record_attempts
 from waypost.store.callbacks.receivers import Standing, keep_standings
 from waypost.store.callbacks.subscriptions import live_group, replay_group, subscription_in
 from waypost.store.database import Database
-from waypost.store.queue.jobs import Lane, settle_entries
+from waypost.store.queue.jobs import QueueName, complete_jobs
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ class _Ended:
 
 
 class Callbacks:
-    """The work of the callbacks lane.
+    """The work of the callbacks queue.
 
     Args:
         order_hold_ms: how long a callback that is refused, while others to the same address
@@ -50,7 +50,7 @@ class Callbacks:
         self,
         *,
         database: Database,
-        journal: Journal,
+        queue: JobQueue,
         reader: CallbackReader,
         pausing: Pausing,
         client: VettedClient,
@@ -59,7 +59,7 @@ class Callbacks:
         order_hold_ms: int,
     ) -> None:
         self._database = database
-        self._journal = journal
+        self._queue = queue
         self._reader = reader
         self._pausing = pausing
         self._client = client
@@ -69,7 +69,7 @@ class Callbacks:
         self._places = Places(clock, self._unhold)
         self._looks = 0
         self.figures = Figures()
-        journal.on_wake(Lane.CALLBACKS, self._hear)
+        queue.on_wake(QueueName.CALLBACKS, self._hear)
 
     @property
     def in_flight(self) -> dict[str, int]:
@@ -100,23 +100,23 @@ class Callbacks:
             for subscription_id in self._places.addresses:
                 self._unhold_all(subscription_id)
 
-    def pace(self, entry: Entry, now_ms: int, in_flight: int) -> Hold | None:
+    def pace(self, job: Job, now_ms: int, in_flight: int) -> NotBefore | None:
         """What is for an address that fails or is paused is held, and not tried; a slow one has few places."""
-        return self._places.ask(entry, now_ms, in_flight)
+        return self._places.ask(job, now_ms, in_flight)
 
-    async def prepare(self, entries: Sequence[Entry]) -> Prepared:
+    async def prepare(self, jobs: Sequence[Job]) -> Prepared:
         """Fetch bodies and addresses of a batch in one read, and see how each subscription is now."""
         self._looks += 1
         look = self._looks
         try:
-            batch = await self._reader.read(entries)
+            batch = await self._reader.read(jobs)
         except BaseException:
-            for entry in entries:
-                self._places.free(entry)
+            for job in jobs:
+                self._places.free(job)
             raise
-        for subscription_id in {subscription_in(entry.group) for entry in entries}:
+        for subscription_id in {subscription_in(job.concurrency_group) for job in jobs}:
             self._see(subscription_id, batch, look)
-        return [(entry, self._work_of(entry, batch)) for entry in entries]
+        return [(job, self._work_of(job, batch)) for job in jobs]
 
     def _see(self, subscription_id: int, batch: CallbackBatch, look: int) -> None:
         address = self._places.addresses[subscription_id]
@@ -125,37 +125,37 @@ class Callbacks:
         if not was_known:
             self._unhold_all(subscription_id)
 
-    def _work_of(self, entry: Entry, batch: CallbackBatch) -> Callable[[], Awaitable[None]]:
-        if entry.held_since_ms is None and not entry.is_replay:
-            entry.held_since_ms = batch.first_tried_ms.get(entry.subject.id)
+    def _work_of(self, job: Job, batch: CallbackBatch) -> Callable[[], Awaitable[None]]:
+        if job.held_since_ms is None and not job.is_replay:
+            job.held_since_ms = batch.first_tried_ms.get(job.subject.id)
 
         async def work() -> None:
             try:
-                await self._deliver(entry, batch)
+                await self._deliver(job, batch)
             finally:
-                self._places.free(entry)
+                self._places.free(job)
 
         return work
 
-    async def _deliver(self, entry: Entry, batch: CallbackBatch) -> None:
-        number = subscription_in(entry.group)
-        row, subscription = batch.callbacks.get(entry.subject.id), batch.subscriptions.get(number)
+    async def _deliver(self, job: Job, batch: CallbackBatch) -> None:
+        number = subscription_in(job.concurrency_group)
+        row, subscription = batch.callbacks.get(job.subject.id), batch.subscriptions.get(number)
         if row is None:  # it was too old to be kept
-            await self._end(entry, _Ended(entry.position))
+            await self._end(job, _Ended(job.position))
             return
         if subscription is None:  # deleted meanwhile; there is nowhere to go
             attempt = Attempt(self._clock.now_ms(), 0, None, error="the subscription was deleted")
-            await self._end(entry, _Ended(entry.position, self._tried(entry, row, attempt, False)))
+            await self._end(job, _Ended(job.position, self._tried(job, row, attempt, False)))
             return
-        if not self._journal.is_ours(entry):  # others may have gone on: what is older may not come after
-            self._journal.let_go(entry)
+        if not self._queue.is_ours(job):  # others may have gone on: what is older may not come after
+            self._queue.abandon(job)
             return
         address = self._places.addresses[number]
-        if not address.may_be_called(entry.position):
-            self._journal.let_go(entry)
+        if not address.may_be_called(job.position):
+            self._queue.abandon(job)
             return
-        is_probe = address.probe == entry.position
-        is_ours = partial(self._journal.is_ours, entry)
+        is_probe = address.probe == job.position
+        is_ours = partial(self._queue.is_ours, job)
         callback = Callback(
             id=row.id,
             subscription_id=subscription.id,
@@ -167,26 +167,26 @@ class Callbacks:
         )
         attempt = await deliver(self._client, self._clock, callback, may_go=is_ours)
         if not attempt.delivered and not is_ours():  # another process tries it, and says what comes of it
-            self._journal.let_go(entry)
+            self._queue.abandon(job)
             return
         address.was_slow = attempt.duration_ms >= SLOW_MS
         if attempt.delivered:
-            await self._taken(entry, row, address, attempt)
+            await self._taken(job, row, address, attempt)
         else:
-            await self._not_taken(entry, row, subscription, address, attempt, is_probe=is_probe)
+            await self._not_taken(job, row, subscription, address, attempt, is_probe=is_probe)
 
-    async def _taken(self, entry: Entry, row: CallbackRow, address: Address, attempt: Attempt) -> None:
+    async def _taken(self, job: Job, row: CallbackRow, address: Address, attempt: Attempt) -> None:
         standing = None
         if address.circuit.failing_since_ms is not None:
             standing = Standing(row.subscription_id, None)
         address.circuit.takes(self._clock.now_ms())
-        self.figures.tried(entry, row, attempt, ended=True)
-        tried = self._tried(entry, row, attempt, True)
-        await self._end(entry, _Ended(entry.position, tried, standing))
+        self.figures.tried(job, row, attempt, ended=True)
+        tried = self._tried(job, row, attempt, True)
+        await self._end(job, _Ended(job.position, tried, standing))
 
     async def _not_taken(
         self,
-        entry: Entry,
+        job: Job,
         row: CallbackRow,
         subscription: Subscription,
         address: Address,
@@ -208,22 +208,22 @@ class Callbacks:
                 asked_until_ms=circuit.until_ms if asked else None,
                 next_attempt_ms=circuit.until_ms if is_open else None,
             )
-        wait = wait_ms(entry.attempt + 1, self._chance)
+        wait = wait_ms(job.attempt + 1, self._chance)
         ended = None if wait is not None else False
-        self.figures.tried(entry, row, attempt, ended=ended)
-        tried = self._tried(entry, row, attempt, ended)
+        self.figures.tried(job, row, attempt, ended=ended)
+        tried = self._tried(job, row, attempt, ended)
         if await self._pausing.pause_if_due(subscription, circuit, attempt):
             address.sure_from = self._looks + 1  # a look that is under way may not know it yet
             address.circuit.step(Came.PAUSED)
         if wait is None:
-            await self._end(entry, _Ended(entry.position, tried, standing))
+            await self._end(job, _Ended(job.position, tried, standing))
         else:
             await self._database.join(_record, _Ended(0, tried, standing))
-            await self._journal.release(
-                entry,
+            await self._queue.retry_later(
+                job,
                 due_ms=self._retry_ms(circuit, now_ms, wait, asked),
                 note=attempt.error or f"answered {attempt.status}",
-                detach=self._has_held_long_enough(entry, address),
+                detach=self._has_held_long_enough(job, address),
             )
 
     def _retry_ms(self, circuit: Circuit, now_ms: int, wait_ms: int, asked_ms: int) -> int:
@@ -234,24 +234,24 @@ class Callbacks:
             due_ms = due_ms // grid_ms * grid_ms
         return max(due_ms, now_ms + asked_ms)
 
-    def _has_held_long_enough(self, entry: Entry, address: Address) -> bool:
+    def _has_held_long_enough(self, job: Job, address: Address) -> bool:
         """Whether the followers go on without this one: only when it alone is refused."""
         now_ms = self._clock.now_ms()
-        if entry.held_since_ms is None:
-            entry.held_since_ms = now_ms
-        if entry.is_detached:
+        if job.held_since_ms is None:
+            job.held_since_ms = now_ms
+        if job.is_detached:
             return False  # they have gone on already
-        others_succeed = address.circuit.taken_ms >= entry.held_since_ms
-        return others_succeed and now_ms - entry.held_since_ms >= self._order_hold_ms
+        others_succeed = address.circuit.taken_ms >= job.held_since_ms
+        return others_succeed and now_ms - job.held_since_ms >= self._order_hold_ms
 
-    def _tried(self, entry: Entry, row: CallbackRow, attempt: Attempt, ended: bool | None) -> Tried:
+    def _tried(self, job: Job, row: CallbackRow, attempt: Attempt, ended: bool | None) -> Tried:
         """What is kept of an attempt; one that was told again in vain has been told all the same."""
-        if entry.is_replay and not ended:
+        if job.is_replay and not ended:
             ended = None
-        return Tried(row.id, row.subscription_id, attempt, ended, _kind_of(entry))
+        return Tried(row.id, row.subscription_id, attempt, ended, _kind_of(job))
 
-    async def _end(self, entry: Entry, ended: _Ended) -> None:
-        await self._journal.settle(entry, _record, ended)
+    async def _end(self, job: Job, ended: _Ended) -> None:
+        await self._queue.complete(job, _record, ended)
 
     def _hear(self, group: str) -> None:
         """Something was appended for a subscription, or it was changed."""
@@ -266,17 +266,17 @@ class Callbacks:
             self._unhold(group)
 
     def _unhold(self, group: str) -> None:
-        self._journal.unhold(Lane.CALLBACKS, group)
+        self._queue.end_hold(QueueName.CALLBACKS, group)
 
 
-def _kind_of(entry: Entry) -> AttemptKind:
-    if entry.is_replay:
+def _kind_of(job: Job) -> AttemptKind:
+    if job.is_replay:
         return AttemptKind.REPLAY
-    return AttemptKind.RETRY if entry.attempt else AttemptKind.INITIAL
+    return AttemptKind.RETRY if job.attempt else AttemptKind.INITIAL
 
 
 def _record(connection: Connection, ended: Sequence[_Ended]) -> list[None]:
     record_attempts(connection, [one.tried for one in ended if one.tried is not None])
     keep_standings(connection, [one.standing for one in ended if one.standing is not None])
-    settle_entries(connection, [one.position for one in ended if one.position])
+    complete_jobs(connection, [one.position for one in ended if one.position])
     return [None] * len(ended)

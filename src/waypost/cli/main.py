@@ -14,7 +14,7 @@ from waypost.cli.commands.audit import audit
 from waypost.cli.commands.callbacks import callbacks
 from waypost.cli.commands.clock import clock
 from waypost.cli.commands.doctor import doctor
-from waypost.cli.commands.jobs import entry, message
+from waypost.cli.commands.jobs import dead_letter, message
 from waypost.cli.commands.partners import partner
 from waypost.cli.commands.snapshots import snapshot
 from waypost.cli.commands.store import move, store
@@ -212,7 +212,7 @@ app.add_typer(partner, name="partner")
 app.add_typer(account, name="account")
 app.add_typer(apps, name="app")
 app.add_typer(callbacks, name="callbacks")
-app.add_typer(entry, name="entry")
+app.add_typer(dead_letter, name="dead-letter")
 app.add_typer(clock, name="clock")
 app.add_typer(snapshot, name="snapshot")
 app.add_typer(store, name="store")

@@ -18,7 +18,7 @@ from waypost.store.directory import Directory
 from waypost.store.messages.messages import MessageRow, messages_by_ids
 from waypost.store.messages.recipients import recipient_id, recipient_ids
 from waypost.store.queue.job_subjects import JobSubject, SubjectKind
-from waypost.store.queue.jobs import Lane, NewEntry, append_entries, settle_entries
+from waypost.store.queue.jobs import NewJob, QueueName, complete_jobs, enqueue_jobs
 
 MAY_HAVE_ARRIVED: Final = (
     "The connection to the operator broke while this message was being sent, and no status has come "
@@ -37,7 +37,7 @@ class MessageOutcome:
 
 
 @dataclass(frozen=True, slots=True)
-class Doubt:
+class UnconfirmedEnd:
     """The time to wait for a status of an uncertain message is over."""
 
     position: int
@@ -78,7 +78,7 @@ class MessageOutcomes:
                 and not group_of(rows[one.message_id].destination)
             },
         )
-        doubts: list[NewEntry] = []
+        unconfirmed: list[NewJob] = []
         for one in outcomes:
             row = rows.get(one.message_id)
             if row is None or one.outcome is None:
@@ -96,7 +96,7 @@ class MessageOutcomes:
                         )
                 case Rejected(code=code, text=text):
                     if state in (MessageState.ACCEPTED, MessageState.UNCERTAIN):
-                        self._fails(telling, connection, row, one.app, code, text, doubted=False)
+                        self._fails(telling, connection, row, one.app, code, text, unconfirmed=False)
                 case Uncertain(text=text):
                     if MessageState.UNCERTAIN in MESSAGE_MOVES[state]:
                         telling.message_moves(
@@ -107,23 +107,23 @@ class MessageOutcomes:
                             operator_message_id=None,
                             reason=text,
                         )
-                        doubts.append(self._doubt(row, at_ms))
+                        unconfirmed.append(self._make_unconfirmed(row, at_ms))
         telling.write()
-        append_entries(connection, doubts)
-        settle_entries(connection, [one.position for one in outcomes])
+        enqueue_jobs(connection, unconfirmed)
+        complete_jobs(connection, [one.position for one in outcomes])
         return [None] * len(outcomes)
 
-    def end_doubts(self, connection: Connection, doubts: Sequence[Doubt]) -> list[None]:
+    def end_unconfirmed(self, connection: Connection, unconfirmed: Sequence[UnconfirmedEnd]) -> list[None]:
         """Fail what is still uncertain; a status that comes later still moves it."""
         telling = Telling(connection, self._ids, self._clock.now_ms(), hold_ms=self._hold_ms)
-        rows = messages_by_ids(connection, {one.message_id for one in doubts})
-        for one in doubts:
+        rows = messages_by_ids(connection, {one.message_id for one in unconfirmed})
+        for one in unconfirmed:
             row = rows.get(one.message_id)
             if row is not None and telling.state_of(row)[0] is MessageState.UNCERTAIN:
-                self._fails(telling, connection, row, one.app, INVALID_ANSWER, MAY_HAVE_ARRIVED, doubted=True)
+                self._fails(telling, connection, row, one.app, INVALID_ANSWER, MAY_HAVE_ARRIVED, unconfirmed=True)
         telling.write()
-        settle_entries(connection, [one.position for one in doubts])
-        return [None] * len(doubts)
+        complete_jobs(connection, [one.position for one in unconfirmed])
+        return [None] * len(unconfirmed)
 
     def _fails(
         self,
@@ -134,7 +134,7 @@ class MessageOutcomes:
         code: int,
         reason: str,
         *,
-        doubted: bool,
+        unconfirmed: bool,
     ) -> None:
         telling.message_moves(
             row,
@@ -144,14 +144,14 @@ class MessageOutcomes:
             operator_message_id=None,
             code=code,
             reason=reason,
-            doubted=doubted,
+            unconfirmed=unconfirmed,
         )
 
-    def _doubt(self, row: MessageRow, at_ms: int) -> NewEntry:
-        return NewEntry(
-            Lane.DOUBTS,
-            group=row.source,
-            order_key=row.id,
+    def _make_unconfirmed(self, row: MessageRow, at_ms: int) -> NewJob:
+        return NewJob(
+            QueueName.UNCONFIRMED,
+            concurrency_group=row.source,
+            ordering_key=row.id,
             subject=JobSubject(SubjectKind.UNCONFIRMED_MESSAGE, row.id),
             due_ms=at_ms + self._uncertain_for_ms,
         )

@@ -17,8 +17,8 @@ from waypost.domain.app import Line
 from waypost.domain.message import media_references, reply_to_of
 from waypost.domain.outcome import Outcome, Rejected, Sent, Unavailable, Uncertain
 from waypost.operators.contract import Operators
-from waypost.queue.job import Entry
-from waypost.queue.queue import Journal
+from waypost.queue.job import Job
+from waypost.queue.queue import JobQueue
 from waypost.store.directory import Directory
 from waypost.store.encoding import content_of
 from waypost.store.media.media import Found, Wanted
@@ -33,7 +33,7 @@ class MessageSender:
     def __init__(
         self,
         *,
-        journal: Journal,
+        queue: JobQueue,
         directory: Directory,
         operators: Operators,
         clock: Clock,
@@ -42,7 +42,7 @@ class MessageSender:
         messages: MessageOutcomes,
         waiting: Waiting,
     ) -> None:
-        self._journal = journal
+        self._queue = queue
         self._directory = directory
         self._operators = operators
         self._clock = clock
@@ -54,120 +54,120 @@ class MessageSender:
         """Messages handed to the operator: outcome and class of the operator's code."""
         self._few = FewWords()
 
-    async def find_lines(self, entries: Sequence[Entry], batch: Batch) -> dict[int, Exception]:
+    async def find_lines(self, jobs: Sequence[Job], batch: Batch) -> dict[int, Exception]:
         """Note the line of each message; by position, why one cannot be sent: its app or account is not there.
 
         The lines found here carry the batch to its end, so that a switch of the operator meanwhile
         never sends with one's number and the other's credentials (decision 0033).
         """
         unready: dict[int, Exception] = {}
-        for entry in entries:
-            row = batch.messages[entry.subject.id]
+        for job in jobs:
+            row = batch.messages[job.subject.id]
             try:
                 line = batch.lines[row.app_id] = await self._line_of(row)
                 why = self._pacer.is_quiet(
-                    entry, line.account, self._clock.now_ms(), business=line.app.business_account_id
+                    job, line.account, self._clock.now_ms(), business=line.app.business_account_id
                 )
                 if why is not None:
-                    batch.quiet[entry.position] = why
+                    batch.quiet[job.position] = why
             except Exception as error:  # noqa: BLE001  a defect belongs to its entry
-                unready[entry.position] = error
+                unready[job.position] = error
         return unready
 
-    async def find_media(self, entries: Sequence[Entry], batch: Batch) -> None:
+    async def find_media(self, jobs: Sequence[Job], batch: Batch) -> None:
         """Note by position what is known of the media that each message refers to."""
         wanted: list[Wanted] = []
-        for entry in entries:
-            row = batch.messages[entry.subject.id]
+        for job in jobs:
+            row = batch.messages[job.subject.id]
             line = batch.lines[row.app_id]
             references = media_references(content_of(row.kind, row.content))
             wanted.append(Wanted(line.app.partner_id, number_place(line), references))
         found = await self._copies.find(wanted)
-        batch.media.update(zip((entry.position for entry in entries), found, strict=True))
+        batch.media.update(zip((job.position for job in jobs), found, strict=True))
 
-    async def carry(self, entry: Entry, batch: Batch) -> None:
+    async def carry(self, job: Job, batch: Batch) -> None:
         """Send the message of an entry whose batch is prepared, or have it wait."""
-        row = batch.messages[entry.subject.id]
-        failure = batch.failures.get(entry.position)
-        if entry.position in batch.quiet:
-            await self._wait_longer(entry, row, batch.quiet[entry.position])
+        row = batch.messages[job.subject.id]
+        failure = batch.failures.get(job.position)
+        if job.position in batch.quiet:
+            await self._wait_longer(job, row, batch.quiet[job.position])
         elif failure is not None and still_to_send(row):
-            await self._end_unsent(entry, row, failure)
-        elif batch.media.get(entry.position, NOTHING).missing:
-            self._upload_first(entry, row, batch)
+            await self._end_unsent(job, row, failure)
+        elif batch.media.get(job.position, NOTHING).missing:
+            self._upload_first(job, row, batch)
         else:
-            await self._send_once(entry, row, batch)
+            await self._send_once(job, row, batch)
 
-    async def _wait_longer(self, entry: Entry, row: MessageRow, why: Unavailable) -> None:
+    async def _wait_longer(self, job: Job, row: MessageRow, why: Unavailable) -> None:
         """Give back what its operator account is too busy for, unless it has waited for all its lifetime.
 
         The pacer keeps its group quiet. Nothing is asked of the operator, so that this is the one place
         where such a message can become too old: the few that ask are not all of them.
         """
         if not self._waiting.is_too_old(row.accepted_on_ms):
-            self._journal.let_go(entry)
+            self._queue.abandon(job)
             return
-        end = MessageOutcome(entry.position, row.id, await app_of_message(self._directory, row), None)
-        await self._waiting.give_up(entry, why, end)
+        end = MessageOutcome(job.position, row.id, await app_of_message(self._directory, row), None)
+        await self._waiting.give_up(job, why, end)
 
-    def _upload_first(self, entry: Entry, row: MessageRow, batch: Batch) -> None:
+    def _upload_first(self, job: Job, row: MessageRow, batch: Batch) -> None:
         """Have brought to the operator what the message needs, and let it wait for that.
 
         The entry is not in hand, for nothing of it is sent, and takes no place while it waits: however
         slow an upload is, it holds up only those who need it.
         """
-        missing = batch.media[entry.position].missing.values()
-        self._copies.bring(batch.lines[row.app_id], missing, partial(self._waiting.uploads_ended, entry))
-        self._journal.park(entry)
+        missing = batch.media[job.position].missing.values()
+        self._copies.bring(batch.lines[row.app_id], missing, partial(self._waiting.uploads_ended, job))
+        self._queue.park(job)
 
-    async def _end_unsent(self, entry: Entry, row: MessageRow, failure: Failure) -> None:
+    async def _end_unsent(self, job: Job, row: MessageRow, failure: Failure) -> None:
         """What the failure of an upload means for a message that needs it."""
         match failure:
             case Rejected():
-                item = MessageOutcome(entry.position, row.id, await app_of_message(self._directory, row), failure)
-                await self._journal.settle(entry, self._messages.record, item)
+                item = MessageOutcome(job.position, row.id, await app_of_message(self._directory, row), failure)
+                await self._queue.complete(job, self._messages.record, item)
             case Unavailable():
-                end = MessageOutcome(entry.position, row.id, await app_of_message(self._directory, row), None)
-                await self._waiting.try_later(entry, row.accepted_on_ms, failure, end)
+                end = MessageOutcome(job.position, row.id, await app_of_message(self._directory, row), None)
+                await self._waiting.try_later(job, row.accepted_on_ms, failure, end)
             case Exception():
                 raise failure
 
-    async def _send_once(self, entry: Entry, row: MessageRow, batch: Batch) -> None:
+    async def _send_once(self, job: Job, row: MessageRow, batch: Batch) -> None:
         app = await app_of_message(self._directory, row)
         outcome: Outcome | None
-        if entry.was_in_hand:
+        if job.was_in_flight:
             outcome = STOPPED_WHILE_SENDING
-        elif not entry.in_hand:
+        elif not job.in_flight:
             outcome = None  # a status came first: the operator has it
-        elif not self._journal.is_ours(entry):
+        elif not self._queue.is_ours(job):
             # Stopped for longer than a lease since the mark: another process has found it in hand.
-            self._journal.let_go(entry)
+            self._queue.abandon(job)
             return
         else:
-            line, found = batch.lines[row.app_id], batch.media[entry.position]
+            line, found = batch.lines[row.app_id], batch.media[job.position]
             try:
-                outcome = await self._send(entry, line, row, batch, found)
+                outcome = await self._send(job, line, row, batch, found)
             finally:
-                self._pacer.answered(entry, self._clock.now_ms())
+                self._pacer.answered(job, self._clock.now_ms())
             if await self._copies.has_lost(row.id, line, found, outcome):
-                await self._waiting.try_now(entry, row.id, Unavailable("the operator may have lost its media"))
+                await self._waiting.try_now(job, row.id, Unavailable("the operator may have lost its media"))
                 return
-            if isinstance(outcome, Rejected) and outcome.one_more_try and not entry.attempt:
-                await self._waiting.try_once_more(entry, row.id, outcome)
+            if isinstance(outcome, Rejected) and outcome.one_more_try and not job.attempt:
+                await self._waiting.try_once_more(job, row.id, outcome)
                 return
         match outcome:
             case Unavailable():
-                end = MessageOutcome(entry.position, row.id, app, None)
-                self._waiting.others_wait(entry, batch.lines[row.app_id], outcome)
-                await self._waiting.try_later(entry, row.accepted_on_ms, outcome, end)
+                end = MessageOutcome(job.position, row.id, app, None)
+                self._waiting.others_wait(job, batch.lines[row.app_id], outcome)
+                await self._waiting.try_later(job, row.accepted_on_ms, outcome, end)
             case Sent() | Rejected() | Uncertain() | None:
-                item = MessageOutcome(entry.position, row.id, app, outcome)
-                await self._journal.settle(entry, self._messages.record, item)
+                item = MessageOutcome(job.position, row.id, app, outcome)
+                await self._queue.complete(job, self._messages.record, item)
                 if steps.on:
-                    steps.tell(Step.SETTLED, row.id, position=entry.position, app_id=app.id, outcome=_word(outcome))
+                    steps.tell(Step.COMPLETED, row.id, position=job.position, app_id=app.id, outcome=_word(outcome))
         self._pacer.learn(app.phone_number, app.per_second)
 
-    async def _send(self, entry: Entry, line: Line, row: MessageRow, batch: Batch, found: Found) -> Outcome:
+    async def _send(self, job: Job, line: Line, row: MessageRow, batch: Batch, found: Found) -> Outcome:
         message = message_of(row)
         content = message.content
         reply_to = reply_to_of(content)
@@ -189,7 +189,7 @@ class MessageSender:
                 row.id,
                 failed=failed,
                 took_s=took_s,
-                position=entry.position,
+                position=job.position,
                 app_id=line.app.id,
                 outcome=_word(outcome),
                 code=_code_of(outcome),

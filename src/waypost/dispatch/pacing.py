@@ -9,8 +9,8 @@ from typing import Final
 
 from waypost.domain.app import OperatorAccount
 from waypost.domain.outcome import Unavailable, Waits
-from waypost.queue.concurrency_groups import Hold
-from waypost.queue.job import Entry
+from waypost.queue.concurrency_groups import NotBefore
+from waypost.queue.job import Job
 from waypost.store.queue.job_subjects import SubjectKind
 
 # fmt: off
@@ -109,12 +109,12 @@ class Pacer:
         else:
             self._per_second[source] = per_second
 
-    def answered(self, entry: Entry, now_ms: int) -> None:
+    def answered(self, job: Job, now_ms: int) -> None:
         """The operator has answered a message, whatever it said, or will not any more."""
-        self._seconds.setdefault(entry.group, _Second()).answered(now_ms)
+        self._seconds.setdefault(job.concurrency_group, _Second()).answered(now_ms)
 
     def told_to_wait(
-        self, entry: Entry, account: OperatorAccount, outcome: Unavailable, until_ms: int, *, business: str = ""
+        self, job: Job, account: OperatorAccount, outcome: Unavailable, until_ms: int, *, business: str = ""
     ) -> None:
         """The operator has not taken an entry, and may mean its whole source or account by that.
 
@@ -124,7 +124,7 @@ class Pacer:
         another one, and its messages wait for nothing.
 
         Args:
-            entry: which was not taken; it has a due time of its own.
+            job: which was not taken; it has a due time of its own.
             account: through which it was sent.
             outcome: says who waits.
             until_ms: how long the others wait.
@@ -132,19 +132,17 @@ class Pacer:
         """
         if outcome.waits is Waits.ENTRY:
             return
-        if outcome.waits is not Waits.SOURCE and _is_message(entry):
+        if outcome.waits is not Waits.SOURCE and _is_message(job):
             who = business if outcome.waits is Waits.BUSINESS else ""
             self._quiet_accounts[account, who] = _Quiet(until_ms, outcome)
         else:
-            self._quiet[entry.group] = until_ms
+            self._quiet[job.concurrency_group] = until_ms
 
-    def is_quiet(
-        self, entry: Entry, account: OperatorAccount, now_ms: int, *, business: str = ""
-    ) -> Unavailable | None:
+    def is_quiet(self, job: Job, account: OperatorAccount, now_ms: int, *, business: str = "") -> Unavailable | None:
         """Why the account through which a message would go has been told to wait; its source then waits.
 
         Args:
-            entry: the message's.
+            job: the message's.
             account: the operator account.
             now_ms: by the clock.
             business: the business account.
@@ -156,39 +154,39 @@ class Pacer:
             if quiet is None:
                 continue
             if quiet.until_ms > now_ms:
-                self._quiet[entry.group] = min(quiet.until_ms, now_ms + QUIET_MS)
+                self._quiet[job.concurrency_group] = min(quiet.until_ms, now_ms + QUIET_MS)
                 return quiet.why
             del self._quiet_accounts[key]
         return None
 
-    def __call__(self, entry: Entry, now_ms: int, in_flight: int) -> Hold | None:
+    def __call__(self, job: Job, now_ms: int, in_flight: int) -> NotBefore | None:
         """None to go now, and its slot is spent. Templates are not paced, but kept quiet they are."""
-        quiet_until_ms = self._quiet.get(entry.group)
+        quiet_until_ms = self._quiet.get(job.concurrency_group)
         if quiet_until_ms is not None:
             if quiet_until_ms > now_ms:
-                return Hold(quiet_until_ms, whole_group=True)
-            del self._quiet[entry.group]
-        if not _is_message(entry):
+                return NotBefore(quiet_until_ms, whole_group=True)
+            del self._quiet[job.concurrency_group]
+        if not _is_message(job):
             return None
-        pair = self._pairs.get(entry.order_key)
+        pair = self._pairs.get(job.ordering_key)
         if pair is None:
             if len(self._pairs) >= MOST_PAIRS:
                 self._pairs.clear()
-            pair = self._pairs[entry.order_key] = _Bucket()
+            pair = self._pairs[job.ordering_key] = _Bucket()
         before = pair.free_ms
         wait = pair.wait_ms(now_ms, PAIR_EVERY_MS, PAIR_BURST)
         if wait:
-            return Hold(now_ms + wait, whole_group=False)
-        rate = self._per_second.get(entry.group, self._default)
-        second = self._seconds.setdefault(entry.group, _Second())
-        source = self._sources.setdefault(entry.group, _Bucket())
+            return NotBefore(now_ms + wait, whole_group=False)
+        rate = self._per_second.get(job.concurrency_group, self._default)
+        second = self._seconds.setdefault(job.concurrency_group, _Second())
+        source = self._sources.setdefault(job.concurrency_group, _Bucket())
         wait = second.wait_ms(now_ms, in_flight, rate) or source.wait_ms(now_ms, 1000 / rate, max(1.0, rate / 10))
         if wait:
             pair.free_ms = before
-            return Hold(now_ms + wait, whole_group=True)
+            return NotBefore(now_ms + wait, whole_group=True)
         second.let_through = in_flight + 1
         return None
 
 
-def _is_message(entry: Entry) -> bool:
-    return entry.subject.kind is SubjectKind.MESSAGE
+def _is_message(job: Job) -> bool:
+    return job.subject.kind is SubjectKind.MESSAGE

@@ -12,8 +12,8 @@ from waypost.dispatch.template_outcomes import TemplateOutcome, TemplateOutcomes
 from waypost.dispatch.uploads import Failure
 from waypost.domain.app import Line, OperatorAccount
 from waypost.domain.outcome import Again, Rejected, Unavailable
-from waypost.queue.job import Entry
-from waypost.queue.queue import Journal
+from waypost.queue.job import Job
+from waypost.queue.queue import JobQueue
 from waypost.store.trace_events import TRIED, MessageNews
 
 # fmt: off
@@ -67,7 +67,7 @@ class Waiting:
     def __init__(
         self,
         *,
-        journal: Journal,
+        queue: JobQueue,
         clock: Clock,
         chance: random.Random,
         pacer: Pacer,
@@ -75,66 +75,66 @@ class Waiting:
         templates: TemplateOutcomes,
         message_ttl_ms: int,
     ) -> None:
-        self._journal = journal
+        self._queue = queue
         self._clock = clock
         self._chance = chance
         self._pacer = pacer
         self._messages = messages
         self._templates = templates
         self._message_ttl_ms = message_ttl_ms
-        self._failures: dict[Entry, Failure] = {}  # of uploads, until the entry is claimed again
+        self._failures: dict[Job, Failure] = {}  # of uploads, until the entry is claimed again
 
-    def uploads_ended(self, entry: Entry, failure: Failure | None) -> None:
+    def uploads_ended(self, job: Job, failure: Failure | None) -> None:
         """What a parked entry has waited for has been uploaded, or has failed: let it be claimed again."""
-        if self._journal.unpark(entry) and failure is not None:
-            self._failures[entry] = failure
+        if self._queue.unpark(job) and failure is not None:
+            self._failures[job] = failure
 
-    def pop_failure(self, entry: Entry) -> Failure | None:
+    def pop_failure(self, job: Job) -> Failure | None:
         """What the uploads came to that an entry has waited for, where they failed; given once."""
-        return self._failures.pop(entry, None)
+        return self._failures.pop(job, None)
 
     def is_too_old(self, accepted_on_ms: int) -> bool:
         """Whether a message has waited for all its lifetime."""
         return self._clock.now_ms() >= accepted_on_ms + self._message_ttl_ms
 
-    def others_wait(self, entry: Entry, who: Line | OperatorAccount, outcome: Unavailable) -> None:
+    def others_wait(self, job: Job, who: Line | OperatorAccount, outcome: Unavailable) -> None:
         """Keep quiet who else waits, for the first wait of the schedule: what is refused then says so anew."""
         until_ms = self._clock.now_ms() + wait_ms(outcome, 1, self._chance)
         account, business = (who.account, who.app.business_account_id) if isinstance(who, Line) else (who, "")
-        self._pacer.told_to_wait(entry, account, outcome, until_ms, business=business)
+        self._pacer.told_to_wait(job, account, outcome, until_ms, business=business)
 
-    async def try_now(self, entry: Entry, message_id: str, outcome: Unavailable) -> None:
+    async def try_now(self, job: Job, message_id: str, outcome: Unavailable) -> None:
         """Release a message for another try at once."""
-        await self._release(entry, message_id, outcome, wait_ms=0)
+        await self._release(job, message_id, outcome, wait_ms=0)
 
-    async def try_once_more(self, entry: Entry, message_id: str, outcome: Rejected) -> None:
+    async def try_once_more(self, job: Job, message_id: str, outcome: Rejected) -> None:
         """Release a message that may be accepted at a second try."""
-        await self._release(entry, message_id, outcome, wait_ms=one_more_try_ms(self._chance))
+        await self._release(job, message_id, outcome, wait_ms=one_more_try_ms(self._chance))
 
-    async def _release(self, entry: Entry, message_id: str, outcome: Unavailable | Rejected, *, wait_ms: int) -> None:
+    async def _release(self, job: Job, message_id: str, outcome: Unavailable | Rejected, *, wait_ms: int) -> None:
         now_ms = self._clock.now_ms()
         news = tried(message_id, now_ms, outcome)
-        await self._journal.release(entry, due_ms=now_ms + wait_ms, note=outcome.text, news=news)
+        await self._queue.retry_later(job, due_ms=now_ms + wait_ms, note=outcome.text, news=news)
 
     async def try_later(
-        self, entry: Entry, since_ms: int, outcome: Unavailable, end: MessageOutcome | TemplateOutcome
+        self, job: Job, since_ms: int, outcome: Unavailable, end: MessageOutcome | TemplateOutcome
     ) -> None:
         """Release for another try, or end it when it has been unavailable for too long."""
         now_ms = self._clock.now_ms()
-        due_ms = now_ms + wait_ms(outcome, entry.attempt + 1, self._chance)
+        due_ms = now_ms + wait_ms(outcome, job.attempt + 1, self._chance)
         if due_ms < since_ms + self._message_ttl_ms:
             news = tried(end.message_id, now_ms, outcome) if isinstance(end, MessageOutcome) else None
-            await self._journal.release(entry, due_ms=due_ms, note=outcome.text, news=news)
+            await self._queue.retry_later(job, due_ms=due_ms, note=outcome.text, news=news)
         elif isinstance(end, TemplateOutcome):
-            await self._journal.settle(entry, self._templates.record, replace(end, outcome=outcome))
+            await self._queue.complete(job, self._templates.record, replace(end, outcome=outcome))
         else:
-            await self.give_up(entry, outcome, end)
+            await self.give_up(job, outcome, end)
 
-    async def give_up(self, entry: Entry, outcome: Unavailable, end: MessageOutcome) -> None:
+    async def give_up(self, job: Job, outcome: Unavailable, end: MessageOutcome) -> None:
         """End a message that has been unavailable for all its lifetime."""
         told = f"given up after the message's lifetime: {outcome.text}"
         rejected = replace(end, outcome=Rejected(outcome.told, told))
-        await self._journal.settle(entry, self._messages.record, rejected)
+        await self._queue.complete(job, self._messages.record, rejected)
 
 
 def tried(message_id: str, at_ms: int, outcome: Unavailable | Rejected) -> MessageNews:

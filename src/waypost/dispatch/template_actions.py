@@ -10,8 +10,8 @@ from waypost.domain.app import OperatorAccount
 from waypost.domain.outcome import Outcome, Rejected, Sent, Unavailable, Uncertain
 from waypost.domain.templates.template import Template, TemplateStatus, sample_references
 from waypost.operators.contract import Operators
-from waypost.queue.job import Entry
-from waypost.queue.queue import Journal
+from waypost.queue.job import Job
+from waypost.queue.queue import JobQueue
 from waypost.store.apps.operator_history import NOTHING_THERE, template_with_carrier
 from waypost.store.database import Database
 from waypost.store.directory import Directory
@@ -26,7 +26,7 @@ class TemplateActs:
         self,
         *,
         database: Database,
-        journal: Journal,
+        queue: JobQueue,
         directory: Directory,
         operators: Operators,
         copies: Copies,
@@ -34,18 +34,18 @@ class TemplateActs:
         waiting: Waiting,
     ) -> None:
         self._database = database
-        self._journal = journal
+        self._queue = queue
         self._directory = directory
         self._operators = operators
         self._copies = copies
         self._outcomes = outcomes
         self._waiting = waiting
 
-    async def carry(self, entry: Entry, template: Template, failure: Failure | None) -> None:
+    async def carry(self, job: Job, template: Template, failure: Failure | None) -> None:
         """Tell the operator, and settle the entry or have it wait.
 
         Args:
-            entry: claimed.
+            job: claimed.
             template: as it was when the entry was claimed.
             failure: what the uploads came to that the entry has waited for, where they failed.
         """
@@ -53,14 +53,14 @@ class TemplateActs:
         template, account = await self._as_carried(template)
         if isinstance(failure, Exception):
             raise failure
-        if not self._journal.is_ours(entry):
-            self._journal.let_go(entry)
+        if not self._queue.is_ours(job):
+            self._queue.abandon(job)
             return
-        outcome = failure or await self._hand_over(entry.subject.kind, template, account)
+        outcome = failure or await self._hand_over(job.subject.kind, template, account)
         if isinstance(outcome, Found):
             missing = outcome.missing.values()
-            self._copies.bring_samples(account, missing, partial(self._waiting.uploads_ended, entry))
-            self._journal.park(entry)
+            self._copies.bring_samples(account, missing, partial(self._waiting.uploads_ended, job))
+            self._queue.park(job)
             return
         match outcome:
             case Uncertain(text=text):
@@ -69,12 +69,12 @@ class TemplateActs:
                 pass
         match outcome:
             case Unavailable():
-                end = TemplateOutcome(entry.position, entry.subject.kind, template.id, app, account.id, outcome)
-                self._waiting.others_wait(entry, account, outcome)
-                await self._waiting.try_later(entry, template.modified_on_ms, outcome, end)
+                end = TemplateOutcome(job.position, job.subject.kind, template.id, app, account.id, outcome)
+                self._waiting.others_wait(job, account, outcome)
+                await self._waiting.try_later(job, template.modified_on_ms, outcome, end)
             case Sent() | Rejected() | None:
-                item = TemplateOutcome(entry.position, entry.subject.kind, template.id, app, account.id, outcome)
-                await self._journal.settle(entry, self._outcomes.record, item)
+                item = TemplateOutcome(job.position, job.subject.kind, template.id, app, account.id, outcome)
+                await self._queue.complete(job, self._outcomes.record, item)
 
     async def _hand_over(
         self, kind: SubjectKind, template: Template, account: OperatorAccount

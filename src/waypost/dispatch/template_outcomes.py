@@ -18,9 +18,9 @@ from waypost.notifications.state_changes import Telling
 from waypost.notifications.template_changes import template_is_filed, template_moves
 from waypost.store.apps.operator_history import carrier_of
 from waypost.store.queue.job_subjects import SubjectKind
-from waypost.store.queue.jobs import append_entries, settle_entries
+from waypost.store.queue.jobs import complete_jobs, enqueue_jobs
 from waypost.store.templates.events import Told, tell_of
-from waypost.store.templates.templates import change_template, deleted_with_operator_id, template_by_id, template_entry
+from waypost.store.templates.templates import change_template, deleted_with_operator_id, template_by_id, template_job
 
 _UNDECIDED: Final = {TemplateStatus.PENDING}
 _OF_OLD_TEXT: Final = _UNDECIDED | SENDABLE | {TemplateStatus.PAUSED}
@@ -66,7 +66,7 @@ class TemplateOutcomes:
         at_ms = self._clock.now_ms()
         telling = Telling(connection, self._ids, at_ms)
         # First: what was settled before, by a commit whose answer was lost, is not handed in anew again.
-        there = settle_entries(connection, [one.position for one in outcomes])
+        there = complete_jobs(connection, [one.position for one in outcomes])
         for one in outcomes:
             template = template_by_id(connection, one.template_id)
             if template is None or one.outcome is None:
@@ -124,7 +124,7 @@ def _hand_in_anew(connection: Connection, one: TemplateOutcome, template: Templa
     """What was asked while the operator was being switched is the new one's to answer (decision 0033)."""
     if one.kind is SubjectKind.TEMPLATE_DELETION or template.status is TemplateStatus.DELETED:
         return
-    append_entries(connection, [template_entry(template, SubjectKind.TEMPLATE_SUBMISSION, due_ms=at_ms)])
+    enqueue_jobs(connection, [template_job(template, SubjectKind.TEMPLATE_SUBMISSION, due_ms=at_ms)])
 
 
 def _moves(

@@ -1,4 +1,4 @@
-"""Uploads that go on beside the lane: each once, few at a time, and whoever needs one is told of its end."""
+"""Uploads that go on beside the queue: each once, few at a time, and whoever needs one is told of its end."""
 
 import asyncio
 from collections import deque
@@ -37,7 +37,7 @@ class _Upload:
 class Uploads:
     """What is being uploaded, and what waits for its turn.
 
-    All of it is in memory only. What needs an upload is an entry in the lane: after a crash it is
+    All of it is in memory only. What needs an upload is an entry in the queue: after a crash it is
     claimed again, and asks for its uploads again.
     """
 

@@ -4,30 +4,30 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class ArrivalItem:
+class WebhookItem:
     """One status, message or template change.
 
     Attributes:
         dedupe_key: the same whenever the operator tells the same thing again.
         group: the business number, or the business account.
-        order_key: whom or what it is about.
+        ordering_key: whom or what it is about.
         place: where in the body it stands.
         item: JSON of the item with what the body says around it.
     """
 
     dedupe_key: str
     group: str
-    order_key: str
+    ordering_key: str
     place: str
     item: bytes
 
 
 @dataclass(frozen=True, slots=True)
-class Arrival:
+class InboundWebhook:
     """A webhook's body, kept once, and its items."""
 
     id: str
     operator_account_id: str
     received_on_ms: int
     body: bytes
-    items: tuple[ArrivalItem, ...]
+    items: tuple[WebhookItem, ...]

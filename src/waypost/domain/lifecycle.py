@@ -17,7 +17,7 @@ MESSAGE_MOVES: Final = {  # Source: decision 0085; facts 5
     M.DELETED:   set[M](),
     M.FAILED:    set[M](),
 }
-DOUBTED_FAILURE_MOVES: Final = {M.SENT, M.DELIVERED, M.READ, M.DELETED}  # the one edge out of `failed`: decision 0085
+UNCONFIRMED_FAILURE_MOVES: Final = {M.SENT, M.DELIVERED, M.READ, M.DELETED}  # the one edge out of `failed`: decision 0085
 
 TEMPLATE_MOVES: Final = {  # Source: facts 3.4; operator's facts 3.2
     # from                 the statuses it may go to
@@ -65,7 +65,7 @@ QUALITIES: Final = {  # the operator's word, and the partner's. Source: facts 3.
 # fmt: on
 
 
-def message_steps(state: M, news: M, *, doubted: bool) -> tuple[M, ...]:
+def message_steps(state: M, news: M, *, unconfirmed: bool) -> tuple[M, ...]:
     """The states a message passes through on this news; empty when the news is behind the state.
 
     News from the operator about a message whose outcome nobody has recorded yet means that the
@@ -74,10 +74,10 @@ def message_steps(state: M, news: M, *, doubted: bool) -> tuple[M, ...]:
     Args:
         state: where the message stands.
         news: what the operator or dispatch says now.
-        doubted: whether a `failed` state was only our doubt (code 4002), not the operator's word.
+        unconfirmed: whether a `failed` state was only our doubt (code 4002), not the operator's word.
     """
-    if state is M.FAILED and doubted:
-        return (news,) if news in DOUBTED_FAILURE_MOVES else ()
+    if state is M.FAILED and unconfirmed:
+        return (news,) if news in UNCONFIRMED_FAILURE_MOVES else ()
     if state in (M.ACCEPTED, M.UNCERTAIN) and news in MESSAGE_MOVES[M.ENQUEUED]:
         return (M.ENQUEUED, news)
     return (news,) if news in MESSAGE_MOVES[state] else ()

@@ -142,7 +142,7 @@ def _answered(applying: Applying, app: App, event: InboundEvent) -> _Answered:
 
 
 def _medium(applying: Applying, app: App, account_id: str, event: InboundEvent) -> MediaLink | None:
-    """Give a medium an address that nobody can guess; its bytes are fetched by a lane of their own."""
+    """Give a medium an address that nobody can guess; its bytes are fetched by a queue of their own."""
     operator_id = event.text("id")
     if event.kind not in set(MediaKind) or not 0 < len(operator_id) <= MOST_ID_CHARS:
         return None

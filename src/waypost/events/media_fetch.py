@@ -1,4 +1,4 @@
-"""What recipients have sent: its bytes are fetched in a lane of their own, so that no event waits for them."""
+"""What recipients have sent: its bytes are fetched in a queue of their own, so that no event waits for them."""
 
 import random
 from collections.abc import Sequence
@@ -11,8 +11,8 @@ from waypost.domain.app import OperatorAccount
 from waypost.domain.media import MOST_UPLOAD_BYTES, InboundMedia
 from waypost.domain.outcome import Rejected, Unavailable
 from waypost.operators.contract import Operators
-from waypost.queue.job import Entry
-from waypost.queue.queue import Journal
+from waypost.queue.job import Job
+from waypost.queue.queue import JobQueue
 from waypost.queue.worker import Prepared, Work
 from waypost.store.database import Database
 from waypost.store.directory import Directory
@@ -27,13 +27,13 @@ EXPIRED: Final = "its time was over before the operator gave it"
 
 
 class MediaFetch:
-    """The work of the media lane."""
+    """The work of the media queue."""
 
     def __init__(
         self,
         *,
         database: Database,
-        journal: Journal,
+        queue: JobQueue,
         directory: Directory,
         operators: Operators,
         files: MediaFiles,
@@ -41,7 +41,7 @@ class MediaFetch:
         chance: random.Random,
     ) -> None:
         self._database = database
-        self._journal = journal
+        self._queue = queue
         self._directory = directory
         self._operators = operators
         self._files = files
@@ -49,37 +49,37 @@ class MediaFetch:
         self._chance = chance
         self._log = log("media")
 
-    async def prepare(self, entries: Sequence[Entry]) -> Prepared:
+    async def prepare(self, jobs: Sequence[Job]) -> Prepared:
         """Look up what is to be fetched, and give the work of each entry."""
-        known = await self._database.read(inbound_by_keys, [entry.subject.id for entry in entries])
+        known = await self._database.read(inbound_by_keys, [job.subject.id for job in jobs])
 
-        def work_of(entry: Entry) -> Work:
-            return lambda: self._fetch(entry, known.get(entry.subject.id))
+        def work_of(job: Job) -> Work:
+            return lambda: self._fetch(job, known.get(job.subject.id))
 
-        return [(entry, work_of(entry)) for entry in entries]
+        return [(job, work_of(job)) for job in jobs]
 
-    async def _fetch(self, entry: Entry, media: InboundMedia | None) -> None:
-        kind, key, account_id = entry.subject
+    async def _fetch(self, job: Job, media: InboundMedia | None) -> None:
+        kind, key, account_id = job.subject
         if kind is not SubjectKind.INBOUND_MEDIA:
             raise LookupError(f"this is no medium: {key}")
         if media is None or media.sha256 is not None or media.failed is not None:
-            await self._settle(entry, FetchOutcome(entry.position, key))
+            await self._settle(job, FetchOutcome(job.position, key))
             return
         now_ms = self._clock.now_ms()
         if now_ms >= media.expires_on_ms:
-            await self._settle(entry, FetchOutcome(entry.position, key, failed=EXPIRED))
+            await self._settle(job, FetchOutcome(job.position, key, failed=EXPIRED))
             return
-        match await self._bytes_of(media, account_id, entry.group):
+        match await self._bytes_of(media, account_id, job.concurrency_group):
             case str(sha256):
-                await self._settle(entry, FetchOutcome(entry.position, key, sha256=sha256))
+                await self._settle(job, FetchOutcome(job.position, key, sha256=sha256))
             case Rejected(code=code, text=text):
                 self._log.warning("an inbound medium will not come", code=code)
                 why = f"the operator does not give it: {text} ({code})"
-                await self._settle(entry, FetchOutcome(entry.position, key, failed=why))
+                await self._settle(job, FetchOutcome(job.position, key, failed=why))
             case Unavailable(text=text):
-                due_ms = now_ms + delay_ms(SCHEDULE_S, entry.attempt + 1, self._chance)
+                due_ms = now_ms + delay_ms(SCHEDULE_S, job.attempt + 1, self._chance)
                 due_ms = min(due_ms, media.expires_on_ms)
-                await self._journal.release(entry, due_ms=due_ms, note=text)
+                await self._queue.retry_later(job, due_ms=due_ms, note=text)
 
     async def _bytes_of(
         self, media: InboundMedia, account_id: str, phone_number_id: str
@@ -117,5 +117,5 @@ class MediaFetch:
             return Rejected(0, f"it is larger than {MOST_UPLOAD_BYTES} bytes")
         return None
 
-    async def _settle(self, entry: Entry, outcome: FetchOutcome) -> None:
-        await self._journal.settle(entry, record_fetches, outcome)
+    async def _settle(self, job: Job, outcome: FetchOutcome) -> None:
+        await self._queue.complete(job, record_fetches, outcome)

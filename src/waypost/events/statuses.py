@@ -31,7 +31,7 @@ def status_has_come(applying: Applying, account_id: str, event: StatusEvent) -> 
     row, app = found
     telling = applying.telling
     state, doubted = telling.state_of(row)
-    steps = message_steps(state, event.state, doubted=doubted)
+    steps = message_steps(state, event.state, unconfirmed=doubted)
     if not steps:
         telling.note(row.id, event.state.value, f"behind {state.value}")
         if event.is_of_group:  # each member's counts, and only the first of them moves the message

@@ -10,11 +10,11 @@ from waypost.base.ids import Ids
 from waypost.base.telemetry.logs import log
 from waypost.base.telemetry.throttled_logging import ThrottledLog
 from waypost.domain.app import OperatorAccount
-from waypost.domain.inbound_webhook import Arrival
+from waypost.domain.inbound_webhook import InboundWebhook
 from waypost.operators.contract import Operators
 from waypost.store.database import Database
 from waypost.store.directory import Directory
-from waypost.store.queue.inbound_webhooks import record_arrivals
+from waypost.store.queue.inbound_webhooks import record_webhooks
 
 MOST_BYTES = 8 * 1024 * 1024
 """Of one body; the operator's own limit is said to be 3 MB (operator's facts 7.1)."""
@@ -71,8 +71,8 @@ class Webhook:
             self.counts["wrong signature"] += 1
             return PlainTextResponse("wrong signature", 401)
         items = tuple(self._operators.of(account).split(account, body))
-        arrival = Arrival(self._ids.new(), account.id, self._clock.now_ms(), body, items)
-        await self._database.join_at_door(record_arrivals, arrival)
+        webhook = InboundWebhook(self._ids.new(), account.id, self._clock.now_ms(), body, items)
+        await self._database.join_at_door(record_webhooks, webhook)
         self.counts["kept"] += 1
         self.counts["items"] += len(items)
         return Response(status_code=200)

@@ -32,13 +32,13 @@ from waypost.events.statuses import odd_status_has_come, payment_has_come, statu
 from waypost.events.templates import template_has_news
 from waypost.notifications.state_changes import Telling
 from waypost.operators.contract import Operator, Operators
-from waypost.queue.job import Entry
-from waypost.queue.queue import Journal
+from waypost.queue.job import Job
+from waypost.queue.queue import JobQueue
 from waypost.queue.worker import Prepared, failing
 from waypost.store.database import Database
 from waypost.store.directory import Directory
 from waypost.store.queue.inbound_webhooks import FRESH, items_by_ids
-from waypost.store.queue.jobs import settle_entries
+from waypost.store.queue.jobs import complete_jobs
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,7 @@ class _Heard:
 
 
 class Ingest:
-    """The work of the arrivals lane.
+    """The work of the arrivals queue.
 
     Args:
         public_url: where receivers fetch media, without a slash at its end.
@@ -61,7 +61,7 @@ class Ingest:
         self,
         *,
         database: Database,
-        journal: Journal,
+        queue: JobQueue,
         directory: Directory,
         operators: Operators,
         clock: Clock,
@@ -70,7 +70,7 @@ class Ingest:
         hold_ms: int,
     ) -> None:
         self._database = database
-        self._journal = journal
+        self._queue = queue
         self._directory = directory
         self._operators = operators
         self._clock = clock
@@ -81,40 +81,40 @@ class Ingest:
         self.counts: Counter[str] = Counter()
         """What has been applied, by kind of event; of a status by its state."""
 
-    async def prepare(self, entries: Sequence[Entry]) -> Prepared:
+    async def prepare(self, jobs: Sequence[Job]) -> Prepared:
         """Apply a batch: at most one read, one write; nothing of it waits for anybody outside.
 
         What is given back are the entries on which our own code failed.
         """
-        ids = {int(entry.subject.id) for entry in entries}
+        ids = {int(job.subject.id) for job in jobs}
         rows = self._database.fresh.take(FRESH, ids)
         if len(rows) < len(ids):
             rows |= await self._database.read(items_by_ids, ids - rows.keys())
-        accounts = {one: await self._directory.operator_account(one) for one in {e.subject.account_id for e in entries}}
-        heard: list[tuple[Entry, _Heard]] = []
-        failed: list[tuple[Entry, BaseException]] = []
-        for entry in entries:
-            item_id = int(entry.subject.id)
+        accounts = {one: await self._directory.operator_account(one) for one in {e.subject.account_id for e in jobs}}
+        heard: list[tuple[Job, _Heard]] = []
+        failed: list[tuple[Job, BaseException]] = []
+        for job in jobs:
+            item_id = int(job.subject.id)
             try:
-                event = self._adapter(accounts, entry).read(rows[item_id].item)
+                event = self._adapter(accounts, job).read(rows[item_id].item)
             except Exception as error:  # noqa: BLE001  a defect belongs to its entry
-                failed.append((entry, error))
+                failed.append((job, error))
             else:
-                heard.append((entry, _Heard(entry.position, item_id, entry.subject.account_id, event)))
-        unsettled = await self._journal.settle_all(heard, self._apply)
-        self._count(heard, {id(entry) for entry, _ in unsettled})
+                heard.append((job, _Heard(job.position, item_id, job.subject.account_id, event)))
+        unsettled = await self._queue.complete_all(heard, self._apply)
+        self._count(heard, {id(job) for job, _ in unsettled})
         failed += unsettled
-        return [(entry, failing(error)) for entry, error in failed]
+        return [(job, failing(error)) for job, error in failed]
 
-    def _adapter(self, accounts: Mapping[str, OperatorAccount | None], entry: Entry) -> Operator:
-        account = accounts[entry.subject.account_id]
+    def _adapter(self, accounts: Mapping[str, OperatorAccount | None], job: Job) -> Operator:
+        account = accounts[job.subject.account_id]
         if account is None:
-            raise LookupError(f"operator account {entry.subject.account_id} is not there any more")
+            raise LookupError(f"operator account {job.subject.account_id} is not there any more")
         return self._operators.of(account)
 
-    def _count(self, heard: Sequence[tuple[Entry, _Heard]], unsettled: set[int]) -> None:
-        for entry, one in heard:
-            if id(entry) in unsettled:
+    def _count(self, heard: Sequence[tuple[Job, _Heard]], unsettled: set[int]) -> None:
+        for job, one in heard:
+            if id(job) in unsettled:
                 continue
             event = one.event
             self.counts[_word(event)] += 1
@@ -123,14 +123,14 @@ class Ingest:
             failed = event.state is MessageState.FAILED
             if (steps.on or failed) and is_uuid(event.message_id or ""):
                 steps.tell(
-                    Step.STATUS, event.message_id or "", failed=failed, position=entry.position, state=event.state.value
+                    Step.STATUS, event.message_id or "", failed=failed, position=job.position, state=event.state.value
                 )
 
     def _apply(self, connection: Connection, heard: Sequence[_Heard]) -> list[None]:
         """Apply events: states, trace, callbacks and settled entries in one transaction."""
         at_ms = self._clock.now_ms()
         # First: what another process has applied, since it works this shard now, is not applied again.
-        there = settle_entries(connection, [one.position for one in heard])
+        there = complete_jobs(connection, [one.position for one in heard])
         results = [None] * len(heard)
         heard = [one for one in heard if one.position in there]
         telling = Telling(connection, self._ids, at_ms, hold_ms=self._hold_ms)

@@ -1,7 +1,7 @@
 """What one transaction has to tell: message states, their trace, and the callbacks they cause.
 
 Dispatch and events both move messages. A callback is rendered here, once, for every subscription
-that wants it at this moment, and joins the callbacks lane in the same transaction as the state.
+that wants it at this moment, and joins the callbacks queue in the same transaction as the state.
 """
 
 from collections import Counter
@@ -20,7 +20,7 @@ from waypost.store.callbacks.callbacks import CallbackRow, add_callbacks, count_
 from waypost.store.callbacks.subscriptions import active_subscriptions, live_group
 from waypost.store.messages.messages import MessageChange, MessageRow, change_messages
 from waypost.store.queue.job_subjects import JobSubject, SubjectKind
-from waypost.store.queue.jobs import Lane, NewEntry, append_entries
+from waypost.store.queue.jobs import NewJob, QueueName, enqueue_jobs
 from waypost.store.trace_events import MessageNews
 from waypost.wire.callbacks.kinds import GROUP_STATUS, STATUS
 
@@ -82,8 +82,8 @@ class Telling:
         """Where a message stands with this transaction's news, and whether a failure is doubted."""
         change = self._changes.get(row.id)
         if change is not None:
-            return change.state, change.doubted
-        return MessageState(row.state), row.doubted
+            return change.state, change.unconfirmed
+        return MessageState(row.state), row.unconfirmed
 
     def note(self, message_id: str, news: str, detail: str = "") -> None:
         """News that moves nothing: trace only."""
@@ -105,7 +105,7 @@ class Telling:
         event: StatusEvent | None = None,
         code: int | None = None,
         reason: str | None = None,
-        doubted: bool = False,
+        unconfirmed: bool = False,
     ) -> None:
         """A message goes through these states; each but `uncertain` is called back.
 
@@ -118,7 +118,7 @@ class Telling:
             event: what the operator said, of a status.
             code: of a failure.
             reason: of a failure.
-            doubted: the failure is our doubt.
+            unconfirmed: the failure is our doubt.
         """
         for state in steps:
             self._news.append(MessageNews(row.id, state.value, self._at_ms, moved=True, detail=reason or ""))
@@ -139,7 +139,7 @@ class Telling:
             self._at_ms,
             recipient_id,
             operator_message_id,
-            doubted,
+            unconfirmed,
             code,
             reason,
             is_named=(recipient_id, operator_message_id) != known,
@@ -185,7 +185,7 @@ class Telling:
         left = Counter((subscription, callback.about) for subscription, callback, _ in wanted)
         last = count_up(self._connection, left)
         rows: list[CallbackRow] = []
-        entries: list[NewEntry] = []
+        jobs: list[NewJob] = []
         for subscription_id, callback, body in wanted:
             key = (subscription_id, callback.about)
             left[key] -= 1
@@ -204,17 +204,17 @@ class Telling:
                     created_on_ms=self._at_ms,
                 )
             )
-            entries.append(
-                NewEntry(
-                    Lane.CALLBACKS,
-                    group=live_group(subscription_id),
-                    order_key=f"{subscription_id} {callback.about}",
+            jobs.append(
+                NewJob(
+                    QueueName.CALLBACKS,
+                    concurrency_group=live_group(subscription_id),
+                    ordering_key=f"{subscription_id} {callback.about}",
                     subject=JobSubject(SubjectKind.CALLBACK, callback_id),
                     due_ms=max(self._at_ms, callback.not_before_ms),
                 )
             )
         add_callbacks(self._connection, rows)
-        append_entries(self._connection, entries)
+        enqueue_jobs(self._connection, jobs)
 
     def _wanted(self) -> list[tuple[int, _Callback, bytes]]:
         """Of each callback and each subscription that wants it, the subscription, and the body."""

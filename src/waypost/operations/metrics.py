@@ -18,11 +18,11 @@ from waypost.callbacks.worker import Callbacks
 from waypost.dispatch.worker import Dispatch
 from waypost.events.webhook_endpoint import Webhook
 from waypost.events.worker import Ingest
-from waypost.queue.queue import Journal
-from waypost.queue.worker import Stage
+from waypost.queue.queue import JobQueue
+from waypost.queue.worker import StageWorker
 from waypost.store.database import Database
-from waypost.store.queue.depths import Depth, Depths
-from waypost.store.queue.jobs import Lane
+from waypost.store.queue.depths import QueueDepth, QueueDepths
+from waypost.store.queue.jobs import QueueName
 
 
 class Kind(StrEnum):
@@ -57,8 +57,8 @@ class MeasuredParts:
     """
 
     database: Database
-    journal: Journal
-    stages: Sequence[Stage]
+    queue: JobQueue
+    stages: Sequence[StageWorker]
     doors: Callable[[], Sequence[tuple[str, Door]]]
     webhook: Webhook
     dispatch: Dispatch
@@ -78,7 +78,7 @@ class Scene:
     """
 
     parts: MeasuredParts
-    depths: Depths | None
+    depths: QueueDepths | None
     now_ms: int
     ready: Mapping[str, bool]
     servers: Sequence[ServerCounts]
@@ -130,22 +130,22 @@ def _of_webhooks(scene: Scene) -> Samples:
         yield (answer,), scene.parts.webhook.counts[answer]
 
 
-def _of_entries(scene: Scene) -> Samples:
-    for lane, counts in scene.parts.journal.counts.items():
-        for what in ("claimed", "settled", "released", "let_go", "defects", "set_aside"):
-            yield (_name(lane), what), getattr(counts, what)
+def _of_jobs(scene: Scene) -> Samples:
+    for queue_name, counts in scene.parts.queue.counts.items():
+        for what in ("claimed", "completed", "retried_later", "abandoned", "defects", "dead_letters"):
+            yield (_name(queue_name), what), getattr(counts, what)
 
 
 def _of_depths(scene: Scene) -> Samples:
-    for lane, depth in _depths(scene):
-        for state, entries in depth.entries.items():
-            yield (_name(lane), state.name.lower()), entries
+    for queue_name, depth in _depths(scene):
+        for state, jobs in depth.jobs.items():
+            yield (_name(queue_name), state.name.lower()), jobs
 
 
 def _of_oldest(scene: Scene) -> Samples:
-    for lane, depth in _depths(scene):
+    for queue_name, depth in _depths(scene):
         due_ms = depth.oldest_due_ms
-        yield (_name(lane),), 0 if due_ms is None else max(0, scene.now_ms - due_ms) / 1000
+        yield (_name(queue_name),), 0 if due_ms is None else max(0, scene.now_ms - due_ms) / 1000
 
 
 def _of_calls(calls: CallCounts) -> Samples:
@@ -172,12 +172,12 @@ def _of_server_refusals(scene: Scene) -> Samples:
         yield (str(status),), count
 
 
-def _depths(scene: Scene) -> Iterable[tuple[Lane, Depth]]:
-    return () if scene.depths is None else scene.depths.lanes.items()
+def _depths(scene: Scene) -> Iterable[tuple[QueueName, QueueDepth]]:
+    return () if scene.depths is None else scene.depths.queues.items()
 
 
-def _name(lane: Lane) -> str:
-    return lane.name.lower()
+def _name(queue_name: QueueName) -> str:
+    return queue_name.name.lower()
 
 
 def _alone(value: float | Spread) -> Samples:
@@ -185,33 +185,33 @@ def _alone(value: float | Spread) -> Samples:
 
 
 _C, _G, _H = Kind.COUNTER, Kind.GAUGE, Kind.HISTOGRAM
-_LANE: Final = ("lane",)
+_QUEUE: Final = ("queue",)
 
 # fmt: off
 METRICS: Final = (  # Source: decision 0046
     #         name                              kind labels               of         meaning
     # 1 accept
     MetricRow("requests_total",                 _C, ("route", "status"),  "process", "Requests answered.", _of_requests),
-    MetricRow("refusals_total",                 _C, ("route", "reason"),  "process", "Requests refused, by the reason in the table of refusals; `defect` is ours.", _of_refusals),
+    MetricRow("errors_total",                 _C, ("route", "reason"),  "process", "Requests refused, by the reason in the table of refusals; `defect` is ours.", _of_refusals),
     MetricRow("request_seconds",                _H, ("route",),           "process", "From a request's headers to its answer.", _of_request_times),
     # 2 journal
-    MetricRow("lane_entries_total",             _C, ("lane", "what"),     "process", "Entries claimed, settled, released for later, let go as they were, given back for a defect of ours, set aside.", _of_entries),
-    MetricRow("lane_in_flight",                 _G, _LANE,                "process", "Entries being worked.",
-              lambda scene: [((_name(stage.lane),), stage.busy) for stage in scene.parts.stages]),
-    MetricRow("lane_places",                    _G, _LANE,                "process", "How many may be worked at once.",
-              lambda scene: [((_name(one.lane),), scene.parts.journal.plans[one.lane].in_flight) for one in scene.parts.stages]),
-    MetricRow("lane_held",                      _G, _LANE,                "process", "Entries read from the store and not ended.",
-              lambda scene: [((_name(one.lane),), scene.parts.journal.held(one.lane)) for one in scene.parts.stages]),
-    MetricRow("lane_claim_lag_seconds",         _H, _LANE,                "process", "From the moment an entry was due to the moment it was claimed; what pacing makes it wait is in it.",
-              lambda scene: [((_name(lane),), counts.lag_s) for lane, counts in scene.parts.journal.counts.items()]),
-    MetricRow("lane_at_it_seconds",             _G, _LANE,                "process", "How long the lane's loop has been at what it does; 0 while it waits for work. Minutes mean that it is stuck.",
-              lambda scene: [((_name(stage.lane),), stage.at_it_for_s) for stage in scene.parts.stages]),
-    MetricRow("lane_leases",                    _G, _LANE,                "process", "Shards of the lane that this process works, of 256.",
-              lambda scene: [((_name(lane),), len(shards)) for lane, shards in scene.parts.journal.shards.held.items()]),
-    MetricRow("lane_depth",                     _G, ("lane", "state"),    "store",   "Entries by state; at most 20,000 of a lane are counted.", _of_depths),
-    MetricRow("lane_is_longer",                 _G, _LANE,                "store",   "1 where the lane has more entries than are counted.",
-              lambda scene: [((_name(lane),), depth.is_longer) for lane, depth in _depths(scene)]),
-    MetricRow("lane_oldest_due_seconds",        _G, _LANE,                "store",   "For how long the entry has been due that has waited longest, of those counted.", _of_oldest),
+    MetricRow("queue_jobs_total",             _C, ("queue", "what"),     "process", "Entries claimed, settled, released for later, let go as they were, given back for a defect of ours, set aside.", _of_jobs),
+    MetricRow("queue_in_flight",                 _G, _QUEUE,                "process", "Entries being worked.",
+              lambda scene: [((_name(stage.queue_name),), stage.busy) for stage in scene.parts.stages]),
+    MetricRow("queue_slots",                    _G, _QUEUE,                "process", "How many may be worked at once.",
+              lambda scene: [((_name(one.queue_name),), scene.parts.queue.plans[one.queue_name].in_flight) for one in scene.parts.stages]),
+    MetricRow("queue_jobs_in_memory",                      _G, _QUEUE,                "process", "Entries read from the store and not ended.",
+              lambda scene: [((_name(one.queue_name),), scene.parts.queue.count_claimed(one.queue_name)) for one in scene.parts.stages]),
+    MetricRow("queue_claim_lag_seconds",         _H, _QUEUE,                "process", "From the moment an entry was due to the moment it was claimed; what pacing makes it wait is in it.",
+              lambda scene: [((_name(queue),), counts.lag_s) for queue, counts in scene.parts.queue.counts.items()]),
+    MetricRow("queue_loop_busy_seconds",             _G, _QUEUE,                "process", "How long the queue's loop has been at what it does; 0 while it waits for work. Minutes mean that it is stuck.",
+              lambda scene: [((_name(stage.queue_name),), stage.at_it_for_s) for stage in scene.parts.stages]),
+    MetricRow("queue_leases",                    _G, _QUEUE,                "process", "Shards of the queue that this process works, of 256.",
+              lambda scene: [((_name(queue),), len(shards)) for queue, shards in scene.parts.queue.shards.held.items()]),
+    MetricRow("queue_depth",                     _G, ("queue", "state"),    "store",   "Entries by state; at most 20,000 of a queue are counted.", _of_depths),
+    MetricRow("queue_depth_is_capped",                 _G, _QUEUE,                "store",   "1 where the queue has more entries than are counted.",
+              lambda scene: [((_name(queue),), depth.is_longer) for queue, depth in _depths(scene)]),
+    MetricRow("queue_oldest_due_seconds",        _G, _QUEUE,                "store",   "For how long the entry has been due that has waited longest, of those counted.", _of_oldest),
     # 3 and 4, dispatch and operator
     MetricRow("operator_messages_total",        _C, ("outcome", "code"),  "process", "Messages handed to the operator, by outcome and by the thousand of its code.",
               lambda scene: _of_calls(scene.parts.dispatch.counts)),
@@ -245,7 +245,7 @@ METRICS: Final = (  # Source: decision 0046
     # The process
     MetricRow("connections",                    _G, (),                   "process", "Connections that clients have open.",
               lambda scene: _alone(sum(server.open_count for server in scene.servers))),
-    MetricRow("server_refusals_total",          _C, ("status",),          "process", "Requests refused before they were read whole: too large, too slow, or malformed; and connections for which there was no room.", _of_server_refusals),
+    MetricRow("server_errors_total",          _C, ("status",),          "process", "Requests refused before they were read whole: too large, too slow, or malformed; and connections for which there was no room.", _of_server_refusals),
     MetricRow("ready",                          _G, ("check",),           "process", "1 where a check of readiness passes.",
               lambda scene: [((name,), passes) for name, passes in scene.ready.items()]),
     MetricRow("build",                          _G, ("version",),         "process", "1; its label is the version.",

@@ -15,7 +15,7 @@ from waypost.base.telemetry.counters import Spread
 from waypost.base.telemetry.logs import log
 from waypost.operations.metrics import METRICS, Kind, MetricRow, Scene
 from waypost.store.database import Database
-from waypost.store.queue.depths import Depths, depths
+from waypost.store.queue.depths import QueueDepths, read_queue_depths
 
 if TYPE_CHECKING:  # it loads a web server; this process needs it at the first scrape
     from prometheus_client.core import Metric
@@ -28,7 +28,7 @@ WITHIN_S: Final = 2
 
 _FORWARDED: Final = ("forwarded", "x-forwarded-for", "x-real-ip")
 
-View = Callable[[Depths | None], Awaitable[Scene]]
+View = Callable[[QueueDepths | None], Awaitable[Scene]]
 
 
 class Exposition:
@@ -46,7 +46,7 @@ class Exposition:
         self._view = view
         self._process = process
         self._tokens = [token for token in tokens if token]
-        self._depths: Depths | None = None
+        self._depths: QueueDepths | None = None
         self._until_s = 0.0
         self._one_at_a_time = asyncio.Lock()
         self._of_process: Any = None
@@ -83,14 +83,14 @@ class Exposition:
         is_passed_on = any(name in request.headers for name in _FORWARDED)
         return is_near and not is_passed_on and is_loopback((request.url.hostname or "").strip("[]"))
 
-    async def _fresh_depths(self) -> Depths | None:
+    async def _fresh_depths(self) -> QueueDepths | None:
         async with self._one_at_a_time:
             now_s = asyncio.get_running_loop().time()
             if now_s >= self._until_s:
                 self._until_s = now_s + FRESH_S
                 try:
                     async with asyncio.timeout(WITHIN_S):
-                        self._depths = await self._database.read(depths)
+                        self._depths = await self._database.read(read_queue_depths)
                 except Exception as error:  # noqa: BLE001  what this process counted is shown all the same
                     self._depths = None
                     self._log.warning("the store did not say what waits", error=type(error).__name__)

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from waypost.base.telemetry.logs import log
-from waypost.queue.queue import Journal
-from waypost.queue.worker import Stage
+from waypost.queue.queue import JobQueue
+from waypost.queue.worker import StageWorker
 from waypost.store.database import Database
 from waypost.store.health import revision_of, write_nothing
 from waypost.store.tables import REVISION
@@ -32,19 +32,19 @@ class Parts:
     Attributes:
         name: of this process.
         folder: where the store and the media are.
-        stuck_s: for how long a lane's loop may be at one thing: longer than any call takes.
+        stuck_s: for how long a queue's loop may be at one thing: longer than any call takes.
         stages: those that this process runs, with the task that runs each once it has been started.
         loops: what else runs for as long as the process does, by name.
         simulator: says why the simulator in this process does not do its work; None where there is none.
     """
 
     database: Database
-    journal: Journal
+    queue: JobQueue
     name: str
     folder: Path
     least_free_mb: int
     stuck_s: float
-    stages: Mapping[str, tuple[Stage, asyncio.Task[None] | None]]
+    stages: Mapping[str, tuple[StageWorker, asyncio.Task[None] | None]]
     loops: Mapping[str, asyncio.Task[None]] = field(default_factory=dict[str, asyncio.Task[None]])
     simulator: Callable[[], str] | None = None
     stopping: bool = False
@@ -76,18 +76,18 @@ async def _store_writes(parts: Parts) -> str:
     return ""
 
 
-async def _lanes_are_worked(parts: Parts) -> str:
+async def _queues_are_worked(parts: Parts) -> str:
     if parts.held:
         return ""
     for name, (stage, task) in parts.stages.items():
         if task is None:
-            return f"the lane {name} is not worked yet"
+            return f"the queue {name} is not worked yet"
         if task.done():
-            return f"the lane {name} is worked no more"
+            return f"the queue {name} is worked no more"
         if stage.at_it_for_s > parts.stuck_s:
-            return f"the lane {name} has been at one thing for {stage.at_it_for_s:.0f} s"
+            return f"the queue {name} has been at one thing for {stage.at_it_for_s:.0f} s"
         if stage.failures:
-            return f"the lane {name} has failed {stage.failures} times in a row"
+            return f"the queue {name} has failed {stage.failures} times in a row"
     return ""
 
 
@@ -101,7 +101,7 @@ async def _simulator_works(parts: Parts) -> str:
 
 
 async def _leases_are_kept(parts: Parts) -> str:
-    return "" if parts.held or parts.journal.shards.is_kept else "its leases could not be renewed in time"
+    return "" if parts.held or parts.queue.shards.is_kept else "its leases could not be renewed in time"
 
 
 async def _has_room(parts: Parts) -> str:
@@ -117,8 +117,8 @@ CHECKS: Final[Mapping[str, tuple[Check, str]]] = {  # Source: decision 0046
     "held":         (_is_not_held,      "It was not started with `--hold`."),
     "store_reads":  (_store_reads,      "The store answers a read within 2 s, and its schema is not older than this version's."),
     "store_writes": (_store_writes,     "A write is on disk within 2 s."),
-    "lanes":        (_lanes_are_worked, "The loop of each lane runs, gets somewhere, and does not fail."),
-    "loops":        (_loops_run,        "What deletes and sweeps beside the lanes runs."),
+    "queues":        (_queues_are_worked, "The loop of each queue runs, gets somewhere, and does not fail."),
+    "loops":        (_loops_run,        "What deletes and sweeps beside the queues runs."),
     "simulator":    (_simulator_works,  "The simulator of `waypost dev` delivers webhooks, reviews templates and plays its phones."),
     "leases":       (_leases_are_kept,  "Its leases are renewed, where several processes share a store."),
     "disk":         (_has_room,         "There is room beside the store for what has been taken already."),

@@ -8,7 +8,7 @@ from typing import ClassVar, Protocol
 from waypost.domain.app import App, OperatorAccount
 from waypost.domain.direct_calls import Failure, OperatorCall, Problem, Response
 from waypost.domain.event import Event
-from waypost.domain.inbound_webhook import ArrivalItem
+from waypost.domain.inbound_webhook import WebhookItem
 from waypost.domain.media import Media
 from waypost.domain.message import Message
 from waypost.domain.outcome import Outcome, Rejected, Unavailable
@@ -175,7 +175,7 @@ class Operator(Protocol):
         """Whether the operator signed exactly these bytes."""
         ...
 
-    def split(self, account: OperatorAccount, body: bytes) -> Sequence[ArrivalItem]:
+    def split(self, account: OperatorAccount, body: bytes) -> Sequence[WebhookItem]:
         """The single items of a webhook body; what cannot be split is one item."""
         ...
 

@@ -1,4 +1,4 @@
-"""One group of a lane as this process holds it: what is read of it, and what is due.
+"""One group of a queue as this process holds it: what is read of it, and what is due.
 
 All of this can be thrown away at any moment; the store has it. Nobody but the group itself writes
 what it holds.
@@ -10,9 +10,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final, Protocol
 
-from waypost.queue.job import Entry
+from waypost.queue.job import Job
 from waypost.queue.plans import GROUP_WINDOW
-from waypost.store.queue.jobs import Cursor, Transactions
+from waypost.store.queue.jobs import GroupCursor, RunningTransactions
 
 LATE_MS: Final = 20_000
 """Longer than a transaction that appends can last: the engines bound it."""
@@ -28,21 +28,21 @@ MOST_READ: Final = GROUP_WINDOW // 2
 
 
 @dataclass(frozen=True, slots=True)
-class Hold:
+class NotBefore:
     """Not yet: the key, or its whole group, waits until then."""
 
     until_ms: int
     whole_group: bool
 
 
-class Pace(Protocol):
+class PaceCheck(Protocol):
     """Says whether an entry may be worked now, and spends its slot when it may."""
 
-    def __call__(self, entry: Entry, now_ms: int, in_flight: int) -> Hold | None:
+    def __call__(self, job: Job, now_ms: int, in_flight: int) -> NotBefore | None:
         """None to go.
 
         Args:
-            entry: the head of its key, due.
+            job: the head of its key, due.
             now_ms: by the clock that rules follow.
             in_flight: how many of its group are being worked.
         """
@@ -77,7 +77,7 @@ class Completeness:
             self._mark(real_ms, read_to, before=None)
         return self._to
 
-    def note(self, real_ms: int, read_to: int, transactions: Transactions) -> None:
+    def note(self, real_ms: int, read_to: int, transactions: RunningTransactions) -> None:
         """All that was there beyond `position` has been read, up to `read_to`."""
         if self._marked_before is None:
             self._marked_to, self._marked_ms, self._marked_before = read_to, real_ms, transactions.next
@@ -89,7 +89,7 @@ class Completeness:
         self._marked_ms, self._marked_before = real_ms, before
 
 
-class Group:
+class ConcurrencyGroup:
     """The held entries of one group.
 
     Args:
@@ -123,7 +123,7 @@ class Group:
         self.in_flight = 0
         self.is_leaving = self.is_reading = False
         self.ready: list[tuple[int, int, str | int]] = []
-        self._keys: dict[str | int, deque[Entry]] = {}
+        self._keys: dict[str | int, deque[Job]] = {}
         self._positions: set[int] = set()
         self._ended: set[int] = set()  # while more was being read: what is read may still have them
         self._not_before_ms = 0
@@ -132,7 +132,7 @@ class Group:
         self._complete = Completeness()
 
     @property
-    def held(self) -> int:
+    def claimed(self) -> int:
         """How many entries of it are held."""
         return len(self._positions)
 
@@ -157,11 +157,11 @@ class Group:
         """
         return self.is_empty and not self._complete.is_known
 
-    def look_again(self) -> None:
+    def allow_read(self) -> None:
         """The store may hold entries that have not been read."""
         self._more = True
 
-    def look_from_the_start(self) -> None:
+    def rescan(self) -> None:
         """Read it as if it were new, the next time that it is read."""
         self._complete.reset()
 
@@ -169,7 +169,7 @@ class Group:
         """It is read from now on; what is appended meanwhile is read the next time."""
         self._more, self.is_reading = False, True
 
-    def cursor(self, real_ms: int, *, in_order: bool) -> Cursor:
+    def cursor(self, real_ms: int, *, in_order: bool) -> GroupCursor:
         """Where to read on.
 
         Args:
@@ -177,26 +177,26 @@ class Group:
             in_order: whether positions are committed in order.
         """
         if in_order:
-            return Cursor(self.name, self._read_to, (), MOST_READ)
+            return GroupCursor(self.name, self._read_to, (), MOST_READ)
         after = self._complete.position(real_ms, self._read_to)
         known = sorted(position for position in self._positions if position > after)
-        return Cursor(self.name, after, known, MOST_READ)
+        return GroupCursor(self.name, after, known, MOST_READ)
 
-    def end_read(self, entries: Sequence[Entry], *, real_ms: int, transactions: Transactions | None) -> None:
+    def end_read(self, jobs: Sequence[Job], *, real_ms: int, transactions: RunningTransactions | None) -> None:
         """It has been read.
 
         Args:
-            entries: what was found, oldest first; what is held or has ended meanwhile is known.
+            jobs: what was found, oldest first; what is held or has ended meanwhile is known.
             real_ms: when that was begun.
             transactions: that were running, where positions are committed out of order.
         """
         self.is_reading = False
-        for entry in entries:
-            self._read_to = max(self._read_to, entry.position)
-            self._add(entry)
+        for job in jobs:
+            self._read_to = max(self._read_to, job.position)
+            self._add(job)
         self._ended.clear()
-        is_all = len(entries) < MOST_READ
-        if entries and is_all and transactions is not None:
+        is_all = len(jobs) < MOST_READ
+        if jobs and is_all and transactions is not None:
             self._complete.note(real_ms, self._read_to, transactions)
         self._more = self._more or not is_all
 
@@ -204,14 +204,14 @@ class Group:
         """It could not be read."""
         self.is_reading, self._more = False, True
 
-    def append(self, entries: Iterable[Entry]) -> bool:
+    def enqueue(self, jobs: Iterable[Job]) -> bool:
         """Hold entries that were just appended; False where what is held does not reach so far."""
         if self._more or self.is_reading or len(self._positions) >= MOST_READ:
             return False
-        for entry in entries:
-            if entry.position > self._read_to:  # else it was read before it was heard of
-                self._read_to = entry.position
-                self._add(entry)
+        for job in jobs:
+            if job.position > self._read_to:  # else it was read before it was heard of
+                self._read_to = job.position
+                self._add(job)
         return True
 
     # What is due of it.
@@ -235,74 +235,74 @@ class Group:
         """Begin nothing more of it: another process shall work it."""
         self.is_leaving = True
 
-    def take(self, now_ms: int, pace: Pace | None) -> Entry | None:
+    def claim_due(self, now_ms: int, pace: PaceCheck | None) -> Job | None:
         """The next head that is due and may go, now being worked; None when there is none."""
         while self.ready and self.ready[0][0] <= now_ms and self._not_before_ms <= now_ms:
             _, _, key = heapq.heappop(self.ready)
-            entry = self._keys[key][0]
-            hold = pace(entry, now_ms, self.in_flight) if pace else None
+            job = self._keys[key][0]
+            hold = pace(job, now_ms, self.in_flight) if pace else None
             if hold is None:
                 self.in_flight += 1
-                return entry
+                return job
             if hold.whole_group:
                 self._not_before_ms = hold.until_ms
             else:
-                entry.due_ms = hold.until_ms
-            self._offer(entry)
+                job.due_ms = hold.until_ms
+            self._offer(job)
         return None
 
-    def works_on(self, entry: Entry) -> bool:
+    def works_on(self, job: Job) -> bool:
         """Whether this very entry is the head of its key."""
-        queue = self._keys.get(entry.key)
-        return bool(queue) and queue[0] is entry
+        queue = self._keys.get(job.key)
+        return bool(queue) and queue[0] is job
 
-    def finished(self, entry: Entry, *, again: bool) -> None:
+    def complete(self, job: Job, *, again: bool) -> None:
         """End the work on a key's head: it goes, or waits for its new due time."""
         self.in_flight -= 1
         if again:
-            self._offer(entry)
+            self._offer(job)
         else:
-            self._leave_key(entry)
+            self._detach_from_ordering_key(job)
             if self.is_reading:
-                self._ended.add(entry.position)
+                self._ended.add(job.position)
 
     def park(self) -> None:
         """End the work on a key's head, and do not offer it again before `unpark`."""
         self.in_flight -= 1
 
-    def unpark(self, entry: Entry) -> None:
+    def unpark(self, job: Job) -> None:
         """Offer a parked head again."""
-        self._offer(entry)
+        self._offer(job)
 
-    def detach(self, entry: Entry) -> None:
+    def detach(self, job: Job) -> None:
         """A head leaves its key to its followers, and waits by itself."""
         self.in_flight -= 1
-        self._leave_key(entry)
-        entry.is_detached = True
-        self._add(entry)
+        self._detach_from_ordering_key(job)
+        job.is_detached = True
+        self._add(job)
 
-    def _leave_key(self, entry: Entry) -> None:
-        key = entry.key
+    def _detach_from_ordering_key(self, job: Job) -> None:
+        key = job.key
         queue = self._keys[key]
         queue.popleft()
-        self._positions.discard(entry.position)
+        self._positions.discard(job.position)
         if queue:
             self._offer(queue[0])
         else:
             del self._keys[key]
 
-    def _add(self, entry: Entry) -> None:
+    def _add(self, job: Job) -> None:
         """Take in an entry of the store; one that is held or has just ended is known."""
-        if entry.position in self._positions or entry.position in self._ended:
+        if job.position in self._positions or job.position in self._ended:
             return
-        self._positions.add(entry.position)
-        key = entry.key
+        self._positions.add(job.position)
+        key = job.key
         queue = self._keys.get(key)
         if queue is None:
-            self._keys[key] = deque([entry])
-            self._offer(entry)
+            self._keys[key] = deque([job])
+            self._offer(job)
         else:
-            queue.append(entry)
+            queue.append(job)
 
-    def _offer(self, entry: Entry) -> None:
-        heapq.heappush(self.ready, (entry.due_ms, entry.position, entry.key))
+    def _offer(self, job: Job) -> None:
+        heapq.heappush(self.ready, (job.due_ms, job.position, job.key))

@@ -4,56 +4,56 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from waypost.store.queue.job_subjects import JobSubject
-from waypost.store.queue.jobs import EntryRow, EntryState, Lane, NewEntry, subject_reader
+from waypost.store.queue.jobs import JobRow, JobState, NewJob, QueueName, subject_reader
 
 
 @dataclass(slots=True, eq=False)
-class Entry:
+class Job:
     """One hand-off, claimed for as long as this process holds its shard's lease.
 
     Attributes:
         attempt: how many tries have been made before this one.
-        was_in_hand: it was being sent when its worker died; it may have arrived.
+        was_in_flight: it was being sent when its worker died; it may have arrived.
         is_detached: those of its ordering key wait for it no longer.
         is_replay: a callback that is sent once more.
-        in_hand: it is being sent right now.
+        in_flight: it is being sent right now.
         held_since_ms: when this process first saw it fail; not kept in the store.
     """
 
     position: int
-    lane: Lane
-    group: str
-    order_key: str
+    queue: QueueName
+    concurrency_group: str
+    ordering_key: str
     subject: JobSubject
     due_ms: int
     attempt: int
     defects: int
-    was_in_hand: bool
+    was_in_flight: bool
     is_detached: bool = False
     is_replay: bool = False
-    in_hand: bool = False
+    in_flight: bool = False
     held_since_ms: int | None = None
 
     @property
     def key(self) -> str | int:
         """What is worked one at a time: all of its ordering key, or it alone."""
-        return self.position if self.is_detached else self.order_key
+        return self.position if self.is_detached else self.ordering_key
 
 
-def stored_entries(lane: Lane, group: str, rows: Iterable[EntryRow]) -> list[Entry]:
+def read_jobs(queue_name: QueueName, group: str, rows: Iterable[JobRow]) -> list[Job]:
     """Entries as they were read."""
-    read_subject, in_hand = subject_reader(lane), int(EntryState.IN_HAND)
+    read_subject, in_flight = subject_reader(queue_name), int(JobState.IN_FLIGHT)
     return [
-        Entry(
+        Job(
             position=row.position,
-            lane=lane,
-            group=group,
-            order_key=row.order_key,
+            queue=queue_name,
+            concurrency_group=group,
+            ordering_key=row.ordering_key,
             subject=read_subject(row.ref),
             due_ms=row.due_ms,
             attempt=row.attempt,
             defects=row.defects,
-            was_in_hand=row.state == in_hand,
+            was_in_flight=row.state == in_flight,
             is_detached=row.detached,
             is_replay=row.replay,
         )
@@ -61,17 +61,17 @@ def stored_entries(lane: Lane, group: str, rows: Iterable[EntryRow]) -> list[Ent
     ]
 
 
-def new_entry(position: int, new: NewEntry) -> Entry:
+def make_job(position: int, new: NewJob) -> Job:
     """An entry as it was appended."""
-    return Entry(
+    return Job(
         position=position,
-        lane=new.lane,
-        group=new.group,
-        order_key=new.order_key,
+        queue=new.queue,
+        concurrency_group=new.concurrency_group,
+        ordering_key=new.ordering_key,
         subject=new.subject,
         due_ms=new.due_ms,
         attempt=0,
         defects=0,
-        was_in_hand=False,
+        was_in_flight=False,
         is_replay=new.is_replay,
     )

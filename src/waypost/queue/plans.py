@@ -1,17 +1,17 @@
-"""Tables: how each lane is shared out, and what happens to an entry with a defect."""
+"""Tables: how each queue is shared out, and what happens to an entry with a defect."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 from zlib import crc32
 
-from waypost.store.queue.jobs import Lane
+from waypost.store.queue.jobs import QueueName
 from waypost.store.queue.leases import SHARDS
 
 
 @dataclass(frozen=True, slots=True)
-class LanePlan:
-    """How a lane is worked.
+class QueuePlan:
+    """How a queue is worked.
 
     Attributes:
         in_flight: how many entries one process works at once.
@@ -28,39 +28,41 @@ class LanePlan:
 
 
 # fmt: off
-PLANS: Final = {  # Source: decisions 0006, 0007
+QUEUE_PLANS: Final = {  # Source: decisions 0006, 0007
     #                 in flight     share   ahead ms  rests ms
-    Lane.SUBMISSIONS: LanePlan(64,   48,    1_000,    1_000),  # the operator counts a source's messages by the second
-    Lane.ARRIVALS:    LanePlan(512, 512,    1_000),  # work in the store only: nothing outside can be slow
-    Lane.CALLBACKS:   LanePlan(256,  64,   61_000),  # `hold_events_s` is 60 at most
-    Lane.DOUBTS:      LanePlan(256, 256,     None),
-    Lane.MEDIA:       LanePlan(32,   16,    1_000),  # what recipients have sent: large, and never urgent
+    QueueName.OUTBOUND: QueuePlan(64,   48,    1_000,    1_000),  # the operator counts a source's messages by the second
+    QueueName.WEBHOOKS:    QueuePlan(512, 512,    1_000),  # work in the store only: nothing outside can be slow
+    QueueName.CALLBACKS:   QueuePlan(256,  64,   61_000),  # `hold_events_s` is 60 at most
+    QueueName.UNCONFIRMED:      QueuePlan(256, 256,     None),
+    QueueName.MEDIA:       QueuePlan(32,   16,    1_000),  # what recipients have sent: large, and never urgent
 }
-LANES_OF: Final[Mapping[str, tuple[Lane, ...]]] = {  # what a process with `--stages` works. Source: decision 0053
-    "accept":    (),
-    "dispatch":  (Lane.SUBMISSIONS, Lane.DOUBTS),
-    "events":    (Lane.ARRIVALS, Lane.MEDIA),
-    "callbacks": (Lane.CALLBACKS,),
+QUEUES_OF_STAGE: Final[Mapping[str, tuple[QueueName, ...]]] = {  # what a process with `--stages` works. Source: decision 0053
+    "api":    (),
+    "dispatch":  (QueueName.OUTBOUND, QueueName.UNCONFIRMED),
+    "events":    (QueueName.WEBHOOKS, QueueName.MEDIA),
+    "callbacks": (QueueName.CALLBACKS,),
 }
 DEFECT_DELAYS_S: Final = (1, 5, 30, 120)  # after the fifth defect an entry is set aside. Source: decision 0086
 # fmt: on
 
 
-def plans_with(in_flight: int) -> dict[Lane, LanePlan]:
+def plans_with(in_flight: int) -> dict[QueueName, QueuePlan]:
     """The table with another bound on submissions; one source's share grows with it."""
-    usual = PLANS[Lane.SUBMISSIONS]
+    usual = QUEUE_PLANS[QueueName.OUTBOUND]
     share = max(1, in_flight * usual.share // usual.in_flight)
-    return {**PLANS, Lane.SUBMISSIONS: replace(usual, in_flight=in_flight, share=share)}
+    return {**QUEUE_PLANS, QueueName.OUTBOUND: replace(usual, in_flight=in_flight, share=share)}
 
 
-def lanes_of(stages: Collection[str]) -> tuple[Lane, ...]:
-    """The lanes that a process with these stages works."""
-    return tuple(lane for stage, lanes in LANES_OF.items() if stage in stages for lane in lanes)
+def queues_of_stages(stages: Collection[str]) -> tuple[QueueName, ...]:
+    """The queues that a process with these stages works."""
+    return tuple(
+        queue_name for stage, queue_names in QUEUES_OF_STAGE.items() if stage in stages for queue_name in queue_names
+    )
 
 
-def stage_of(lane: Lane) -> str:
-    """The stage that works a lane."""
-    return next(stage for stage, lanes in LANES_OF.items() if lane in lanes)
+def stage_of_queue(queue_name: QueueName) -> str:
+    """The stage that works a queue."""
+    return next(stage for stage, queue_names in QUEUES_OF_STAGE.items() if queue_name in queue_names)
 
 
 GROUP_WINDOW: Final = 20_000

@@ -1,4 +1,4 @@
-"""The groups of one lane that this process holds.
+"""The groups of one queue that this process holds.
 
 All of this can be thrown away at any moment; the store has it.
 """
@@ -6,20 +6,20 @@ All of this can be thrown away at any moment; the store has it.
 from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
-from waypost.queue.concurrency_groups import Group, Pace
-from waypost.queue.job import Entry
+from waypost.queue.concurrency_groups import ConcurrencyGroup, PaceCheck
+from waypost.queue.job import Job
 
 AGAIN_MS: Final = 60_000
 """How often groups are read from their first entry on."""
 
 
-class Waiting:
-    """The groups of one lane."""
+class QueueScheduler:
+    """The groups of one queue."""
 
     def __init__(self) -> None:
-        self.groups: dict[str, Group] = {}
+        self.groups: dict[str, ConcurrencyGroup] = {}
         self._looked_ms = 0
-        self.ending: dict[str, list[Group]] = {}
+        self.ending: dict[str, list[ConcurrencyGroup]] = {}
         """Forgotten groups of which entries are still being worked here: their shards may not come back before."""
 
     def wake(self, names: Iterable[str], not_before_ms: Callable[[str], int] | None = None) -> None:
@@ -32,11 +32,11 @@ class Waiting:
         for name in names:
             group = self.groups.get(name)
             if group is None:
-                group = self.groups[name] = Group(name)
+                group = self.groups[name] = ConcurrencyGroup(name)
                 group.rest_until(not_before_ms(name) if not_before_ms else 0)
-            group.look_again()
+            group.allow_read()
 
-    def append(self, name: str, entries: Sequence[Entry]) -> bool:
+    def enqueue(self, name: str, jobs: Sequence[Job]) -> bool:
         """Hold entries that were just appended to a group, in the order of their positions.
 
         To be called only where every commit is heard of, in order, and where each group that has
@@ -47,10 +47,10 @@ class Waiting:
         """
         group = self.groups.get(name)
         if group is None:
-            group = self.groups[name] = Group(name, is_read=True)
-        return group.append(entries)
+            group = self.groups[name] = ConcurrencyGroup(name, is_read=True)
+        return group.enqueue(jobs)
 
-    def look_from_the_start(self, real_ms: int) -> None:
+    def rescan(self, real_ms: int) -> None:
         """Once a minute, read each group as if it were new: whatever was missed is found then.
 
         Nothing should be. What a commit that waits for a standby holds back for long is why it is done.
@@ -61,7 +61,7 @@ class Waiting:
         for name in [name for name, group in self.groups.items() if group.is_empty]:
             del self.groups[name]
         for group in self.groups.values():
-            group.look_from_the_start()
+            group.rescan()
 
     def forget(self, names: Iterable[str]) -> None:
         """Another process works these groups now, or may."""
@@ -70,44 +70,44 @@ class Waiting:
             if group is not None and group.in_flight:
                 self.ending.setdefault(name, []).append(group)
 
-    def group_of(self, entry: Entry) -> Group | None:
+    def group_of(self, job: Job) -> ConcurrencyGroup | None:
         """The group in which this very entry is the head of its key; None when it has been forgotten."""
-        group = self.groups.get(entry.group)
-        return group if group is not None and group.works_on(entry) else None
+        group = self.groups.get(job.concurrency_group)
+        return group if group is not None and group.works_on(job) else None
 
-    def ended_elsewhere(self, entry: Entry) -> None:
+    def ended_elsewhere(self, job: Job) -> None:
         """The work on an entry of a forgotten group has ended."""
-        forgotten = self.ending.get(entry.group, ())
+        forgotten = self.ending.get(job.concurrency_group, ())
         for group in forgotten:
-            if group.works_on(entry):
-                group.finished(entry, again=True)
+            if group.works_on(job):
+                group.complete(job, again=True)
         still = [group for group in forgotten if group.in_flight]
         if still:
-            self.ending[entry.group] = still
+            self.ending[job.concurrency_group] = still
         else:
-            self.ending.pop(entry.group, None)
+            self.ending.pop(job.concurrency_group, None)
 
     @property
     def is_reading(self) -> bool:
         """Whether something is being read from the store, or is about to be."""
         return any(group.is_reading or group.wants_more for group in self.groups.values())
 
-    def to_read(self) -> list[Group]:
+    def to_read(self) -> list[ConcurrencyGroup]:
         """Groups of which more should be read."""
         return [group for group in self.groups.values() if group.wants_more]
 
-    def take(self, *, at_most: int, share: int, now_ms: int, pace: Pace | None) -> list[Entry]:
+    def claim_due(self, *, at_most: int, share: int, now_ms: int, pace: PaceCheck | None) -> list[Job]:
         """Due heads, one of each group in turn, no group beyond its share."""
-        taken: list[Entry] = []
+        taken: list[Job] = []
         open_groups = [group for group in self.groups.values() if group.ready and not group.is_leaving]
         while open_groups and len(taken) < at_most:
-            still_open: list[Group] = []
+            still_open: list[ConcurrencyGroup] = []
             for group in open_groups:
                 if len(taken) >= at_most:
                     break
-                entry = group.take(now_ms, pace) if group.in_flight < share else None
-                if entry is not None:
-                    taken.append(entry)
+                job = group.claim_due(now_ms, pace) if group.in_flight < share else None
+                if job is not None:
+                    taken.append(job)
                     still_open.append(group)
             open_groups = still_open
         for name in [name for name, group in self.groups.items() if group.can_go]:

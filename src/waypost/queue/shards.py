@@ -1,6 +1,6 @@
-"""Which shards of the lanes this process works, where several processes share a store.
+"""Which shards of the queues this process works, where several processes share a store.
 
-Each process takes its fair part of every lane that it works, renews its leases, and gives back what is
+Each process takes its fair part of every queue that it works, renews its leases, and gives back what is
 too much when another one comes. A process that cannot renew stops claiming before its leases run out
 (decision 0052).
 """
@@ -13,11 +13,11 @@ from sqlalchemy import Connection
 
 from waypost.base.clock import Clock
 from waypost.base.telemetry.logs import log
-from waypost.queue.plans import LanePlan, shard_of
-from waypost.queue.scheduling import Waiting
+from waypost.queue.plans import QueuePlan, shard_of
+from waypost.queue.scheduling import QueueScheduler
 from waypost.store.contract import StoreAway
 from waypost.store.database import Database
-from waypost.store.queue.jobs import Lane
+from waypost.store.queue.jobs import QueueName
 from waypost.store.queue.leases import SHARDS, Keeping, Share, forget_leases, give_back_leases, keep_leases
 
 LEASES: Final = "leases"
@@ -26,7 +26,7 @@ LEASES: Final = "leases"
 AGAIN_S: Final = 0.3
 """How long after a renewal that failed the next one is tried."""
 
-Gained = Callable[[Lane], None]
+Gained = Callable[[QueueName], None]
 
 
 class Shards:
@@ -35,23 +35,23 @@ class Shards:
     Args:
         database: open.
         clock: its `real_ms` says when to renew.
-        waiting: the entries held of each lane; those of shards that are lost are forgotten.
-        plans: how each lane is worked.
+        waiting: the entries held of each queue; those of shards that are lost are forgotten.
+        plans: how each queue is worked.
         holder: names this process.
         lease_ms: how long a lease lasts unless renewed.
-        lanes: those that this process works.
+        queue_names: those that this process works.
     """
 
     def __init__(
         self,
         database: Database,
         clock: Clock,
-        waiting: Mapping[Lane, Waiting],
+        waiting: Mapping[QueueName, QueueScheduler],
         *,
-        plans: Mapping[Lane, LanePlan],
+        plans: Mapping[QueueName, QueuePlan],
         holder: str,
         lease_ms: int,
-        lanes: Sequence[Lane],
+        queue_names: Sequence[QueueName],
     ) -> None:
         self._database = database
         self._clock = clock
@@ -59,11 +59,11 @@ class Shards:
         self._plans = plans
         self._holder = holder
         self._lease_ms = lease_ms
-        self._lanes = tuple(lanes)
-        self.held: dict[Lane, set[int]] = {lane: set[int]() for lane in Lane}
+        self._queue_names = tuple(queue_names)
+        self.held: dict[QueueName, set[int]] = {queue_name: set[int]() for queue_name in QueueName}
         """The shards whose groups may be claimed now."""
-        self._leaving: dict[Lane, set[int]] = {lane: set[int]() for lane in Lane}
-        self._resting: dict[Lane, dict[int, int]] = {lane: dict[int, int]() for lane in Lane}
+        self._leaving: dict[QueueName, set[int]] = {queue_name: set[int]() for queue_name in QueueName}
+        self._resting: dict[QueueName, dict[int, int]] = {queue_name: dict[int, int]() for queue_name in QueueName}
         self._began = False
         self._renew_at_ms = 0
         self._asked_again = False
@@ -76,22 +76,22 @@ class Shards:
         self._log = log("leases")
 
     def on_gained(self, gained: Gained) -> None:
-        """Call this when shards of a lane have become this process's."""
+        """Call this when shards of a queue have become this process's."""
         self._gained.append(gained)
 
     async def open(self) -> None:
         """Hold every shard where the store is this process's alone; else none before there is work."""
         if self._database.sole:
             await self._database.write(forget_leases)
-            for lane in self._lanes:
-                self.held[lane] = set(range(SHARDS))
+            for queue_name in self._queue_names:
+                self.held[queue_name] = set(range(SHARDS))
             return
         self._database.on_told(self._told)
 
     def start(self) -> None:
         """Take and keep leases from now on, also while nothing is claimed.
 
-        A process that works no lane is in the list of processes all the same: the doctor reads there
+        A process that works no queue is in the list of processes all the same: the doctor reads there
         who is at work.
         """
         if not self._database.sole:
@@ -110,7 +110,7 @@ class Shards:
             return
         async with self._keeping:  # a renewal that is under way would come after
             try:
-                await self._database.join(_give_back, (self._holder, self._clock.real_ms()))
+                await self._database.join(_release_leases, (self._holder, self._clock.real_ms()))
             except StoreAway:
                 self._log.warning("leases could not be given back; they run out by themselves")
             else:
@@ -126,7 +126,7 @@ class Shards:
             return
         now_ms = self._clock.real_ms()
         if self._until_ms <= now_ms:
-            self._lose({lane: set[int]() for lane in self._lanes}, leaving_too=True)
+            self._drop_shards({queue_name: set[int]() for queue_name in self._queue_names}, leaving_too=True)
         if now_ms >= self._renew_at_ms:
             await self._renew()
 
@@ -135,20 +135,20 @@ class Shards:
         """Whether the leases hold: a process that cannot renew them works nothing."""
         return self._database.sole or self._clock.real_ms() < self._until_ms
 
-    def not_before_ms(self, lane: Lane, group: str) -> int:
+    def not_before_ms(self, queue_name: QueueName, group: str) -> int:
         """Until when a group rests because its shard was another's a moment ago; 0 for not at all."""
-        resting = self._resting[lane]
+        resting = self._resting[queue_name]
         return resting.get(shard_of(group), 0) if resting else 0
 
-    def doubt(self, lane: Lane, groups: Iterable[str]) -> None:
+    def mark_lease_lost(self, queue_name: QueueName, groups: Iterable[str]) -> None:
         """A write has shown that the leases of these groups are not this process's any more."""
         shards = {shard_of(group) for group in groups}
-        self._lose({lane: (self.held[lane] | self._leaving[lane]) - shards}, leaving_too=True)
+        self._drop_shards({queue_name: (self.held[queue_name] | self._leaving[queue_name]) - shards}, leaving_too=True)
         self._renew_soon()
 
-    def has_ended(self, lane: Lane, group: str) -> None:
+    def has_ended(self, queue_name: QueueName, group: str) -> None:
         """Nothing of a group is being worked any more: where its shard is on its way out, let it go."""
-        if self._leaving[lane] and shard_of(group) in self._leaving[lane]:
+        if self._leaving[queue_name] and shard_of(group) in self._leaving[queue_name]:
             self._renew_soon()
 
     def _renew_soon(self) -> None:
@@ -161,42 +161,42 @@ class Shards:
             asked_ms = self._clock.real_ms()
             if self._closed or asked_ms < self._renew_at_ms:  # another has done it meanwhile
                 return
-            idle = {lane: self._idle(lane) for lane in self._lanes}
-            asked = Keeping(self._holder, self._lanes, idle, self._lease_ms, asked_ms)
+            idle = {queue_name: self._idle(queue_name) for queue_name in self._queue_names}
+            asked = Keeping(self._holder, self._queue_names, idle, self._lease_ms, asked_ms)
             self._asked_again = False
             share: Share = await self._database.join(keep_leases, asked)
             if not self._asked_again:
                 self._renew_at_ms = asked_ms + self._lease_ms // 3
             self._until_ms = asked_ms + self._lease_ms
             self._lose_taken(share)
-            for lane in self._lanes:
-                still_worked = {shard_of(name) for name in self._waiting[lane].ending}
-                leaving = (self._leaving[lane] - idle[lane]) | still_worked
-                self._leaving[lane] = leaving & share.held[lane]
-            held = {lane: share.held[lane] - self._leaving[lane] for lane in self._lanes}
-            gained = [lane for lane in self._lanes if held[lane] - self.held[lane]]
-            self._lose(held)
+            for queue_name in self._queue_names:
+                still_worked = {shard_of(name) for name in self._waiting[queue_name].ending}
+                leaving = (self._leaving[queue_name] - idle[queue_name]) | still_worked
+                self._leaving[queue_name] = leaving & share.held[queue_name]
+            held = {queue_name: share.held[queue_name] - self._leaving[queue_name] for queue_name in self._queue_names}
+            gained = [queue_name for queue_name in self._queue_names if held[queue_name] - self.held[queue_name]]
+            self._drop_shards(held)
             self.held |= held
-            self._let_rest(share)
-            too_much = [self._leave(lane, share) for lane in self._lanes]
-        for lane in gained:
+            self._cool_down(share)
+            too_much = [self._leave(queue_name, share) for queue_name in self._queue_names]
+        for queue_name in gained:
             for tell in self._gained:
-                tell(lane)
+                tell(queue_name)
         if not self._began or any(idle.values()):
             self._database.tell(LEASES, "")
         self._began = True
         if any(too_much):
             self._renew_soon()
 
-    def _lose(self, held: Mapping[Lane, set[int]], *, leaving_too: bool = False) -> None:
-        for lane, shards in held.items():
-            kept = shards if leaving_too else shards | self._leaving[lane]
-            lost = (self.held[lane] | self._leaving[lane]) - kept
+    def _drop_shards(self, held: Mapping[QueueName, set[int]], *, leaving_too: bool = False) -> None:
+        for queue_name, shards in held.items():
+            kept = shards if leaving_too else shards | self._leaving[queue_name]
+            lost = (self.held[queue_name] | self._leaving[queue_name]) - kept
             if lost:
-                waiting = self._waiting[lane]
+                waiting = self._waiting[queue_name]
                 waiting.forget([name for name in waiting.groups if shard_of(name) in lost])
-                self.held[lane] = self.held[lane] - lost
-                self._leaving[lane] = self._leaving[lane] - lost
+                self.held[queue_name] = self.held[queue_name] - lost
+                self._leaving[queue_name] = self._leaving[queue_name] - lost
 
     def _lose_taken(self, share: Share) -> None:
         """Forget what is held of shards that were taken just now: the store knows that they were not ours.
@@ -204,49 +204,49 @@ class Shards:
         Our own clock may not: a machine that its hypervisor has stopped knows nothing of it, and the
         store's may have been put on. Others may have worked what we hold.
         """
-        taken = {lane: {one.shard for one in share.taken[lane]} for lane in self._lanes}
-        self._lose({lane: self.held[lane] - taken[lane] for lane in self._lanes})
+        taken = {queue_name: {one.shard for one in share.taken[queue_name]} for queue_name in self._queue_names}
+        self._drop_shards({queue_name: self.held[queue_name] - taken[queue_name] for queue_name in self._queue_names})
 
-    def _let_rest(self, share: Share) -> None:
+    def _cool_down(self, share: Share) -> None:
         """What was another's a moment ago rests for as long as that one's pace may still count."""
         now_ms = self._clock.now_ms()
-        for lane in self._lanes:
-            rests_ms = self._plans[lane].rests_ms
-            resting = {shard: until for shard, until in self._resting[lane].items() if until > now_ms}
-            for one in share.taken[lane]:
+        for queue_name in self._queue_names:
+            rests_ms = self._plans[queue_name].rests_ms
+            resting = {shard: until for shard, until in self._resting[queue_name].items() if until > now_ms}
+            for one in share.taken[queue_name]:
                 if one.rested_ms is not None and one.rested_ms < rests_ms:
                     resting[one.shard] = now_ms + rests_ms - one.rested_ms
-            self._resting[lane] = resting
+            self._resting[queue_name] = resting
 
-    def _leave(self, lane: Lane, share: Share) -> bool:
+    def _leave(self, queue_name: QueueName, share: Share) -> bool:
         """Stop claiming from shards beyond the fair part, the idle ones first."""
-        surplus = len(self.held[lane]) - share.most[lane]
+        surplus = len(self.held[queue_name]) - share.most[queue_name]
         if surplus <= 0:
             return False
-        groups = self._waiting[lane].groups
-        load = dict.fromkeys(self.held[lane], 0)
+        groups = self._waiting[queue_name].groups
+        load = dict.fromkeys(self.held[queue_name], 0)
         for name, group in groups.items():
             shard = shard_of(name)
             if shard in load:
                 load[shard] += 1 + group.in_flight
         going = set(sorted(load, key=lambda shard: (load[shard], shard))[:surplus])
-        self.held[lane] = self.held[lane] - going
-        self._leaving[lane] |= going
+        self.held[queue_name] = self.held[queue_name] - going
+        self._leaving[queue_name] |= going
         for name, group in groups.items():
             if shard_of(name) in going:
                 group.leave()
         return True
 
-    def _idle(self, lane: Lane) -> set[int]:
+    def _idle(self, queue_name: QueueName) -> set[int]:
         """The shards on their way out of which nothing is being worked any more."""
-        leaving = self._leaving[lane]
+        leaving = self._leaving[queue_name]
         if not leaving:
             return set()
-        groups = self._waiting[lane].groups
+        groups = self._waiting[queue_name].groups
         busy = {shard_of(name) for name, group in groups.items() if group.in_flight or group.is_reading}
-        busy |= {shard_of(name) for name in self._waiting[lane].ending}
+        busy |= {shard_of(name) for name in self._waiting[queue_name].ending}
         idle = leaving - busy
-        self._waiting[lane].forget([name for name in groups if shard_of(name) in idle])
+        self._waiting[queue_name].forget([name for name in groups if shard_of(name) in idle])
         return idle
 
     def _told(self, subject: str, words: str) -> None:
@@ -272,7 +272,7 @@ class Shards:
                 await asyncio.sleep(1)
 
 
-def _give_back(connection: Connection, holders: Sequence[tuple[str, int]]) -> list[None]:
+def _release_leases(connection: Connection, holders: Sequence[tuple[str, int]]) -> list[None]:
     for holder, now_ms in holders:
         give_back_leases(connection, holder, now_ms)
     return [None] * len(holders)

@@ -5,15 +5,15 @@ import time
 from collections.abc import Awaitable, Callable, Sequence
 
 from waypost.base.telemetry.logs import log
-from waypost.queue.concurrency_groups import Pace
-from waypost.queue.job import Entry
-from waypost.queue.queue import AWAY_S, Journal
+from waypost.queue.concurrency_groups import PaceCheck
+from waypost.queue.job import Job
+from waypost.queue.queue import AWAY_S, JobQueue
 from waypost.store.contract import StoreAway
-from waypost.store.queue.jobs import Lane
+from waypost.store.queue.jobs import QueueName
 
 Work = Callable[[], Awaitable[None]]
-Prepared = Sequence[tuple[Entry, Work]]
-Prepare = Callable[[Sequence[Entry]], Awaitable[Prepared]]
+Prepared = Sequence[tuple[Job, Work]]
+Prepare = Callable[[Sequence[Job]], Awaitable[Prepared]]
 """Gets a batch ready with few look-ups, and gives the work of each entry. Each piece of work ends its
 entry itself, by `settle` or `release`; entries left out have been ended already."""
 
@@ -27,18 +27,20 @@ def failing(error: BaseException) -> Work:
     return work
 
 
-class Stage:
-    """Works one lane until told to stop.
+class StageWorker:
+    """Works one queue until told to stop.
 
     A defect belongs to its entry: that one is released with a delay and the loop goes on.
     """
 
-    def __init__(self, journal: Journal, lane: Lane, prepare: Prepare, *, pace: Pace | None = None) -> None:
-        self._journal = journal
-        self._lane = lane
+    def __init__(
+        self, queue: JobQueue, queue_name: QueueName, prepare: Prepare, *, pace: PaceCheck | None = None
+    ) -> None:
+        self._queue = queue
+        self._queue_name = queue_name
         self._prepare = prepare
         self._pace = pace
-        self._in_flight = journal.plans[lane].in_flight
+        self._in_flight = queue.plans[queue_name].in_flight
         self._busy = 0
         self._freed = asyncio.Event()  # set when an entry has ended
         self._working: set[asyncio.Task[None]] = set()
@@ -46,12 +48,12 @@ class Stage:
         self._since_s: float | None = None
         self.failures = 0
         """How many turns in a row have failed."""
-        self._log = log(lane.name.lower())
+        self._log = log(queue_name.name.lower())
 
     @property
-    def lane(self) -> Lane:
+    def queue_name(self) -> QueueName:
         """The one it works."""
-        return self._lane
+        return self._queue_name
 
     @property
     def at_it_for_s(self) -> float:
@@ -67,14 +69,14 @@ class Stage:
         return self._busy
 
     @property
-    def is_still(self) -> bool:
+    def is_idle(self) -> bool:
         """Whether nothing is being worked, and what was appended has been looked at."""
-        return self._busy == 0 and self._journal.is_still(self._lane)
+        return self._busy == 0 and self._queue.is_idle(self._queue_name)
 
     @property
     def next_due_ms(self) -> int | None:
-        """When the next entry of the lane is due; None when there is none."""
-        return self._journal.next_due_ms(self._lane)
+        """When the next entry of the queue is due; None when there is none."""
+        return self._queue.next_due_ms(self._queue_name)
 
     async def run(self) -> None:
         """Work until `stop`; a store that cannot be reached makes it wait, not end."""
@@ -93,7 +95,7 @@ class Stage:
         """Claim nothing more, and return when what is being worked has ended, or is cut off."""
         self._stopping = True
         self._freed.set()
-        self._journal.rouse(self._lane)
+        self._queue.wake_worker(self._queue_name)
         try:
             async with asyncio.timeout(within_s):
                 while self._working:  # a batch that is being prepared starts more
@@ -112,59 +114,59 @@ class Stage:
             self._freed.clear()
             await self._freed.wait()
             return
-        entries = await self._journal.claim(self._lane, at_most=room, pace=self._pace)
+        jobs = await self._queue.claim(self._queue_name, at_most=room, pace=self._pace)
         if self._stopping:
-            for entry in entries:
-                self._journal.let_go(entry)
+            for job in jobs:
+                self._queue.abandon(job)
             return
-        if not entries:
+        if not jobs:
             self._since_s = None
-            await self._journal.wait(self._lane)
+            await self._queue.wait(self._queue_name)
             return
-        self._busy += len(entries)
+        self._busy += len(jobs)
         # One batch is prepared at a time; what becomes due meanwhile is the next batch, so that the
         # look-ups and the mark of a batch are shared by more entries the more there is to do.
-        await asyncio.wait([self._start(self._begin(entries))])
+        await asyncio.wait([self._start(self._begin(jobs))])
 
-    async def _begin(self, entries: Sequence[Entry]) -> None:
+    async def _begin(self, jobs: Sequence[Job]) -> None:
         try:
-            prepared = await self._prepare(entries)
+            prepared = await self._prepare(jobs)
         except StoreAway:  # nobody's defect, and nothing of it has been sent
-            for entry in entries:
-                self._start(self._let_go(entry))
+            for job in jobs:
+                self._start(self._abandon(job))
             return
         except Exception as error:  # noqa: BLE001  a defect belongs to its entries
-            for entry in entries:
-                self._start(self._give_back(entry, error))
+            for job in jobs:
+                self._start(self._retry_after_defect(job, error))
             return
-        working = {id(entry) for entry, _ in prepared}
-        self._busy -= sum(id(entry) not in working for entry in entries)
-        for entry, work in prepared:
-            self._start(self._work(entry, work))
+        working = {id(job) for job, _ in prepared}
+        self._busy -= sum(id(job) not in working for job in jobs)
+        for job, work in prepared:
+            self._start(self._work(job, work))
 
-    async def _work(self, entry: Entry, work: Work) -> None:
+    async def _work(self, job: Job, work: Work) -> None:
         try:
             await work()
         except StoreAway:
-            await self._let_go(entry)
+            await self._abandon(job)
         except Exception as error:  # noqa: BLE001  a defect belongs to its entry
-            await self._give_back(entry, error)
+            await self._retry_after_defect(job, error)
         else:
             self._done()
 
-    async def _let_go(self, entry: Entry) -> None:
+    async def _abandon(self, job: Job) -> None:
         """Give back an entry that a store which is away kept from being worked."""
         await asyncio.sleep(AWAY_S)
-        self._journal.let_go(entry)
+        self._queue.abandon(job)
         self._done()
 
-    async def _give_back(self, entry: Entry, error: BaseException) -> None:
+    async def _retry_after_defect(self, job: Job, error: BaseException) -> None:
         try:
-            await self._journal.release_defect(entry, error)
+            await self._queue.retry_after_defect(job, error)
         except Exception:  # noqa: BLE001  logged; the entry is still in the store
-            self._log.exception("an entry could not be given back", position=entry.position)
+            self._log.exception("an entry could not be given back", position=job.position)
             await asyncio.sleep(1)
-            self._journal.let_go(entry)
+            self._queue.abandon(job)
         finally:
             self._done()
 
@@ -173,7 +175,7 @@ class Stage:
         if self._since_s is not None:
             self._since_s = time.monotonic()
         self._freed.set()
-        self._journal.rouse(self._lane)
+        self._queue.wake_worker(self._queue_name)
 
     def _start(self, work: Awaitable[None]) -> asyncio.Future[None]:
         task = asyncio.ensure_future(work)

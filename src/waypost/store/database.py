@@ -10,18 +10,18 @@ from sqlalchemy import Connection
 from waypost.base.telemetry.counters import CommitCounts
 from waypost.base.threads import Threads
 from waypost.store.contract import Engine
-from waypost.store.write_through_cache import Appended, Fresh
+from waypost.store.write_through_cache import EnqueuedJobs, Fresh
 from waypost.store.writer import CLASHES, Writer, each, named
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
-Wake = Callable[[Appended], None]
+Wake = Callable[[EnqueuedJobs], None]
 Hear = Callable[[str, str], None]
 """Called on the loop with the subject and the words of what another process tells."""
 
 APPENDED_TO: Final = "appended"
-"""Its words: `lane group`."""
+"""Its words: `queue group`."""
 
 MISSED: Final = "missed"
 """The subject after a gap, in which anything may have been told."""
@@ -193,7 +193,7 @@ class Database:
                     raise named(self._engine, error) from error
         raise AssertionError("the last clash is raised")
 
-    def _has_committed(self, appended: Appended) -> None:
+    def _has_committed(self, appended: EnqueuedJobs) -> None:
         """On a writer's thread."""
         if self._loop is None:
             return

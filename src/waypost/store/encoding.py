@@ -130,7 +130,7 @@ def message_columns(message: Message) -> dict[str, Any]:
         "request": message.request,
         "sandbox": message.sandbox,
         "state": "accepted",
-        "doubted": False,
+        "unconfirmed": False,
         "accepted_on_ms": message.accepted_on_ms,
         "changed_on_ms": message.accepted_on_ms,
     }

@@ -11,7 +11,7 @@ from typing import Final
 
 from sqlalchemy import Connection, MetaData, PrimaryKeyConstraint, Table
 
-from waypost.store.tables import arrivals, attempts, callbacks, message_events, metadata
+from waypost.store.tables import attempts, callbacks, inbound_webhooks, message_events, metadata
 
 POSTGRESQL: Final = "postgresql"
 
@@ -43,7 +43,7 @@ class Ranged:
 # fmt: off
 RANGED: Final = (  # Source: decision 0051; what is kept for weeks is cut by weeks
     #      table           by             key                   every
-    Ranged(arrivals,       "id",          ("id",),              Every.WEEK),
+    Ranged(inbound_webhooks,       "id",          ("id",),              Every.WEEK),
     Ranged(callbacks,      "id",          ("id",),              Every.WEEK),
     Ranged(attempts,       "callback_id", ("callback_id", "id"), Every.WEEK,  "ix_attempts_callback_id"),
     Ranged(message_events, "message_id",  ("message_id", "id"), Every.MONTH, "ix_message_events_message_id"),
@@ -51,7 +51,7 @@ RANGED: Final = (  # Source: decision 0051; what is kept for weeks is cut by wee
 STORAGE: Final[dict[str, str]] = {  # Source: postgresql.org, "Storage Parameters"; the defaults wait for a share of the table
     #                   why
     # small and rewritten all the time: vacuumed by a number of rows, and at once
-    "journal":          "autovacuum_vacuum_scale_factor=0, autovacuum_vacuum_threshold=5000, "
+    "queue_jobs":          "autovacuum_vacuum_scale_factor=0, autovacuum_vacuum_threshold=5000, "
                         "autovacuum_vacuum_cost_delay=0, autovacuum_analyze_scale_factor=0, autovacuum_analyze_threshold=50000",
     "leases":           "autovacuum_vacuum_scale_factor=0, autovacuum_vacuum_threshold=500, "
                         "autovacuum_vacuum_cost_delay=0, fillfactor=50",
@@ -60,7 +60,7 @@ STORAGE: Final[dict[str, str]] = {  # Source: postgresql.org, "Storage Parameter
     "sequences":        "autovacuum_vacuum_scale_factor=0.05, fillfactor=80",  # counted up in place
     # large: a share of it is more than a day's work; each message is changed some four times soon after it is added
     "messages":         "autovacuum_vacuum_scale_factor=0.01, autovacuum_analyze_scale_factor=0.02, fillfactor=85",
-    "arrival_items":    "autovacuum_vacuum_scale_factor=0.02",
+    "webhook_items":    "autovacuum_vacuum_scale_factor=0.02",
 }
 # fmt: on
 

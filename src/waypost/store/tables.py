@@ -251,7 +251,7 @@ messages = Table(
     Column("request", Words, nullable=False),  # the form as it came; holds no credential
     Column("sandbox", Boolean, nullable=False),
     Column("state", Words, nullable=False),
-    Column("doubted", Boolean, nullable=False),  # `failed` is our doubt, not the operator's word
+    Column("unconfirmed", Boolean, nullable=False),  # `failed` is our doubt, not the operator's word
     Column("operator_message_id", Words),
     Column("code", BigInteger),  # of the failure; the operator chooses it
     Column("reason", Words),
@@ -315,8 +315,8 @@ inbound_media = Table(  # what recipients have sent; the bytes are files once th
     Index("inbound_media_by_operators_id", "app_id", "operator_media_id"),
 )
 
-arrivals = Table(  # a webhook's body as received, once
-    "arrivals",
+inbound_webhooks = Table(  # a webhook's body as received, once
+    "inbound_webhooks",
     metadata,
     Column("id", Words, primary_key=True),
     Column("operator_account_id", Words, nullable=False),
@@ -324,14 +324,14 @@ arrivals = Table(  # a webhook's body as received, once
     Column("body", LargeBinary, nullable=False),
 )
 
-arrival_items = Table(  # one status, message or template change of an arrival
-    "arrival_items",
+webhook_items = Table(  # one status, message or template change of an arrival
+    "webhook_items",
     metadata,
     Column("id", _Id, primary_key=True),
     Column("operator_account_id", Words, nullable=False),
     Column("dedupe_key", Words, nullable=False),
-    Column("arrival_id", Words, nullable=False),
-    Column("place", Words, nullable=False),  # where in the body: `entry.change.list.index`
+    Column("webhook_id", Words, nullable=False),
+    Column("place", Words, nullable=False),  # where in the body: `job.change.list.index`
     Column("item", LargeBinary, nullable=False),  # JSON of the item with what the body says around it
     Column("received_on_ms", BigInteger, nullable=False),
     UniqueConstraint("operator_account_id", "dedupe_key"),
@@ -434,13 +434,13 @@ attempts = Table(
     Index("attempts_by_subscription", "subscription_id", "at_ms"),
 )
 
-journal = Table(  # open entries only: settling deletes
-    "journal",
+queue_jobs = Table(  # open entries only: settling deletes
+    "queue_jobs",
     metadata,
     Column("position", _Id, primary_key=True),  # order inside one key only
-    Column("lane", SmallInteger, nullable=False),
-    Column("grp", Words, nullable=False),
-    Column("order_key", Words, nullable=False),
+    Column("queue", SmallInteger, nullable=False),
+    Column("concurrency_group", Words, nullable=False),
+    Column("ordering_key", Words, nullable=False),
     Column("ref", Words, nullable=False),  # what it is about
     Column("due_ms", BigInteger, nullable=False),
     Column("attempt", Integer, nullable=False, server_default=text("0")),
@@ -449,28 +449,32 @@ journal = Table(  # open entries only: settling deletes
     Column("note", Words),  # why it was released or set aside
     Column("detached", Boolean, nullable=False, server_default=false()),  # those of its key wait for it no longer
     Column("replay", Boolean, nullable=False, server_default=false()),  # a callback that is sent once more
-    Index("journal_by_group", "lane", "grp", "position"),
+    Index("queue_jobs_by_group", "queue", "concurrency_group", "position"),
     Index(  # what waits for a person is found without reading what does not
-        "journal_set_aside", "lane", "position", sqlite_where=text("state >= 2"), postgresql_where=text("state >= 2")
+        "queue_jobs_dead_letters",
+        "queue",
+        "position",
+        sqlite_where=text("state >= 2"),
+        postgresql_where=text("state >= 2"),
     ),
     sqlite_autoincrement=True,  # a position is never used twice
 )
 
-leases = Table(  # which process works which shard of a lane, where several share a store
+leases = Table(  # which process works which shard of a queue, where several share a store
     "leases",
     metadata,
-    Column("lane", SmallInteger, primary_key=True, autoincrement=False),
+    Column("queue", SmallInteger, primary_key=True, autoincrement=False),
     Column("shard", SmallInteger, primary_key=True, autoincrement=False),
     Column("holder", Words, nullable=False),
     Column("until_ms", BigInteger, nullable=False),
     sqlite_with_rowid=False,
 )
 
-processes = Table(  # who works which lanes, where several share a store
+processes = Table(  # who works which queues, where several share a store
     "processes",
     metadata,
     Column("holder", Words, primary_key=True),
-    Column("lanes", Words, nullable=False),  # comma-separated
+    Column("queues", Words, nullable=False),  # comma-separated
     Column("seen_ms", BigInteger, nullable=False),  # by the store's clock
     sqlite_with_rowid=False,
 )

@@ -42,31 +42,31 @@ Key = tuple[FreshTable[Any, Any], Any]
 
 
 @dataclass(slots=True)
-class Appended:
+class EnqueuedJobs:
     """What one transaction has appended to the journal.
 
     Attributes:
-        groups: lane and group of what has to be looked for in the store.
-        entries: by lane and group, new entries with their positions, where the engine tells them.
+        groups: queue and group of what has to be looked for in the store.
+        jobs: by queue and group, new entries with their positions, where the engine tells them.
     """
 
     groups: set[tuple[int, str]] = field(default_factory=set[tuple[int, str]])
-    entries: dict[tuple[int, str], list[tuple[int, Any]]] = field(
+    jobs: dict[tuple[int, str], list[tuple[int, Any]]] = field(
         default_factory=dict[tuple[int, str], list[tuple[int, Any]]]
     )
 
     def __bool__(self) -> bool:
         """Whether there is anything."""
-        return bool(self.groups or self.entries)
+        return bool(self.groups or self.jobs)
 
-    def look_at(self, lane: int, group: str) -> None:
+    def look_at(self, queue_name: int, group: str) -> None:
         """Something was appended to this group, or has changed for it."""
-        self.groups.add((lane, group))
+        self.groups.add((queue_name, group))
 
-    def told(self, entries: Sequence[Any], positions: Sequence[int]) -> None:
+    def told(self, jobs: Sequence[Any], positions: Sequence[int]) -> None:
         """These entries were appended, at these positions."""
-        for position, entry in zip(positions, entries, strict=True):
-            self.entries.setdefault((entry.lane, entry.group), []).append((position, entry))
+        for position, job in zip(positions, jobs, strict=True):
+            self.jobs.setdefault((job.queue, job.concurrency_group), []).append((position, job))
 
 
 class Fresh:
@@ -100,9 +100,9 @@ class Fresh:
         return found
 
 
-def begin(connection: Connection, wanted: Collection[FreshTable[Any, Any]]) -> tuple[Appended, dict[Key, Any]]:
+def begin(connection: Connection, wanted: Collection[FreshTable[Any, Any]]) -> tuple[EnqueuedJobs, dict[Key, Any]]:
     """At the beginning of a transaction: where it notes what it appends and what will be asked for."""
-    appended, fresh = Appended(), dict[Key, Any]()
+    appended, fresh = EnqueuedJobs(), dict[Key, Any]()
     connection.info[APPENDED], connection.info[_FRESH] = appended, (wanted, fresh)
     return appended, fresh
 

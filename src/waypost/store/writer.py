@@ -10,7 +10,7 @@ from waypost.base.batching import GroupCommit
 from waypost.base.threads import Threads
 from waypost.store.bulk_statements import WAYS
 from waypost.store.contract import Engine, StoreAway
-from waypost.store.write_through_cache import Appended, Fresh, begin
+from waypost.store.write_through_cache import EnqueuedJobs, Fresh, begin
 
 CLASHES: Final = 5
 """How often a transaction is run that fails only because of another at the same moment."""
@@ -33,7 +33,7 @@ class Writer:
         nth: int,
         *,
         fresh: Fresh,
-        committed: Callable[[Appended], None],
+        committed: Callable[[EnqueuedJobs], None],
         unsure: Callable[[], None],
     ) -> None:
         self._engine = engine
@@ -55,7 +55,7 @@ class Writer:
         self._threads.shutdown()
 
     def _transaction(self, work: Callable[[Connection], None]) -> None:
-        appended = Appended()
+        appended = EnqueuedJobs()
         for left in reversed(range(CLASHES)):
             try:
                 appended = self._run(work)
@@ -81,7 +81,7 @@ class Writer:
         self._has_lost_connection = True
         return True
 
-    def _run(self, work: Callable[[Connection], None]) -> Appended:
+    def _run(self, work: Callable[[Connection], None]) -> EnqueuedJobs:
         self._is_committing = False
         with self._engine.write(self._nth) as connection:
             appended, fresh = begin(connection, self._fresh.wanted)

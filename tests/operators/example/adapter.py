@@ -40,7 +40,7 @@ from waypost.domain.direct_calls import (
     not_offered,
 )
 from waypost.domain.event import Event, InboundEvent, ReviewEvent, StatusEvent, UnknownEvent
-from waypost.domain.inbound_webhook import ArrivalItem
+from waypost.domain.inbound_webhook import WebhookItem
 from waypost.domain.media import DAY_MS, Media
 from waypost.domain.message import Message, MessageState, Passthrough, TemplateSend
 from waypost.domain.outcome import Again, Outcome, Rejected, Sent, Unavailable, Uncertain, Waits
@@ -226,16 +226,16 @@ class ExampleOperator:
         given = headers.get("x-example-seal", "")
         return hmac.compare_digest(_proof(account["seal"], body).encode(), given.encode())
 
-    def split(self, account: OperatorAccount, body: bytes) -> Sequence[ArrivalItem]:
+    def split(self, account: OperatorAccount, body: bytes) -> Sequence[WebhookItem]:
         try:
             events = msgspec.json.decode(body, type=list[dict[str, Any]])
         except (msgspec.MsgspecError, RecursionError, UnicodeError):
             events = [{"event": "unreadable", "id": hashlib.sha256(body).hexdigest()}]
         return [
-            ArrivalItem(
+            WebhookItem(
                 dedupe_key=str(one.get("id")),
                 group=str(one.get("line") or account.id),
-                order_key=f"{one.get('line')} {one.get('phone')}",
+                ordering_key=f"{one.get('line')} {one.get('phone')}",
                 place=str(nth),
                 item=msgspec.json.encode(one),
             )

@@ -13,11 +13,11 @@ from waypost.admin.doctor.check_result import Finding, ok, warning, wrong
 from waypost.base.files import readable_by_others
 from waypost.client.api_client import NotReached, OverHttp
 from waypost.domain.app import OperatorAccount
-from waypost.queue.plans import stage_of
+from waypost.queue.plans import stage_of_queue
 from waypost.store.accounts.partners import all_apps
 from waypost.store.console.trace import message_counts
-from waypost.store.queue.jobs import Lane, depth_of
-from waypost.store.queue.leases import lanes_held
+from waypost.store.queue.jobs import JobState, QueueName, count_jobs_by_state
+from waypost.store.queue.leases import queues_leased
 
 CONTROL_WITHIN_S: Final = 5
 FILES_NAMED: Final = 5
@@ -26,18 +26,18 @@ FILES_NAMED: Final = 5
 async def look_at_store(office: Office) -> list[Finding]:
     """What waits, what waits for a person, and what nobody knows."""
     read = office.database.read
-    depths = [await read(depth_of, lane) for lane in Lane]
+    depths = [await read(count_jobs_by_state, queue_name) for queue_name in QueueName]
     messages, apps = await read(message_counts), await read(all_apps)
     waiting = sum(sum(depth.values()) for depth in depths)
-    aside = sum(count for depth in depths for state, count in depth.items() if "ASIDE" in state.name)
+    aside = sum(count for depth in depths for state, count in depth.items() if state >= JobState.DEAD_LETTER)
     uncertain = messages.get("uncertain", 0)
     findings = [
         ok("store", f"{sum(messages.values())} messages, {waiting} entries to work"),
         ok("apps", f"{len(apps)}") if apps else warning("apps", "there are none", "add one with: waypost app add"),
     ]
     if aside:
-        remedy = "see them with: waypost entry list; then release or drop each"
-        findings.append(wrong("journal", f"{aside} entries set aside by a defect", remedy))
+        remedy = "list them with: waypost dead-letter list; then retry or delete each"
+        findings.append(wrong("queue", f"{aside} dead letter{'' if aside == 1 else 's'}", remedy))
     if uncertain:
         text = f"{uncertain} messages may or may not have been sent"
         remedy = "wait: each takes the operator's next word, or fails with code 4002"
@@ -57,11 +57,11 @@ async def look_at_files(office: Office) -> list[Finding]:
 
 
 async def look_at_processes(office: Office) -> list[Finding]:
-    """Lanes that no process works, where several share a store: nothing is lost, and everything waits."""
+    """Queues that no process works, where several share a store: nothing is lost, and everything waits."""
     if office.database.sole:
         return []
-    held = await office.database.write(lanes_held, office.clock.real_ms())
-    idle = sorted({stage_of(lane) for lane in Lane if lane not in held})
+    held = await office.database.write(queues_leased, office.clock.real_ms())
+    idle = sorted({stage_of_queue(queue_name) for queue_name in QueueName if queue_name not in held})
     if not idle:
         return [ok("processes", "every stage is worked")]
     text = f"no process works {' and '.join(idle)}: what is for them waits"

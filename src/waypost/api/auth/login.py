@@ -15,7 +15,7 @@ from waypost.wire.login import account_object, app_token_answer, issue_partner_t
 MOST_BYTES = 16 * 1024  # of a body that nobody has vouched for yet
 MOST_EMAIL = 254
 MOST_PASSWORD = 1024
-_log = ThrottledLog(log("accept"))
+_log = ThrottledLog(log("api"))
 
 
 async def log_in(services: Services, request: Request) -> Answer:

@@ -23,7 +23,7 @@ from waypost.wire.media import content_type, disposition, handle_answer, media_i
 
 MOST_ID_DIGITS: Final = 32  # Source: operator's facts 1, "IDs"
 WITHIN_S: Final = 10  # Source: decision 0026
-_log = log("accept")
+_log = log("api")
 
 
 class _IdTaken(Exception):

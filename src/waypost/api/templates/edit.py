@@ -21,8 +21,8 @@ from waypost.notifications.state_changes import Telling
 from waypost.notifications.template_changes import template_moves
 from waypost.store.accounts.partners import app_by_id
 from waypost.store.queue.job_subjects import SubjectKind
-from waypost.store.queue.jobs import append_entries
-from waypost.store.templates.templates import edit_template, template_by_id, template_entry, templates_named
+from waypost.store.queue.jobs import enqueue_jobs
+from waypost.store.templates.templates import edit_template, template_by_id, template_job, templates_named
 from waypost.wire.templates.changes import edited_draft
 
 
@@ -184,6 +184,6 @@ def _delete_all(connection: Connection, ids: Ids, template_ids: list[str], now_m
         )
         deleted = TemplateStatus.DELETED
         if template_moves(connection, telling, app, template, deleted, event, now_ms):
-            entry = template_entry(template, SubjectKind.TEMPLATE_DELETION, due_ms=now_ms)
-            append_entries(connection, [entry])
+            entry = template_job(template, SubjectKind.TEMPLATE_DELETION, due_ms=now_ms)
+            enqueue_jobs(connection, [entry])
     telling.write()

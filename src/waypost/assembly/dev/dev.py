@@ -343,7 +343,7 @@ class Dev:
             self._ids.turn_to("from here on")
 
     async def _begin(self) -> str:
-        """Open both sides, let requests in, work the lanes; gives the app's token.
+        """Open both sides, let requests in, work the queues; gives the app's token.
 
         What is seeded into an empty folder is kept: a reset goes back to it, and need not seed anew.
         """

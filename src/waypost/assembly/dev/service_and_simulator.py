@@ -86,7 +86,7 @@ class Pair:
             raise
 
     async def start(self) -> str:
-        """Work the lanes, and have a phone write in, so that its window is open; gives the app's token."""
+        """Work the queues, and have a phone write in, so that its window is open; gives the app's token."""
         self._travel.sides = (self.waypost, self.simulator)
         self.waypost.start()
         await self.simulator.write_in(phone=demo.DESTINATION, to=demo.SOURCE, text="Hello!")

@@ -22,7 +22,7 @@ from waypost.assembly.snapshots.bounds import MAX_MEMBERS, check_members, open_a
 from waypost.base.clock import Bearing
 from waypost.base.error_texts import error_text
 from waypost.simulator import FILE_REVISION, NotKept
-from waypost.store.migrations.revision import OLDEST
+from waypost.store.revision import OLDEST
 from waypost.store.tables import REVISION
 
 FORMAT: Final = 1

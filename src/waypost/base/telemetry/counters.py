@@ -80,25 +80,25 @@ class CommitCounts:
 
 
 @dataclass(slots=True)
-class LaneCounts:
-    """Of one lane, as one process works it.
+class QueueCounters:
+    """Of one queue, as one process works it.
 
     Attributes:
         claimed: entries that work was begun on.
-        settled: ended for good, with the state that says what was done.
-        released: given back to be tried later.
-        let_go: given back as they were: nothing had been begun.
+        completed: ended for good, with the state that says what was done.
+        retried_later: given back to be tried later.
+        abandoned: given back as they were: nothing had been begun.
         defects: given back because our own code failed.
-        set_aside: likewise for the last time; they wait for a person.
+        dead_letters: likewise for the last time; they wait for a person.
         lag_s: how long after it was due an entry was claimed.
     """
 
     claimed: int = 0
-    settled: int = 0
-    released: int = 0
-    let_go: int = 0
+    completed: int = 0
+    retried_later: int = 0
+    abandoned: int = 0
     defects: int = 0
-    set_aside: int = 0
+    dead_letters: int = 0
     lag_s: Spread = field(default_factory=lambda: Spread(LAG_S))
 
 

@@ -40,11 +40,11 @@ class Step(Enum):
 
     # fmt: off
     #                     part          says                    facts
-    ACCEPTED  = StepRow("accept",     "accepted",             ("app_id", "partner_id", "kind", "traceparent"))
-    IN_HAND   = StepRow("journal",    "in hand",              ("position", "attempt"))
+    ACCEPTED  = StepRow("api",        "accepted",             ("app_id", "partner_id", "kind", "traceparent"))
+    IN_FLIGHT   = StepRow("queue",    "in flight",             ("position", "attempt"))
     ANSWERED  = StepRow("operators",  "the operator answered", ("position", "app_id", "outcome", "code"))
-    SETTLED   = StepRow("dispatch",   "settled",              ("position", "app_id", "outcome"))
-    RELEASED  = StepRow("journal",    "given back for later", ("position", "attempt", "due_ms"))
+    COMPLETED   = StepRow("dispatch",   "completed",              ("position", "app_id", "outcome"))
+    RETRY_LATER  = StepRow("queue",    "retried later", ("position", "attempt", "due_ms"))
     STATUS    = StepRow("events",     "status applied",       ("position", "state"))
     TOLD      = StepRow("callbacks",  "callback tried",       (
         "callback_id", "subscription_id", "app_id", "partner_id", "position", "news", "sequence", "attempt", "status",

@@ -1,28 +1,28 @@
-"""`waypost entry` and `waypost message`: what waits for a person, and one message's whole way."""
+"""`waypost dead-letter` and `waypost message`: what waits for a person, and one message's whole way."""
 
 import typer
 
 from waypost.cli.admin_client import show
 
-entry = typer.Typer(help="Entries of the journal that were set aside.", no_args_is_help=True)
+dead_letter = typer.Typer(help="Jobs that a defect keeps from being worked.", no_args_is_help=True)
 
 
-@entry.command("list")
-def list_entries() -> None:
+@dead_letter.command("list")
+def list_dead_letters() -> None:
     """List entries that wait for a person."""
-    show("GET", "/admin/entries")
+    show("GET", "/admin/dead-letters")
 
 
-@entry.command("release")
-def release_entry(position: int) -> None:
+@dead_letter.command("retry")
+def retry_dead_letter(position: int) -> None:
     """Put an entry back, to be worked again."""
-    show("POST", f"/admin/entries/{position}/release", {})
+    show("POST", f"/admin/dead-letters/{position}/retry", {})
 
 
-@entry.command("drop")
-def drop_entry(position: int) -> None:
+@dead_letter.command("delete")
+def delete_dead_letter(position: int) -> None:
     """Delete an entry; what it was about is not done."""
-    show("DELETE", f"/admin/entries/{position}")
+    show("DELETE", f"/admin/dead-letters/{position}")
 
 
 def message(message_id: str) -> None:

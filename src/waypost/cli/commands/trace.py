@@ -38,7 +38,7 @@ def trace(
 
 def way(found: Mapping[str, Any]) -> Iterator[str]:
     """The lines that people read, oldest first within each part; times are UTC."""
-    is_doubted = " (we doubt it)" if found["doubted"] else ""
+    is_doubted = " (we doubt it)" if found["unconfirmed"] else ""
     yield f"message {found['id']}: {found['state']}{is_doubted}"
     yield from _fields(
         ("app", found["app_id"]),
@@ -56,7 +56,7 @@ def way(found: Mapping[str, Any]) -> Iterator[str]:
     for one in found["news"]:
         moved = "" if one["moved"] else " (told to nobody)"
         yield f"{at(one['at_ms'])}  {_with(one['news'], one['detail'])}{moved}"
-    yield from _entry(found["waiting"], "waits")
+    yield from _describe_job(found["waiting"], "waits")
     for callback in found["callbacks"]:
         yield from _callback(callback)
 
@@ -74,21 +74,21 @@ def _callback(callback: Mapping[str, Any]) -> Iterator[str]:
             f"    {at(one['at_ms'])}  attempt {number}, {one['kind']}: {came} after {one['duration_ms']} ms"
             + (f": {began}" if began else "")
         )
-    yield from _entry(callback["waiting"], "    waits")
+    yield from _describe_job(callback["waiting"], "    waits")
 
 
-def _entry(entry: Mapping[str, Any] | None, begin: str) -> Iterator[str]:
-    if entry is not None:
-        defects = f", {entry['defects']} defects" if entry["defects"] else ""
+def _describe_job(job: Mapping[str, Any] | None, begin: str) -> Iterator[str]:
+    if job is not None:
+        defects = f", {job['defects']} defects" if job["defects"] else ""
         yield (
-            f"{begin} in lane {entry['lane']} at {entry['position']}, {entry['state'].replace('_', ' ')}, "
-            f"due {at(entry['due_ms'])}, tried {entry['attempt']} times{defects}"
-            + (f": {entry['note']}" if entry["note"] else "")
+            f"{begin} in queue {job['queue']} at {job['position']}, {job['state'].replace('_', ' ')}, "
+            f"due {at(job['due_ms'])}, tried {job['attempt']} times{defects}"
+            + (f": {job['note']}" if job["note"] else "")
         )
-        if entry.get("failing_since_ms"):
-            next_ms = entry["next_attempt_ms"]
+        if job.get("failing_since_ms"):
+            next_ms = job["next_attempt_ms"]
             yield (
-                f"{begin} for its receiver, failing since {at(entry['failing_since_ms'])}"
+                f"{begin} for its receiver, failing since {at(job['failing_since_ms'])}"
                 + (f"; next attempt {at(next_ms)}" if next_ms else "")
             )
 

@@ -32,7 +32,7 @@ class Line:
     is_template: bool
     text: str
     state: str
-    doubted: bool
+    unconfirmed: bool
     code: int | None
     reason: str
     sandbox: bool
@@ -42,7 +42,7 @@ class Line:
     @property
     def is_final(self) -> bool:
         """Whether nothing more is to come."""
-        return self.state in FINAL_STATES or (self.state == "failed" and not self.doubted)
+        return self.state in FINAL_STATES or (self.state == "failed" and not self.unconfirmed)
 
 
 def lines_of(rows: Iterable[Mapping[str, Any]], names: Mapping[str, str], *, show_text: bool) -> list[Line]:
@@ -65,7 +65,7 @@ def _line(row: Mapping[str, Any], names: Mapping[str, str], sight: Sight) -> Lin
         is_template=bool(row["template_id"]),
         text=shown_line(short_text(row["content"], MOST_SHOWN if sight.is_open else MOST_COUNTED), sight),
         state=row["state"],
-        doubted=row["doubted"],
+        unconfirmed=row["unconfirmed"],
         code=row["code"],
         reason=row["reason"] or "",
         sandbox=row["sandbox"],

@@ -64,7 +64,7 @@ def why_of(trace: Mapping[str, Any]) -> Why | None:
         )  # fmt: skip
     if state != "failed":
         return None
-    if trace["doubted"]:
+    if trace["unconfirmed"]:
         known = failure_of(INVALID_ANSWER)
         return Why("bad", known.what, words, known.remedy, code)
     if words.startswith(GIVEN_UP):

@@ -150,7 +150,7 @@ def _news(trace: Mapping[str, Any]) -> Iterator[Step]:
             text = f"It came when the message was {behind} already, so it moved nothing and was called back to nobody."
         elif news == "enqueued" and trace["operator_message_id"]:
             text = f"It calls it {trace['operator_message_id']}."
-        elif news == "failed" and trace["doubted"]:
+        elif news == "failed" and trace["unconfirmed"]:
             who = _WAYPOST
         number = tries if news == TRIED else 0
         yield Step(f"s-news-{line['id']}", line["at_ms"], who, tone, title, text, number=number)
@@ -185,16 +185,16 @@ def _waiting(trace: Mapping[str, Any]) -> Iterator[Step]:
     entry = trace["waiting"]
     if entry is None:
         return
-    if entry["lane"] == "doubts":
+    if entry["queue"] == "unconfirmed":
         text = (
             "It is not sent again on a guess. If no status comes until then, it fails with a reason that says "
             "that it may have arrived."
         )
         title = "Waits for a status that says whether the operator has it"
-    elif entry["state"].startswith("set_aside"):
+    elif entry["state"].startswith("dead_letter"):
         title = "Set aside after errors of Waypost\u2019s own"
         text = f"Whoever runs the service releases or drops it. {entry['note'] or ''}".strip()
-    elif entry["state"] == "in_hand":
+    elif entry["state"] == "in_flight":
         title, text = "Being handed to the operator now", ""
     else:
         title = f"Waits for try {grouped(entry['attempt'] + 1)}" if entry["attempt"] else "Waits for its turn"

@@ -9,7 +9,7 @@ from urllib.parse import urlencode
 from waypost.console.messages.failure_explanations import FAILURES, failure_of
 from waypost.console.overview.minute_counts import HOUR_MS, MINUTE_MS
 from waypost.console.overview.queries import DAY_MS, Scene
-from waypost.store.queue.jobs import Lane
+from waypost.store.queue.jobs import QueueName
 
 SOON_MS: Final = 14 * DAY_MS
 """A client secret that expires within that is told of; one that has expired, for as long."""
@@ -102,7 +102,7 @@ def _failed(scene: Scene) -> Iterator[Need]:
 
 def _late(scene: Scene) -> Iterator[Need]:
     for one in scene.standing.waiting:
-        if one.lane is not Lane.SUBMISSIONS or not one.tries or not one.note:
+        if one.queue is not QueueName.OUTBOUND or not one.tries or not one.note:
             continue
         yield Need(
             "need-put-off", "warn", f"What is to be sent was put off {_times(one.tries)}: {one.note}",

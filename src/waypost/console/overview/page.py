@@ -16,7 +16,7 @@ from waypost.console.web.not_found import NotThere
 from waypost.console.web.page_request import Visit
 from waypost.console.web.streams import Piece
 from waypost.domain.app import App
-from waypost.store.console.overview import receivers_of_app, set_aside_of_app
+from waypost.store.console.overview import dead_letters_of_app, receivers_of_app
 
 PARTS: Final = "overview/parts.html"
 REST_S: Final = 2.0
@@ -48,18 +48,18 @@ async def live_overview(desk: Desk, visit: Visit) -> Response:
 
 
 async def try_again(desk: Desk, visit: Visit) -> Response:
-    """Put an entry of the app's that was set aside back into its lane."""
+    """Put an entry of the app's that was set aside back into its queue."""
     position = str(visit.path["position"])
     held = await desk.parts.database.read(_set_aside, visit.partner.id, visit.app)
     if position not in held:
         raise NotThere("There is no such entry set aside.")
-    await desk.parts.doors.admin.json("POST", f"/admin/entries/{position}/release", {})
+    await desk.parts.doors.admin.json("POST", f"/admin/dead-letters/{position}/retry", {})
     return desk.go(f"/apps/{visit.app.id}", "It is tried again.")
 
 
 def _set_aside(connection: Any, partner_id: int, app: App) -> set[str]:
     ids = [one["id"] for one in receivers_of_app(connection, partner_id, app.id)]
-    return {str(row.position) for row in set_aside_of_app(connection, app, ids)}
+    return {str(row.position) for row in dead_letters_of_app(connection, app, ids)}
 
 
 # fmt: off

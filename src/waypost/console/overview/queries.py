@@ -20,15 +20,15 @@ from waypost.store.console.overview import (
     Waiting,
     begun,
     counts_by_minute,
+    dead_letters_of_app,
     hurt_templates,
     line_of_app,
     receivers_of_app,
-    set_aside_of_app,
     waiting_of_app,
 )
 from waypost.store.database import Database
 from waypost.store.messages.lists import messages_of_app, names_of_templates
-from waypost.store.queue.jobs import SetAsideEntry
+from waypost.store.queue.jobs import DeadLetter
 
 DAY_MS: Final = 24 * 60 * 60 * 1000
 REFUSED_FOR_MS: Final = 7 * DAY_MS
@@ -50,7 +50,7 @@ class Standing:
     names: Mapping[str, str]
     receivers: list[dict[str, Any]]
     waiting: list[Waiting]
-    aside: list[SetAsideEntry]
+    aside: list[DeadLetter]
     hurt: list[Any]
     line: Line
     begun: Begun
@@ -97,7 +97,7 @@ def _standing(connection: Connection, *, app: App, partner_id: int, now_ms: int)
         names_of_templates(connection, partner_id, (row["template_id"] for row in newest)),
         receivers,
         waiting_of_app(connection, app, ids),
-        set_aside_of_app(connection, app, ids),
+        dead_letters_of_app(connection, app, ids),
         hurt_templates(connection, partner_id, app.business_account_id, now_ms - REFUSED_FOR_MS),
         line_of_app(connection, partner_id, app.id),
         begun(connection, partner_id, app.id, ids),

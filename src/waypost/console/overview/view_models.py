@@ -13,7 +13,7 @@ from waypost.console.charts.series import Series, key, table
 from waypost.console.overview.minute_counts import HOUR_MS, MINUTE_MS, Tally, of_states
 from waypost.console.overview.queries import DAY_MS, Scene
 from waypost.store.console.overview import Waiting
-from waypost.store.queue.jobs import Lane
+from waypost.store.queue.jobs import QueueName
 
 _ON_THE_WAY: Final = ("accepted", "uncertain", "enqueued", "sent")
 
@@ -36,12 +36,12 @@ TILES: Final = (
     ("Failed",      "bad",    ("failed",),                    "failed"),
 )
 LANES: Final = {
-    # lane                what waits in it
-    Lane.SUBMISSIONS: ("To the operator",   "Messages and templates that are to be sent."),
-    Lane.ARRIVALS:    ("From the operator", "Statuses and answers that have come in."),
-    Lane.CALLBACKS:   ("To your receivers", "Callbacks that are to be delivered."),
-    Lane.MEDIA:       ("Media",             "What people have sent, to be fetched."),
-    Lane.DOUBTS:      ("In doubt",          "Messages that wait for a status, since nobody knows whether they went."),
+    # queue                what waits in it
+    QueueName.OUTBOUND: ("To the operator",   "Messages and templates that are to be sent."),
+    QueueName.WEBHOOKS:    ("From the operator", "Statuses and answers that have come in."),
+    QueueName.CALLBACKS:   ("To your receivers", "Callbacks that are to be delivered."),
+    QueueName.MEDIA:       ("Media",             "What people have sent, to be fetched."),
+    QueueName.UNCONFIRMED:      ("In doubt",          "Messages that wait for a status, since nobody knows whether they went."),
 }
 # fmt: on
 LATE_MS: Final = 60_000
@@ -60,7 +60,7 @@ class Tile:
 
 @dataclass(frozen=True, slots=True)
 class Queue:
-    """What waits in one lane, in words.
+    """What waits in one queue, in words.
 
     Attributes:
         waits_ms: for how long the oldest has been due; None where nothing is due yet.
@@ -132,12 +132,12 @@ def counted_since(tally: Tally, now_ms: int) -> str:
 
 
 def queues(waiting: Sequence[Waiting], now_ms: int) -> list[Queue]:
-    """Each lane; those of which one hears seldom only when something is in them."""
+    """Each queue; those of which one hears seldom only when something is in them."""
     found: list[Queue] = []
-    by_lane = {one.lane: one for one in waiting}
-    for lane, (name, what) in LANES.items():
-        one = by_lane[lane]
-        if not one.entries and lane in (Lane.MEDIA, Lane.DOUBTS):
+    by_queue = {one.queue: one for one in waiting}
+    for queue_name, (name, what) in LANES.items():
+        one = by_queue[queue_name]
+        if not one.entries and queue_name in (QueueName.MEDIA, QueueName.UNCONFIRMED):
             continue
         due = one.oldest_due_ms
         waits_ms = None if due is None or due > now_ms else now_ms - due

@@ -9,7 +9,7 @@ from waypost.base.json_values import object_of
 from waypost.domain.app import App, OperatorAccount
 from waypost.domain.direct_calls import Failure, OperatorCall, Problem, Response
 from waypost.domain.event import Event
-from waypost.domain.inbound_webhook import ArrivalItem
+from waypost.domain.inbound_webhook import WebhookItem
 from waypost.domain.media import Media
 from waypost.domain.message import Message
 from waypost.domain.outcome import Outcome, Rejected, Sent, Unavailable, Uncertain
@@ -139,7 +139,7 @@ class CloudOperator:
         """Whether the operator signed exactly these bytes."""
         return webhook.is_signed(account, headers, body)
 
-    def split(self, account: OperatorAccount, body: bytes) -> Sequence[ArrivalItem]:
+    def split(self, account: OperatorAccount, body: bytes) -> Sequence[WebhookItem]:
         """The single items of a webhook body."""
         return webhook.split(account, body)
 

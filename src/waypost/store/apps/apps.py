@@ -15,8 +15,8 @@ from waypost.store.tables import (
     app_users,
     apps,
     business_accounts,
-    journal,
     messages,
+    queue_jobs,
     subscriptions,
     template_events,
     template_stays,
@@ -175,7 +175,7 @@ def _drop_entries(connection: Connection, things: Table, app_id: str) -> None:
     Entries are few and messages many, so the way is from the entry to what it is about: a reference
     ends with its id.
     """
-    entries = journal.alias()
-    about = func.substr(entries.c.ref, func.length(entries.c.ref) - ID_CHARS + 1)
-    positions = select(entries.c.position).join(things, things.c.id == about).where(things.c.app_id == app_id)
-    connection.execute(delete(journal).where(journal.c.position.in_(positions)))
+    jobs = queue_jobs.alias()
+    about = func.substr(jobs.c.ref, func.length(jobs.c.ref) - ID_CHARS + 1)
+    positions = select(jobs.c.position).join(things, things.c.id == about).where(things.c.app_id == app_id)
+    connection.execute(delete(queue_jobs).where(queue_jobs.c.position.in_(positions)))

@@ -12,9 +12,9 @@ from sqlalchemy import ColumnElement, Connection, and_, func, or_, select, tuple
 
 from waypost.store.callbacks.callbacks import shown_callback
 from waypost.store.callbacks.subscriptions import live_group, replay_group
-from waypost.store.queue.jobs import Lane
+from waypost.store.queue.jobs import QueueName
 from waypost.store.sql import one_of
-from waypost.store.tables import attempts, callbacks, journal, recipients, subscriptions, templates
+from waypost.store.tables import attempts, callbacks, queue_jobs, recipients, subscriptions, templates
 from waypost.store.typed_rows import select_row
 
 _Select = Any  # of many columns
@@ -123,8 +123,8 @@ def deliveries_of(
         return _page(connection, [select(*_SHOWN).where(chosen, *fits)], before, at_most)
     ids = _subscriptions(connection, partner_id, app_id, sought.subscription_id)
     if sought.state == "waiting" and _few_wait(connection, ids, look_at):
-        waiting = select(*_SHOWN).join(journal, journal.c.ref == callbacks.c.id)
-        return _page(connection, [waiting.where(_in_lane(ids), *fits)], before, at_most)
+        waiting = select(*_SHOWN).join(queue_jobs, queue_jobs.c.ref == callbacks.c.id)
+        return _page(connection, [waiting.where(_in_queue(ids), *fits)], before, at_most)
     if not sought.is_rare:
         each = [select(*_SHOWN).where(callbacks.c.subscription_id == one, *fits) for one in ids]
         return _page(connection, each, before, at_most)
@@ -199,16 +199,16 @@ class DeliveryEntry(NamedTuple):
 def entries_of(
     connection: Connection, subscription_id: int, callback_id: str, *, look_at: int = LOOKED_AT
 ) -> list[DeliveryEntry]:
-    """The entries of the lane that are to deliver a callback, the live one first.
+    """The entries of the queue that are to deliver a callback, the live one first.
 
-    Of a long lane the first so many are looked at: what is not among them waits its turn.
+    Of a long queue the first so many are looked at: what is not among them waits its turn.
     """
     found: list[DeliveryEntry] = []
     for group in (live_group(subscription_id), replay_group(subscription_id)):
         first = (
-            select_row(journal, DeliveryEntry)
-            .where(journal.c.lane == int(Lane.CALLBACKS), journal.c.grp == group)
-            .order_by(journal.c.position)
+            select_row(queue_jobs, DeliveryEntry)
+            .where(queue_jobs.c.queue == int(QueueName.CALLBACKS), queue_jobs.c.concurrency_group == group)
+            .order_by(queue_jobs.c.position)
             .limit(look_at)
             .subquery()
         )  # fmt: skip
@@ -307,12 +307,12 @@ def _subscriptions(connection: Connection, partner_id: int, app_id: str, id: int
     return connection.execute(chosen.order_by(subscriptions.c.id)).scalars().all()
 
 
-def _in_lane(ids: Sequence[int]) -> ColumnElement[bool]:
+def _in_queue(ids: Sequence[int]) -> ColumnElement[bool]:
     groups = [live_group(one) for one in ids]
-    return and_(journal.c.lane == int(Lane.CALLBACKS), journal.c.grp.in_(groups))
+    return and_(queue_jobs.c.queue == int(QueueName.CALLBACKS), queue_jobs.c.concurrency_group.in_(groups))
 
 
 def _few_wait(connection: Connection, ids: Sequence[int], most: int) -> bool:
     """Whether so few wait that all of them can be looked at; else the newest callbacks are among them."""
-    some = select(journal.c.position).where(_in_lane(ids)).limit(most + 1).subquery()
+    some = select(queue_jobs.c.position).where(_in_queue(ids)).limit(most + 1).subquery()
     return connection.execute(select(func.count()).select_from(some)).scalar_one() <= most

@@ -11,8 +11,8 @@ from sqlalchemy import ColumnElement, Connection, Row, Select, bindparam, func, 
 
 from waypost.store.bulk_statements import Changing
 from waypost.store.callbacks.subscriptions import live_group, replay_group, tell_worker
-from waypost.store.queue.jobs import Lane
-from waypost.store.tables import callbacks, journal, subscriptions
+from waypost.store.queue.jobs import QueueName
+from waypost.store.tables import callbacks, queue_jobs, subscriptions
 from waypost.store.typed_rows import select_row
 
 MOST_WAITING: Final = 10_000
@@ -158,14 +158,14 @@ def _waiting(connection: Connection, id: int, most: int) -> dict[str, Any]:
     """How many entries of its groups wait, and since when. They are found by the index, group by group."""
     counted: dict[str, Any] = {}
     for name, group in (("waiting", live_group(id)), ("replaying", replay_group(id))):
-        asked = {"lane": int(Lane.CALLBACKS), "group": group, "most": most + 1}
-        entries = connection.execute(_COUNTED, asked).scalar_one()
-        counted[name] = min(entries, most)
-        counted[f"{name}_is_longer"] = entries > most
+        asked = {"queue": int(QueueName.CALLBACKS), "group": group, "most": most + 1}
+        jobs = connection.execute(_COUNTED, asked).scalar_one()
+        counted[name] = min(jobs, most)
+        counted[f"{name}_is_longer"] = jobs > most
     first = (
-        select(journal.c.ref)
-        .where(journal.c.lane == int(Lane.CALLBACKS), journal.c.grp == live_group(id))
-        .order_by(journal.c.position)
+        select(queue_jobs.c.ref)
+        .where(queue_jobs.c.queue == int(QueueName.CALLBACKS), queue_jobs.c.concurrency_group == live_group(id))
+        .order_by(queue_jobs.c.position)
         .limit(1)
     )
     counted["waiting_since_ms"] = connection.execute(
@@ -175,8 +175,8 @@ def _waiting(connection: Connection, id: int, most: int) -> dict[str, Any]:
 
 
 _some = (  # in no order: where one is wanted, PostgreSQL may sort all of them before it stops
-    select(journal.c.position)
-    .where(journal.c.lane == bindparam("lane"), journal.c.grp == bindparam("group"))
+    select(queue_jobs.c.position)
+    .where(queue_jobs.c.queue == bindparam("queue"), queue_jobs.c.concurrency_group == bindparam("group"))
     .limit(bindparam("most"))
     .subquery()
 )

@@ -1,4 +1,4 @@
-"""Callbacks to be sent again: which they are, and their entries in the lane."""
+"""Callbacks to be sent again: which they are, and their entries in the queue."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -8,7 +8,7 @@ from sqlalchemy import ColumnElement, Connection, and_, func, or_, select
 from waypost.store.callbacks.receivers import Whose
 from waypost.store.callbacks.subscriptions import replay_group
 from waypost.store.queue.job_subjects import JobSubject, SubjectKind
-from waypost.store.queue.jobs import Lane, NewEntry, append_entries
+from waypost.store.queue.jobs import NewJob, QueueName, enqueue_jobs
 from waypost.store.tables import callbacks, recipients, subscriptions
 
 BATCH: Final = 500
@@ -68,13 +68,13 @@ def append_replays(
     if after is not None:
         found = found.where(_beyond(after))
     rows = connection.execute(found.order_by(*order).limit(BATCH)).all()
-    append_entries(
+    enqueue_jobs(
         connection,
         [
-            NewEntry(
-                Lane.CALLBACKS,
-                group=replay_group(row.subscription_id),
-                order_key=f"replay {row.subscription_id} {row.about}",
+            NewJob(
+                QueueName.CALLBACKS,
+                concurrency_group=replay_group(row.subscription_id),
+                ordering_key=f"replay {row.subscription_id} {row.about}",
                 subject=JobSubject(SubjectKind.CALLBACK, row.id),
                 due_ms=due_ms,
                 is_replay=True,

@@ -7,7 +7,7 @@ from typing import Any, Final, NamedTuple
 from sqlalchemy import Connection, Row, delete, func, insert, select, update
 
 from waypost.domain.callbacks.subscription import Subscription
-from waypost.store.queue.jobs import Lane
+from waypost.store.queue.jobs import QueueName
 from waypost.store.sql import one_of
 from waypost.store.tables import subscriptions
 from waypost.store.typed_rows import RowReader, select_row
@@ -83,11 +83,11 @@ def change_subscription(
 def tell_worker(connection: Connection, id: int | str) -> None:
     """Have whoever works a subscription's callbacks look at it again, once this is committed."""
     for group in (live_group(id), replay_group(id)):
-        connection.info[APPENDED].look_at(Lane.CALLBACKS, group)
+        connection.info[APPENDED].look_at(QueueName.CALLBACKS, group)
 
 
 def live_group(id: int | str) -> str:
-    """The group of a subscription's callbacks in their lane."""
+    """The group of a subscription's callbacks in their queue."""
     return f"subscription {id}"
 
 
@@ -97,7 +97,7 @@ def replay_group(id: int | str) -> str:
 
 
 def subscription_in(group: str) -> int:
-    """Which subscription a group of the callbacks' lane belongs to."""
+    """Which subscription a group of the callbacks' queue belongs to."""
     return int(group.rpartition(" ")[2])
 
 

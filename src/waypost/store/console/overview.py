@@ -12,16 +12,24 @@ from sqlalchemy import Connection, case, func, select
 
 from waypost.domain.app import App
 from waypost.store.callbacks.subscriptions import live_group, replay_group
-from waypost.store.queue.jobs import EntryState, Lane, SetAsideEntry, set_aside_entries
-from waypost.store.tables import arrivals, callbacks, inbound_messages, journal, messages, subscriptions, templates
+from waypost.store.queue.jobs import DeadLetter, JobState, QueueName, read_dead_letters
+from waypost.store.tables import (
+    callbacks,
+    inbound_messages,
+    inbound_webhooks,
+    messages,
+    queue_jobs,
+    subscriptions,
+    templates,
+)
 
 MINUTE_MS: Final = 60_000
 MOST_WAITING: Final = 2_000
 """How many entries of a group are counted; of a longer one it is known that it is longer."""
-MOST_ASIDE: Final = 500
+MAX_DEAD_LETTERS: Final = 500
 """How many entries that are set aside are looked through for an app's."""
 MOST_TEMPLATES: Final = 20
-MOST_ARRIVALS: Final = 500
+MAX_WEBHOOKS: Final = 500
 """How many of the newest arrivals are looked through for an operator account's."""
 MOST_CALLBACKS: Final = 50
 
@@ -104,7 +112,7 @@ def counts_by_minute(
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """What of one lane waits for one app.
+    """What of one queue waits for one app.
 
     Attributes:
         entries: as many as were counted.
@@ -114,7 +122,7 @@ class Waiting:
         note: why that one was put off.
     """
 
-    lane: Lane
+    queue: QueueName
     entries: int
     is_longer: bool
     oldest_due_ms: int | None
@@ -122,33 +130,37 @@ class Waiting:
     note: str
 
 
-def groups_of_app(app: App, subscription_ids: Collection[int]) -> tuple[tuple[Lane, tuple[str, ...]], ...]:
-    """The groups of each lane that are an app's own: by its number, its business account, its subscriptions."""
+def groups_of_app(app: App, subscription_ids: Collection[int]) -> tuple[tuple[QueueName, tuple[str, ...]], ...]:
+    """The groups of each queue that are an app's own: by its number, its business account, its subscriptions."""
     source = [app.phone_number] if app.phone_number else []
     number = [app.phone_number_id] if app.phone_number_id else []
     account = [app.business_account_id] if app.business_account_id else []
     told = [group(one) for one in subscription_ids for group in (live_group, replay_group)]
     return (
-        (Lane.SUBMISSIONS, (*source, *(f"templates {one}" for one in account))),
-        (Lane.DOUBTS, tuple(source)),
-        (Lane.ARRIVALS, (*number, *account)),
-        (Lane.MEDIA, tuple(number)),
-        (Lane.CALLBACKS, tuple(told)),
+        (QueueName.OUTBOUND, (*source, *(f"templates {one}" for one in account))),
+        (QueueName.UNCONFIRMED, tuple(source)),
+        (QueueName.WEBHOOKS, (*number, *account)),
+        (QueueName.MEDIA, tuple(number)),
+        (QueueName.CALLBACKS, tuple(told)),
     )
 
 
 def waiting_of_app(connection: Connection, app: App, subscription_ids: Collection[int]) -> list[Waiting]:
-    """How much waits for an app in each lane, without what is set aside."""
-    return [_waiting(connection, lane, groups) for lane, groups in groups_of_app(app, subscription_ids)]
+    """How much waits for an app in each queue, without what is set aside."""
+    return [_waiting(connection, queue_name, groups) for queue_name, groups in groups_of_app(app, subscription_ids)]
 
 
-def _waiting(connection: Connection, lane: Lane, groups: Sequence[str]) -> Waiting:
-    entries, is_longer, oldest, tries, note = 0, False, None, 0, ""
+def _waiting(connection: Connection, queue_name: QueueName, groups: Sequence[str]) -> Waiting:
+    jobs, is_longer, oldest, tries, note = 0, False, None, 0, ""
     for group in groups:
         looked_at = (
-            select(journal.c.due_ms, journal.c.attempt, journal.c.note)
-            .where(journal.c.lane == int(lane), journal.c.grp == group, journal.c.state < int(EntryState.SET_ASIDE))
-            .order_by(journal.c.position)
+            select(queue_jobs.c.due_ms, queue_jobs.c.attempt, queue_jobs.c.note)
+            .where(
+                queue_jobs.c.queue == int(queue_name),
+                queue_jobs.c.concurrency_group == group,
+                queue_jobs.c.state < int(JobState.DEAD_LETTER),
+            )
+            .order_by(queue_jobs.c.position)
             .limit(MOST_WAITING)
             .subquery()
         )
@@ -159,7 +171,7 @@ def _waiting(connection: Connection, lane: Lane, groups: Sequence[str]) -> Waiti
                 func.max(looked_at.c.attempt).label("tries"),
             ).select_from(looked_at)
         ).one()
-        entries += row.entries
+        jobs += row.entries
         is_longer = is_longer or row.entries >= MOST_WAITING
         if row.entries:
             oldest = row.oldest_due_ms if oldest is None else min(oldest, row.oldest_due_ms)
@@ -167,13 +179,17 @@ def _waiting(connection: Connection, lane: Lane, groups: Sequence[str]) -> Waiti
             tries = row.tries
             why = select(looked_at.c.note).where(looked_at.c.attempt == tries).limit(1)
             note = connection.execute(why).scalar_one_or_none() or ""
-    return Waiting(lane, entries, is_longer, oldest, tries, note)
+    return Waiting(queue_name, jobs, is_longer, oldest, tries, note)
 
 
-def set_aside_of_app(connection: Connection, app: App, subscription_ids: Collection[int]) -> list[SetAsideEntry]:
+def dead_letters_of_app(connection: Connection, app: App, subscription_ids: Collection[int]) -> list[DeadLetter]:
     """An app's entries that wait for a person."""
-    own = {(int(lane), group) for lane, groups in groups_of_app(app, subscription_ids) for group in groups}
-    return [one for one in set_aside_entries(connection, at_most=MOST_ASIDE) if (one.lane, one.grp) in own]
+    own = {(int(queue_name), group) for queue_name, groups in groups_of_app(app, subscription_ids) for group in groups}
+    return [
+        one
+        for one in read_dead_letters(connection, at_most=MAX_DEAD_LETTERS)
+        if (one.queue, one.concurrency_group) in own
+    ]
 
 
 def receivers_of_app(connection: Connection, partner_id: int, app_id: str) -> list[dict[str, Any]]:
@@ -295,9 +311,9 @@ def _has_taken(connection: Connection, subscription_id: int) -> bool:
 def last_call_of(connection: Connection, operator_account_id: str) -> int | None:
     """When an operator account last called its webhook; None where it has not among the newest arrivals."""
     newest = (
-        select(arrivals.c.operator_account_id, arrivals.c.received_on_ms)
-        .order_by(arrivals.c.id.desc())
-        .limit(MOST_ARRIVALS)
+        select(inbound_webhooks.c.operator_account_id, inbound_webhooks.c.received_on_ms)
+        .order_by(inbound_webhooks.c.id.desc())
+        .limit(MAX_WEBHOOKS)
         .subquery()
     )
     return connection.execute(

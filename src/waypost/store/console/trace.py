@@ -10,8 +10,8 @@ from waypost.store.callbacks.receivers import receiver_failure
 from waypost.store.callbacks.subscriptions import live_group
 from waypost.store.messages.one_time_codes import codes_among
 from waypost.store.queue.job_subjects import JobSubject, SubjectKind
-from waypost.store.queue.jobs import EntryState, Lane
-from waypost.store.tables import callbacks, journal, message_events, messages, templates
+from waypost.store.queue.jobs import JobState, QueueName
+from waypost.store.tables import callbacks, message_events, messages, queue_jobs, templates
 
 MOST_LOOKED_AT: Final = 20_000
 """Of a group's entries, where one is looked for by what it is about: no index leads there."""
@@ -92,7 +92,9 @@ def whole_way(connection: Connection, message_id: str) -> dict[str, Any] | None:
         is_open = told["ended_on_ms"] is None
         group = live_group(told["subscription_id"])
         told["waiting"] = (
-            _entry(connection, Lane.CALLBACKS, group, JobSubject(SubjectKind.CALLBACK, told["id"])) if is_open else None
+            _find_job(connection, QueueName.CALLBACKS, group, JobSubject(SubjectKind.CALLBACK, told["id"]))
+            if is_open
+            else None
         )
         if told["waiting"] is not None:
             told["waiting"] |= receiver_failure(connection, told["subscription_id"])
@@ -129,26 +131,28 @@ def words_of_app(connection: Connection, partner_id: int, app_id: str, message_i
 
 def _waiting(connection: Connection, source: str, message_id: str, state: str) -> dict[str, Any] | None:
     """The message's own entry: it waits to be sent, or, where it is uncertain, for news."""
-    waits = _entry(connection, Lane.SUBMISSIONS, source, JobSubject(SubjectKind.MESSAGE, message_id))
+    waits = _find_job(connection, QueueName.OUTBOUND, source, JobSubject(SubjectKind.MESSAGE, message_id))
     if waits is None and state == MessageState.UNCERTAIN:
-        waits = _entry(connection, Lane.DOUBTS, source, JobSubject(SubjectKind.UNCONFIRMED_MESSAGE, message_id))
+        waits = _find_job(
+            connection, QueueName.UNCONFIRMED, source, JobSubject(SubjectKind.UNCONFIRMED_MESSAGE, message_id)
+        )
     return waits
 
 
-def _entry(connection: Connection, lane: Lane, group: str, subject: JobSubject) -> dict[str, Any] | None:
+def _find_job(connection: Connection, queue_name: QueueName, group: str, subject: JobSubject) -> dict[str, Any] | None:
     """The entry of a group that is about something, looked for among the oldest `MOST_LOOKED_AT`."""
     oldest = (
-        select(journal)
-        .where(journal.c.lane == int(lane), journal.c.grp == group)
-        .order_by(journal.c.position)
+        select(queue_jobs)
+        .where(queue_jobs.c.queue == int(queue_name), queue_jobs.c.concurrency_group == group)
+        .order_by(queue_jobs.c.position)
         .limit(MOST_LOOKED_AT)
         .subquery()
     )
-    names = ("lane", "position", "attempt", "defects", "due_ms", "state", "note")
+    names = ("queue", "position", "attempt", "defects", "due_ms", "state", "note")
     columns = [oldest.c[name] for name in names]
     found = select(*columns).where(oldest.c.ref == subject.ref).order_by(oldest.c.position).limit(1)
     row = connection.execute(found).mappings().one_or_none()
     if row is None:
         return None
-    words = {"lane": Lane(row["lane"]).name, "state": EntryState(row["state"]).name}
+    words = {"queue": QueueName(row["queue"]).name, "state": JobState(row["state"]).name}
     return {**row, **{name: word.lower() for name, word in words.items()}}

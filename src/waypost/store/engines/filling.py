@@ -15,9 +15,9 @@ from sqlalchemy.pool import NullPool
 from waypost.store.contract import StoreAway, WrongStore
 from waypost.store.engines.many_rows import type_of
 from waypost.store.engines.postgresql import CONNECT
-from waypost.store.migrations.revision import MOVING, standing_of
 from waypost.store.properties import set_facts, set_revision
 from waypost.store.retention.partitions import Part, make_parts
+from waypost.store.revision import MOVING, standing_of
 from waypost.store.schema import make_schema
 from waypost.store.tables import REVISION, metadata, store_facts
 

@@ -21,7 +21,7 @@ from waypost.base.telemetry.logs import log
 from waypost.store.bulk_statements import WAYS
 from waypost.store.contract import Hear, StoreAway, WrongStore
 from waypost.store.engines.many_rows import ManyRows
-from waypost.store.migrations.revision import make_or_check
+from waypost.store.revision import make_or_check
 
 CHANNEL: Final = "waypost"
 MOST_BYTES: Final = 7_000

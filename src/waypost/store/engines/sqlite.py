@@ -17,7 +17,7 @@ from sqlalchemy.pool import NullPool
 from waypost.base.files import create_private
 from waypost.store.bulk_statements import WAYS, OneByOne
 from waypost.store.contract import Hear, StoreInUse
-from waypost.store.migrations.revision import make_or_check
+from waypost.store.revision import make_or_check
 
 # fmt: off
 PRAGMAS: Final = (  # Source: decisions 0002, 0003; sqlite.org, "PRAGMA Statements"

@@ -8,7 +8,7 @@ from sqlalchemy import Connection, Select, and_, delete, func, insert, select, t
 
 from waypost.domain.media import InboundMedia, Media
 from waypost.store.queue.job_subjects import JobSubject, SubjectKind
-from waypost.store.queue.jobs import Lane, NewEntry, append_entries, settle_entries
+from waypost.store.queue.jobs import NewJob, QueueName, complete_jobs, enqueue_jobs
 from waypost.store.sql import insert_or
 from waypost.store.tables import inbound_media, media, media_copies
 from waypost.store.typed_rows import RowReader
@@ -155,14 +155,14 @@ def add_inbound_media(
             "expires_on_ms": one.expires_on_ms,
         },
     )
-    entry = NewEntry(
-        Lane.MEDIA,
-        group=phone_number_id,
-        order_key=one.key,
+    job = NewJob(
+        QueueName.MEDIA,
+        concurrency_group=phone_number_id,
+        ordering_key=one.key,
         subject=JobSubject(SubjectKind.INBOUND_MEDIA, one.key, operator_account_id),
         due_ms=now_ms,
     )
-    append_entries(connection, [entry])
+    enqueue_jobs(connection, [job])
 
 
 def inbound_by_keys(connection: Connection, keys: Sequence[str]) -> dict[str, InboundMedia]:
@@ -203,7 +203,7 @@ def record_fetches(connection: Connection, outcomes: Sequence[FetchOutcome]) -> 
             connection.execute(
                 update(inbound_media).where(inbound_media.c.key == one.key).values(sha256=one.sha256, failed=one.failed)
             )
-    settle_entries(connection, [one.position for one in outcomes])
+    complete_jobs(connection, [one.position for one in outcomes])
     return [None] * len(outcomes)
 
 

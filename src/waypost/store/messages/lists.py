@@ -19,7 +19,7 @@ MOST: Final = 200
 SHOWN: Final = (  # without the words of the message, which a list does not show
     messages.c.id, messages.c.source, messages.c.destination, messages.c.kind, messages.c.template_id,
     messages.c.state, messages.c.code, messages.c.reason, messages.c.operator_message_id,
-    messages.c.sandbox, messages.c.doubted, messages.c.accepted_on_ms, messages.c.changed_on_ms,
+    messages.c.sandbox, messages.c.unconfirmed, messages.c.accepted_on_ms, messages.c.changed_on_ms,
 )  # fmt: skip
 
 

@@ -10,7 +10,7 @@ from waypost.domain.message import Message, MessageState
 from waypost.store.bulk_statements import Adding, Changing
 from waypost.store.encoding import content_of, message_columns
 from waypost.store.queue.job_subjects import JobSubject, SubjectKind
-from waypost.store.queue.jobs import Lane, NewEntry, append_entries
+from waypost.store.queue.jobs import NewJob, QueueName, enqueue_jobs
 from waypost.store.sql import one_of, to_change
 from waypost.store.tables import messages
 from waypost.store.trace_events import MessageNews, add_news
@@ -31,7 +31,7 @@ class MessageRow(NamedTuple):
     content: bytes
     sandbox: bool
     state: str
-    doubted: bool
+    unconfirmed: bool
     accepted_on_ms: int
     changed_on_ms: int
     recipient_id: int | None = None
@@ -54,16 +54,16 @@ def record_messages(connection: Connection, accepted: Sequence[Message]) -> list
     rows = [message_columns(message) for message in accepted]
     _RECORD.run(connection, rows)
     are_fresh(connection, FRESH, ((row["id"], MessageRow(*_accepted(row))) for row in rows))
-    append_entries(connection, [submission(message) for message in accepted])
+    enqueue_jobs(connection, [submission(message) for message in accepted])
     return [None] * len(accepted)
 
 
-def submission(message: Message) -> NewEntry:
+def submission(message: Message) -> NewJob:
     """The entry that carries a message: paced by source, in order per source and destination."""
-    return NewEntry(
-        Lane.SUBMISSIONS,
-        group=message.source,
-        order_key=f"{message.source} {message.destination}",
+    return NewJob(
+        QueueName.OUTBOUND,
+        concurrency_group=message.source,
+        ordering_key=f"{message.source} {message.destination}",
         subject=JobSubject(SubjectKind.MESSAGE, message.id),
         due_ms=message.accepted_on_ms,
     )
@@ -113,7 +113,7 @@ class MessageChange:
     at_ms: int
     recipient_id: int | None
     operator_message_id: str | None
-    doubted: bool = False
+    unconfirmed: bool = False
     code: int | None = None
     reason: str | None = None
     is_named: bool = True
@@ -128,7 +128,7 @@ def change_messages(connection: Connection, changes: Sequence[MessageChange], ne
             "changed_on_ms": change.at_ms,
             "recipient_id": change.recipient_id,
             "operator_message_id": change.operator_message_id,
-            "doubted": change.doubted,
+            "unconfirmed": change.unconfirmed,
             "code": change.code,
             "reason": change.reason,
         }
@@ -145,10 +145,10 @@ _BY_ID: Final = _ROW.where(one_of(messages.c.id, "ids"))
 _BY_OPERATOR_ID: Final = _ROW.where(one_of(messages.c.operator_message_id, "ids"))
 _RECORD: Final = Adding(
     messages, "id", "partner_id", "app_id", "source", "destination", "kind", "template_id", "content",
-    "request", "sandbox", "state", "doubted", "accepted_on_ms", "changed_on_ms",
+    "request", "sandbox", "state", "unconfirmed", "accepted_on_ms", "changed_on_ms",
 )  # fmt: skip
-_MOVE: Final = Changing(messages, "id", "state", "changed_on_ms", "doubted", "code", "reason")
+_MOVE: Final = Changing(messages, "id", "state", "changed_on_ms", "unconfirmed", "code", "reason")
 _NAME: Final = Changing(
-    messages, "id", "state", "changed_on_ms", "recipient_id", "operator_message_id", "doubted", "code",
+    messages, "id", "state", "changed_on_ms", "recipient_id", "operator_message_id", "unconfirmed", "code",
     "reason",
 )  # fmt: skip

@@ -14,7 +14,7 @@ from sqlalchemy import ColumnElement, Connection, Select, func, select
 from waypost.store.messages.one_time_codes import codes_named
 from waypost.store.messages.search import Wanted
 from waypost.store.messages.search_pages import FIRST, ByTime, Found, Page
-from waypost.store.tables import arrival_items, inbound_messages, recipients
+from waypost.store.tables import inbound_messages, recipients, webhook_items
 
 
 def inbound_message(connection: Connection, app_id: str, operator_message_id: str) -> Any | None:
@@ -121,10 +121,10 @@ def _asked(partner_id: int) -> Select[Any, Any, Any, Any, Any, Any, Any]:
             recipients.c.phone_number,
             recipients.c.user_id,
             recipients.c.name,
-            arrival_items.c.item,
+            webhook_items.c.item,
         )
         .outerjoin(recipients, recipients.c.id == inbound_messages.c.recipient_id)
-        .outerjoin(arrival_items, arrival_items.c.id == inbound_messages.c.item_id)
+        .outerjoin(webhook_items, webhook_items.c.id == inbound_messages.c.item_id)
         .where(inbound_messages.c.partner_id == partner_id)
     )
 

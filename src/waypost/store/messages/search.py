@@ -20,10 +20,10 @@ from waypost.store.messages.one_time_codes import with_codes
 from waypost.store.messages.search_pages import FIRST, LOOKED_AT, ByTime, Found, Page
 from waypost.store.messages.text import words_of
 from waypost.store.queue.job_subjects import SubjectKind
-from waypost.store.queue.jobs import Lane, subject_of
+from waypost.store.queue.jobs import QueueName, read_subject
 from waypost.store.schema import POSTGRESQL
 from waypost.store.sql import one_of
-from waypost.store.tables import apps, journal, messages, recipients
+from waypost.store.tables import apps, messages, queue_jobs, recipients
 
 READ: Final = 2_500
 """Messages that one request looks at where each has to be read to know its words."""
@@ -227,18 +227,20 @@ class _Search:
         if number is None:
             return []
         oldest = (
-            select(journal.c.ref, journal.c.order_key)
-            .where(journal.c.lane == int(Lane.SUBMISSIONS), journal.c.grp == self._source)
-            .order_by(journal.c.position)
+            select(queue_jobs.c.ref, queue_jobs.c.ordering_key)
+            .where(queue_jobs.c.queue == int(QueueName.OUTBOUND), queue_jobs.c.concurrency_group == self._source)
+            .order_by(queue_jobs.c.position)
             .limit(LOOKED_AT)
             .subquery()
         )
-        waits = select(oldest.c.ref).where(oldest.c.order_key.contains(number)).limit(MOST)
+        waits = select(oldest.c.ref).where(oldest.c.ordering_key.contains(number)).limit(MOST)
         doubted = (
-            select(journal.c.ref).where(journal.c.lane == int(Lane.DOUBTS), journal.c.grp == self._source).limit(MOST)
+            select(queue_jobs.c.ref)
+            .where(queue_jobs.c.queue == int(QueueName.UNCONFIRMED), queue_jobs.c.concurrency_group == self._source)
+            .limit(MOST)
         )
-        entries = [subject_of(Lane.SUBMISSIONS, ref) for ref in self._connection.execute(waits).scalars()]
-        ids = [one.id for one in entries if one.kind is SubjectKind.MESSAGE]
+        jobs = [read_subject(QueueName.OUTBOUND, ref) for ref in self._connection.execute(waits).scalars()]
+        ids = [one.id for one in jobs if one.kind is SubjectKind.MESSAGE]
         return [*ids, *self._connection.execute(doubted).scalars()]
 
     def _may_say(self, text: str) -> ColumnElement[bool]:

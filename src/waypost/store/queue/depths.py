@@ -1,4 +1,4 @@
-"""How much waits in the lanes, asked so that the answer costs the same however much it is."""
+"""How much waits in the queues, asked so that the answer costs the same however much it is."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -6,79 +6,82 @@ from typing import Final
 
 from sqlalchemy import Connection, bindparam, case, func, select
 
-from waypost.store.queue.jobs import IS_SET_ASIDE, EntryState, Lane
-from waypost.store.tables import journal, subscriptions
+from waypost.store.queue.jobs import IS_DEAD_LETTER, JobState, QueueName
+from waypost.store.tables import queue_jobs, subscriptions
 
 MOST: Final = 20_000
-"""How many entries of a lane are counted; of a longer one it is known that it is longer."""
+"""How many entries of a queue are counted; of a longer one it is known that it is longer."""
 
 
 @dataclass(frozen=True, slots=True)
-class Depth:
-    """One lane.
+class QueueDepth:
+    """One queue.
 
     Attributes:
-        entries: by state, of those that were counted.
+        jobs: by state, of those that were counted.
         oldest_due_ms: of what may be worked; None where there is nothing.
         is_longer: there are more entries than were counted.
     """
 
-    entries: Mapping[EntryState, int]
+    jobs: Mapping[JobState, int]
     oldest_due_ms: int | None
     is_longer: bool
 
 
 @dataclass(frozen=True, slots=True)
-class Depths:
+class QueueDepths:
     """Everything that waits.
 
     Attributes:
         paused: subscriptions, by who paused them.
     """
 
-    lanes: Mapping[Lane, Depth]
+    queues: Mapping[QueueName, QueueDepth]
     paused: Mapping[str, int]
 
 
-def depths(connection: Connection) -> Depths:
-    """Count what waits, reading at most `MOST` entries of each lane."""
+def read_queue_depths(connection: Connection) -> QueueDepths:
+    """Count what waits, reading at most `MOST` entries of each queue."""
     found = connection.execute(_PAUSED, {"most": MOST}).one()
     paused = {"service": found.by_service, "partner": found.by_partner}
-    return Depths({lane: _depth(connection, lane) for lane in Lane}, paused)
+    return QueueDepths({queue_name: _read_depth(connection, queue_name) for queue_name in QueueName}, paused)
 
 
-def _depth(connection: Connection, lane: Lane) -> Depth:
-    rows = connection.execute(_OF_LANE, {"lane": int(lane), "most": MOST}).all()
-    counted = {EntryState(row.state): row.entries for row in rows}
-    dues = [row.oldest_due_ms for row in rows if row.state < EntryState.SET_ASIDE]
-    # What is set aside has a small index of its own, so that none is missed behind a long lane.
-    aside = connection.execute(_ASIDE, {"lane": int(lane), "most": MOST}).all()
-    return Depth(
+def _read_depth(connection: Connection, queue_name: QueueName) -> QueueDepth:
+    rows = connection.execute(_OF_QUEUE, {"queue": int(queue_name), "most": MOST}).all()
+    counted = {JobState(row.state): row.entries for row in rows}
+    dues = [row.oldest_due_ms for row in rows if row.state < JobState.DEAD_LETTER]
+    # What is set aside has a small index of its own, so that none is missed behind a long queue.
+    aside = connection.execute(_IS_DEAD_LETTER, {"queue": int(queue_name), "most": MOST}).all()
+    return QueueDepth(
         {state: counted.get(state, 0) for state in _WORKED}
-        | dict.fromkeys(_ASIDES, 0)
-        | {EntryState(row.state): row.entries for row in aside},
+        | dict.fromkeys(_DEAD_LETTERS_COUNT, 0)
+        | {JobState(row.state): row.entries for row in aside},
         min(dues, default=None),
         sum(counted.values()) >= MOST,
     )
 
 
-_WORKED: Final = (EntryState.OPEN, EntryState.IN_HAND)
-_ASIDES: Final = (EntryState.SET_ASIDE, EntryState.SET_ASIDE_IN_HAND)
+_WORKED: Final = (JobState.OPEN, JobState.IN_FLIGHT)
+_DEAD_LETTERS_COUNT: Final = (JobState.DEAD_LETTER, JobState.DEAD_LETTER_IN_FLIGHT)
 _counted = (
-    select(journal.c.state, journal.c.due_ms)
-    .where(journal.c.lane == bindparam("lane"))
-    .order_by(journal.c.grp, journal.c.position)
+    select(queue_jobs.c.state, queue_jobs.c.due_ms)
+    .where(queue_jobs.c.queue == bindparam("queue"))
+    .order_by(queue_jobs.c.concurrency_group, queue_jobs.c.position)
     .limit(bindparam("most"))
     .subquery()
 )
-_OF_LANE: Final = select(
+_OF_QUEUE: Final = select(
     _counted.c.state, func.count().label("entries"), func.min(_counted.c.due_ms).label("oldest_due_ms")
 ).group_by(_counted.c.state)
 
-_set_aside = (
-    select(journal.c.state).where(journal.c.lane == bindparam("lane"), IS_SET_ASIDE).limit(bindparam("most")).subquery()
+_dead_letters = (
+    select(queue_jobs.c.state)
+    .where(queue_jobs.c.queue == bindparam("queue"), IS_DEAD_LETTER)
+    .limit(bindparam("most"))
+    .subquery()
 )
-_ASIDE: Final = select(_set_aside.c.state, func.count().label("entries")).group_by(_set_aside.c.state)
+_IS_DEAD_LETTER: Final = select(_dead_letters.c.state, func.count().label("entries")).group_by(_dead_letters.c.state)
 
 _looked_at = select(subscriptions.c.active, subscriptions.c.paused_on_ms).limit(bindparam("most")).subquery()
 _PAUSED: Final = select(

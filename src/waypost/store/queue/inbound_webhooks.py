@@ -5,11 +5,11 @@ from typing import Any, Final, NamedTuple
 
 from sqlalchemy import Connection, insert
 
-from waypost.domain.inbound_webhook import Arrival
+from waypost.domain.inbound_webhook import InboundWebhook
 from waypost.store.queue.job_subjects import JobSubject, SubjectKind
-from waypost.store.queue.jobs import Lane, NewEntry, append_entries
+from waypost.store.queue.jobs import NewJob, QueueName, enqueue_jobs
 from waypost.store.sql import insert_or, one_of
-from waypost.store.tables import arrival_items, arrivals, inbound_messages
+from waypost.store.tables import inbound_messages, inbound_webhooks, webhook_items
 from waypost.store.typed_rows import select_row
 from waypost.store.write_through_cache import FreshTable, are_fresh
 
@@ -21,61 +21,61 @@ class ItemRow(NamedTuple):
     item: bytes
 
 
-FRESH: Final[FreshTable[int, ItemRow]] = FreshTable("arrival_items", lambda row: len(row.item))
+FRESH: Final[FreshTable[int, ItemRow]] = FreshTable("webhook_items", lambda row: len(row.item))
 """New items, while this process still has them."""
 
 NO_RECIPIENT: Final = 0
 """In the place of a recipient's id where a group was written to; ids begin with 1."""
 
 
-def record_arrivals(connection: Connection, received: Sequence[Arrival]) -> list[int]:
+def record_webhooks(connection: Connection, received: Sequence[InboundWebhook]) -> list[int]:
     """Keep bodies once, and append an entry for each item that is new; give how many were."""
     connection.execute(
-        insert(arrivals),
+        insert(inbound_webhooks),
         [
             {
-                "id": arrival.id,
-                "operator_account_id": arrival.operator_account_id,
-                "received_on_ms": arrival.received_on_ms,
-                "body": arrival.body,
+                "id": webhook.id,
+                "operator_account_id": webhook.operator_account_id,
+                "received_on_ms": webhook.received_on_ms,
+                "body": webhook.body,
             }
-            for arrival in received
+            for webhook in received
         ],
     )
-    return [_record_items(connection, arrival) for arrival in received]
+    return [_record_items(connection, webhook) for webhook in received]
 
 
-def _record_items(connection: Connection, arrival: Arrival) -> int:
-    if not arrival.items:
+def _record_items(connection: Connection, webhook: InboundWebhook) -> int:
+    if not webhook.items:
         return 0
-    by_key = {item.dedupe_key: item for item in reversed(arrival.items)}
+    by_key = {item.dedupe_key: item for item in reversed(webhook.items)}
     new = connection.execute(
         _ADD_NEW_ITEMS,
         [
             {
-                "operator_account_id": arrival.operator_account_id,
+                "operator_account_id": webhook.operator_account_id,
                 "dedupe_key": item.dedupe_key,
-                "arrival_id": arrival.id,
+                "webhook_id": webhook.id,
                 "place": item.place,
                 "item": item.item,
-                "received_on_ms": arrival.received_on_ms,
+                "received_on_ms": webhook.received_on_ms,
             }
             for item in by_key.values()
         ],
     ).all()
     ids = {row.dedupe_key: row.id for row in new}
     are_fresh(connection, FRESH, ((one, ItemRow(one, by_key[key].item)) for key, one in ids.items()))
-    append_entries(
+    enqueue_jobs(
         connection,
         [
-            NewEntry(
-                Lane.ARRIVALS,
+            NewJob(
+                QueueName.WEBHOOKS,
                 item.group,
-                item.order_key,
-                JobSubject(SubjectKind.WEBHOOK_ITEM, str(ids[item.dedupe_key]), arrival.operator_account_id),
-                arrival.received_on_ms,
+                item.ordering_key,
+                JobSubject(SubjectKind.WEBHOOK_ITEM, str(ids[item.dedupe_key]), webhook.operator_account_id),
+                webhook.received_on_ms,
             )
-            for item in arrival.items
+            for item in webhook.items
             if item.dedupe_key in ids and by_key[item.dedupe_key] is item
         ],
     )
@@ -94,8 +94,8 @@ def record_inbound(connection: Connection, rows: Sequence[dict[str, Any]]) -> No
 
 
 _ADD_NEW_ITEMS: Final = (
-    insert_or(arrival_items)
+    insert_or(webhook_items)
     .on_conflict_do_nothing(index_elements=["operator_account_id", "dedupe_key"])
-    .returning(arrival_items.c.id, arrival_items.c.dedupe_key, sort_by_parameter_order=False)
+    .returning(webhook_items.c.id, webhook_items.c.dedupe_key, sort_by_parameter_order=False)
 )
-_BY_ID: Final = select_row(arrival_items, ItemRow).where(one_of(arrival_items.c.id, "ids"))
+_BY_ID: Final = select_row(webhook_items, ItemRow).where(one_of(webhook_items.c.id, "ids"))

@@ -1,6 +1,6 @@
 """What a job is about: a kind and an id, and the text in which its row keeps them.
 
-Each queue has a text of its own, so one that is read is read by its queue: `subject_of` in
+Each queue has a text of its own, so one that is read is read by its queue: `read_subject` in
 `store/queue/jobs.py`.
 """
 

@@ -1,4 +1,4 @@
-"""The statements behind the journal's lanes. They run inside the caller's transaction."""
+"""The statements behind the journal's queues. They run inside the caller's transaction."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -25,94 +25,94 @@ from waypost.store.bulk_statements import WAYS, Adding, Changing, Removing
 from waypost.store.queue.job_subjects import JobSubject, SubjectKind, only, read_item, read_medium, read_submission
 from waypost.store.schema import POSTGRESQL
 from waypost.store.sql import one_of
-from waypost.store.tables import journal, leases
+from waypost.store.tables import leases, queue_jobs
 from waypost.store.trace_events import MessageNews, add_news
 from waypost.store.typed_rows import select_row
 from waypost.store.write_through_cache import APPENDED
 
 
-class Lane(IntEnum):
-    """The lanes of the journal; the numbers are stored."""
+class QueueName(IntEnum):
+    """The queues of the journal; the numbers are stored."""
 
-    SUBMISSIONS = 1
-    ARRIVALS = 2
+    OUTBOUND = 1
+    WEBHOOKS = 2
     CALLBACKS = 3
-    DOUBTS = 4
+    UNCONFIRMED = 4
     MEDIA = 5
 
 
-class EntryState(IntEnum):
+class JobState(IntEnum):
     """Where an entry stands; the numbers are stored."""
 
     OPEN = 0
-    IN_HAND = 1
-    SET_ASIDE = 2
-    SET_ASIDE_IN_HAND = 3  # set aside, and it may have been sent
+    IN_FLIGHT = 1
+    DEAD_LETTER = 2
+    DEAD_LETTER_IN_FLIGHT = 3  # set aside, and it may have been sent
 
 
-def subject_reader(lane: Lane) -> Callable[[str], JobSubject]:
+def subject_reader(queue_name: QueueName) -> Callable[[str], JobSubject]:
     """What reads what the jobs of a queue are about, from the text in their rows."""
-    return _SUBJECTS[lane]
+    return _SUBJECTS[queue_name]
 
 
-def subject_of(lane: Lane, ref: str) -> JobSubject:
+def read_subject(queue_name: QueueName, ref: str) -> JobSubject:
     """What a job is about, from the text in its row."""
-    return _SUBJECTS[lane](ref)
+    return _SUBJECTS[queue_name](ref)
 
 
-class NewEntry(NamedTuple):
+class NewJob(NamedTuple):
     """An entry to be appended.
 
     Attributes:
         is_replay: a callback that is sent once more.
     """
 
-    lane: Lane
-    group: str
-    order_key: str
+    queue: QueueName
+    concurrency_group: str
+    ordering_key: str
     subject: JobSubject
     due_ms: int
     is_replay: bool = False
 
 
-def append_entries(connection: Connection, entries: Sequence[NewEntry]) -> None:
+def enqueue_jobs(connection: Connection, new_jobs: Sequence[NewJob]) -> None:
     """Append, within the transaction that writes the state they follow."""
-    if not entries:
+    if not new_jobs:
         return
-    positions = _APPEND.run(
+    positions = _ENQUEUE.run(
         connection,
         [
             {
-                "lane": int(entry.lane),
-                "grp": entry.group,
-                "order_key": entry.order_key,
-                "ref": entry.subject.ref,
-                "due_ms": entry.due_ms,
-                "replay": entry.is_replay,
+                "queue": int(job.queue),
+                "concurrency_group": job.concurrency_group,
+                "ordering_key": job.ordering_key,
+                "ref": job.subject.ref,
+                "due_ms": job.due_ms,
+                "replay": job.is_replay,
             }
-            for entry in entries
+            for job in new_jobs
         ],
     )
     appended = connection.info[APPENDED]
     if positions is not None:
-        appended.told(entries, positions)
+        appended.told(new_jobs, positions)
         return
-    for entry in entries:
-        appended.look_at(entry.lane, entry.group)
+    for job in new_jobs:
+        appended.look_at(job.queue, job.concurrency_group)
 
 
-def settle_entries(connection: Connection, positions: Sequence[int]) -> set[int]:
+def complete_jobs(connection: Connection, positions: Sequence[int]) -> set[int]:
     """Delete entries whose work is done, within the transaction that says what was done.
 
     Returns:
         The positions that were there. Where several processes share a store, another may have
         settled an entry whose lease ran out meanwhile; what must happen once depends on this.
     """
-    return _SETTLE.run(connection, positions)
+    return _COMPLETE.run(connection, positions)
 
 
 @dataclass(frozen=True, slots=True)
-class Fence:
+class ShardFence:
     """What lets only the process write that works the entry's shard now.
 
     Attributes:
@@ -120,54 +120,54 @@ class Fence:
         holder: this process, as it is named in leases.
     """
 
-    lane: Lane
+    queue: QueueName
     shard: int | None
     holder: str
 
 
-def held_fences(connection: Connection, fences: set[Fence]) -> set[Fence]:
+def valid_fences(connection: Connection, fences: set[ShardFence]) -> set[ShardFence]:
     """Those of the fences whose lease is still held; it stays so until the transaction ends."""
     asked = {fence for fence in fences if fence.shard is not None}
     held = fences - asked
     if not asked:
         return held
     now_ms = connection.info[WAYS].now_ms(connection)
-    for lane, holder in sorted({(fence.lane, fence.holder) for fence in asked}):
-        of_lane = {fence.shard: fence for fence in asked if (fence.lane, fence.holder) == (lane, holder)}
+    for queue_name, holder in sorted({(fence.queue, fence.holder) for fence in asked}):
+        of_queue = {fence.shard: fence for fence in asked if (fence.queue, fence.holder) == (queue_name, holder)}
         statement = (
             select(leases.c.shard)
-            .where(leases.c.lane == int(lane), leases.c.shard.in_(of_lane), leases.c.holder == holder)
+            .where(leases.c.queue == int(queue_name), leases.c.shard.in_(of_queue), leases.c.holder == holder)
             .order_by(leases.c.shard)
             .with_for_update(read=True)
         )
         if now_ms is not None:
             statement = statement.where(leases.c.until_ms > now_ms)
-        held |= {of_lane[shard] for shard in connection.execute(statement).scalars()}
+        held |= {of_queue[shard] for shard in connection.execute(statement).scalars()}
     return held
 
 
 @dataclass(frozen=True, slots=True)
-class Mark:
+class InFlightMark:
     """An entry that is about to be sent."""
 
     position: int
-    fence: Fence
+    fence: ShardFence
 
 
-def take_in_hand(connection: Connection, marks: Sequence[Mark]) -> list[bool]:
+def mark_in_flight(connection: Connection, marks: Sequence[InFlightMark]) -> list[bool]:
     """Mark entries as being sent right now; on disk before the first byte leaves.
 
     Returns:
         Of each whether it is marked. One whose lease has run out is not, and must not be sent.
     """
-    held = held_fences(connection, {mark.fence for mark in marks})
-    in_hand = int(EntryState.IN_HAND)
-    _IN_HAND.run(connection, [{"at": mark.position, "state": in_hand} for mark in marks if mark.fence in held])
+    held = valid_fences(connection, {mark.fence for mark in marks})
+    in_flight = int(JobState.IN_FLIGHT)
+    _MARK_IN_FLIGHT.run(connection, [{"at": mark.position, "state": in_flight} for mark in marks if mark.fence in held])
     return [mark.fence in held for mark in marks]
 
 
 @dataclass(frozen=True, slots=True)
-class Release:
+class JobRetry:
     """An entry given back for later.
 
     Attributes:
@@ -179,22 +179,22 @@ class Release:
     due_ms: int
     attempt: int
     defects: int
-    state: EntryState
+    state: JobState
     detached: bool
     note: str
-    fence: Fence
+    fence: ShardFence
     news: MessageNews | None = None
 
 
-def release_entries(connection: Connection, releases: Sequence[Release]) -> list[bool]:
+def retry_jobs_later(connection: Connection, retries: Sequence[JobRetry]) -> list[bool]:
     """Give entries back: due later, no longer in hand, or set aside.
 
     Returns:
         Of each whether it was given back. One whose lease has run out is another process's now.
     """
-    held = held_fences(connection, {release.fence for release in releases})
-    news = _first_told(connection, [one for one in releases if one.fence in held])
-    _RELEASE.run(
+    held = valid_fences(connection, {release.fence for release in retries})
+    news = _new_trace_events(connection, [one for one in retries if one.fence in held])
+    _RETRY_LATER.run(
         connection,
         [
             {
@@ -206,17 +206,17 @@ def release_entries(connection: Connection, releases: Sequence[Release]) -> list
                 "detached": release.detached,
                 "note": release.note[:500],
             }
-            for release in releases
+            for release in retries
             if release.fence in held
         ],
     )
     add_news(connection, news)
-    return [release.fence in held for release in releases]
+    return [release.fence in held for release in retries]
 
 
-def _first_told(connection: Connection, releases: Sequence[Release]) -> list[MessageNews]:
+def _new_trace_events(connection: Connection, retries: Sequence[JobRetry]) -> list[MessageNews]:
     """The news of releases, without those that a commit whose answer was lost has brought already."""
-    told = {one.position: (one.attempt, one.news) for one in releases if one.news is not None}
+    told = {one.position: (one.attempt, one.news) for one in retries if one.news is not None}
     if not told:
         return []
     rows = connection.execute(_ATTEMPTS, {"positions": list(told)}).all()
@@ -224,12 +224,12 @@ def _first_told(connection: Connection, releases: Sequence[Release]) -> list[Mes
     return [news for position, (attempt, news) in told.items() if attempts.get(position, attempt) < attempt]
 
 
-def groups_of(connection: Connection, lane: Lane) -> list[str]:
+def list_groups(connection: Connection, queue_name: QueueName) -> list[str]:
     """Every group that has an entry to work, found by skipping through the index."""
     found: list[str] = []
     last = ""
     while True:
-        name = connection.execute(_NEXT_GROUP, {"lane": int(lane), "last": last}).scalar_one_or_none()
+        name = connection.execute(_NEXT_GROUP, {"queue": int(queue_name), "last": last}).scalar_one_or_none()
         if name is None:
             return found
         found.append(name)
@@ -237,26 +237,26 @@ def groups_of(connection: Connection, lane: Lane) -> list[str]:
 
 
 @dataclass(frozen=True, slots=True)
-class Cursor:
+class GroupCursor:
     """Where to read on in a group.
 
     Attributes:
         after: only positions beyond this one.
-        but: positions that are not wanted again; ignored where positions are committed in order.
+        excluded: positions that are not wanted again; ignored where positions are committed in order.
         at_most: how many entries.
     """
 
     group: str
     after: int
-    but: Sequence[int]
+    excluded: Sequence[int]
     at_most: int
 
 
-class EntryRow(NamedTuple):
-    """An entry as it is stored, without its lane and its group."""
+class JobRow(NamedTuple):
+    """An entry as it is stored, without its queue and its group."""
 
     position: int
-    order_key: str
+    ordering_key: str
     ref: str
     due_ms: int
     attempt: int
@@ -266,7 +266,7 @@ class EntryRow(NamedTuple):
     replay: bool
 
 
-class Transactions(NamedTuple):
+class RunningTransactions(NamedTuple):
     """Which transactions were running at one moment: the number of the oldest, and of the next to begin."""
 
     oldest: int
@@ -274,7 +274,7 @@ class Transactions(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class ReadEntries:
+class GroupJobs:
     """The next entries of some groups.
 
     Attributes:
@@ -283,130 +283,139 @@ class ReadEntries:
             order, and where nothing was found.
     """
 
-    rows: dict[str, list[EntryRow]]
-    transactions: Transactions | None = None
+    rows: dict[str, list[JobRow]]
+    transactions: RunningTransactions | None = None
 
 
-def entries_after(connection: Connection, lane: Lane, cursors: Sequence[Cursor]) -> ReadEntries:
+def read_jobs_after(connection: Connection, queue_name: QueueName, cursors: Sequence[GroupCursor]) -> GroupJobs:
     """The next entries of each group; what is set aside is left out."""
     if connection.dialect.name == POSTGRESQL:  # each statement is a way there and back
-        return _entries_at_once(connection, lane, cursors)
-    found: dict[str, list[EntryRow]] = {}
+        return _read_jobs_at_once(connection, queue_name, cursors)
+    found: dict[str, list[JobRow]] = {}
     for cursor in cursors:
-        given = {"lane": int(lane), "grp": cursor.group, "last": cursor.after, "most": cursor.at_most}
-        found[cursor.group] = list(map(EntryRow._make, connection.execute(_AFTER, given)))
-    return ReadEntries(found)
+        given = {
+            "queue": int(queue_name),
+            "concurrency_group": cursor.group,
+            "last": cursor.after,
+            "most": cursor.at_most,
+        }
+        found[cursor.group] = list(map(JobRow._make, connection.execute(_AFTER, given)))
+    return GroupJobs(found)
 
 
-def _entries_at_once(connection: Connection, lane: Lane, cursors: Sequence[Cursor]) -> ReadEntries:
-    found: dict[str, list[EntryRow]] = {cursor.group: [] for cursor in cursors}
+def _read_jobs_at_once(connection: Connection, queue_name: QueueName, cursors: Sequence[GroupCursor]) -> GroupJobs:
+    found: dict[str, list[JobRow]] = {cursor.group: [] for cursor in cursors}
     rows = connection.execute(
         _AFTER_EACH,
         {
-            "lane": int(lane),
+            "queue": int(queue_name),
             "groups": [cursor.group for cursor in cursors],
             "lasts": [cursor.after for cursor in cursors],
-            "but": [position for cursor in cursors for position in cursor.but],
+            "but": [position for cursor in cursors for position in cursor.excluded],
             "most": max(cursor.at_most for cursor in cursors),
         },
     ).all()
     for row in rows:
-        found[row[0]].append(EntryRow._make(row[3:]))
+        found[row[0]].append(JobRow._make(row[3:]))
     for read in found.values():
         read.sort()  # by position: no two have the same
-    return ReadEntries(found, Transactions._make(rows[0][1:3]) if rows else None)
+    return GroupJobs(found, RunningTransactions._make(rows[0][1:3]) if rows else None)
 
 
-def depth_of(connection: Connection, lane: Lane) -> dict[EntryState, int]:
+def count_jobs_by_state(connection: Connection, queue_name: QueueName) -> dict[JobState, int]:
     """How many entries stand in each state; for doctor, metrics and tests."""
     rows = connection.execute(
-        select(journal.c.state, func.count()).where(journal.c.lane == int(lane)).group_by(journal.c.state)
+        select(queue_jobs.c.state, func.count())
+        .where(queue_jobs.c.queue == int(queue_name))
+        .group_by(queue_jobs.c.state)
     ).all()
-    return {EntryState(state): count for state, count in rows}
+    return {JobState(state): count for state, count in rows}
 
 
-class SetAsideEntry(NamedTuple):
+class DeadLetter(NamedTuple):
     """An entry that waits for a person, with why it was set aside."""
 
     position: int
-    lane: int
-    grp: str
+    queue: int
+    concurrency_group: str
     ref: str
     defects: int
     note: str | None
 
 
-def set_aside_entries(connection: Connection, *, at_most: int = 100) -> list[SetAsideEntry]:
-    """Entries that wait for a person, by lane and position, as their index has them."""
-    return list(map(SetAsideEntry._make, connection.execute(_OLDEST_ASIDE.limit(at_most))))
+def read_dead_letters(connection: Connection, *, at_most: int = 100) -> list[DeadLetter]:
+    """Entries that wait for a person, by queue and position, as their index has them."""
+    return list(map(DeadLetter._make, connection.execute(_OLDEST_DEAD_LETTERS.limit(at_most))))
 
 
-def return_set_aside(connection: Connection, position: int, due_ms: int) -> bool:
-    """Put an entry that was set aside at the end of its lane, to be worked again.
+def reopen_dead_letter(connection: Connection, position: int, due_ms: int) -> bool:
+    """Put an entry that was set aside at the end of its queue, to be worked again.
 
     One that may have been sent comes back in hand, so that it is not sent again.
     """
     row = connection.execute(
-        delete(journal).where(journal.c.position == position, IS_SET_ASIDE).returning(journal)
+        delete(queue_jobs).where(queue_jobs.c.position == position, IS_DEAD_LETTER).returning(queue_jobs)
     ).one_or_none()
     if row is None:
         return False
-    was_in_hand = row.state == EntryState.SET_ASIDE_IN_HAND
+    was_in_flight = row.state == JobState.DEAD_LETTER_IN_FLIGHT
     connection.execute(
-        insert(journal),
+        insert(queue_jobs),
         {
-            "lane": row.lane,
-            "grp": row.grp,
-            "order_key": row.order_key,
+            "queue": row.queue,
+            "concurrency_group": row.concurrency_group,
+            "ordering_key": row.ordering_key,
             "ref": row.ref,
             "due_ms": due_ms,
-            "state": int(EntryState.IN_HAND if was_in_hand else EntryState.OPEN),
+            "state": int(JobState.IN_FLIGHT if was_in_flight else JobState.OPEN),
             "detached": row.detached,
             "replay": row.replay,
         },
     )
-    connection.info[APPENDED].look_at(row.lane, row.grp)
+    connection.info[APPENDED].look_at(row.queue, row.concurrency_group)
     return True
 
 
-def drop_set_aside(connection: Connection, position: int) -> bool:
+def remove_dead_letter(connection: Connection, position: int) -> bool:
     """Delete an entry that was set aside; what it was about is not done."""
-    gone = connection.execute(delete(journal).where(journal.c.position == position, IS_SET_ASIDE))
+    gone = connection.execute(delete(queue_jobs).where(queue_jobs.c.position == position, IS_DEAD_LETTER))
     return gone.rowcount == 1
 
 
 _SUBJECTS: Final = {
-    Lane.SUBMISSIONS: read_submission,
-    Lane.ARRIVALS: read_item,
-    Lane.CALLBACKS: only(SubjectKind.CALLBACK),
-    Lane.DOUBTS: only(SubjectKind.UNCONFIRMED_MESSAGE),
-    Lane.MEDIA: read_medium,
+    QueueName.OUTBOUND: read_submission,
+    QueueName.WEBHOOKS: read_item,
+    QueueName.CALLBACKS: only(SubjectKind.CALLBACK),
+    QueueName.UNCONFIRMED: only(SubjectKind.UNCONFIRMED_MESSAGE),
+    QueueName.MEDIA: read_medium,
 }
-IS_SET_ASIDE: Final = journal.c.state >= literal_column(str(int(EntryState.SET_ASIDE)))
+IS_DEAD_LETTER: Final = queue_jobs.c.state >= literal_column(str(int(JobState.DEAD_LETTER)))
 """As the partial index says it: with a parameter in its place a planner cannot tell that it may use it."""
-_OLDEST_ASIDE: Final = (
-    select_row(journal, SetAsideEntry).where(IS_SET_ASIDE).order_by(journal.c.lane, journal.c.position)
+_OLDEST_DEAD_LETTERS: Final = (
+    select_row(queue_jobs, DeadLetter).where(IS_DEAD_LETTER).order_by(queue_jobs.c.queue, queue_jobs.c.position)
 )
-_APPEND: Final = Adding(journal, "lane", "grp", "order_key", "ref", "due_ms", "replay", counts=True)
-_SETTLE: Final = Removing(journal, "position")
-_IN_HAND: Final = Changing(journal, "position", "state")
-_RELEASE: Final = Changing(journal, "position", "due_ms", "attempt", "defects", "state", "detached", "note")
-_ATTEMPTS: Final = select(journal.c.position, journal.c.attempt).where(one_of(journal.c.position, "positions"))
+_ENQUEUE: Final = Adding(
+    queue_jobs, "queue", "concurrency_group", "ordering_key", "ref", "due_ms", "replay", counts=True
+)
+_COMPLETE: Final = Removing(queue_jobs, "position")
+_MARK_IN_FLIGHT: Final = Changing(queue_jobs, "position", "state")
+_RETRY_LATER: Final = Changing(queue_jobs, "position", "due_ms", "attempt", "defects", "state", "detached", "note")
+_ATTEMPTS: Final = select(queue_jobs.c.position, queue_jobs.c.attempt).where(one_of(queue_jobs.c.position, "positions"))
 _NEXT_GROUP: Final = (
-    select(journal.c.grp)
-    .where(journal.c.lane == bindparam("lane"), journal.c.grp > bindparam("last"))
-    .order_by(journal.c.grp)
+    select(queue_jobs.c.concurrency_group)
+    .where(queue_jobs.c.queue == bindparam("queue"), queue_jobs.c.concurrency_group > bindparam("last"))
+    .order_by(queue_jobs.c.concurrency_group)
     .limit(1)
 )
 _AFTER: Final = (
-    select_row(journal, EntryRow)
+    select_row(queue_jobs, JobRow)
     .where(
-        journal.c.lane == bindparam("lane"),
-        journal.c.grp == bindparam("grp"),
-        journal.c.position > bindparam("last"),
-        journal.c.state < int(EntryState.SET_ASIDE),
+        queue_jobs.c.queue == bindparam("queue"),
+        queue_jobs.c.concurrency_group == bindparam("concurrency_group"),
+        queue_jobs.c.position > bindparam("last"),
+        queue_jobs.c.state < int(JobState.DEAD_LETTER),
     )
-    .order_by(journal.c.position)
+    .order_by(queue_jobs.c.position)
     .limit(bindparam("most"))
 )
 _EACH = (
@@ -417,13 +426,13 @@ _EACH = (
 _OF_EACH = (
     select(*_AFTER.selected_columns)
     .where(
-        journal.c.lane == bindparam("lane"),
-        journal.c.grp == _EACH.c.of_group,
-        journal.c.position > _EACH.c.last,
-        journal.c.state < int(EntryState.SET_ASIDE),
-        journal.c.position != all_(bindparam("but", type_=ARRAY(BigInteger))),
+        queue_jobs.c.queue == bindparam("queue"),
+        queue_jobs.c.concurrency_group == _EACH.c.of_group,
+        queue_jobs.c.position > _EACH.c.last,
+        queue_jobs.c.state < int(JobState.DEAD_LETTER),
+        queue_jobs.c.position != all_(bindparam("but", type_=ARRAY(BigInteger))),
     )
-    .order_by(journal.c.position)
+    .order_by(queue_jobs.c.position)
     .limit(bindparam("most"))
     .lateral("entries")
 )

@@ -1,4 +1,4 @@
-"""Which process works which shard of a lane: leases, where several processes share a store."""
+"""Which process works which shard of a queue: leases, where several processes share a store."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -19,12 +19,12 @@ from sqlalchemy import (
 )
 
 from waypost.store.bulk_statements import WAYS
-from waypost.store.queue.jobs import Lane
+from waypost.store.queue.jobs import QueueName
 from waypost.store.sql import insert_or
 from waypost.store.tables import leases, processes
 
 SHARDS: Final = 256
-"""How many shards the groups of a lane are hashed into."""
+"""How many shards the groups of a queue are hashed into."""
 
 NOBODY: Final = ""
 """Holds a lease that is free."""
@@ -47,7 +47,7 @@ class Taken:
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """What a process has of each lane.
+    """What a process has of each queue.
 
     Attributes:
         held: the shards it holds.
@@ -55,9 +55,9 @@ class Share:
         most: how many it should hold at most.
     """
 
-    held: dict[Lane, set[int]]
-    taken: dict[Lane, list[Taken]]
-    most: dict[Lane, int]
+    held: dict[QueueName, set[int]]
+    taken: dict[QueueName, list[Taken]]
+    most: dict[QueueName, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,15 +66,15 @@ class Keeping:
 
     Attributes:
         holder: this process.
-        lanes: which it works.
-        given_back: of each lane the shards that it has stopped working and lets go.
+        queues: which it works.
+        given_back: of each queue the shards that it has stopped working and lets go.
         lease_ms: how long a lease lasts.
         now_ms: by the caller's clock, used where the store has none of its own.
     """
 
     holder: str
-    lanes: Sequence[Lane]
-    given_back: Mapping[Lane, Collection[int]]
+    queues: Sequence[QueueName]
+    given_back: Mapping[QueueName, Collection[int]]
     lease_ms: int
     now_ms: int
 
@@ -92,72 +92,76 @@ def keep_leases(connection: Connection, keepings: Sequence[Keeping]) -> list[Sha
 def _keep(connection: Connection, keeping: Keeping) -> Share:
     now_ms = connection.info[WAYS].now_ms(connection) or keeping.now_ms
     until_ms = now_ms + keeping.lease_ms
-    names = ",".join(lane.name.lower() for lane in keeping.lanes)
-    connection.execute(_HERE, {"holder": keeping.holder, "lanes": names, "seen_ms": now_ms})
-    for lane, back in keeping.given_back.items():
+    names = ",".join(queue_name.name.lower() for queue_name in keeping.queues)
+    connection.execute(_HERE, {"holder": keeping.holder, "queues": names, "seen_ms": now_ms})
+    for queue_name, back in keeping.given_back.items():
         if back:
             connection.execute(
                 update(leases)
-                .where(leases.c.lane == int(lane), leases.c.holder == keeping.holder, leases.c.shard.in_(back))
+                .where(leases.c.queue == int(queue_name), leases.c.holder == keeping.holder, leases.c.shard.in_(back))
                 .values(holder=NOBODY, until_ms=now_ms)
             )
-    held = {lane: set[int]() for lane in keeping.lanes}
+    held = {queue_name: set[int]() for queue_name in keeping.queues}
     renewed = connection.execute(_RENEW, {"whose": keeping.holder, "until": until_ms})
-    for lane, shard in renewed.all():
-        held.setdefault(Lane(lane), set()).add(shard)
-    workers = lanes_worked(connection, now_ms - keeping.lease_ms)
+    for queue_name, shard in renewed.all():
+        held.setdefault(QueueName(queue_name), set()).add(shard)
+    workers = queues_worked(connection, now_ms - keeping.lease_ms)
     share = Share(held, {}, {})
-    for lane in keeping.lanes:
-        share.most[lane] = most = -(-SHARDS // max(workers.get(lane, 0), 1))
-        share.taken[lane] = taken = _take(connection, keeping.holder, lane, most - len(held[lane]), now_ms, until_ms)
-        held[lane] |= {one.shard for one in taken}
+    for queue_name in keeping.queues:
+        share.most[queue_name] = most = -(-SHARDS // max(workers.get(queue_name, 0), 1))
+        share.taken[queue_name] = taken = _take(
+            connection, keeping.holder, queue_name, most - len(held[queue_name]), now_ms, until_ms
+        )
+        held[queue_name] |= {one.shard for one in taken}
     return share
 
 
-def _take(connection: Connection, holder: str, lane: Lane, at_most: int, now_ms: int, until_ms: int) -> list[Taken]:
+def _take(
+    connection: Connection, holder: str, queue_name: QueueName, at_most: int, now_ms: int, until_ms: int
+) -> list[Taken]:
     if at_most <= 0:
         return []
-    asked = {"lane": int(lane), "now": now_ms, "most": at_most}
+    asked = {"queue": int(queue_name), "now": now_ms, "most": at_most}
     free = connection.execute(_FREE, asked).all()
-    if len(free) < at_most and _make_rows(connection, lane):
+    if len(free) < at_most and _make_rows(connection, queue_name):
         free = connection.execute(_FREE, asked).all()
     if free:
         connection.execute(
             update(leases)
-            .where(leases.c.lane == int(lane), leases.c.shard.in_([row.shard for row in free]))
+            .where(leases.c.queue == int(queue_name), leases.c.shard.in_([row.shard for row in free]))
             .values(holder=holder, until_ms=until_ms)
         )
     return [Taken(row.shard, now_ms - row.until_ms if row.until_ms else None) for row in free]
 
 
-def _make_rows(connection: Connection, lane: Lane) -> bool:
-    """Make the rows of a lane where they are not there yet."""
-    count = select(func.count()).select_from(leases).where(leases.c.lane == int(lane))
+def _make_rows(connection: Connection, queue_name: QueueName) -> bool:
+    """Make the rows of a queue where they are not there yet."""
+    count = select(func.count()).select_from(leases).where(leases.c.queue == int(queue_name))
     if connection.execute(count).scalar_one() == SHARDS:
         return False
-    connection.execute(_MAKE_ROWS, {"lane": int(lane), "holder": NOBODY})
+    connection.execute(_MAKE_ROWS, {"queue": int(queue_name), "holder": NOBODY})
     return True
 
 
-def lanes_worked(connection: Connection, since_ms: int) -> dict[Lane, int]:
-    """How many processes work each lane, of those that have been seen since then."""
-    found: dict[Lane, int] = {}
-    seen = select(processes.c.lanes).where(processes.c.seen_ms > since_ms)
+def queues_worked(connection: Connection, since_ms: int) -> dict[QueueName, int]:
+    """How many processes work each queue, of those that have been seen since then."""
+    found: dict[QueueName, int] = {}
+    seen = select(processes.c.queues).where(processes.c.seen_ms > since_ms)
     for names in connection.execute(seen).scalars():
         for name in names.split(","):
-            lane = Lane.__members__.get(name.upper())  # a newer version may have lanes of its own
-            if lane is not None:
-                found[lane] = found.get(lane, 0) + 1
+            queue_name = QueueName.__members__.get(name.upper())  # a newer version may have queues of its own
+            if queue_name is not None:
+                found[queue_name] = found.get(queue_name, 0) + 1
     return found
 
 
-def lanes_held(connection: Connection, now_ms: int) -> set[Lane]:
-    """The lanes of which some process holds a part; to be asked on the writer's connection."""
+def queues_leased(connection: Connection, now_ms: int) -> set[QueueName]:
+    """The queues of which some process holds a part; to be asked on the writer's connection."""
     now_ms = connection.info[WAYS].now_ms(connection) or now_ms
     found = connection.execute(
-        select(leases.c.lane).where(leases.c.until_ms > now_ms, leases.c.holder != NOBODY).distinct()
+        select(leases.c.queue).where(leases.c.until_ms > now_ms, leases.c.holder != NOBODY).distinct()
     ).scalars()
-    return {Lane(lane) for lane in found if lane in set(Lane)}
+    return {QueueName(queue_name) for queue_name in found if queue_name in set(QueueName)}
 
 
 def give_back_leases(connection: Connection, holder: str, now_ms: int) -> None:
@@ -183,9 +187,9 @@ _ALL_SHARDS = _SHARDS.union_all(select(_SHARDS.c.shard + 1).where(_SHARDS.c.shar
 _MAKE_ROWS: Final = (
     insert_or(leases)
     .from_select(
-        ["lane", "shard", "holder", "until_ms"],
+        ["queue", "shard", "holder", "until_ms"],
         select(
-            bindparam("lane", type_=SmallInteger),
+            bindparam("queue", type_=SmallInteger),
             _ALL_SHARDS.c.shard,
             bindparam("holder", type_=Text),
             literal_column("0", BigInteger),
@@ -195,17 +199,17 @@ _MAKE_ROWS: Final = (
 )
 _PROCESS = insert_or(processes)
 _HERE: Final = _PROCESS.on_conflict_do_update(
-    index_elements=["holder"], set_={"lanes": _PROCESS.excluded.lanes, "seen_ms": _PROCESS.excluded.seen_ms}
+    index_elements=["holder"], set_={"queues": _PROCESS.excluded.queues, "seen_ms": _PROCESS.excluded.seen_ms}
 )
 _RENEW: Final = (
     update(leases)
     .where(leases.c.holder == bindparam("whose"))
     .values(until_ms=bindparam("until"))
-    .returning(leases.c.lane, leases.c.shard)
+    .returning(leases.c.queue, leases.c.shard)
 )
 _FREE: Final = (
     select(leases.c.shard, leases.c.until_ms)
-    .where(leases.c.lane == bindparam("lane"), leases.c.until_ms <= bindparam("now"))
+    .where(leases.c.queue == bindparam("queue"), leases.c.until_ms <= bindparam("now"))
     .order_by(leases.c.shard)
     .limit(bindparam("most"))
     .with_for_update(skip_locked=True)

@@ -219,7 +219,7 @@ _OPEN_CALLBACK: Final = text(
     f"SELECT 1 FROM {callbacks.name} WHERE id >= :low AND id < :high AND ended_on_ms IS NULL LIMIT 1"  # noqa: S608
 )
 _IN_USE: Final = {
-    "arrivals": None,
+    "inbound_webhooks": None,
     "callbacks": _OPEN_CALLBACK,
     "attempts": _OPEN_CALLBACK,
     "message_events": text(

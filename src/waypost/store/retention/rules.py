@@ -14,24 +14,24 @@ from sqlalchemy import Connection, bindparam, delete, exists, func, select, upda
 from waypost.domain.message import MessageState
 from waypost.store.accounts.audit_log import delete_audit_entries
 from waypost.store.properties import set_facts
-from waypost.store.queue.jobs import Lane, subject_of
+from waypost.store.queue.jobs import QueueName, read_subject
 from waypost.store.requests.idempotency import delete_expired
 from waypost.store.requests.rates import delete_idle_windows
 from waypost.store.retention.partitions import floor_id
 from waypost.store.tables import (
     app_keys,
-    arrival_items,
-    arrivals,
     attempts,
     callbacks,
     client_secrets,
     inbound_messages,
-    journal,
+    inbound_webhooks,
     message_events,
     messages,
+    queue_jobs,
     sequences,
     store_facts,
     subscriptions,
+    webhook_items,
 )
 
 DAY_MS: Final = 24 * 60 * 60 * 1000
@@ -138,9 +138,9 @@ def forget_attempts(connection: Connection, before_ms: int, after: str) -> str |
     return _by_ids(connection, attempts.c.callback_id, _NOT_OPEN, before_ms, after)
 
 
-def forget_arrivals(connection: Connection, before_ms: int, after: str) -> str | None:
+def delete_inbound_webhooks(connection: Connection, before_ms: int, after: str) -> str | None:
     """Delete the bodies of webhooks."""
-    return _by_ids(connection, arrivals.c.id, None, before_ms, after)
+    return _by_ids(connection, inbound_webhooks.c.id, None, before_ms, after)
 
 
 def forget_items(connection: Connection, before_ms: int, after: str) -> str | None:
@@ -149,10 +149,10 @@ def forget_items(connection: Connection, before_ms: int, after: str) -> str | No
     old = [row for row in found if row.received_on_ms < before_ms]
     if not old:
         return None
-    working = connection.execute(_OPEN_ARRIVALS).scalars().all()
+    working = connection.execute(_OPEN_WEBHOOKS).scalars().all()
     if len(working) > MOST_OPEN:
         return None
-    kept = {int(subject_of(Lane.ARRIVALS, ref).id) for ref in working}
+    kept = {int(read_subject(QueueName.WEBHOOKS, ref).id) for ref in working}
     ids = [row.id for row in old if row.id not in kept]
     if ids:
         connection.execute(_THOSE_ITEMS, {"ids": ids})
@@ -203,7 +203,7 @@ RULES: Final = (  # Source: decision 0051. In this order
     Rule("traces",      lambda keep: keep.messages_days,                    forget_events,    ("message_events",)),
     Rule("attempts",    lambda keep: min(keep.attempts_days, keep.bodies_days), forget_attempts, ("attempts",)),
     Rule("callbacks",   lambda keep: keep.bodies_days,                      forget_callbacks, ("callbacks",)),
-    Rule("arrivals",    lambda keep: keep.bodies_days,                      forget_arrivals,  ("arrivals",)),
+    Rule("inbound_webhooks",    lambda keep: keep.bodies_days,                      delete_inbound_webhooks,  ("inbound_webhooks",)),
     Rule("items",       lambda keep: max(keep.bodies_days, keep.dedupe_days), forget_items),
     Rule("inbound",     lambda keep: keep.messages_days,                    forget_inbound),
     Rule("expired",     lambda keep: 0,                                     forget_expired),
@@ -251,13 +251,15 @@ _ITS_EVENTS: Final = delete(message_events).where(_ids(message_events.c.message_
 _NO_MESSAGE: Final = ~exists().where(messages.c.id == message_events.c.message_id)
 _NOT_OPEN: Final = ~exists().where(callbacks.c.id == attempts.c.callback_id, callbacks.c.ended_on_ms.is_(None))
 _OLDEST_ITEMS: Final = (
-    select(arrival_items.c.id, arrival_items.c.received_on_ms)
-    .where(arrival_items.c.id > bindparam("after"))
-    .order_by(arrival_items.c.id)
+    select(webhook_items.c.id, webhook_items.c.received_on_ms)
+    .where(webhook_items.c.id > bindparam("after"))
+    .order_by(webhook_items.c.id)
     .limit(bindparam("most"))
 )
-_OPEN_ARRIVALS: Final = select(journal.c.ref).where(journal.c.lane == int(Lane.ARRIVALS)).limit(MOST_OPEN + 1)
-_THOSE_ITEMS: Final = delete(arrival_items).where(_ids(arrival_items.c.id))
+_OPEN_WEBHOOKS: Final = (
+    select(queue_jobs.c.ref).where(queue_jobs.c.queue == int(QueueName.WEBHOOKS)).limit(MOST_OPEN + 1)
+)
+_THOSE_ITEMS: Final = delete(webhook_items).where(_ids(webhook_items.c.id))
 _OLD_INBOUND: Final = delete(inbound_messages).where(
     inbound_messages.c.operator_message_id.in_(
         select(inbound_messages.c.operator_message_id)

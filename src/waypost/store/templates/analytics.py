@@ -6,7 +6,7 @@ from typing import Final
 
 from sqlalchemy import Connection, func, select
 
-from waypost.store.tables import apps, arrival_items, inbound_messages, messages, operator_accounts
+from waypost.store.tables import apps, inbound_messages, messages, operator_accounts, webhook_items
 
 DAY_MS: Final = 24 * 60 * 60 * 1000
 _AT_ONCE: Final = 500
@@ -59,9 +59,9 @@ def state_counts(
 def taps(connection: Connection, app_id: str, from_ms: int, until_ms: int) -> list[tuple[int, str, bytes]]:
     """When each tap on a template's button came, the kind of its operator, and the item of it, as it was kept."""
     rows = connection.execute(
-        select(inbound_messages.c.received_on_ms, operator_accounts.c.kind, arrival_items.c.item)
-        .join(arrival_items, arrival_items.c.id == inbound_messages.c.item_id)
-        .join(operator_accounts, operator_accounts.c.id == arrival_items.c.operator_account_id)
+        select(inbound_messages.c.received_on_ms, operator_accounts.c.kind, webhook_items.c.item)
+        .join(webhook_items, webhook_items.c.id == inbound_messages.c.item_id)
+        .join(operator_accounts, operator_accounts.c.id == webhook_items.c.operator_account_id)
         .where(
             inbound_messages.c.app_id == app_id,
             inbound_messages.c.kind == "button",

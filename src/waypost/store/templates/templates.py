@@ -10,9 +10,9 @@ from waypost.domain.templates.filter import TemplateWish
 from waypost.domain.templates.template import Template, TemplateStatus
 from waypost.store.encoding import template_columns, template_of
 from waypost.store.queue.job_subjects import JobSubject, SubjectKind
-from waypost.store.queue.jobs import EntryState, Lane, NewEntry, append_entries, subject_of
+from waypost.store.queue.jobs import JobState, NewJob, QueueName, enqueue_jobs, read_subject
 from waypost.store.sql import to_change
-from waypost.store.tables import journal, templates
+from waypost.store.tables import queue_jobs, templates
 from waypost.store.templates.events import Told, edited_fields, tell_of
 
 
@@ -42,7 +42,7 @@ def template_links(
 
 _DELETED: Final = TemplateStatus.DELETED.value
 _IS_THERE: Final = templates.c.status != _DELETED
-_OF_TEMPLATES: Final = (journal.c.grp > "templates ") & (journal.c.grp < "templates!")
+_OF_TEMPLATES: Final = (queue_jobs.c.concurrency_group > "templates ") & (queue_jobs.c.concurrency_group < "templates!")
 """Entries about templates of any business account: one that has another id since keeps its old group."""
 
 
@@ -53,9 +53,7 @@ def record_template(connection: Connection, template: Template) -> bool:
     """
     if not _keep(connection, template):
         return False
-    append_entries(
-        connection, [template_entry(template, SubjectKind.TEMPLATE_SUBMISSION, due_ms=template.created_on_ms)]
-    )
+    enqueue_jobs(connection, [template_job(template, SubjectKind.TEMPLATE_SUBMISSION, due_ms=template.created_on_ms)])
     tell_of(connection, template, Told.SUBMITTED, template.created_on_ms)
     return True
 
@@ -81,12 +79,12 @@ def _keep(connection: Connection, template: Template) -> bool:
     return True
 
 
-def template_entry(template: Template, kind: SubjectKind, *, due_ms: int) -> NewEntry:
+def template_job(template: Template, kind: SubjectKind, *, due_ms: int) -> NewJob:
     """The entry that carries something about a template; all of one name go in order."""
-    return NewEntry(
-        Lane.SUBMISSIONS,
-        group=f"templates {template.business_account_id}",
-        order_key=f"{template.business_account_id} {template.draft.element_name}",
+    return NewJob(
+        QueueName.OUTBOUND,
+        concurrency_group=f"templates {template.business_account_id}",
+        ordering_key=f"{template.business_account_id} {template.draft.element_name}",
         subject=JobSubject(kind, template.id),
         due_ms=due_ms,
     )
@@ -205,7 +203,7 @@ def edit_template(connection: Connection, before: Template, after: Template) -> 
     )
     if changed.rowcount != 1:
         return False
-    append_entries(connection, [template_entry(after, SubjectKind.TEMPLATE_EDIT, due_ms=after.modified_on_ms)])
+    enqueue_jobs(connection, [template_job(after, SubjectKind.TEMPLATE_EDIT, due_ms=after.modified_on_ms)])
     changed_fields = edited_fields(before.draft, after.draft)
     tell_of(connection, after, Told.EDITED, after.modified_on_ms, fields=changed_fields)
     return True
@@ -224,19 +222,19 @@ def deleted_with_operator_id(connection: Connection, template: Template, operato
 
 def edit_is_ours_only(connection: Connection, template: Template) -> bool:
     """Whether a template has an edit that the operator has not been told of: it speaks of the old text."""
-    waiting = select(journal.c.position).where(
-        journal.c.lane == int(Lane.SUBMISSIONS),
+    waiting = select(queue_jobs.c.position).where(
+        queue_jobs.c.queue == int(QueueName.OUTBOUND),
         _OF_TEMPLATES,
-        journal.c.ref == JobSubject(SubjectKind.TEMPLATE_EDIT, template.id).ref,
-        journal.c.state.in_([int(EntryState.OPEN), int(EntryState.SET_ASIDE)]),
+        queue_jobs.c.ref == JobSubject(SubjectKind.TEMPLATE_EDIT, template.id).ref,
+        queue_jobs.c.state.in_([int(JobState.OPEN), int(JobState.DEAD_LETTER)]),
     )
     return connection.execute(waiting.limit(1)).one_or_none() is not None
 
 
 def templates_on_their_way(connection: Connection, business_account_id: str) -> set[str]:
     """The ids of those of which the operator has yet to hear something."""
-    waiting = select(journal.c.ref).where(journal.c.lane == int(Lane.SUBMISSIONS), _OF_TEMPLATES)
-    ids = {subject_of(Lane.SUBMISSIONS, ref).id for ref in connection.execute(waiting).scalars()}
+    waiting = select(queue_jobs.c.ref).where(queue_jobs.c.queue == int(QueueName.OUTBOUND), _OF_TEMPLATES)
+    ids = {read_subject(QueueName.OUTBOUND, ref).id for ref in connection.execute(waiting).scalars()}
     theirs = select(templates.c.id).where(
         templates.c.business_account_id == business_account_id, templates.c.id.in_(ids)
     )

@@ -131,7 +131,7 @@ def _found(path: Path, *, within_s: float) -> Service:
     service = Service(Elsewhere(variables), within_s=within_s)
     try:
         service.simulator_settings()
-        service.admin.json("GET", "/lanes")
+        service.admin.json("GET", "/queues")
     except (NotReached, DoorRefused) as error:
         service.close()
         raise NotStarted(f"the service that {path} names does not run any more: {error}") from error

@@ -10,7 +10,7 @@ import msgspec
 from waypost.base.json_values import list_of, object_of
 from waypost.domain.app import OperatorAccount
 from waypost.domain.event import Event, UnknownEvent
-from waypost.domain.inbound_webhook import ArrivalItem
+from waypost.domain.inbound_webhook import WebhookItem
 from waypost.operators.cloud.tolerant_json import as_name, as_text, decode
 from waypost.operators.cloud.webhooks.changes import CHANGES, account_event
 from waypost.operators.cloud.webhooks.messages import contact_named, contact_of, inbound_event
@@ -46,13 +46,13 @@ def answer_handshake(account: OperatorAccount, query: Mapping[str, str]) -> str 
     return query.get("hub.challenge") if query.get("hub.mode") == "subscribe" and is_right else None
 
 
-def split(account: OperatorAccount, body: bytes) -> Sequence[ArrivalItem]:
+def split(account: OperatorAccount, body: bytes) -> Sequence[WebhookItem]:
     """One item per status, message and template change; anything else is one item."""
     try:
         decoded = decode(body)
     except (msgspec.DecodeError, RecursionError, UnicodeError):
         return [_whole(account, "body", {"unreadable": True, "sha256": _digest(body)})]
-    items: list[ArrivalItem] = []
+    items: list[WebhookItem] = []
     for at, entry in enumerate(list_of(object_of(decoded).get("entry"))):
         changes = list_of(object_of(entry).get("changes"))
         for nth, change in enumerate(changes):
@@ -76,7 +76,7 @@ def read(item: bytes) -> Event:
 
 def _of_change(
     account: OperatorAccount, place: str, entry: dict[str, Any], change: dict[str, Any]
-) -> list[ArrivalItem]:
+) -> list[WebhookItem]:
     field, value = as_text(change.get("field")), object_of(change.get("value"))
     if field not in _SPLIT:
         return [_about(account, place, entry, field, change.get("value"))]
@@ -98,36 +98,36 @@ def _of_change(
     return [*items, _about(account, place, entry, field or MESSAGES, rest if items else change.get("value"))]
 
 
-def _status(number: str, place: str, given: dict[str, Any], contacts: list[Any]) -> ArrivalItem:
+def _status(number: str, place: str, given: dict[str, Any], contacts: list[Any]) -> WebhookItem:
     phone, user = as_name(given.get("recipient_id")), as_name(given.get("recipient_user_id"))
     content: dict[str, Any] = {"phone_number_id": number, "status": given}
     contact = contact_named({phone, user}, contacts) if contacts else {}
     if contact:
         content["contact"] = contact
-    return ArrivalItem(
+    return WebhookItem(
         dedupe_key=as_name(status_key(given)) or f"status by its content {_digest(_encode(given))}",
         group=number,
-        order_key=f"{number} {phone or user or as_name(given.get('id'))}",
+        ordering_key=f"{number} {phone or user or as_name(given.get('id'))}",
         place=place,
         item=_encode(content),
     )
 
 
-def _message(number: str, place: str, given: dict[str, Any], contacts: list[Any]) -> ArrivalItem:
+def _message(number: str, place: str, given: dict[str, Any], contacts: list[Any]) -> WebhookItem:
     user = as_name(given.get("from")) or as_name(given.get("from_user_id"))
     group = as_name(given.get("group_id"))
     message_id = as_name(given.get("id"))
     content = {"phone_number_id": number, "message": given, "contact": contact_of(given, contacts)}
-    return ArrivalItem(
+    return WebhookItem(
         dedupe_key=f"message {message_id or 'by its content ' + _digest(_encode(given))}",
         group=number,
-        order_key=f"{number} group {group}" if group else f"{number} {user}",
+        ordering_key=f"{number} group {group}" if group else f"{number} {user}",
         place=place,
         item=_encode(content),
     )
 
 
-def _about(account: OperatorAccount, place: str, entry: dict[str, Any], field: str, value: Any) -> ArrivalItem:
+def _about(account: OperatorAccount, place: str, entry: dict[str, Any], field: str, value: Any) -> WebhookItem:
     """A change of a template, of the business account or of one of its numbers, known here or not.
 
     The time is whole seconds, so that what was said tells two pieces of news of one second apart.
@@ -137,18 +137,18 @@ def _about(account: OperatorAccount, place: str, entry: dict[str, Any], field: s
     if not template:
         return _whole(account, place, about)
     time, event = as_text(entry.get("time")), as_text(object_of(value).get("event"))
-    return ArrivalItem(
+    return WebhookItem(
         dedupe_key=as_name(f"template {time} {template} {field} {event} {_digest(_encode(value))}"),
         group=as_name(entry.get("id")) or account.id,
-        order_key=f"template {template}",
+        ordering_key=f"template {template}",
         place=place,
         item=_encode(about),
     )
 
 
-def _whole(account: OperatorAccount, place: str, content: dict[str, Any]) -> ArrivalItem:
+def _whole(account: OperatorAccount, place: str, content: dict[str, Any]) -> WebhookItem:
     item = _encode(content)
-    return ArrivalItem(f"other {_digest(item)}", account.id, account.id, place, item)
+    return WebhookItem(f"other {_digest(item)}", account.id, account.id, place, item)
 
 
 def _digest(body: bytes) -> str:

@@ -18,13 +18,13 @@ Number: Final = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
 
 # fmt: off
 STORAGE: Final[dict[str, str]] = {  # of PostgreSQL's tables; as in store/schema.py
-    "journal": "autovacuum_vacuum_scale_factor=0, autovacuum_vacuum_threshold=5000, autovacuum_vacuum_cost_delay=0, autovacuum_analyze_scale_factor=0, autovacuum_analyze_threshold=50000",
+    "queue_jobs": "autovacuum_vacuum_scale_factor=0, autovacuum_vacuum_threshold=5000, autovacuum_vacuum_cost_delay=0, autovacuum_analyze_scale_factor=0, autovacuum_analyze_threshold=50000",
     "leases": "autovacuum_vacuum_scale_factor=0, autovacuum_vacuum_threshold=500, autovacuum_vacuum_cost_delay=0, fillfactor=50",
     "processes": "autovacuum_vacuum_scale_factor=0, autovacuum_vacuum_threshold=100, fillfactor=50",
     "rate_windows": "autovacuum_vacuum_scale_factor=0, autovacuum_vacuum_threshold=500, fillfactor=50",
     "sequences": "autovacuum_vacuum_scale_factor=0.05, fillfactor=80",
     "messages": "autovacuum_vacuum_scale_factor=0.01, autovacuum_analyze_scale_factor=0.02, fillfactor=85",
-    "arrival_items": "autovacuum_vacuum_scale_factor=0.02",
+    "webhook_items": "autovacuum_vacuum_scale_factor=0.02",
 }
 # fmt: on
 
@@ -88,11 +88,11 @@ def upgrade() -> None:
     op.create_index("apps_by_phone_number_id", "apps", ["phone_number_id"])
     op.create_index(op.f("ix_apps_token_hash"), "apps", ["token_hash"])
     op.create_table(
-        "arrival_items",
+        "webhook_items",
         sa.Column("id", Number, nullable=False),
         sa.Column("operator_account_id", Words, nullable=False),
         sa.Column("dedupe_key", Words, nullable=False),
-        sa.Column("arrival_id", Words, nullable=False),
+        sa.Column("webhook_id", Words, nullable=False),
         sa.Column("place", Words, nullable=False),
         sa.Column("item", sa.LargeBinary(), nullable=False),
         sa.Column("received_on_ms", sa.BigInteger(), nullable=False),
@@ -100,7 +100,7 @@ def upgrade() -> None:
         sa.UniqueConstraint("operator_account_id", "dedupe_key"),
     )
     _create_ranged(
-        "arrivals",
+        "inbound_webhooks",
         "id",
         ("id",),
         sa.Column("id", Words, nullable=False),
@@ -188,11 +188,11 @@ def upgrade() -> None:
     )
     op.create_index("inbound_messages_by_kind", "inbound_messages", ["app_id", "kind", "received_on_ms"])
     op.create_table(
-        "journal",
+        "queue_jobs",
         sa.Column("position", Number, nullable=False),
-        sa.Column("lane", sa.SmallInteger(), nullable=False),
-        sa.Column("grp", Words, nullable=False),
-        sa.Column("order_key", Words, nullable=False),
+        sa.Column("queue", sa.SmallInteger(), nullable=False),
+        sa.Column("concurrency_group", Words, nullable=False),
+        sa.Column("ordering_key", Words, nullable=False),
         sa.Column("ref", Words, nullable=False),
         sa.Column("due_ms", sa.BigInteger(), nullable=False),
         sa.Column("attempt", sa.Integer(), server_default=sa.text("0"), nullable=False),
@@ -202,14 +202,14 @@ def upgrade() -> None:
         sa.PrimaryKeyConstraint("position"),
         sqlite_autoincrement=True,
     )
-    op.create_index("journal_by_group", "journal", ["lane", "grp", "position"])
+    op.create_index("queue_jobs_by_group", "queue_jobs", ["queue", "concurrency_group", "position"])
     op.create_table(
         "leases",
-        sa.Column("lane", sa.SmallInteger(), autoincrement=False, nullable=False),
+        sa.Column("queue", sa.SmallInteger(), autoincrement=False, nullable=False),
         sa.Column("shard", sa.SmallInteger(), autoincrement=False, nullable=False),
         sa.Column("holder", Words, nullable=False),
         sa.Column("until_ms", sa.BigInteger(), nullable=False),
-        sa.PrimaryKeyConstraint("lane", "shard"),
+        sa.PrimaryKeyConstraint("queue", "shard"),
         sqlite_with_rowid=False,
     )
     op.create_table(
@@ -265,7 +265,7 @@ def upgrade() -> None:
         sa.Column("request", Words, nullable=False),
         sa.Column("sandbox", sa.Boolean(), nullable=False),
         sa.Column("state", Words, nullable=False),
-        sa.Column("doubted", sa.Boolean(), nullable=False),
+        sa.Column("unconfirmed", sa.Boolean(), nullable=False),
         sa.Column("operator_message_id", Words),
         sa.Column("code", sa.BigInteger()),
         sa.Column("reason", Words),
@@ -421,7 +421,7 @@ def upgrade() -> None:
     op.create_table(
         "processes",
         sa.Column("holder", Words, nullable=False),
-        sa.Column("lanes", Words, nullable=False),
+        sa.Column("queues", Words, nullable=False),
         sa.Column("seen_ms", sa.BigInteger(), nullable=False),
         sa.PrimaryKeyConstraint("holder"),
         sqlite_with_rowid=False,
@@ -441,9 +441,9 @@ def upgrade() -> None:
     op.create_index("callbacks_by_subscription", "callbacks", ["subscription_id", "created_on_ms"])
     op.create_index("inbound_messages_by_time", "inbound_messages", ["received_on_ms"])
     op.create_index(
-        "journal_set_aside",
-        "journal",
-        ["lane", "position"],
+        "queue_jobs_dead_letters",
+        "queue_jobs",
+        ["queue", "position"],
         sqlite_where=sa.text("state >= 2"),
         postgresql_where=sa.text("state >= 2"),
     )

@@ -76,5 +76,5 @@ def _add_media_by_partner() -> None:
 def _add_job_flags() -> None:
     """Which jobs the others of their ordering key wait for no longer, and which callbacks are replays."""
     for name in ("detached", "replay"):
-        op.add_column("journal", sa.Column(name, sa.Boolean(), server_default=sa.false(), nullable=False))
-    op.execute("UPDATE journal SET replay = true WHERE lane = 3 AND grp LIKE 'replay %'")
+        op.add_column("queue_jobs", sa.Column(name, sa.Boolean(), server_default=sa.false(), nullable=False))
+    op.execute("UPDATE queue_jobs SET replay = true WHERE queue = 3 AND concurrency_group LIKE 'replay %'")
